@@ -1,0 +1,63 @@
+use alloc::vec::Vec;
+
+use super::update::{Rejection, Update};
+use crate::name::{Nonce, ResourceName, TypeUrl};
+
+/// What the application is to do, or to know.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Action {
+    /// Validate and apply this, then answer with a [`Verdict`](super::Verdict).
+    Apply(Update),
+    /// Responses were ignored and not answered.
+    DropStale {
+        /// Their type; may be one that was never asked for.
+        type_url: TypeUrl,
+        /// The nonce of the last of them.
+        nonce: Nonce,
+        /// Why.
+        reason: DropReason,
+        /// How many in a row.
+        count: u64,
+    },
+    /// The TTL of resources ran out with no news of them: they are gone (xds_protocol.rst, "TTL").
+    Expired {
+        /// Their type.
+        type_url: TypeUrl,
+        /// Which.
+        names: Vec<ResourceName>,
+    },
+    /// Resources do not exist, as far as is known: a delta server said so, or the existence time-out of gRFC A57
+    /// passed. The subscription stays, and they may come at any time.
+    Missing {
+        /// Their type.
+        type_url: TypeUrl,
+        /// Which.
+        names: Vec<ResourceName>,
+    },
+    /// The machine itself found fault with a response and sends a NACK. What was not at fault comes as an
+    /// [`Action::Apply`] besides.
+    Rejected {
+        /// The type of the response.
+        type_url: TypeUrl,
+        /// Its nonce.
+        nonce: Nonce,
+        /// What was wrong.
+        faults: Vec<Rejection>,
+    },
+    /// A response with nothing to apply was acknowledged: the server has answered, and there is nothing new. This
+    /// ends the wait of a client whose wildcard matches nothing.
+    Synced {
+        /// The type of the response.
+        type_url: TypeUrl,
+    },
+}
+
+/// Why a response was ignored.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum DropReason {
+    /// Nothing of this type was asked for on this stream. An answer would be the type's first request, and an
+    /// empty one means "everything".
+    NotAsked,
+}

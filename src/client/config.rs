@@ -1,0 +1,117 @@
+use alloc::sync::Arc;
+use core::hash::{Hash, Hasher};
+use core::time::Duration;
+
+use crate::message::Node;
+use crate::resource_type::Types;
+
+/// What a client machine is to be. Cheap to clone.
+///
+/// ```
+/// use xds_machine::client::Config;
+/// use xds_machine::message::Node;
+///
+/// let config = Config::new(Node::new("sidecar~10.0.0.1")).with_existence_timeout(None);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Config(Arc<Settings>);
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Settings {
+    pub(super) node: Arc<Node>,
+    pub(super) types: Types,
+    pub(super) existence_timeout: Option<Duration>,
+    pub(super) limits: Limits,
+}
+
+impl Config {
+    /// The defaults, for this node.
+    pub fn new(node: Node) -> Self {
+        Self(Arc::new(Settings {
+            node: Arc::new(node),
+            types: Types::default(),
+            existence_timeout: Some(Duration::from_secs(15)),
+            limits: Limits::default(),
+        }))
+    }
+
+    /// Which types are full state, have a legacy wildcard, and so on. Default: those of the xDS API.
+    #[must_use]
+    pub fn with_types(mut self, types: Types) -> Self {
+        self.settings_mut().types = types;
+        self
+    }
+
+    /// How long after its first request was sent a resource that did not come is taken not to exist (gRFC A57).
+    /// `None`: never. Default: 15 s, as xds_protocol.rst recommends.
+    #[must_use]
+    pub fn with_existence_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.settings_mut().existence_timeout = timeout;
+        self
+    }
+
+    /// What a server may make the machine hold.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.settings_mut().limits = limits;
+        self
+    }
+
+    fn settings_mut(&mut self) -> &mut Settings {
+        Arc::make_mut(&mut self.0)
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.0
+    }
+}
+
+impl PartialEq for Config {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl Eq for Config {}
+
+impl Hash for Config {
+    /// Nothing: a configuration never changes during a machine's life, and a model checker hashes machines by the
+    /// million.
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+/// What a server may make a client machine hold. An honest mesh of 100,000 resources meets none of these.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// Responses of one type that wait for a verdict or for their answer to be sent. Default 8. The caller stops
+    /// reading there: [`Client::wants_response`](super::Client::wants_response).
+    pub waiting_responses: usize,
+    /// Resources, removed names and errors in one response. Default 200,000. More are a NACK.
+    pub resources_per_response: usize,
+    /// Bytes of a nonce. Default 1,024. A longer one can't be echoed: the stream must end.
+    pub nonce_bytes: usize,
+    /// Bytes of a version. Default 4,096. A longer one is a NACK.
+    pub version_bytes: usize,
+    /// Bytes of the message in `error_detail`. Default 4,096; longer messages are cut.
+    pub error_bytes: usize,
+    /// Names that were announced on a stream and are no longer wanted, which SotW has to remember: as many as are
+    /// wanted, and at least this. Default 10,000. Beyond it every name that is subscribed to is announced in the
+    /// careful way (gone, then wanted).
+    pub departed_names: usize,
+    /// Actions that wait to be polled. Default 1,024.
+    pub waiting_actions: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            waiting_responses: 8,
+            resources_per_response: 200_000,
+            nonce_bytes: 1024,
+            version_bytes: 4096,
+            error_bytes: 4096,
+            departed_names: 10_000,
+            waiting_actions: 1024,
+        }
+    }
+}

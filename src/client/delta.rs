@@ -1,0 +1,232 @@
+//! The incremental variant. A request says what changed in what is wanted, and every subscription in it is
+//! answered by name; what the server was told is what the messages add up to.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::config::Settings;
+use super::incoming::{Heartbeat, Incoming};
+use super::subscription::{Answer, Held, Subscription};
+use super::update::Resource;
+use super::variant::{Composed, Protocol, Variant};
+use super::{Intent, answer_intent, check_answerable};
+use crate::error::PeerMisbehaved;
+use crate::message::delta::{Request, Response};
+use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
+use crate::variant::Delta;
+
+/// What a stream was told besides the wishes that are marked so.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Told {
+    /// Names to be asked for again, though the server was told.
+    refetch: BTreeSet<ResourceName>,
+}
+
+impl Variant for Delta {}
+
+impl Protocol for Delta {
+    type Request = Request;
+    type Response = Response;
+    type Told = Told;
+
+    fn type_url(response: &Response) -> &TypeUrl {
+        &response.type_url
+    }
+
+    fn nonce(response: &Response) -> &crate::name::Nonce {
+        &response.nonce
+    }
+
+    fn unanswerable(response: &Response, settings: &Settings) -> Result<(), PeerMisbehaved> {
+        check_answerable(&response.type_url, &response.nonce, settings)
+    }
+
+    fn read(response: Response, settings: &Settings, to: &mut Subscription<Self>) -> Incoming {
+        let limit = settings.limits.resources_per_response;
+        let mut incoming = Incoming::new(response.nonce, to.serial, response.system_version);
+        let count = response.resources.len() + response.removed.len() + response.errors.len();
+        if count > limit {
+            incoming.refuse(format!("{count} resources in the response, limit {limit}"));
+            return incoming;
+        }
+        for resource in response.resources {
+            let fault = if resource.name.as_str().is_empty() {
+                Some((None, "a resource has no name".into())) // C-DELTA-25
+            } else if resource.version.as_str().len() > settings.limits.version_bytes {
+                let (len, limit) = (resource.version.as_str().len(), settings.limits.version_bytes);
+                Some((Some(resource.name.clone()), format!("version of {len} bytes, limit {limit}")))
+            } else {
+                match &resource.body {
+                    Some(body) if body.type_url != response.type_url => {
+                        Some((Some(resource.name.clone()), format!("has the type {}", body.type_url))) // C-DELTA-21
+                    }
+                    Some(_) if resource.ttl.is_some_and(|ttl| ttl.is_zero()) => {
+                        Some((Some(resource.name.clone()), "a TTL must be positive".into())) // C-TTL-14
+                    }
+                    _ => None,
+                }
+            };
+            if let Some((name, reason)) = fault {
+                incoming.fault(name, reason);
+                continue;
+            }
+            match resource.body {
+                Some(body) => incoming.resources.push(Resource {
+                    name: resource.name,
+                    version: resource.version,
+                    body: body.value,
+                    ttl: resource.ttl,
+                    aliases: resource.aliases,
+                }),
+                None => incoming.heartbeats.push(Heartbeat {
+                    name: resource.name,
+                    version: resource.version,
+                    ttl: resource.ttl,
+                }),
+            }
+        }
+        incoming.removed = response.removed;
+        incoming.errors = response.errors;
+        incoming.finish();
+        incoming
+    }
+
+    fn subscribed(_: &mut Subscription<Self>, _: &ResourceName) {}
+
+    /// Only what was told and is still wanted (DESIGN rule 5, the client's half). What is wanted again and not yet
+    /// told will be answered; an older content of it that crosses that on the wire is not for us.
+    fn takes(from: &Subscription<Self>, name: &str) -> bool {
+        let told = |name| from.wishes.get(name).is_some_and(|wish| wish.told);
+        told(name) || told(WILDCARD)
+    }
+
+    fn takes_resource(from: &Subscription<Self>, resource: &Resource) -> bool {
+        Self::takes(from, resource.name.as_str())
+            || resource.aliases.iter().any(|alias| Self::takes(from, alias.as_str()))
+    }
+
+    fn processed(_: &mut Subscription<Self>, _: &Incoming) {}
+
+    /// Absence means nothing: removals are named (C-DELTA-27).
+    fn absence_removes(_: &Subscription<Self>, _: &Incoming) -> bool {
+        false
+    }
+
+    fn heartbeat_matches(of: &Subscription<Self>, held: &Held, heartbeat: &Heartbeat, _: &Version) -> bool {
+        of.kind.has_heartbeats() && held.version == heartbeat.version
+    }
+
+    fn completes(_: &Subscription<Self>) -> bool {
+        false // nothing in delta asks: it has a version for each resource
+    }
+
+    /// Removals say what does not exist; the time-out guards against a server that fails to
+    /// (xds_protocol.rst, "Knowing When a Requested Resource Does Not Exist").
+    fn timeout(_: &Subscription<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration> {
+        settings.existence_timeout.filter(|_| !name.is_wildcard())
+    }
+
+    fn asks_again(_: &mut Subscription<Self>, _: &ResourceName) -> bool {
+        false
+    }
+
+    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
+        of.told.refetch.extend(names);
+    }
+
+    fn has_news(of: &Subscription<Self>) -> bool {
+        if of.asked {
+            of.untold > 0 || !of.departed.is_empty() || !of.told.refetch.is_empty()
+        } else {
+            !of.wishes.is_empty()
+        }
+    }
+
+    /// Answers and changes go apart: shipped servers lose changes that ride on an ACK or a NACK. All that a
+    /// message says is said to be heard, for a server must honour it whatever its nonce (C-DELTA-07).
+    fn compose(of: &mut Subscription<Self>, answer: Option<Answer>, _: &Settings) -> Composed<Self> {
+        let intent = match &answer {
+            Some(answer) => answer_intent(answer),
+            None if !of.asked => Intent::Initial,
+            None => Intent::Subscribe,
+        };
+        let mut request = Request {
+            node: None,
+            type_url: of.kind.type_url().clone(),
+            subscribe: Vec::new(),
+            unsubscribe: Vec::new(),
+            initial_versions: BTreeMap::new(),
+            nonce: Nonce::default(),
+            error: None,
+        };
+        let mut asked_for = Vec::new();
+        if let Some(answer) = answer {
+            request.nonce = answer.nonce;
+            request.error = answer.error;
+        } else if !of.asked {
+            // C-SUB-10, C-SUB-12: only the wildcard is wanted, and the type lets it be said by saying nothing.
+            let legacy = of.kind.has_legacy_wildcard() && of.wishes.keys().all(ResourceName::is_wildcard);
+            asked_for = of.tell(|_, _| true);
+            if !legacy {
+                request.subscribe = asked_for.clone();
+            }
+            request.initial_versions = of.initial_versions();
+            of.told.refetch.clear();
+        } else {
+            let star_first = !of.departed.is_empty()
+                && !of.departed.contains(WILDCARD)
+                && of.wishes.get(WILDCARD).is_some_and(|wish| !wish.told);
+            if star_first {
+                // DESIGN rule 12: the wildcard before the names that it takes over.
+                asked_for = of.tell(|name, _| name.is_wildcard());
+                request.subscribe = asked_for.clone();
+            } else {
+                // DESIGN rule 3: what left and came back is announced as gone now, and as wanted next.
+                asked_for = of.tell(|name, departed| !departed.contains(name));
+                request.unsubscribe = core::mem::take(&mut of.departed).into_iter().collect();
+                request.subscribe = asked_for.clone();
+                let again = core::mem::take(&mut of.told.refetch).into_iter();
+                let again = again.filter(|name| of.wishes.get(name).is_some_and(|wish| wish.told));
+                request.subscribe.extend(again.filter(|name| asked_for.binary_search(name).is_err()));
+            }
+        }
+        Composed { request, asked_for, intent }
+    }
+
+    fn set_node(request: &mut Request, settings: &Settings) {
+        request.node = Some(settings.node.clone());
+    }
+}
+
+impl Subscription<Delta> {
+    /// Marks the untold wishes that `now` picks as told, and returns them.
+    fn tell(&mut self, now: impl Fn(&ResourceName, &BTreeSet<ResourceName>) -> bool) -> Vec<ResourceName> {
+        let mut told = Vec::new();
+        if self.untold > 0 {
+            for (name, wish) in self.wishes.iter_mut().filter(|(_, wish)| !wish.told) {
+                if now(name, &self.departed) {
+                    wish.told = true;
+                    told.push(name.clone());
+                }
+            }
+            self.untold -= told.len();
+        }
+        told
+    }
+
+    /// What the first request of a stream says of what is there (C-RECON-02): the versions of what is held, and
+    /// no version for what the application may be applying at this moment, or else its removal during the outage
+    /// would never be heard (DESIGN rule 2).
+    fn initial_versions(&self) -> BTreeMap<ResourceName, Version> {
+        let out = self.out.iter().flat_map(|out| &out.offer.resources);
+        let mut versions: BTreeMap<_, _> = out
+            .filter(|resource| self.covers(resource.name.as_str()))
+            .map(|resource| (resource.name.clone(), Version::default()))
+            .collect();
+        let claim = |held: &Held| if held.claimed { held.version.clone() } else { Version::default() };
+        versions.extend(self.held.iter().map(|(name, held)| (name.clone(), claim(held))));
+        versions
+    }
+}

@@ -1,0 +1,387 @@
+//! The client: what an Envoy, a gRPC channel or a proxy of your own is to a control plane.
+//!
+//! A [`Client`] is a value: commands and events go in, actions and requests come out.
+//!
+//! ```
+//! use xds_machine::client::{Action, Client, Config};
+//! use xds_machine::message::{Node, sotw};
+//! use xds_machine::{Any, Instant, Sotw, TypeUrl, type_url};
+//!
+//! let now = Instant::EPOCH;
+//! let endpoints = TypeUrl::from(type_url::ENDPOINT);
+//! let mut client = Client::<Sotw>::new(Config::new(Node::new("example")));
+//! client.subscribe(&endpoints, ["a".into()])?;
+//! client.handle_open(now);
+//!
+//! let first = client.poll_transmit().expect("there is something to ask for");
+//! assert_eq!((first.request.names.len(), first.request.version.as_str()), (1, ""));
+//! client.handle_sent(now, first.sent);
+//!
+//! # let any = |bytes: &'static [u8]| Any { type_url: endpoints.clone(), value: bytes.into() };
+//! client.handle_response(now, sotw::Response {
+//!     version: "1".into(),
+//!     resources: vec![sotw::Item::Bare(any(b"\x0a\x01a"))],
+//!     type_url: endpoints.clone(),
+//!     nonce: "n1".into(),
+//!     control_plane: String::new(),
+//!     errors: vec![],
+//! })?;
+//! let Some(Action::Apply(update)) = client.poll_action() else { panic!("an update") };
+//! assert_eq!(update.resources()[0].name, "a");
+//! client.handle_verdict(now, update.accept())?;
+//!
+//! let ack = client.poll_transmit().expect("every response is answered");
+//! assert_eq!((ack.request.version.as_str(), ack.request.nonce.as_str()), ("1", "n1"));
+//! # Ok::<(), xds_machine::Error>(())
+//! ```
+
+mod action;
+mod config;
+mod delta;
+mod incoming;
+mod sotw;
+mod subscription;
+mod timers;
+mod update;
+mod variant;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+pub use self::action::{Action, DropReason};
+use self::config::Settings;
+pub use self::config::{Config, Limits};
+use self::subscription::{Answer, Subscription};
+pub use self::update::{Rejection, Resource, Update, Verdict};
+pub use self::variant::Variant;
+use crate::error::{Error, Misuse, PeerMisbehaved};
+use crate::name::{Nonce, ResourceName, TypeUrl};
+use crate::time::Instant;
+
+/// One client of one server: what it wants, what it has, and the stream if there is one.
+///
+/// Its methods are of four kinds (the picture is quinn-proto's): commands of the application, `handle_*` for what
+/// happened, `poll_*` for what is to be done, and questions. A driver calls them in any order and at any time, and
+/// after each polls what it has room for; nothing must be drained before something else may be called.
+///
+/// Subscriptions and what was received outlive streams; everything else begins anew with
+/// [`handle_open`](Self::handle_open).
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Client<V: Variant> {
+    config: Config,
+    /// In the order in which they were first subscribed to, which is the order of the first requests (C-STREAM-05).
+    types: Vec<Subscription<V>>,
+    /// The types that have to answer, in the order of the answers (C-ADS-03).
+    answers: VecDeque<TypeUrl>,
+    actions: VecDeque<Action>,
+    /// Counts the streams.
+    epoch: u64,
+    stream: Option<Stream>,
+}
+
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+struct Stream {
+    /// Counts the requests.
+    sent: u64,
+}
+
+/// A request to send, and what the driver says when the transport has taken it.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Transmit<R> {
+    /// The message.
+    pub request: R,
+    /// Goes back with [`Client::handle_sent`].
+    pub sent: Sent,
+    /// Why the request is sent.
+    pub intent: Intent,
+}
+
+/// Says which request was sent, and all before it.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Sent {
+    epoch: u64,
+    seq: u64,
+}
+
+/// Why a request is sent.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Intent {
+    /// The first of its type on the stream.
+    Initial,
+    /// What is wanted changed, or is asked for again.
+    Subscribe,
+    /// A response was accepted.
+    Ack,
+    /// A response was rejected, in whole or in part.
+    Nack,
+}
+
+impl<V: Variant> Client<V> {
+    /// A client that wants nothing yet.
+    pub fn new(config: Config) -> Self {
+        Self { config, types: Vec::new(), answers: VecDeque::new(), actions: VecDeque::new(), epoch: 0, stream: None }
+    }
+
+    // Commands of the application.
+
+    /// Wants these resources from now on. [`WILDCARD`](crate::WILDCARD) is all that the server has for this
+    /// client. A name that is wanted already costs nothing and changes nothing.
+    ///
+    /// Any number of calls before the next poll make one request.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::EmptyName`]; then none of the names is subscribed to.
+    pub fn subscribe(
+        &mut self,
+        type_url: &TypeUrl,
+        names: impl IntoIterator<Item = ResourceName>,
+    ) -> Result<(), Misuse> {
+        let mut names = names.into_iter();
+        let (Some(first), second) = (names.next(), names.next()) else { return Ok(()) };
+        if let Some(second) = second {
+            let all: Vec<ResourceName> = [first, second].into_iter().chain(names).collect();
+            if all.iter().any(|name| name.as_str().is_empty()) {
+                return Err(Misuse::EmptyName);
+            }
+            let subscription = self.subscription_mut(type_url);
+            all.into_iter().for_each(|name| subscription.subscribe(name));
+        } else if first.as_str().is_empty() {
+            return Err(Misuse::EmptyName);
+        } else {
+            self.subscription_mut(type_url).subscribe(first);
+        }
+        Ok(())
+    }
+
+    /// Wants these resources no longer. The application forgets them when it calls this; the machine says no more
+    /// of them. A name that is not wanted is ignored.
+    pub fn unsubscribe<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
+        if let Some(subscription) = self.find_mut(type_url) {
+            names.into_iter().for_each(|name| subscription.unsubscribe(name));
+        }
+    }
+
+    /// Asks again for resources that are wanted, whether held or not: in delta by subscribing to them again, which
+    /// a server must answer; in SotW by repeating the request, which some servers take as a wish for everything
+    /// (Envoy does it to warm a cluster). Names that are not wanted are ignored.
+    pub fn refetch<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
+        let Some(subscription) = self.find_mut(type_url) else { return };
+        let mut again = Vec::new();
+        for name in names {
+            if let Some((name, _)) = subscription.wishes.get_key_value(name) {
+                again.push(name.clone());
+            }
+        }
+        for name in &again {
+            if let Some(wish) = subscription.wishes.get_mut(name) {
+                wish.missing = false;
+            }
+        }
+        if !again.is_empty() {
+            V::refetch(subscription, again);
+        }
+    }
+
+    // What happened.
+
+    /// A stream is up. A stream that was up before is down.
+    pub fn handle_open(&mut self, now: Instant) {
+        self.handle_close(now);
+        self.epoch += 1;
+        self.stream = Some(Stream::default());
+        // A type that nothing is wanted of, nor was when the last stream ended, has nothing to remember.
+        self.types.retain(|subscription| !subscription.wishes.is_empty() || subscription.out.is_some());
+    }
+
+    /// A response came.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Peer`] if it can't even be answered: close the stream. [`Error::Caller`] if no stream is open, if
+    /// the actions were not polled, or if [`wants_response`](Self::wants_response) says no for its type. The
+    /// machine is as it was.
+    pub fn handle_response(&mut self, now: Instant, response: V::Response) -> Result<(), Error> {
+        self.check_actions()?;
+        if self.stream.is_none() {
+            return Err(Misuse::NoStream.into());
+        }
+        let settings = self.config.settings();
+        V::unanswerable(&response, settings)?;
+        let type_url = V::type_url(&response);
+        let asked =
+            |subscription: &&mut Subscription<V>| subscription.kind.type_url() == type_url && subscription.asked;
+        let Some(subscription) = self.types.iter_mut().find(asked) else {
+            let (type_url, nonce) = (type_url.clone(), V::nonce(&response).clone());
+            self.drop_stale(type_url, nonce, DropReason::NotAsked); // C-SUB-08, C-RES-19, C-DELTA-24
+            return Ok(());
+        };
+        let limit = settings.limits.waiting_responses;
+        if subscription.unanswered() >= limit {
+            return Err(Misuse::ResponsesWaiting { type_url: type_url.clone(), limit }.into());
+        }
+        subscription.receive(response, settings);
+        let type_url = subscription.kind.type_url().clone();
+        self.advance(now, &type_url);
+        Ok(())
+    }
+
+    /// The transport has taken a request, and all before it: the existence time-outs of what it asked for start
+    /// (gRFC A57). Of another stream than the present one, it is ignored.
+    pub fn handle_sent(&mut self, now: Instant, sent: Sent) {
+        if self.stream.is_some() && sent.epoch == self.epoch {
+            for subscription in &mut self.types {
+                subscription.sent(now, sent.seq, self.config.settings());
+            }
+        }
+    }
+
+    /// The application has judged an update. If its stream still lives the response is answered; what was accepted
+    /// counts as held in any case.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::UnknownUpdate`] if the update was judged before (of a clone), or is another machine's;
+    /// [`Misuse::ActionsWaiting`].
+    pub fn handle_verdict(&mut self, now: Instant, verdict: Verdict) -> Result<(), Misuse> {
+        self.check_actions()?;
+        let type_url = verdict.type_url().clone();
+        let settings = self.config.settings();
+        match self.types.iter_mut().find(|subscription| *subscription.kind.type_url() == type_url) {
+            Some(subscription) => subscription.verdict(now, verdict, settings)?,
+            None => return Err(Misuse::UnknownUpdate { type_url }),
+        }
+        // The next is taken eagerly, so that `wants_transmit` never lies.
+        self.advance(now, &type_url);
+        Ok(())
+    }
+
+    /// The stream is gone. What is wanted and held stays; responses that wait are dropped, and existence time-outs
+    /// stop: silence proves nothing now.
+    pub fn handle_close(&mut self, _now: Instant) {
+        if self.stream.take().is_some() {
+            self.answers.clear();
+            self.types.iter_mut().for_each(Subscription::leave_stream);
+        }
+    }
+
+    /// The time that [`poll_timeout`](Self::poll_timeout) gave has come; before that it does nothing. While as many
+    /// actions wait as the configuration allows it does nothing either, and `poll_timeout` goes on saying so.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for subscription in &mut self.types {
+            if self.actions.len() < self.config.settings().limits.waiting_actions {
+                subscription.timeout(now, &mut |action| self.actions.push_back(action));
+            }
+        }
+    }
+
+    // What to do.
+
+    /// The next thing for the application.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// The next request, made of what is true at this moment: call it when the transport has room. Answers come
+    /// first, in the order of the verdicts (C-ADS-03).
+    pub fn poll_transmit(&mut self) -> Option<Transmit<V::Request>> {
+        let stream = self.stream.as_mut()?;
+        let settings = self.config.settings();
+        let (subscription, answer) = match self.answers.pop_front() {
+            Some(type_url) => {
+                let mut types = self.types.iter_mut();
+                let subscription = types.find(|subscription| *subscription.kind.type_url() == type_url)?;
+                let answer = subscription.answers.pop_front()?;
+                (subscription, Some(answer))
+            }
+            None => (self.types.iter_mut().find(|subscription| V::has_news(subscription))?, None),
+        };
+        let mut composed = V::compose(subscription, answer, settings);
+        stream.sent += 1;
+        subscription.asked = true;
+        subscription.timers.ask(stream.sent, composed.asked_for);
+        if stream.sent == 1 {
+            V::set_node(&mut composed.request, settings);
+        }
+        let sent = Sent { epoch: self.epoch, seq: stream.sent };
+        Some(Transmit { request: composed.request, sent, intent: composed.intent })
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout).
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.types.iter().filter_map(|subscription| subscription.timers.next()).min()
+    }
+
+    // Questions.
+
+    /// Whether there is something that a stream is needed for.
+    pub fn wants_stream(&self) -> bool {
+        self.types.iter().any(|subscription| !subscription.wishes.is_empty())
+    }
+
+    /// Whether [`poll_transmit`](Self::poll_transmit) would give a request.
+    pub fn wants_transmit(&self) -> bool {
+        self.stream.is_some() && (!self.answers.is_empty() || self.types.iter().any(V::has_news))
+    }
+
+    /// Whether the stream may be read: not while as many responses of a type wait as the configuration allows.
+    /// Leaving the stream unread holds the server back (HTTP/2 flow control).
+    pub fn wants_response(&self) -> bool {
+        let limit = self.config.settings().limits.waiting_responses;
+        self.stream.is_some() && self.types.iter().all(|subscription| subscription.unanswered() < limit)
+    }
+
+    // Private.
+
+    fn find_mut(&mut self, type_url: &TypeUrl) -> Option<&mut Subscription<V>> {
+        self.types.iter_mut().find(|subscription| subscription.kind.type_url() == type_url)
+    }
+
+    fn subscription_mut(&mut self, type_url: &TypeUrl) -> &mut Subscription<V> {
+        let found = self.types.iter().position(|subscription| subscription.kind.type_url() == type_url);
+        let at = found.unwrap_or_else(|| {
+            let kind = self.config.settings().types.get(type_url);
+            self.types.push(Subscription::new(kind));
+            self.types.len() - 1
+        });
+        &mut self.types[at]
+    }
+
+    fn check_actions(&self) -> Result<(), Misuse> {
+        let limit = self.config.settings().limits.waiting_actions;
+        if self.actions.len() < limit { Ok(()) } else { Err(Misuse::ActionsWaiting { limit }) }
+    }
+
+    fn advance(&mut self, now: Instant, type_url: &TypeUrl) {
+        let Self { types, actions, answers, config, epoch, .. } = self;
+        let Some(subscription) = types.iter_mut().find(|subscription| subscription.kind.type_url() == type_url) else {
+            return;
+        };
+        let settings = config.settings();
+        subscription.advance(now, *epoch, settings, &mut |action| actions.push_back(action));
+        let queued = answers.iter().filter(|&queued| queued == type_url).count();
+        answers.extend((queued..subscription.answers.len()).map(|_| type_url.clone()));
+    }
+
+    fn drop_stale(&mut self, type_url: TypeUrl, nonce: Nonce, reason: DropReason) {
+        if let Some(Action::DropStale { type_url: last, nonce: last_nonce, reason: last_reason, count }) =
+            self.actions.back_mut()
+        {
+            if *last == type_url && *last_reason == reason {
+                *count += 1;
+                *last_nonce = nonce;
+                return;
+            }
+        }
+        self.actions.push_back(Action::DropStale { type_url, nonce, reason, count: 1 });
+    }
+}
+
+fn answer_intent(answer: &Answer) -> Intent {
+    if answer.error.is_some() { Intent::Nack } else { Intent::Ack }
+}
+
+fn check_answerable(type_url: &TypeUrl, nonce: &Nonce, settings: &Settings) -> Result<(), PeerMisbehaved> {
+    let (len, limit) = (nonce.as_str().len(), settings.limits.nonce_bytes);
+    if len > limit { Err(PeerMisbehaved::NonceTooLong { type_url: type_url.clone(), len, limit }) } else { Ok(()) }
+}

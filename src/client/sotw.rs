@@ -1,0 +1,384 @@
+//! The state-of-the-world variant. A request lists all that is wanted and answers a response; one that crosses a
+//! newer response on the wire may never be heard.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::config::Settings;
+use super::incoming::{Heartbeat, Incoming, Walk};
+use super::subscription::{Answer, Held, Subscription};
+use super::update::Resource;
+use super::variant::{Composed, Protocol, Variant};
+use super::{Intent, answer_intent, check_answerable};
+use crate::error::PeerMisbehaved;
+use crate::message::sotw::{Item, Request, Response};
+use crate::name::{ResourceName, TypeUrl, Version, WILDCARD};
+use crate::resource::Any;
+use crate::variant::Sotw;
+
+/// How often a newer response makes a name be announced anew before only time does (DESIGN rule 4: on every
+/// response, a server that answers each added name though it does not exist would be asked for ever).
+const REOPENINGS: u8 = 2;
+
+/// How long an owed wildcard, or any owed name where existence timers are off, waits before it is announced anew.
+const REPAIR: Duration = Duration::from_secs(15);
+
+/// What a stream was told, as far as the wishes that are marked do not say it.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Told {
+    /// Under which response the last request was sent.
+    said: Option<u64>,
+    start: Start,
+    /// The last request listed the wildcard only because an empty list would have meant the same.
+    stand_in: bool,
+    /// Names that were announced on this stream and left since.
+    gone: BTreeSet<ResourceName>,
+    /// There were more of them than the limit: any name may be one.
+    forgot: bool,
+    /// Wanted names that were announced before they left and came back (DESIGN rule 4).
+    owed: BTreeMap<ResourceName, Owed>,
+    /// Say it again, though nothing changed.
+    refetch: bool,
+}
+
+/// How the type's requests on this stream began (DESIGN rule 12).
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+enum Start {
+    /// There was none.
+    #[default]
+    Silent,
+    /// With an empty list, the legacy wildcard. An empty list goes on meaning it until the server has heard a
+    /// name; `named` is the response under which it was last told one.
+    Legacy { named: Option<u64> },
+    /// With names: an empty list means nothing.
+    Names { wildcard: bool },
+}
+
+/// A name that came back. The server may never have heard that it left, and would then see nothing new: it has to
+/// be left out of a request under the newest nonce, then included.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Owed {
+    stage: Stage,
+    reopened: u8,
+    /// The time-out passed, and it was announced anew: the next one is final.
+    last: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+enum Stage {
+    /// To be left out.
+    Leave,
+    /// Left out under this response.
+    Left(u64),
+    /// Included again under this response.
+    Said(u64),
+}
+
+impl Variant for Sotw {}
+
+impl Protocol for Sotw {
+    type Request = Request;
+    type Response = Response;
+    type Told = Told;
+
+    fn type_url(response: &Response) -> &TypeUrl {
+        &response.type_url
+    }
+
+    fn nonce(response: &Response) -> &crate::name::Nonce {
+        &response.nonce
+    }
+
+    fn unanswerable(response: &Response, settings: &Settings) -> Result<(), PeerMisbehaved> {
+        check_answerable(&response.type_url, &response.nonce, settings)
+    }
+
+    fn read(response: Response, settings: &Settings, to: &mut Subscription<Self>) -> Incoming {
+        let limits = &settings.limits;
+        let mut incoming = Incoming::new(response.nonce, to.serial, response.version);
+        let count = response.resources.len() + response.errors.len();
+        if count > limits.resources_per_response {
+            incoming.refuse(format!("{count} resources in the response, limit {}", limits.resources_per_response));
+            return incoming;
+        }
+        let len = incoming.version.as_str().len();
+        if len > limits.version_bytes {
+            incoming.refuse(format!("version of {len} bytes, limit {}", limits.version_bytes));
+            return incoming;
+        }
+        incoming.resources.reserve(response.resources.len());
+        let mut names = (Walk::new(&to.held), Walk::new(&to.wishes));
+        for (at, item) in response.resources.into_iter().enumerate() {
+            match item {
+                Item::Bare(any) => {
+                    if let Err(reason) = bare(any, &response.type_url, to, &mut names, &mut incoming) {
+                        // C-RES-05: it can't be told which resource this would have been.
+                        incoming.fault(None, format!("resource {at} {reason}"));
+                    }
+                }
+                Item::Wrapped(resource) => wrapped(*resource, &response.type_url, &mut incoming),
+                Item::Malformed => incoming.fault(None, format!("resource {at} is no resource wrapper")),
+            }
+        }
+        incoming.errors = response.errors;
+        incoming.finish();
+        incoming
+    }
+
+    fn subscribed(to: &mut Subscription<Self>, name: &ResourceName) {
+        // What left with the wildcard may have been known by it (DESIGN rule 4).
+        let is = |set: &BTreeSet<ResourceName>| set.contains(name) || set.contains(WILDCARD);
+        let departed = is(&to.departed);
+        let told = &mut to.told;
+        if departed || told.forgot || is(&told.gone) {
+            // A name that is gone was left out of every request since.
+            let left = !departed && told.said == Some(to.serial);
+            let stage = if left { Stage::Left(to.serial) } else { Stage::Leave };
+            told.owed.insert(name.clone(), Owed { stage, reopened: 0, last: false });
+            told.gone.remove(name);
+        }
+    }
+
+    fn takes(from: &Subscription<Self>, name: &str) -> bool {
+        from.covers(name)
+    }
+
+    fn takes_resource(from: &Subscription<Self>, resource: &Resource) -> bool {
+        from.covers(resource.name.as_str())
+    }
+
+    /// DESIGN rule 4: of a full-state type any response settles what is owed, for it has all that the server
+    /// believes is wanted, and its answer says what really is. Of a partial type only one that has it.
+    fn processed(of: &mut Subscription<Self>, incoming: &Incoming) {
+        let full_state = of.kind.is_full_state() && !incoming.refused;
+        of.told.owed.retain(|name, _| of.wishes.contains_key(name) && !full_state && !incoming.mentions(name.as_str()));
+    }
+
+    /// Of a full-state type, what is held and not in the response is gone (xds_protocol.rst, "Deleting
+    /// Resources"). Not if something in it can't be told by name, which may be what is held (C-RES-10); and not if
+    /// it has only heartbeats, which speak for themselves (C-TTL-07).
+    fn absence_removes(of: &Subscription<Self>, incoming: &Incoming) -> bool {
+        let only_heartbeats = incoming.resources.is_empty() && !incoming.heartbeats.is_empty();
+        of.kind.is_full_state() && !incoming.has_nameless_fault() && !only_heartbeats
+    }
+
+    /// In SotW the version of a heartbeat is the response's (C-TTL-03).
+    fn heartbeat_matches(of: &Subscription<Self>, _: &Held, _: &Heartbeat, version: &Version) -> bool {
+        of.version == *version
+    }
+
+    fn completes(of: &Subscription<Self>) -> bool {
+        matches!(of.told.start, Start::Legacy { .. } | Start::Names { wildcard: true })
+    }
+
+    fn timeout(of: &Subscription<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration> {
+        let repair = of.told.owed.contains_key(name).then_some(REPAIR);
+        settings.existence_timeout.filter(|_| !name.is_wildcard()).or(repair)
+    }
+
+    fn asks_again(of: &mut Subscription<Self>, name: &ResourceName) -> bool {
+        match of.told.owed.get_mut(name) {
+            Some(owed) if !owed.last => {
+                *owed = Owed { stage: Stage::Leave, reopened: REOPENINGS, last: true };
+                true
+            }
+            _ => {
+                of.told.owed.remove(name);
+                false
+            }
+        }
+    }
+
+    /// Any request lists all names: a repeat asks for all of them (real-clients.md, 3.1: Envoy's re-warm).
+    fn refetch(of: &mut Subscription<Self>, _: Vec<ResourceName>) {
+        of.told.refetch = true;
+    }
+
+    /// Nothing while a response is unanswered: changes ride on the answer (DESIGN rule 2).
+    fn has_news(of: &Subscription<Self>) -> bool {
+        if !of.asked {
+            return !of.wishes.is_empty(); // C-SUB-07: never an empty list that nobody meant
+        }
+        let told = &of.told;
+        of.unanswered() == 0
+            && (of.untold > 0
+                || !of.departed.is_empty()
+                || told.refetch
+                || told.stand_in
+                || told.owed.values().any(|owed| !matches!(owed.stage, Stage::Said(_))))
+    }
+
+    fn compose(of: &mut Subscription<Self>, answer: Option<Answer>, settings: &Settings) -> Composed<Self> {
+        let intent = match &answer {
+            Some(answer) => answer_intent(answer),
+            None if !of.asked => Intent::Initial,
+            None => Intent::Subscribe,
+        };
+        let (nonce, serial, version, error) = match answer {
+            Some(answer) => (answer.nonce, answer.serial, answer.version, answer.error),
+            None => (of.nonce.clone(), of.serial, of.version_to_claim(), None),
+        };
+        let (names, asked_for) = of.list(serial, settings.limits.departed_names);
+        let request = Request { node: None, type_url: of.kind.type_url().clone(), names, version, nonce, error };
+        Composed { request, asked_for, intent }
+    }
+
+    fn set_node(request: &mut Request, settings: &Settings) {
+        request.node = Some(settings.node.clone());
+    }
+}
+
+type Names<'a, V> = (Walk<'a, Held>, Walk<'a, V>);
+
+fn bare<V>(
+    any: Any,
+    type_url: &TypeUrl,
+    to: &Subscription<Sotw>,
+    names: &mut Names<'_, V>,
+    incoming: &mut Incoming,
+) -> Result<(), alloc::string::String> {
+    if any.type_url != *type_url {
+        return Err(format!("has the type {}", any.type_url));
+    }
+    let name = match to.kind.name_of(&any.value) {
+        Err(_) => return Err("can't be read".into()),
+        Ok("") => return Err("has no name".into()),
+        Ok(name) => {
+            let known = names.0.find(name).map(|(name, _)| name).or_else(|| names.1.find(name).map(|(name, _)| name));
+            known.cloned().unwrap_or_else(|| name.into())
+        }
+    };
+    let version = incoming.version.clone();
+    incoming.resources.push(Resource { name, version, body: any.value, ttl: None, aliases: Vec::new() });
+    Ok(())
+}
+
+/// A wrapped resource goes by the wrapper's name (C-RES-02), and so does its fault.
+fn wrapped(resource: crate::resource::Resource, type_url: &TypeUrl, incoming: &mut Incoming) {
+    let name = resource.name;
+    if name.as_str().is_empty() {
+        return incoming.fault(None, "a resource wrapper has no name");
+    }
+    let (version, ttl) = (incoming.version.clone(), resource.ttl);
+    match resource.body {
+        Some(body) if body.type_url != *type_url => {
+            incoming.fault(Some(name), format!("has the type {}", body.type_url)); // C-RES-01
+        }
+        Some(_) if ttl.is_some_and(|ttl| ttl.is_zero()) => incoming.fault(Some(name), "a TTL must be positive"),
+        Some(body) => {
+            incoming.resources.push(Resource { name, version, body: body.value, ttl, aliases: resource.aliases });
+        }
+        None => incoming.heartbeats.push(Heartbeat { name, version, ttl }),
+    }
+}
+
+impl Subscription<Sotw> {
+    /// The version for a request that answers nothing. On a new stream it claims that nothing of it is lacking
+    /// (DESIGN rule 13): a server that skips what the client has would leave it without.
+    fn version_to_claim(&self) -> Version {
+        let complete = |(name, wish): (&ResourceName, &super::subscription::Wish)| {
+            wish.rejected || wish.complete || self.held.get(name).is_some_and(|held| held.claimed)
+        };
+        if self.asked || self.wishes.iter().all(complete) { self.version.clone() } else { Version::default() }
+    }
+
+    /// What the next request lists, under this response. Marks it as told.
+    fn list(&mut self, serial: u64, departed_limit: usize) -> (Vec<ResourceName>, Vec<ResourceName>) {
+        let current = serial == self.serial;
+        let legacy = self.kind.has_legacy_wildcard();
+        let only_wildcard = self.wishes.len() == 1 && self.wishes.contains_key(WILDCARD);
+        let left_out: BTreeSet<ResourceName> = self.left_out(current).cloned().collect();
+        let empty = self.wishes.len() == left_out.len();
+
+        if empty && !self.may_be_silent(serial) {
+            // DESIGN rule 12: an empty list would still mean everything; a name first ends that.
+            self.told.stand_in = true;
+            self.told.start = Start::Legacy { named: current.then_some(serial) };
+            return (Vec::from([WILDCARD.into()]), Vec::new());
+        }
+        let (mut names, mut asked_for) = (Vec::with_capacity(self.wishes.len()), Vec::new());
+        for (name, wish) in self.wishes.iter_mut().filter(|(name, _)| !left_out.contains(*name)) {
+            if !wish.told {
+                wish.told = true;
+                self.untold -= 1;
+                asked_for.push(name.clone());
+            }
+            names.push(name.clone());
+        }
+        self.departed_are_gone(departed_limit);
+        if current {
+            self.turn_stages(&left_out, &mut asked_for);
+        }
+        let start = &mut self.told.start;
+        if only_wildcard
+            && left_out.is_empty()
+            && legacy
+            && matches!(start, Start::Silent | Start::Legacy { named: None })
+        {
+            *start = Start::Legacy { named: None };
+            names.clear(); // C-SUB-01: the legacy wildcard, which every server knows
+        }
+        match start {
+            Start::Silent => *start = Start::Names { wildcard: self.wishes.contains_key(WILDCARD) },
+            Start::Legacy { named } if current && !names.is_empty() => *named = Some(serial),
+            Start::Legacy { .. } | Start::Names { .. } => {}
+        }
+        self.told.stand_in = false;
+        self.told.refetch = false;
+        self.told.said = Some(serial);
+        (names, asked_for)
+    }
+
+    /// The owed names that are not in the next request.
+    fn left_out(&self, current: bool) -> impl Iterator<Item = &ResourceName> {
+        let serial = self.serial;
+        self.told.owed.iter().filter_map(move |(name, owed)| {
+            let out = match owed.stage {
+                Stage::Leave => true,
+                Stage::Left(under) => !current || (under < serial && owed.reopened < REOPENINGS),
+                Stage::Said(under) => current && under < serial && owed.reopened < REOPENINGS,
+            };
+            out.then_some(name)
+        })
+    }
+
+    /// What a request under the newest response does to the owed names.
+    fn turn_stages(&mut self, left_out: &BTreeSet<ResourceName>, asked_for: &mut Vec<ResourceName>) {
+        let serial = self.serial;
+        for (name, owed) in &mut self.told.owed {
+            if left_out.contains(name) {
+                if owed.stage != Stage::Leave {
+                    owed.reopened += 1;
+                }
+                owed.stage = Stage::Left(serial);
+            } else {
+                if matches!(owed.stage, Stage::Left(_)) && asked_for.binary_search(name).is_err() {
+                    asked_for.push(name.clone());
+                }
+                owed.stage = Stage::Said(serial);
+            }
+        }
+    }
+
+    /// Whether an empty list means that nothing is wanted.
+    fn may_be_silent(&self, serial: u64) -> bool {
+        match self.told.start {
+            Start::Silent | Start::Names { .. } => true,
+            Start::Legacy { named } => named == Some(serial),
+        }
+    }
+
+    /// The server is told, or would be if it heard. Remembers the names within the limit.
+    fn departed_are_gone(&mut self, limit: usize) {
+        let wishes = &self.wishes;
+        self.told
+            .gone
+            .extend(core::mem::take(&mut self.departed).into_iter().filter(|name| !wishes.contains_key(name)));
+        if self.told.gone.len() > limit.max(self.wishes.len()) {
+            self.told.gone.clear();
+            self.told.forgot = true;
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! One type of one client: what is wanted, what is held, what is out, and what this stream was told.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Write;
+
+use super::action::Action;
+use super::config::Settings;
+use super::incoming::{self, Incoming};
+use super::timers::Timers;
+use super::update::{Offer, Rejection, Token, Update, Verdict};
+use super::variant::Protocol;
+use crate::error::{Code, Misuse, Status};
+use crate::name::{Nonce, ResourceName, Version, WILDCARD};
+use crate::resource_type::ResourceType;
+use crate::time::Instant;
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Subscription<V: Protocol> {
+    pub(super) kind: ResourceType,
+    /// What the application wants; the wildcard is a name among the others.
+    pub(super) wishes: BTreeMap<ResourceName, Wish>,
+    /// What the application was given and accepted, and still wants.
+    pub(super) held: BTreeMap<ResourceName, Held>,
+    /// The version of the last response that was accepted whole.
+    pub(super) version: Version,
+    /// The update that waits for its verdict: one at a time (DESIGN rule 2). It belongs to the session, not to
+    /// the stream.
+    pub(super) out: Option<Out>,
+
+    // From here on: of this stream only.
+    /// Whether a request of this type was sent.
+    pub(super) asked: bool,
+    /// How many wishes were not told to the server.
+    pub(super) untold: usize,
+    /// Names that the server was told, that are (or were meanwhile) unwanted, and that it must be told are gone.
+    pub(super) departed: BTreeSet<ResourceName>,
+    /// Responses that wait for the verdict before theirs.
+    pub(super) waiting: VecDeque<Incoming>,
+    /// What is to be answered, in order.
+    pub(super) answers: VecDeque<Answer>,
+    /// How many responses came.
+    pub(super) serial: u64,
+    /// The nonce of the last.
+    pub(super) nonce: Nonce,
+    pub(super) timers: Timers,
+    pub(super) told: V::Told,
+}
+
+/// A name that is wanted.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub(super) struct Wish {
+    /// Whether the server was told on this stream.
+    pub(super) told: bool,
+    /// The resource is known, or taken, not to exist, and the application knows.
+    pub(super) missing: bool,
+    /// The last content of this name was rejected.
+    pub(super) rejected: bool,
+    /// Of the wildcard: everything was delivered since it is wanted.
+    pub(super) complete: bool,
+}
+
+/// A resource that the application has.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Held {
+    pub(super) version: Version,
+    /// Whether the server may be told so. It may not for what was unwanted for a while when its update was
+    /// accepted: the application has it, so its removal counts, but it must be asked for (DESIGN rule 14).
+    pub(super) claimed: bool,
+}
+
+/// An update that the application has not answered.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) struct Out {
+    pub(super) token: Token,
+    pub(super) offer: Arc<Offer>,
+    /// What the machine itself rejected of the same response.
+    pub(super) faults: Vec<Rejection>,
+    /// Whether the response came on this stream, so that its answer can be sent.
+    pub(super) live: bool,
+    /// Names in the offer that were unwanted at some time since.
+    pub(super) left: BTreeSet<ResourceName>,
+}
+
+/// An ACK or NACK that is to be sent.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Answer {
+    pub(super) nonce: Nonce,
+    pub(super) serial: u64,
+    /// The version to claim, as it was at the verdict.
+    pub(super) version: Version,
+    pub(super) error: Option<Status>,
+}
+
+impl<V: Protocol> Subscription<V> {
+    pub(super) fn new(kind: ResourceType) -> Self {
+        Self {
+            kind,
+            wishes: BTreeMap::new(),
+            held: BTreeMap::new(),
+            version: Version::default(),
+            out: None,
+            asked: false,
+            untold: 0,
+            departed: BTreeSet::new(),
+            waiting: VecDeque::new(),
+            answers: VecDeque::new(),
+            serial: 0,
+            nonce: Nonce::default(),
+            timers: Timers::default(),
+            told: V::Told::default(),
+        }
+    }
+
+    // What the application wants.
+
+    pub(super) fn subscribe(&mut self, name: ResourceName) {
+        if !self.wishes.contains_key(name.as_str()) {
+            V::subscribed(self, &name);
+            self.wishes.insert(name, Wish::default());
+            self.untold += 1;
+        }
+    }
+
+    pub(super) fn unsubscribe(&mut self, name: &str) {
+        let Some((name, wish)) = self.wishes.remove_entry(name) else { return };
+        self.timers.stop(&name);
+        if name.is_wildcard() {
+            self.held.retain(|held, _| self.wishes.contains_key(held));
+            self.timers.retain_expiries(|expiring| self.held.contains_key(expiring));
+            if let Some(out) = &mut self.out {
+                let unwanted = out.offer.names().filter(|offered| !self.wishes.contains_key(offered.as_str()));
+                out.left.extend(unwanted.cloned());
+            }
+        } else if !self.wants(WILDCARD) {
+            self.held.remove(&name);
+            self.timers.set_expiry(&name, None);
+            if let Some(out) = self.out.as_mut().filter(|out| out.offer.has(&name)) {
+                out.left.insert(name.clone());
+            }
+        }
+        if wish.told {
+            self.departed.insert(name);
+        } else {
+            self.untold -= 1;
+        }
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.wishes.contains_key(name)
+    }
+
+    pub(super) fn covers(&self, name: &str) -> bool {
+        self.wants(name) || self.wants(WILDCARD)
+    }
+
+    // What happens to the stream.
+
+    /// Forgets all that is of a stream: nonces, answers and the backlog die with it.
+    pub(super) fn leave_stream(&mut self) {
+        for wish in self.wishes.values_mut() {
+            wish.told = false;
+        }
+        self.untold = self.wishes.len();
+        self.asked = false;
+        self.departed.clear();
+        self.waiting.clear();
+        self.answers.clear();
+        self.serial = 0;
+        self.nonce = Nonce::default();
+        self.timers.stop_all();
+        self.told = V::Told::default();
+        if let Some(out) = &mut self.out {
+            out.live = false;
+        }
+    }
+
+    /// How many responses are not answered.
+    pub(super) fn unanswered(&self) -> usize {
+        let out = self.out.as_ref().is_some_and(|out| out.live);
+        self.waiting.len() + self.answers.len() + usize::from(out)
+    }
+
+    pub(super) fn receive(&mut self, response: V::Response, settings: &Settings) {
+        self.serial += 1;
+        let incoming = V::read(response, settings, self);
+        self.nonce = incoming.nonce.clone();
+        // C-TIMER-07: what came, though it be broken or wait its turn, exists.
+        if self.timers.running() <= incoming.resources.len() {
+            self.timers.stop_where(|name| incoming.mentions(name));
+        } else {
+            for name in incoming.resources.iter().map(|resource| &resource.name).chain(incoming.others()) {
+                self.timers.stop(name);
+            }
+        }
+        self.waiting.push_back(incoming);
+    }
+
+    /// The transport took a request: the existence timers of what it asked for start.
+    pub(super) fn sent(&mut self, now: Instant, seq: u64, settings: &Settings) {
+        for name in self.timers.take_asked(seq) {
+            if let Some(timeout) = V::timeout(self, &name, settings).filter(|_| self.is_awaited(&name)) {
+                self.timers.start(name, now + timeout);
+            }
+        }
+    }
+
+    /// Whether a wanted name has no content, and none on its way (C-TIMER-03, C-TIMER-07).
+    fn is_awaited(&self, name: &ResourceName) -> bool {
+        self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected)
+            && !self.held.contains_key(name)
+            && !self.waiting.iter().any(|incoming| incoming.mentions(name.as_str()))
+            && !self.out.as_ref().is_some_and(|out| incoming::find(&out.offer.resources, name.as_str()).is_some())
+    }
+
+    // What to do with responses.
+
+    /// Processes the responses that wait, up to one that the application has to see.
+    pub(super) fn advance(&mut self, now: Instant, epoch: u64, settings: &Settings, act: &mut impl FnMut(Action)) {
+        while self.out.is_none() {
+            let Some(incoming) = self.waiting.pop_front() else { return };
+            self.process(now, epoch, incoming, settings, act);
+        }
+    }
+
+    fn process(
+        &mut self,
+        now: Instant,
+        epoch: u64,
+        mut incoming: Incoming,
+        settings: &Settings,
+        act: &mut impl FnMut(Action),
+    ) {
+        let empty = incoming.is_empty();
+        V::processed(self, &incoming);
+        let removed = self.gone_with(&incoming, act);
+        self.beat(now, &mut incoming);
+        // C-RES-12: what is not wanted is ignored, faults and all.
+        incoming.faults.retain(|fault| fault.name.as_ref().is_none_or(|name| V::takes(self, name.as_str())));
+        if !V::takes(self, WILDCARD) {
+            incoming.resources.retain(|resource| V::takes_resource(self, resource));
+        }
+        for name in incoming.faults.iter().filter_map(|fault| fault.name.as_ref()) {
+            if let Some(wish) = self.wishes.get_mut(name) {
+                wish.rejected = true;
+            }
+        }
+        if !incoming.faults.is_empty() {
+            act(Action::Rejected {
+                type_url: self.kind.type_url().clone(),
+                nonce: incoming.nonce.clone(),
+                faults: incoming.faults.clone(),
+            });
+        }
+        let token =
+            Token { type_url: self.kind.type_url().clone(), epoch, serial: incoming.serial, nonce: incoming.nonce };
+        let offer = Offer { version: incoming.version, resources: incoming.resources, removed };
+        let nothing = offer.resources.is_empty() && offer.removed.is_empty();
+        let offer = Arc::new(offer);
+        let out = Out { token, offer, faults: incoming.faults, live: true, left: BTreeSet::new() };
+        if nothing {
+            if empty && !self.wishes.is_empty() {
+                act(Action::Synced { type_url: self.kind.type_url().clone() });
+            }
+            self.settle(now, out, Vec::new(), settings);
+        } else {
+            act(Action::Apply(Update { token: out.token.clone(), offer: out.offer.clone() }));
+            self.out = Some(out);
+        }
+    }
+
+    /// Heartbeats: the TTL starts anew (C-TTL-02, C-TTL-03), nothing else happens. One that names a version that
+    /// is not held is a resource without content.
+    fn beat(&mut self, now: Instant, incoming: &mut Incoming) {
+        for heartbeat in core::mem::take(&mut incoming.heartbeats) {
+            let matches = |held: &Held| V::heartbeat_matches(self, held, &heartbeat, &incoming.version);
+            if self.held.get(&heartbeat.name).is_some_and(matches) {
+                self.timers.set_expiry(&heartbeat.name, heartbeat.ttl.map(|ttl| now + ttl));
+            } else {
+                incoming.fault(Some(heartbeat.name), "no content, and no heartbeat of what is held");
+            }
+        }
+    }
+
+    /// What the response says is gone, of what is held. What is not held but was asked for is missing.
+    fn gone_with(&mut self, incoming: &Incoming, act: &mut impl FnMut(Action)) -> Vec<ResourceName> {
+        if incoming.refused {
+            return Vec::new();
+        }
+        if V::absence_removes(self, incoming) {
+            let mut present: BTreeSet<&ResourceName> = incoming.others().collect();
+            let mut resources = incoming.resources.iter().map(|resource| &resource.name).peekable();
+            let absent = self.held.keys().filter(|&name| {
+                while resources.next_if(|&other| other < name).is_some() {}
+                resources.next_if(|&other| other == name).is_none() && !present.remove(name)
+            });
+            return absent.cloned().collect();
+        }
+        let (mut removed, mut missing) = (Vec::new(), Vec::new());
+        for name in &incoming.removed {
+            if self.held.contains_key(name) {
+                removed.push(name.clone());
+            } else if let Some(wish) = self.wishes.get_mut(name).filter(|wish| wish.told && !wish.missing) {
+                wish.missing = true;
+                self.timers.stop(name);
+                missing.push(name.clone());
+            }
+        }
+        if !missing.is_empty() {
+            act(Action::Missing { type_url: self.kind.type_url().clone(), names: missing });
+        }
+        removed
+    }
+
+    // What became of them.
+
+    pub(super) fn verdict(&mut self, now: Instant, verdict: Verdict, settings: &Settings) -> Result<(), Misuse> {
+        match self.out.take() {
+            Some(out) if out.token == verdict.token => {
+                self.settle(now, out, verdict.rejections, settings);
+                Ok(())
+            }
+            other => {
+                self.out = other;
+                Err(Misuse::UnknownUpdate { type_url: self.kind.type_url().clone() })
+            }
+        }
+    }
+
+    /// Commits what was accepted of an update, and answers the response if its stream lives.
+    fn settle(&mut self, now: Instant, out: Out, rejections: Vec<Rejection>, settings: &Settings) {
+        let rejected: BTreeSet<&ResourceName> =
+            rejections.iter().filter_map(|rejection| rejection.name.as_ref()).collect();
+        let whole = rejections.is_empty() && out.faults.is_empty();
+        self.hold(now, &out, &rejected);
+        for name in out.offer.removed.iter().filter(|name| !rejected.contains(name)) {
+            self.held.remove(name);
+            self.timers.set_expiry(name, None);
+            if let Some(wish) = self.wishes.get_mut(name) {
+                wish.missing = true;
+            }
+        }
+        if whole {
+            self.version = out.offer.version.clone();
+        }
+        if out.live {
+            let complete = V::completes(self) && !out.faults.iter().any(|fault| fault.name.is_none());
+            if let Some(wish) = self.wishes.get_mut(WILDCARD) {
+                wish.complete |= complete;
+            }
+            let error = (!whole).then(|| nack(out.faults.iter().chain(&rejections), settings.limits.error_bytes));
+            let Token { nonce, serial, .. } = out.token;
+            self.answers.push_back(Answer { nonce, serial, version: self.version.clone(), error });
+        }
+    }
+
+    fn hold(&mut self, now: Instant, out: &Out, rejected: &BTreeSet<&ResourceName>) {
+        let wildcard = self.wants(WILDCARD);
+        // With the wildcard, what is held and what came are much the same names in the same order.
+        let dense = wildcard && out.offer.resources.len() > self.held.len() / 8;
+        let mut ahead = dense.then(|| self.held.iter_mut().peekable());
+        let mut new = Vec::new();
+        for resource in &out.offer.resources {
+            let name = &resource.name;
+            let wish = self.wishes.get_mut(name);
+            if wish.is_none() && !wildcard {
+                continue;
+            }
+            let accepted = !rejected.contains(name);
+            if let Some(wish) = wish {
+                wish.rejected = !accepted;
+                wish.missing &= !accepted;
+            }
+            if !accepted {
+                continue;
+            }
+            self.timers.set_expiry(name, resource.ttl.map(|ttl| now + ttl));
+            let held = Held { version: resource.version.clone(), claimed: !out.left.contains(name) };
+            if let Some(ahead) = &mut ahead {
+                while ahead.next_if(|(other, _)| *other < name).is_some() {}
+                if let Some((_, place)) = ahead.next_if(|(other, _)| *other == name) {
+                    *place = held;
+                    continue;
+                }
+            }
+            new.push((name.clone(), held));
+        }
+        self.held.extend(new);
+    }
+
+    // Time.
+
+    /// What is due: names that are missing, and names that expired.
+    pub(super) fn timeout(&mut self, now: Instant, act: &mut impl FnMut(Action)) {
+        let mut missing = Vec::new();
+        while let Some(name) = self.timers.take_due(now) {
+            if !V::asks_again(self, &name) && !name.is_wildcard() {
+                if let Some(wish) = self.wishes.get_mut(&name) {
+                    wish.missing = true;
+                    missing.push(name);
+                }
+            }
+        }
+        if !missing.is_empty() {
+            missing.sort();
+            act(Action::Missing { type_url: self.kind.type_url().clone(), names: missing });
+        }
+        let mut expired = Vec::new();
+        while let Some(name) = self.timers.take_expired(now) {
+            self.held.remove(&name);
+            expired.push(name);
+        }
+        if !expired.is_empty() {
+            expired.sort();
+            if let Some(wish) = self.wishes.get_mut(WILDCARD) {
+                wish.complete = false;
+            }
+            act(Action::Expired { type_url: self.kind.type_url().clone(), names: expired });
+        }
+    }
+}
+
+impl Offer {
+    fn names(&self) -> impl Iterator<Item = &ResourceName> {
+        self.resources.iter().map(|resource| &resource.name).chain(&self.removed)
+    }
+
+    fn has(&self, name: &ResourceName) -> bool {
+        incoming::find(&self.resources, name.as_str()).is_some() || self.removed.binary_search(name).is_ok()
+    }
+}
+
+/// The `error_detail` of a NACK. INVALID_ARGUMENT, and never 0 (C-SOTW-04).
+fn nack<'a>(rejections: impl Iterator<Item = &'a Rejection>, limit: usize) -> Status {
+    let mut message = String::new();
+    for rejection in rejections {
+        if message.len() > limit {
+            break;
+        }
+        let gap = if message.is_empty() { "" } else { "; " };
+        let written = match &rejection.name {
+            Some(name) => write!(message, "{gap}{name}: {}", rejection.reason),
+            None => write!(message, "{gap}{}", rejection.reason),
+        };
+        debug_assert!(written.is_ok(), "a string takes all there is");
+    }
+    let mut status = Status::new(Code::InvalidArgument, message);
+    status.truncate(limit);
+    status
+}

@@ -1,0 +1,126 @@
+//! The deadlines of one type: names whose existence is in doubt, and resources with a TTL.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+
+use crate::name::ResourceName;
+use crate::time::Instant;
+
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub(super) struct Timers {
+    /// Names that a request asked for which the transport has not taken yet, by the request's number.
+    asked: VecDeque<(u64, Vec<ResourceName>)>,
+    existence: Deadlines,
+    expiry: Deadlines,
+}
+
+impl Timers {
+    /// A request asks for these; their time starts when it is sent (gRFC A57, C-TIMER-02).
+    pub(super) fn ask(&mut self, seq: u64, names: Vec<ResourceName>) {
+        if !names.is_empty() {
+            self.asked.push_back((seq, names));
+        }
+    }
+
+    /// The names that were asked for up to this request.
+    pub(super) fn take_asked(&mut self, seq: u64) -> Vec<ResourceName> {
+        let mut taken = Vec::new();
+        while self.asked.front().is_some_and(|(asked, _)| *asked <= seq) {
+            taken.extend(self.asked.pop_front().into_iter().flat_map(|(_, names)| names));
+        }
+        taken
+    }
+
+    /// Starts a timer unless it runs (C-TIMER-05).
+    pub(super) fn start(&mut self, name: ResourceName, deadline: Instant) {
+        if !self.existence.at.contains_key(&name) {
+            self.existence.set(&name, Some(deadline));
+        }
+    }
+
+    pub(super) fn stop(&mut self, name: &ResourceName) {
+        self.existence.set(name, None);
+    }
+
+    pub(super) fn stop_where(&mut self, stop: impl Fn(&str) -> bool) {
+        self.existence.retain(|name| !stop(name.as_str()));
+    }
+
+    /// How many existence timers run.
+    pub(super) fn running(&self) -> usize {
+        self.existence.at.len()
+    }
+
+    /// The stream is gone, and with it the doubt: silence proves nothing now (C-TIMER-06).
+    pub(super) fn stop_all(&mut self) {
+        self.asked.clear();
+        self.existence = Deadlines::default();
+    }
+
+    pub(super) fn set_expiry(&mut self, name: &ResourceName, deadline: Option<Instant>) {
+        self.expiry.set(name, deadline);
+    }
+
+    pub(super) fn retain_expiries(&mut self, keep: impl Fn(&ResourceName) -> bool) {
+        self.expiry.retain(keep);
+    }
+
+    /// A name whose existence time-out has passed.
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<ResourceName> {
+        self.existence.take(now)
+    }
+
+    /// A name whose TTL has passed.
+    pub(super) fn take_expired(&mut self, now: Instant) -> Option<ResourceName> {
+        self.expiry.take(now)
+    }
+
+    pub(super) fn next(&self) -> Option<Instant> {
+        let existence = self.existence.next();
+        let expiry = self.expiry.next();
+        existence.into_iter().chain(expiry).min()
+    }
+}
+
+/// Names by name, and by deadline.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+struct Deadlines {
+    at: BTreeMap<ResourceName, Instant>,
+    order: BTreeSet<(Instant, ResourceName)>,
+}
+
+impl Deadlines {
+    fn set(&mut self, name: &ResourceName, deadline: Option<Instant>) {
+        let old = match deadline {
+            Some(deadline) => {
+                self.order.insert((deadline, name.clone()));
+                self.at.insert(name.clone(), deadline).filter(|&old| old != deadline)
+            }
+            None if self.at.is_empty() => None,
+            None => self.at.remove(name),
+        };
+        if let Some(old) = old {
+            self.order.remove(&(old, name.clone()));
+        }
+    }
+
+    fn retain(&mut self, keep: impl Fn(&ResourceName) -> bool) {
+        if !self.at.is_empty() {
+            self.at.retain(|name, _| keep(name));
+            self.order.retain(|(_, name)| self.at.contains_key(name));
+        }
+    }
+
+    fn take(&mut self, now: Instant) -> Option<ResourceName> {
+        if self.next()? > now {
+            return None;
+        }
+        let (_, name) = self.order.pop_first()?;
+        self.at.remove(&name);
+        Some(name)
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.order.first().map(|&(deadline, _)| deadline)
+    }
+}

@@ -1,0 +1,156 @@
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Display;
+use core::time::Duration;
+
+use bytes::Bytes;
+
+use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+
+/// New state of one type, for the application to validate and apply. The same shape for both variants.
+///
+/// The only way to a [`Verdict`] is to consume the update, so that no response is answered twice or with the
+/// answer of another. Until the verdict the type's next response waits.
+///
+/// ```
+/// # use xds_machine::client::{Update, Verdict};
+/// fn apply(update: Update) -> Verdict {
+///     update.check(|resource| if resource.body.is_empty() { Err("no content") } else { Ok(()) })
+/// }
+/// ```
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[must_use = "every update needs a verdict, or the type hears nothing more"]
+pub struct Update {
+    pub(super) token: Token,
+    pub(super) offer: Arc<Offer>,
+}
+
+/// Which response of which stream a verdict answers.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) struct Token {
+    pub(super) type_url: TypeUrl,
+    pub(super) epoch: u64,
+    /// Counts the type's responses, so that a server that repeats a nonce does not make two updates one.
+    pub(super) serial: u64,
+    pub(super) nonce: Nonce,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) struct Offer {
+    pub(super) version: Version,
+    pub(super) resources: Vec<Resource>,
+    pub(super) removed: Vec<ResourceName>,
+}
+
+/// A resource to be applied.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Resource {
+    /// The name.
+    pub name: ResourceName,
+    /// Its version; for a SotW resource that of its response.
+    pub version: Version,
+    /// The encoded resource (`Any.value`), of the update's type. A slice of the buffer that it came in.
+    pub body: Bytes,
+    /// How long it lives unless it comes again; the machine keeps the time and emits
+    /// [`Action::Expired`](super::Action::Expired).
+    pub ttl: Option<Duration>,
+    /// Other names that the resource goes by (delta).
+    pub aliases: Vec<ResourceName>,
+}
+
+impl Update {
+    /// The type of the resources.
+    pub fn type_url(&self) -> &TypeUrl {
+        &self.token.type_url
+    }
+
+    /// The version of the response (in delta `system_version_info`, for debugging).
+    pub fn version(&self) -> &Version {
+        &self.offer.version
+    }
+
+    /// The nonce of the response.
+    pub fn nonce(&self) -> &Nonce {
+        &self.token.nonce
+    }
+
+    /// What is new or changed, or in SotW may be: in the order of the names, each once, and only what is wanted.
+    pub fn resources(&self) -> &[Resource] {
+        &self.offer.resources
+    }
+
+    /// What is gone: names that the application was given before, in order.
+    pub fn removed(&self) -> &[ResourceName] {
+        &self.offer.removed
+    }
+
+    /// All of it is applied: the answer is an ACK.
+    pub fn accept(self) -> Verdict {
+        Verdict { token: self.token, rejections: Vec::new() }
+    }
+
+    /// These resources are not applied, the others are (gRFC A46): the answer is a NACK. With no rejections it is
+    /// an ACK.
+    pub fn reject(self, rejections: impl IntoIterator<Item = Rejection>) -> Verdict {
+        Verdict { token: self.token, rejections: rejections.into_iter().collect() }
+    }
+
+    /// None of it is applied, for one reason: the answer is a NACK.
+    pub fn reject_all(self, reason: impl Into<String>) -> Verdict {
+        let reason = reason.into();
+        let all = self.offer.resources.iter().map(|resource| &resource.name).chain(&self.offer.removed);
+        let rejections = all.map(|name| Rejection::new(name.clone(), reason.clone())).collect();
+        Verdict { token: self.token, rejections }
+    }
+
+    /// Rejects the resources for which `check` fails, and accepts the others.
+    pub fn check<E: Display>(self, mut check: impl FnMut(&Resource) -> Result<(), E>) -> Verdict {
+        let failed = |resource: &Resource| {
+            check(resource).err().map(|error| Rejection::new(resource.name.clone(), error.to_string()))
+        };
+        let rejections = self.offer.resources.iter().filter_map(failed).collect();
+        Verdict { token: self.token, rejections }
+    }
+}
+
+/// What became of an update. Goes back with [`Client::handle_verdict`](super::Client::handle_verdict).
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[must_use = "a verdict does nothing until the machine has it"]
+pub struct Verdict {
+    pub(super) token: Token,
+    pub(super) rejections: Vec<Rejection>,
+}
+
+impl Verdict {
+    /// The type of the update.
+    pub fn type_url(&self) -> &TypeUrl {
+        &self.token.type_url
+    }
+
+    /// What was rejected; nothing if the update was accepted.
+    pub fn rejections(&self) -> &[Rejection] {
+        &self.rejections
+    }
+}
+
+/// One resource that is not applied, and why. The reason goes to the server in `error_detail`.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Rejection {
+    /// The resource; `None` if it can't be told which one.
+    pub name: Option<ResourceName>,
+    /// For people.
+    pub reason: String,
+}
+
+impl Rejection {
+    /// Rejects a resource by its name. A name that is in the update's [`removed`](Update::removed) is not removed.
+    pub fn new(name: impl Into<ResourceName>, reason: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), reason: reason.into() }
+    }
+
+    /// Something is wrong that belongs to no resource.
+    pub(super) fn nameless(reason: impl Into<String>) -> Self {
+        Self { name: None, reason: reason.into() }
+    }
+}

@@ -1,0 +1,82 @@
+//! What differs between the variants, behind one door.
+
+use alloc::vec::Vec;
+use core::fmt::Debug;
+use core::hash::Hash;
+use core::time::Duration;
+
+use super::Intent;
+use super::config::Settings;
+use super::incoming::{Heartbeat, Incoming};
+use super::subscription::{Answer, Held, Subscription};
+use super::update::Resource;
+use crate::error::PeerMisbehaved;
+use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+
+/// A variant of the protocol, as the client sees it: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta). Sealed.
+pub trait Variant: Protocol {}
+
+/// The half of [`Variant`] that nobody outside needs.
+#[allow(unnameable_types)] // this is the seal
+pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
+    /// What the client sends.
+    type Request: Clone + Debug + Eq + Hash;
+    /// What the client receives.
+    type Response: Clone + Debug + Eq + Hash;
+    /// What the server was told of a type on this stream.
+    type Told: Clone + Debug + Default + Eq + Hash;
+
+    fn type_url(response: &Self::Response) -> &TypeUrl;
+
+    fn nonce(response: &Self::Response) -> &Nonce;
+
+    /// Whether the response could not even be answered.
+    fn unanswerable(response: &Self::Response, settings: &Settings) -> Result<(), PeerMisbehaved>;
+
+    /// Reads a response of a type that was asked for.
+    fn read(response: Self::Response, settings: &Settings, to: &mut Subscription<Self>) -> Incoming;
+
+    /// A name that was not wanted now is; not yet among the wishes.
+    fn subscribed(to: &mut Subscription<Self>, name: &ResourceName);
+
+    /// Whether what a response says of this name is to be taken.
+    fn takes(from: &Subscription<Self>, name: &str) -> bool;
+
+    /// Whether a resource is to be taken: by its name, or in delta by an alias.
+    fn takes_resource(from: &Subscription<Self>, resource: &Resource) -> bool;
+
+    /// A response is being processed.
+    fn processed(of: &mut Subscription<Self>, incoming: &Incoming);
+
+    /// Whether what is held and not in this response is gone.
+    fn absence_removes(of: &Subscription<Self>, incoming: &Incoming) -> bool;
+
+    /// Whether a heartbeat is one for what is held; `version` is the response's.
+    fn heartbeat_matches(of: &Subscription<Self>, held: &Held, heartbeat: &Heartbeat, version: &Version) -> bool;
+
+    /// Whether a response on this stream is sure to be an answer to the wildcard.
+    fn completes(of: &Subscription<Self>) -> bool;
+
+    /// How long a name may be awaited, now that a request for it was sent.
+    fn timeout(of: &Subscription<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration>;
+
+    /// The time-out of a name passed. `true`: it is asked for once more before it counts as missing.
+    fn asks_again(of: &mut Subscription<Self>, name: &ResourceName) -> bool;
+
+    /// Asks again for names that are wanted.
+    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>);
+
+    /// Whether there is something to say that is not an answer.
+    fn has_news(of: &Subscription<Self>) -> bool;
+
+    /// The next request, and the names in it whose existence the server is now to settle.
+    fn compose(of: &mut Subscription<Self>, answer: Option<Answer>, settings: &Settings) -> Composed<Self>;
+
+    fn set_node(request: &mut Self::Request, settings: &Settings);
+}
+
+pub struct Composed<V: Protocol> {
+    pub(super) request: V::Request,
+    pub(super) asked_for: Vec<ResourceName>,
+    pub(super) intent: Intent,
+}

@@ -1,0 +1,246 @@
+//! What can go wrong, split by whose fault it is.
+
+use alloc::string::String;
+use core::fmt;
+
+use crate::name::TypeUrl;
+
+/// Why an input was refused. The machine is exactly as it was before.
+#[derive(Clone, Debug, Eq, Hash, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// The caller's bug.
+    #[error("misuse of the machine: {0}")]
+    Caller(#[from] Misuse),
+    /// The peer broke the protocol in a way that can't be answered: close the stream with
+    /// [`PeerMisbehaved::code`].
+    #[error("peer misbehaved: {0}")]
+    Peer(#[from] PeerMisbehaved),
+}
+
+/// What the peer did. Each names what was wrong and, where there is one, the limit that it broke.
+#[derive(Clone, Debug, Eq, Hash, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PeerMisbehaved {
+    /// A resource name is empty.
+    #[error("empty resource name in a request for {type_url}")]
+    EmptyName {
+        /// The type of the message.
+        type_url: TypeUrl,
+    },
+    /// The first request of the stream has no node id, and the configuration asks for one.
+    #[error("the first request on a stream must carry a node with an id")]
+    MissingNode,
+    /// A request on an aggregated stream does not say which type it is for.
+    #[error("type_url is required on an aggregated stream")]
+    MissingTypeUrl,
+    /// A resource name is too long.
+    #[error("resource name of {len} bytes in a request for {type_url}, limit {limit}")]
+    NameTooLong {
+        /// The type of the message.
+        type_url: TypeUrl,
+        /// The length of the name in bytes.
+        len: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A nonce is too long to be echoed.
+    #[error("nonce of {len} bytes in a response for {type_url}, limit {limit}")]
+    NonceTooLong {
+        /// The type of the message.
+        type_url: TypeUrl,
+        /// The length of the nonce in bytes.
+        len: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// `initial_resource_versions` has too many entries.
+    #[error("{count} initial_resource_versions for {type_url}, limit {limit}")]
+    TooManyInitialVersions {
+        /// The type of the message.
+        type_url: TypeUrl,
+        /// How many the request has.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The names that the stream is subscribed to, of all types, are too long together.
+    #[error("subscribed names of {len} bytes on one stream, limit {limit}")]
+    TooManyNameBytes {
+        /// The bytes after this request.
+        len: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Too many names of one type.
+    #[error("{count} subscribed names of {type_url}, limit {limit}")]
+    TooManyNames {
+        /// The type of the message.
+        type_url: TypeUrl,
+        /// The names after this request.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Too many names on the stream, of all types.
+    #[error("{count} subscribed names on one stream, limit {limit}")]
+    TooManyNamesOnStream {
+        /// The names after this request.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Too many types on one stream.
+    #[error("more than {limit} resource types on one stream")]
+    TooManyTypes {
+        /// The limit.
+        limit: usize,
+    },
+    /// A type URL is too long.
+    #[error("type_url of {len} bytes, limit {limit}")]
+    TypeUrlTooLong {
+        /// The length in bytes.
+        len: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A version is too long.
+    #[error("version of {len} bytes in a message for {type_url}, limit {limit}")]
+    VersionTooLong {
+        /// The type of the message.
+        type_url: TypeUrl,
+        /// The length in bytes.
+        len: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A request for another type than the stream's.
+    #[error("request for {got} on a stream of {expected}")]
+    WrongType {
+        /// The type that the stream serves.
+        expected: TypeUrl,
+        /// The type that was asked for.
+        got: TypeUrl,
+    },
+}
+
+impl PeerMisbehaved {
+    /// The gRPC status to close the stream with.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::EmptyName { .. } | Self::MissingNode | Self::MissingTypeUrl | Self::WrongType { .. } => {
+                Code::InvalidArgument
+            }
+            Self::NameTooLong { .. }
+            | Self::NonceTooLong { .. }
+            | Self::TooManyInitialVersions { .. }
+            | Self::TooManyNameBytes { .. }
+            | Self::TooManyNames { .. }
+            | Self::TooManyNamesOnStream { .. }
+            | Self::TooManyTypes { .. }
+            | Self::TypeUrlTooLong { .. }
+            | Self::VersionTooLong { .. } => Code::ResourceExhausted,
+        }
+    }
+}
+
+/// What the caller did wrong.
+#[derive(Clone, Debug, Eq, Hash, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// Actions wait to be polled, as many as the configuration allows.
+    #[error("{limit} actions wait to be polled")]
+    ActionsWaiting {
+        /// The limit.
+        limit: usize,
+    },
+    /// A resource name to subscribe to is empty.
+    #[error("a resource name must not be empty")]
+    EmptyName,
+    /// There is no stream that a response could have come from.
+    #[error("no stream is open")]
+    NoStream,
+    /// More responses of a type wait for a verdict than the configuration allows: read the stream only if
+    /// `wants_response` says so.
+    #[error("{limit} responses for {type_url} wait for a verdict")]
+    ResponsesWaiting {
+        /// The type.
+        type_url: TypeUrl,
+        /// The limit.
+        limit: usize,
+    },
+    /// The verdict is of an update that is not out: it was answered before, or another machine made it.
+    #[error("no update for {type_url} waits for this verdict")]
+    UnknownUpdate {
+        /// The type.
+        type_url: TypeUrl,
+    },
+}
+
+/// The gRPC status codes that the machines use.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum Code {
+    /// 3: the message is wrong, whatever the state of the system.
+    InvalidArgument,
+    /// 8: a limit is exceeded.
+    ResourceExhausted,
+    /// 14: try again.
+    Unavailable,
+}
+
+impl Code {
+    /// The number, as in `google.rpc.Status`.
+    pub const fn number(self) -> i32 {
+        match self {
+            Self::InvalidArgument => 3,
+            Self::ResourceExhausted => 8,
+            Self::Unavailable => 14,
+        }
+    }
+
+    /// The name, as in the gRPC documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InvalidArgument => "INVALID_ARGUMENT",
+            Self::ResourceExhausted => "RESOURCE_EXHAUSTED",
+            Self::Unavailable => "UNAVAILABLE",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A status as the peer gave it or is to get it (`google.rpc.Status`, without details).
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Status {
+    /// A gRPC status code. Any number: what the peer sent is not ours to correct (ztunnel NACKs with 0).
+    pub code: i32,
+    /// For people.
+    pub message: String,
+}
+
+impl Status {
+    /// A status of ours.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code: code.number(), message: message.into() }
+    }
+
+    /// Cuts the message to at most `limit` bytes, at the border of a character.
+    pub(crate) fn truncate(&mut self, limit: usize) {
+        let mut end = limit.min(self.message.len());
+        while !self.message.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.message.truncate(end);
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}

@@ -1,0 +1,27 @@
+//! Sans-IO state machines for the xDS transport protocol.
+
+#![no_std]
+extern crate alloc;
+
+pub mod client;
+mod error;
+mod fields;
+mod interest;
+pub mod message;
+mod name;
+pub mod proto;
+mod resource;
+mod resource_type;
+pub mod server;
+mod text;
+mod time;
+mod variant;
+mod wire;
+
+pub use error::{Code, Error, Misuse, PeerMisbehaved, Status};
+pub use interest::Interest;
+pub use name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
+pub use resource::{Any, Resource};
+pub use resource_type::{Place, ResourceType, Types, type_url};
+pub use time::Instant;
+pub use variant::{Delta, Sotw};

@@ -1,0 +1,64 @@
+//! The messages of the incremental variant.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::error::Status;
+use crate::message::{Node, ResourceError};
+use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+use crate::resource::Resource;
+
+/// `envoy.service.discovery.v3.DeltaDiscoveryRequest`.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Request {
+    /// Who asks; at least on the first request of a stream.
+    pub node: Option<Arc<Node>>,
+    /// Which type the request is for.
+    pub type_url: TypeUrl,
+    /// The names to subscribe to, besides those of earlier requests.
+    pub subscribe: Vec<ResourceName>,
+    /// The names to unsubscribe from.
+    pub unsubscribe: Vec<ResourceName>,
+    /// In the first request for a type on a stream: what the client already has.
+    pub initial_versions: BTreeMap<ResourceName, Version>,
+    /// The response that this answers; empty if it answers none.
+    pub nonce: Nonce,
+    /// Present if and only if the response is rejected (a NACK).
+    pub error: Option<Status>,
+}
+
+/// `envoy.service.discovery.v3.DeltaDiscoveryResponse`.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Response {
+    /// A version of all resources of the type, for debugging only.
+    pub system_version: Version,
+    /// The resources that are new or changed.
+    pub resources: Vec<Resource>,
+    /// The names of resources that are gone, or never were.
+    pub removed: Vec<ResourceName>,
+    /// The type of the resources.
+    pub type_url: TypeUrl,
+    /// The name of this response on its stream.
+    pub nonce: Nonce,
+    /// Who answers (`control_plane.identifier`), for logs; empty if the server does not say.
+    pub control_plane: String,
+    /// The resources that the server could not deliver, and why.
+    pub errors: Vec<ResourceError>,
+}
+
+impl Request {
+    /// A request for a type that says nothing.
+    pub fn new(type_url: impl Into<TypeUrl>) -> Self {
+        Self {
+            node: None,
+            type_url: type_url.into(),
+            subscribe: Vec::new(),
+            unsubscribe: Vec::new(),
+            initial_versions: BTreeMap::new(),
+            nonce: Nonce::default(),
+            error: None,
+        }
+    }
+}

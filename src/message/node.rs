@@ -1,0 +1,46 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+/// Who a client is (`envoy.config.core.v3.Node`). Sent on the first request of a stream.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Node {
+    /// Unique among the clients of a control plane.
+    pub id: String,
+    /// The group of clients that this one belongs to.
+    pub cluster: String,
+    /// Where the client runs.
+    pub locality: Option<Locality>,
+    /// What the client is, such as `envoy`.
+    pub user_agent_name: String,
+    /// Its version.
+    pub user_agent_version: String,
+    /// What the client can do that a server must not assume, such as `xds.config.resource-in-sotw`.
+    pub client_features: Vec<String>,
+    /// All other fields (metadata, extensions, ..), encoded: kept as they came, written after the ones above.
+    pub rest: Bytes,
+}
+
+/// Where a client runs (`envoy.config.core.v3.Locality`).
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Locality {
+    /// The region.
+    pub region: String,
+    /// The zone in the region.
+    pub zone: String,
+    /// The part of the zone.
+    pub sub_zone: String,
+}
+
+impl Node {
+    /// A node with an id and nothing else.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self { id: id.into(), ..Self::default() }
+    }
+
+    /// Whether the client says that it has this feature.
+    pub fn has_feature(&self, feature: &str) -> bool {
+        self.client_features.iter().any(|has| has == feature)
+    }
+}

@@ -1,0 +1,149 @@
+//! The four strings of the protocol, each with a type of its own so that none is taken for another.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::borrow::Borrow;
+use core::fmt;
+
+use crate::text::Text;
+
+/// The name that subscribes to everything the server has for this client
+/// (xds_protocol.rst, "How the client specifies what resources to return").
+pub const WILDCARD: &str = "*";
+
+macro_rules! string_type {
+    ($(#[$doc:meta])* $name:ident($inner:ty) $new:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        pub struct $name($inner);
+
+        impl $name {
+            /// The string itself.
+            pub fn as_str(&self) -> &str {
+                self.as_ref()
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self($new(text))
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self($new(text.as_str()))
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(self.as_str(), f)
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, other: &str) -> bool {
+                self.as_str() == other
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, other: &&str) -> bool {
+                self.as_str() == *other
+            }
+        }
+    };
+}
+
+string_type! {
+    /// The type URL of a resource type, such as `type.googleapis.com/envoy.config.cluster.v3.Cluster`.
+    ///
+    /// Cheap to clone: the string is shared. The URLs that the xDS API defines are in [`type_url`](crate::type_url).
+    TypeUrl(Arc<str>) Arc::from
+}
+
+string_type! {
+    /// The name of a resource, unique within its type. Opaque, and compared byte for byte.
+    ///
+    /// Cheap to clone: the string is shared. [`WILDCARD`] is the one name with a meaning of its own.
+    ResourceName(Arc<str>) Arc::from
+}
+
+string_type! {
+    /// A version: of one resource, or in SotW of all resources of a type (`version_info`).
+    ///
+    /// Opaque: versions are compared for equality and never for order. Empty means "no version".
+    #[derive(Default)]
+    Version(Text) Text::new
+}
+
+string_type! {
+    /// A nonce: names one response on one stream, so that an answer can say which response it answers.
+    ///
+    /// It means nothing on another stream or for another type (xds_protocol.rst, "Basic Protocol Overview").
+    #[derive(Default)]
+    Nonce(Text) Text::new
+}
+
+impl AsRef<str> for TypeUrl {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for ResourceName {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Version {
+    fn as_ref(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl AsRef<str> for Nonce {
+    fn as_ref(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl ResourceName {
+    /// Whether this is [`WILDCARD`].
+    pub fn is_wildcard(&self) -> bool {
+        self == WILDCARD
+    }
+
+    /// Whether both share one string in memory, so that holding both costs no more than holding one.
+    pub fn shares_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Version {
+    /// Whether this is the empty string, "no version".
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Nonce {
+    /// Whether this is the empty string, "no nonce".
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

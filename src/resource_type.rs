@@ -1,0 +1,216 @@
+//! What the protocol needs to know of a resource type. Properties of the type, given by the user: nowhere does a
+//! machine ask whether something is a Listener or a Cluster.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::fields::{self, Malformed};
+use crate::name::TypeUrl;
+
+/// The type URLs of the xDS API, version 3.
+pub mod type_url {
+    /// Listener (LDS).
+    pub const LISTENER: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
+    /// RouteConfiguration (RDS).
+    pub const ROUTE: &str = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
+    /// ScopedRouteConfiguration (SRDS).
+    pub const SCOPED_ROUTE: &str = "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration";
+    /// VirtualHost (VHDS).
+    pub const VIRTUAL_HOST: &str = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
+    /// Cluster (CDS).
+    pub const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    /// ClusterLoadAssignment (EDS).
+    pub const ENDPOINT: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+    /// LbEndpoint (LEDS).
+    pub const LB_ENDPOINT: &str = "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint";
+    /// Secret (SDS).
+    pub const SECRET: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
+    /// Runtime (RTDS).
+    pub const RUNTIME: &str = "type.googleapis.com/envoy.service.runtime.v3.Runtime";
+    /// TypedExtensionConfig (ECDS).
+    pub const EXTENSION_CONFIG: &str = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig";
+    /// The wrapper of a SotW resource (`envoy.service.discovery.v3.Resource`).
+    pub const RESOURCE: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
+}
+
+/// Where a type stands in the order in which a server pushes a change that touches several types
+/// (xds_protocol.rst, "Eventual consistency considerations": make before break). The order of the variants is
+/// the order of the pushes.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Place {
+    /// Clusters: first, because everything else refers to them.
+    Cluster,
+    /// The endpoints of clusters.
+    Endpoint,
+    /// Listeners: pushed only when no cluster waits to be sent.
+    Listener,
+    /// Scopes of routes: as listeners.
+    ScopedRoute,
+    /// Routes: as listeners.
+    Route,
+    /// Parts of routes: as listeners.
+    VirtualHost,
+    /// Anything else: last, and waits for nothing.
+    Other,
+}
+
+impl Place {
+    /// Whether resources of this place are what the front refers to: they go away last.
+    pub(crate) fn is_back(self) -> bool {
+        matches!(self, Self::Cluster | Self::Endpoint)
+    }
+
+    /// Whether resources of this place refer to clusters: a push of them waits for clusters that are not sent.
+    pub(crate) fn is_front(self) -> bool {
+        matches!(self, Self::Listener | Self::ScopedRoute | Self::Route | Self::VirtualHost)
+    }
+}
+
+/// A resource type, as the protocol sees it.
+///
+/// ```
+/// use xds_machine::{Place, ResourceType};
+///
+/// let own = ResourceType::full_state("type.googleapis.com/example.Policy").at(Place::Route);
+/// assert!(own.is_full_state() && own.has_legacy_wildcard());
+/// ```
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct ResourceType {
+    type_url: TypeUrl,
+    full_state: bool,
+    legacy_wildcard: bool,
+    heartbeats: bool,
+    name_field: u32,
+    place: Place,
+}
+
+impl ResourceType {
+    /// A type whose SotW responses may hold just what changed, so that absence means nothing (as RDS and EDS).
+    /// No legacy wildcard, named by field 1, pushed last: what is assumed of a type that nobody described.
+    pub fn partial(type_url: impl Into<TypeUrl>) -> Self {
+        Self {
+            type_url: type_url.into(),
+            full_state: false,
+            legacy_wildcard: false,
+            heartbeats: true,
+            name_field: 1,
+            place: Place::Other,
+        }
+    }
+
+    /// A type whose SotW responses hold everything the client is subscribed to, so that absence deletes (as LDS
+    /// and CDS; xds_protocol.rst, "Grouping Resources into Responses"). With the legacy wildcard, as these have it.
+    pub fn full_state(type_url: impl Into<TypeUrl>) -> Self {
+        Self { full_state: true, legacy_wildcard: true, ..Self::partial(type_url) }
+    }
+
+    /// Whether a type's first request with no names means everything (xds_protocol.rst, "How the client specifies
+    /// what resources to return").
+    #[must_use]
+    pub fn with_legacy_wildcard(self, legacy_wildcard: bool) -> Self {
+        Self { legacy_wildcard, ..self }
+    }
+
+    /// Whether a delta resource without content is a heartbeat. It is not for VHDS, where it says that an alias
+    /// does not exist.
+    #[must_use]
+    pub fn with_heartbeats(self, heartbeats: bool) -> Self {
+        Self { heartbeats, ..self }
+    }
+
+    /// The string field of the resource that holds its name, for SotW resources that are not wrapped.
+    #[must_use]
+    pub fn named_by_field(self, name_field: u32) -> Self {
+        Self { name_field, ..self }
+    }
+
+    /// Where the type stands in the push order.
+    #[must_use]
+    pub fn at(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+
+    /// The type URL.
+    pub fn type_url(&self) -> &TypeUrl {
+        &self.type_url
+    }
+
+    /// Whether absence from a SotW response deletes.
+    pub fn is_full_state(&self) -> bool {
+        self.full_state
+    }
+
+    /// Whether a first request with no names means everything.
+    pub fn has_legacy_wildcard(&self) -> bool {
+        self.legacy_wildcard
+    }
+
+    /// Whether a delta resource without content is a heartbeat.
+    pub fn has_heartbeats(&self) -> bool {
+        self.heartbeats
+    }
+
+    /// Where the type stands in the push order.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The name of an encoded resource of this type.
+    pub(crate) fn name_of<'a>(&self, value: &'a [u8]) -> Result<&'a str, Malformed> {
+        fields::string(value, self.name_field)
+    }
+}
+
+/// The resource types that a machine knows. The default has those of the xDS API; a type that is not in it is
+/// taken for [`ResourceType::partial`].
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Types(Arc<[ResourceType]>);
+
+impl Types {
+    /// Just these types; of two with one URL, the last counts.
+    pub fn new(types: impl IntoIterator<Item = ResourceType>) -> Self {
+        let mut sorted: Vec<ResourceType> = Vec::new();
+        for new in types {
+            match sorted.binary_search_by(|old| old.type_url.cmp(&new.type_url)) {
+                Ok(at) => sorted[at] = new,
+                Err(at) => sorted.insert(at, new),
+            }
+        }
+        Self(sorted.into())
+    }
+
+    /// These types besides the ones that are here already.
+    #[must_use]
+    pub fn and(&self, types: impl IntoIterator<Item = ResourceType>) -> Self {
+        Self::new(self.0.iter().cloned().chain(types))
+    }
+
+    /// The type of this URL.
+    pub fn get(&self, type_url: &TypeUrl) -> ResourceType {
+        match self.0.binary_search_by(|known| known.type_url.cmp(type_url)) {
+            Ok(at) => self.0[at].clone(),
+            Err(_) => ResourceType::partial(type_url.clone()),
+        }
+    }
+}
+
+impl Default for Types {
+    fn default() -> Self {
+        use type_url::{
+            CLUSTER, ENDPOINT, EXTENSION_CONFIG, LB_ENDPOINT, LISTENER, ROUTE, RUNTIME, SCOPED_ROUTE, SECRET,
+            VIRTUAL_HOST,
+        };
+        Self::new([
+            ResourceType::full_state(LISTENER).at(Place::Listener),
+            ResourceType::full_state(CLUSTER).at(Place::Cluster),
+            ResourceType::partial(SCOPED_ROUTE).with_legacy_wildcard(true).at(Place::ScopedRoute),
+            ResourceType::partial(ROUTE).at(Place::Route),
+            ResourceType::partial(VIRTUAL_HOST).with_heartbeats(false).at(Place::VirtualHost),
+            ResourceType::partial(ENDPOINT).at(Place::Endpoint),
+            ResourceType::partial(LB_ENDPOINT).at(Place::Endpoint),
+            ResourceType::partial(SECRET),
+            ResourceType::partial(RUNTIME),
+            ResourceType::partial(EXTENSION_CONFIG),
+        ])
+    }
+}

@@ -1,0 +1,70 @@
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::error::Status;
+use crate::message::Node;
+use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+
+/// What happened on a stream, and what is to be done.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Action {
+    /// The client accepted a response.
+    Ack {
+        /// The type.
+        type_url: TypeUrl,
+        /// The version of the response.
+        version: Version,
+        /// Its nonce.
+        nonce: Nonce,
+    },
+    /// The stream can't go on: close it with this status. The machine sends nothing more.
+    Close(Status),
+    /// A request's verdict was not counted: it answers no response that waits for an answer. In SotW its names were
+    /// recorded, and in delta honoured (DESIGN rule 4).
+    DropStale {
+        /// The type.
+        type_url: TypeUrl,
+        /// The nonce of the last such request.
+        nonce: Nonce,
+        /// Why.
+        reason: DropReason,
+        /// How many in a row.
+        count: u64,
+    },
+    /// The client rejected a response, in whole or in part. What it rejected is not sent again until it changes.
+    Nack {
+        /// The type.
+        type_url: TypeUrl,
+        /// The version of the response.
+        version: Version,
+        /// Its nonce.
+        nonce: Nonce,
+        /// Why.
+        error: Status,
+    },
+    /// The client said who it is, in the first request of the stream.
+    Node(Arc<Node>),
+    /// The client wants something else of a type than before.
+    Subscribed {
+        /// The type.
+        type_url: TypeUrl,
+        /// Names that it wants now, and did not before.
+        added: Vec<ResourceName>,
+        /// Names that it wants no longer.
+        removed: Vec<ResourceName>,
+        /// Whether it wants everything, be it by `*` or by the legacy empty list.
+        wildcard: bool,
+    },
+}
+
+/// Why a verdict was not counted.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum DropReason {
+    /// The request has a nonce that is not that of the last response, or of none that waits.
+    OtherNonce,
+    /// The request has no nonce, though a response is out: it was sent before that came (SotW), or it reports an
+    /// error without saying of what.
+    NoNonce,
+}

@@ -1,0 +1,225 @@
+//! The store that ships.
+
+mod store;
+
+use alloc::collections::BTreeMap;
+use alloc::collections::BTreeSet;
+use core::hash::{Hash, Hasher};
+
+use self::store::Store;
+use super::resource::Resource;
+use super::source::{Entry, Page, Revision, Source, State};
+use crate::name::{ResourceName, TypeUrl, Version};
+
+/// A store of resources that knows what changed since when. A change costs what it changes, and so does reading it;
+/// nothing costs what is there.
+///
+/// A resource that is put with the content and version that it has already is no change.
+///
+/// ```
+/// use xds_machine::server::{Cache, Resource, Source};
+/// use xds_machine::{TypeUrl, type_url};
+///
+/// let clusters = TypeUrl::from(type_url::CLUSTER);
+/// let mut cache = Cache::new(1);
+/// assert!(cache.insert(&clusters, Resource::new("c1", &b"one"[..])));
+/// let version = cache.version(&clusters);
+/// assert!(!cache.insert(&clusters, Resource::new("c1", &b"one"[..])), "no change");
+/// assert!(cache.insert(&clusters, Resource::new("c1", &b"two"[..])));
+/// assert!(cache.insert(&clusters, Resource::new("c1", &b"one"[..])));
+/// assert_eq!(cache.version(&clusters), version, "the same content has the same version");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cache {
+    epoch: u64,
+    seed: u64,
+    tombstones: usize,
+    /// Whether a type that nobody mentioned is known to be empty.
+    known: bool,
+    revision: Revision,
+    types: BTreeMap<TypeUrl, Store>,
+}
+
+impl Cache {
+    /// An empty cache: nothing exists, and that is known.
+    ///
+    /// `epoch` tells the lives of the cache apart: a number that a process does not use twice. Streams that were
+    /// served by another are closed. Where clients choose names that resources are made of, give a
+    /// [seed](Self::with_seed) too.
+    pub fn new(epoch: u64) -> Self {
+        Self { epoch, seed: 0, tombstones: 10_000, known: true, revision: Revision::default(), types: BTreeMap::new() }
+    }
+
+    /// A cache of which nothing is known yet: a stream hears nothing of a type, not even that it is empty, before
+    /// the first change of that type or [`set_known`](Self::set_known).
+    #[must_use]
+    pub fn unknown(epoch: u64) -> Self {
+        Self { known: false, ..Self::new(epoch) }
+    }
+
+    /// The seed of the hash table of names. Names are hashed with xxh3, which an adversary who chooses many of them
+    /// can slow down without it.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// How many removals of a type are remembered, if more than it has resources. A wildcard stream that falls
+    /// further behind is closed, and hears the rest when it reconnects. Default 10,000.
+    #[must_use]
+    pub fn with_tombstones(self, tombstones: usize) -> Self {
+        Self { tombstones, ..self }
+    }
+
+    /// Puts a resource. `false` if it was there, exactly so.
+    pub fn insert(&mut self, type_url: &TypeUrl, resource: Resource) -> bool {
+        let next = self.next();
+        let changed = self.store(type_url).insert(resource, next);
+        self.note(changed)
+    }
+
+    /// Removes a resource: it does not exist. `false` if it was known not to.
+    pub fn remove(&mut self, type_url: &TypeUrl, name: &str) -> bool {
+        let (next, tombstones) = (self.next(), self.tombstones);
+        let changed = self.store(type_url).remove(name, next, tombstones);
+        self.note(changed)
+    }
+
+    /// Says that it is not known whether a resource exists, until it is put or removed: whoever asks for it hears
+    /// nothing. `false` if that was so.
+    pub fn set_unknown(&mut self, type_url: &TypeUrl, name: impl Into<ResourceName>) -> bool {
+        let next = self.next();
+        let changed = self.store(type_url).set_unknown(name.into(), next);
+        self.note(changed)
+    }
+
+    /// Makes these all the resources of the type. Costs what is there; streams hear what changed.
+    pub fn replace(&mut self, type_url: &TypeUrl, resources: impl IntoIterator<Item = Resource>) {
+        let mut gone: BTreeSet<ResourceName> =
+            self.resources(type_url).map(|resource| resource.name().clone()).collect();
+        for resource in resources {
+            gone.remove(resource.name());
+            self.insert(type_url, resource);
+        }
+        for name in gone {
+            self.remove(type_url, name.as_str());
+        }
+        self.set_known(type_url);
+    }
+
+    /// Says that what the cache has of this type is all there is.
+    pub fn set_known(&mut self, type_url: &TypeUrl) {
+        let next = self.next();
+        let changed = self.store(type_url).set_known(next);
+        self.note(changed);
+    }
+
+    /// Encodes what changed of what is sent whole: the first answer to a wildcard, and SotW responses of a full-state
+    /// type. Streams share the result. Without it they are right as well, and encode for themselves.
+    ///
+    /// Call it after changes, before many streams are polled. Costs the pages that changed, some dozen resources
+    /// each.
+    pub fn publish(&mut self) {
+        for (type_url, store) in &mut self.types {
+            store.publish(type_url);
+        }
+    }
+
+    /// The resources of a type, in an order that does not depend on their names.
+    pub fn resources(&self, type_url: &TypeUrl) -> impl Iterator<Item = &Resource> {
+        self.types.get(type_url).into_iter().flat_map(Store::resources)
+    }
+
+    /// The types that were mentioned.
+    pub fn types(&self) -> impl Iterator<Item = &TypeUrl> {
+        self.types.keys()
+    }
+
+    /// The bytes of the encodings that [`publish`](Self::publish) made, at most twice what the resources take on the
+    /// wire.
+    pub fn published_bytes(&self) -> usize {
+        self.types.values().map(Store::published_bytes).sum()
+    }
+
+    fn next(&self) -> Revision {
+        Revision(self.revision.0 + 1)
+    }
+
+    fn note(&mut self, changed: bool) -> bool {
+        if changed {
+            self.revision = self.next();
+        }
+        changed
+    }
+
+    fn store(&mut self, type_url: &TypeUrl) -> &mut Store {
+        let (seed, known) = (self.seed, self.known);
+        self.types.entry(type_url.clone()).or_insert_with(|| Store::new(seed, known))
+    }
+}
+
+impl Source for Cache {
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    fn type_revision(&self, type_url: &TypeUrl) -> Revision {
+        self.types.get(type_url).map_or(Revision::default(), Store::revision)
+    }
+
+    fn version(&self, type_url: &TypeUrl) -> Version {
+        self.types.get(type_url).map_or_else(|| super::hash::version(0), Store::version)
+    }
+
+    fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_> {
+        let nothing = Revision::default();
+        match self.types.get(type_url) {
+            Some(store) => store.get(name),
+            None => Entry { state: State::Absent, since: nothing, before: (nothing, nothing) },
+        }
+    }
+
+    fn changes(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>> {
+        self.types.get(type_url).into_iter().flat_map(move |store| store.changes(since))
+    }
+
+    fn removals(
+        &self,
+        type_url: &TypeUrl,
+        since: Revision,
+    ) -> Option<impl Iterator<Item = (&ResourceName, Entry<'_>)>> {
+        let store = self.types.get(type_url);
+        if store.is_some_and(|store| store.horizon() > since) {
+            return None;
+        }
+        Some(store.into_iter().flat_map(move |store| store.removals(since)))
+    }
+
+    fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page> {
+        self.types.get(type_url).into_iter().flat_map(Store::pages)
+    }
+
+    fn is_known(&self, type_url: &TypeUrl) -> bool {
+        self.types.get(type_url).map_or(self.known, Store::is_known)
+    }
+}
+
+impl PartialEq for Cache {
+    fn eq(&self, other: &Self) -> bool {
+        self.epoch == other.epoch && self.revision == other.revision && self.types == other.types
+    }
+}
+
+impl Eq for Cache {}
+
+impl Hash for Cache {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.epoch.hash(state);
+        self.revision.hash(state);
+        self.types.hash(state);
+    }
+}

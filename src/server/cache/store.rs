@@ -1,0 +1,410 @@
+//! The resources of one type: a slot for each name, found by hash, strung up in the order of the last change.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+use core::iter;
+
+use hashbrown::HashTable;
+use twox_hash::XxHash3_64;
+
+use crate::name::{ResourceName, TypeUrl, Version};
+use crate::server::hash;
+use crate::server::resource::Resource;
+use crate::server::source::{Entry, Page, Revision, State};
+
+/// Slots in a page. Few enough that a change encodes little anew; so many that a stream that is sent all takes
+/// hold of few.
+const PAGE: usize = 128;
+
+/// How many changes are remembered with what was before them.
+const HISTORIES: usize = 1024;
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    seed: u64,
+    known: bool,
+    /// The revision of the last change.
+    revision: Revision,
+    /// Removals up to this revision may be forgotten.
+    horizon: Revision,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Slots by name.
+    index: HashTable<u32>,
+    present: List,
+    absent: List,
+    /// Changes of which the history is kept, the oldest first.
+    histories: VecDeque<(u32, Revision)>,
+    /// The sum of the hashes of all (name, version) pairs.
+    sum: u128,
+    /// What was published; `None` where it is not true any more.
+    pages: Vec<Option<Page>>,
+    stale_pages: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Slot {
+    what: What,
+    since: Revision,
+    history: Option<Box<History>>,
+    /// In the list of its kind: towards the older and the newer.
+    older: u32,
+    newer: u32,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+enum What {
+    Free,
+    Present(Resource),
+    Absent(ResourceName),
+    Unknown(ResourceName),
+}
+
+/// What a slot was before, so that who was not served in between is spared what comes to nothing (S-DELTA-52,
+/// S-DELTA-53): put and gone, gone and put again, changed and changed back.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct History {
+    /// What it was until it became what it is.
+    last: Option<What>,
+    last_since: Revision,
+    /// An earlier time at which it was what it is.
+    before: (Revision, Revision),
+}
+
+/// A doubly linked list through the slots, in the order of the last change.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct List {
+    oldest: u32,
+    newest: u32,
+    len: usize,
+}
+
+impl List {
+    const EMPTY: Self = Self { oldest: NONE, newest: NONE, len: 0 };
+
+    fn push(&mut self, slots: &mut [Slot], at: u32) {
+        slots[at as usize].older = self.newest;
+        slots[at as usize].newer = NONE;
+        match self.newest {
+            NONE => self.oldest = at,
+            newest => slots[newest as usize].newer = at,
+        }
+        self.newest = at;
+        self.len += 1;
+    }
+
+    fn unlink(&mut self, slots: &mut [Slot], at: u32) {
+        let (older, newer) = (slots[at as usize].older, slots[at as usize].newer);
+        match older {
+            NONE => self.oldest = newer,
+            older => slots[older as usize].newer = newer,
+        }
+        match newer {
+            NONE => self.newest = older,
+            newer => slots[newer as usize].older = older,
+        }
+        self.len -= 1;
+    }
+}
+
+impl What {
+    fn name(&self) -> Option<&ResourceName> {
+        match self {
+            Self::Free => None,
+            Self::Present(resource) => Some(resource.name()),
+            Self::Absent(name) | Self::Unknown(name) => Some(name),
+        }
+    }
+}
+
+impl Store {
+    pub(super) fn new(seed: u64, known: bool) -> Self {
+        Self {
+            seed,
+            known,
+            revision: Revision::default(),
+            horizon: Revision::default(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            index: HashTable::new(),
+            present: List::EMPTY,
+            absent: List::EMPTY,
+            histories: VecDeque::new(),
+            sum: 0,
+            pages: Vec::new(),
+            stale_pages: Vec::new(),
+        }
+    }
+
+    // Changes.
+
+    pub(super) fn insert(&mut self, resource: Resource, now: Revision) -> bool {
+        let at = self.find(resource.name().as_str());
+        if at.is_some_and(|at| matches!(&self.slots[at].what, What::Present(old) if *old == resource)) {
+            return false;
+        }
+        self.sum = self.sum.wrapping_add(hash::pair(resource.name(), resource.version()));
+        self.set(at, What::Present(resource), now);
+        true
+    }
+
+    pub(super) fn remove(&mut self, name: &str, now: Revision, tombstones: usize) -> bool {
+        let Some(at) = self.find(name) else { return false };
+        let name = match &self.slots[at].what {
+            What::Present(resource) => resource.name().clone(),
+            What::Unknown(name) => name.clone(),
+            What::Absent(_) | What::Free => return false,
+        };
+        self.set(Some(at), What::Absent(name), now);
+        self.forget(tombstones);
+        true
+    }
+
+    pub(super) fn set_unknown(&mut self, name: ResourceName, now: Revision) -> bool {
+        let at = self.find(name.as_str());
+        if at.is_some_and(|at| matches!(self.slots[at].what, What::Unknown(_))) {
+            return false;
+        }
+        self.set(at, What::Unknown(name), now);
+        true
+    }
+
+    pub(super) fn set_known(&mut self, now: Revision) -> bool {
+        let changed = !self.known;
+        if changed {
+            self.known = true;
+            self.revision = now;
+        }
+        changed
+    }
+
+    fn set(&mut self, at: Option<usize>, what: What, now: Revision) {
+        self.known = true;
+        self.revision = now;
+        let at = at.unwrap_or_else(|| self.take_slot(&what));
+        self.unlink(at);
+        let slot = &mut self.slots[at];
+        let old = core::mem::replace(&mut slot.what, what);
+        if let What::Present(resource) = &old {
+            self.sum = self.sum.wrapping_sub(hash::pair(resource.name(), resource.version()));
+        }
+        let last = slot.history.take();
+        // A slot that is new was absent ever since.
+        let new = matches!(old, What::Free);
+        let before = match &last {
+            _ if new => (Revision::default(), Revision::default()),
+            Some(history) => match &history.last {
+                Some(last) if *last == slot.what => (history.last_since, slot.since),
+                None if matches!(slot.what, What::Absent(_)) => (history.last_since, slot.since),
+                Some(_) | None => (Revision::default(), Revision::default()),
+            },
+            None => (Revision::default(), Revision::default()),
+        };
+        let history = History { last: (!new).then_some(old), last_since: slot.since, before };
+        slot.history = Some(Box::new(history));
+        slot.since = now;
+        let list = match slot.what {
+            What::Present(_) => Some(&mut self.present),
+            What::Absent(_) => Some(&mut self.absent),
+            What::Unknown(_) | What::Free => None,
+        };
+        if let Some(list) = list {
+            list.push(&mut self.slots, at as u32);
+        }
+        self.histories.push_back((at as u32, now));
+        if self.histories.len() > HISTORIES {
+            if let Some((oldest, then)) = self.histories.pop_front() {
+                let slot = &mut self.slots[oldest as usize];
+                if slot.since == then {
+                    slot.history = None;
+                }
+            }
+        }
+        self.mark_page(at / PAGE);
+    }
+
+    fn take_slot(&mut self, what: &What) -> usize {
+        let empty = Slot { what: What::Free, since: self.horizon, history: None, older: NONE, newer: NONE };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.slots[at as usize] = empty;
+                at as usize
+            }
+            None => {
+                self.slots.push(empty);
+                self.slots.len() - 1
+            }
+        };
+        if let Some(name) = what.name() {
+            let hash = hash_of(self.seed, name.as_str());
+            let (slots, seed) = (&self.slots, self.seed);
+            let rehash = |&at: &u32| slots[at as usize].what.name().map_or(0, |name| hash_of(seed, name.as_str()));
+            self.index.insert_unique(hash, at as u32, rehash);
+        }
+        at
+    }
+
+    fn unlink(&mut self, at: usize) {
+        match self.slots[at].what {
+            What::Present(_) => self.present.unlink(&mut self.slots, at as u32),
+            What::Absent(_) => self.absent.unlink(&mut self.slots, at as u32),
+            What::Unknown(_) | What::Free => {}
+        }
+    }
+
+    /// Keeps as many removals as there are resources, and at least `tombstones`.
+    fn forget(&mut self, tombstones: usize) {
+        while self.absent.len > tombstones.max(self.present.len) {
+            let at = self.absent.oldest;
+            self.absent.unlink(&mut self.slots, at);
+            let slot = &mut self.slots[at as usize];
+            self.horizon = slot.since;
+            let what = core::mem::replace(&mut slot.what, What::Free);
+            slot.history = None;
+            if let Some(name) = what.name() {
+                let hash = hash_of(self.seed, name.as_str());
+                if let Ok(entry) = self.index.find_entry(hash, |&other| other == at) {
+                    entry.remove();
+                }
+            }
+            self.free.push(at);
+        }
+    }
+
+    // Reading.
+
+    pub(super) fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    pub(super) fn horizon(&self) -> Revision {
+        self.horizon
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        self.known
+    }
+
+    pub(super) fn version(&self) -> Version {
+        hash::version(self.sum)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Entry<'_> {
+        match self.find(name) {
+            Some(at) => self.slots[at].entry(),
+            None => {
+                Entry { state: State::Absent, since: self.horizon, before: (Revision::default(), Revision::default()) }
+            }
+        }
+    }
+
+    pub(super) fn changes(&self, since: Revision) -> impl Iterator<Item = Entry<'_>> {
+        self.newest_first(&self.present, since).map(Slot::entry)
+    }
+
+    pub(super) fn removals(&self, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
+        self.newest_first(&self.absent, since).filter_map(|slot| Some((slot.what.name()?, slot.entry())))
+    }
+
+    fn newest_first(&self, list: &List, since: Revision) -> impl Iterator<Item = &Slot> {
+        let slot = move |at: u32| self.slots.get(at as usize).filter(|slot| slot.since > since);
+        iter::successors(slot(list.newest), move |newer| slot(newer.older))
+    }
+
+    pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.slots.iter().filter_map(Slot::resource)
+    }
+
+    // Pages.
+
+    pub(super) fn pages(&self) -> impl Iterator<Item = Page> {
+        self.slots.chunks(PAGE).enumerate().filter_map(|(at, slots)| {
+            let page = match self.pages.get(at) {
+                Some(Some(page)) => page.clone(),
+                Some(None) | None => Page::new(slots.iter().filter_map(Slot::resource).cloned().collect()),
+            };
+            (!page.resources().is_empty()).then_some(page)
+        })
+    }
+
+    pub(super) fn publish(&mut self, type_url: &TypeUrl) {
+        self.pages.resize(self.slots.len().div_ceil(PAGE), None);
+        for at in core::mem::take(&mut self.stale_pages) {
+            let slots = self.slots.iter().skip(at as usize * PAGE).take(PAGE);
+            let resources = slots.filter_map(Slot::resource).cloned().collect();
+            self.pages[at as usize] = Some(Page::encoded(type_url, resources));
+        }
+    }
+
+    pub(super) fn published_bytes(&self) -> usize {
+        self.pages.iter().flatten().map(Page::encoded_bytes).sum()
+    }
+
+    fn mark_page(&mut self, at: usize) {
+        match self.pages.get_mut(at) {
+            Some(None) => {}
+            Some(page) => {
+                *page = None;
+                self.stale_pages.push(at as u32);
+            }
+            None => {
+                self.pages.resize(at + 1, None);
+                self.stale_pages.push(at as u32);
+            }
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        let is = |&at: &u32| self.slots[at as usize].what.name().is_some_and(|other| other == name);
+        self.index.find(hash_of(self.seed, name), is).map(|&at| at as usize)
+    }
+}
+
+fn hash_of(seed: u64, name: &str) -> u64 {
+    XxHash3_64::oneshot_with_seed(seed, name.as_bytes())
+}
+
+impl Slot {
+    fn resource(&self) -> Option<&Resource> {
+        match &self.what {
+            What::Present(resource) => Some(resource),
+            What::Absent(_) | What::Unknown(_) | What::Free => None,
+        }
+    }
+
+    fn entry(&self) -> Entry<'_> {
+        let state = match &self.what {
+            What::Present(resource) => State::Present(resource),
+            What::Unknown(_) => State::Unknown,
+            What::Absent(_) | What::Free => State::Absent,
+        };
+        let nothing = (Revision::default(), Revision::default());
+        Entry { state, since: self.since, before: self.history.as_ref().map_or(nothing, |history| history.before) }
+    }
+}
+
+impl PartialEq for Store {
+    fn eq(&self, other: &Self) -> bool {
+        self.known == other.known
+            && self.revision == other.revision
+            && self.horizon == other.horizon
+            && self.slots == other.slots
+            && self.free == other.free
+    }
+}
+
+impl Eq for Store {}
+
+impl Hash for Store {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.known.hash(state);
+        self.revision.hash(state);
+        self.horizon.hash(state);
+        self.slots.hash(state);
+        self.free.hash(state);
+    }
+}

@@ -1,0 +1,243 @@
+//! The incremental variant. A request says what changed in what is wanted, and is honoured whatever its nonce; a
+//! response has what changed, what was subscribed to, and what is gone.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+use super::config::Settings;
+use super::response::{Part, Piece};
+use super::source::{Source, State};
+use super::subscription::{Draft, Heard, Initial, Subscription};
+use super::variant::{Behind, Protocol, Size, Variant, check_names};
+use crate::error::{PeerMisbehaved, Status};
+use crate::message::Node;
+use crate::message::delta::Request;
+use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+use crate::variant::Delta;
+use crate::wire::{Element, Writer};
+
+impl Variant for Delta {}
+
+impl Protocol for Delta {
+    type Request = Request;
+
+    const CONTROL_PLANE: u8 = 7;
+
+    fn node(request: &Request) -> Option<&Arc<Node>> {
+        request.node.as_ref()
+    }
+
+    fn type_url(request: &mut Request) -> &mut TypeUrl {
+        &mut request.type_url
+    }
+
+    fn take_answer(request: &mut Request) -> (Nonce, Option<Status>) {
+        (core::mem::take(&mut request.nonce), request.error.take())
+    }
+
+    fn check(request: &mut Request, known: Option<&Subscription>, settings: &Settings) -> Result<Size, PeerMisbehaved> {
+        let (type_url, limits) = (&request.type_url, &settings.limits);
+        check_names(type_url, &request.subscribe, limits)?;
+        check_names(type_url, &request.unsubscribe, limits)?;
+        let (count, limit) = (request.initial_versions.len(), limits.initial_versions);
+        if count > limit {
+            return Err(PeerMisbehaved::TooManyInitialVersions { type_url: type_url.clone(), count, limit });
+        }
+        for (name, version) in &request.initial_versions {
+            let (len, limit) = (name.as_str().len(), limits.name_bytes);
+            if len > limit {
+                return Err(PeerMisbehaved::NameTooLong { type_url: type_url.clone(), len, limit });
+            }
+            let (len, limit) = (version.as_str().len(), limits.version_bytes);
+            if len > limit {
+                return Err(PeerMisbehaved::VersionTooLong { type_url: type_url.clone(), len, limit });
+            }
+        }
+        let size = known.map_or(Size::default(), Subscription::size);
+        let most = size + Size::of(&request.subscribe);
+        if settings.limits.allow(most) {
+            return Ok(most);
+        }
+        // Near a limit it is worth the work to count what is really new.
+        let is_new = |name: &&ResourceName| {
+            !name.is_wildcard()
+                && !request.unsubscribe.contains(name)
+                && !known.is_some_and(|known| known.interest.names.contains(name.as_str()))
+        };
+        let new: BTreeSet<_> = request.subscribe.iter().filter(is_new).collect();
+        Ok(size + Size::of(new.iter().copied()))
+    }
+
+    fn hear(request: Request, to: &mut Subscription, first: bool) -> Heard {
+        let mut heard = Heard::default();
+        if first && !request.initial_versions.is_empty() {
+            to.initial = Some(Box::new(Initial { versions: request.initial_versions, ..Initial::default() }));
+        }
+        if first && request.subscribe.is_empty() && request.unsubscribe.is_empty() && to.kind.has_legacy_wildcard() {
+            to.add_wildcard(); // DESIGN rule 12
+            heard.turned = true;
+        }
+        // S-DELTA-36: of a name in both lists the unsubscription counts.
+        let unsubscribe: BTreeSet<&ResourceName> = request.unsubscribe.iter().collect();
+        for name in request.subscribe {
+            if unsubscribe.contains(&name) {
+                continue;
+            }
+            if let Some(initial) = to.initial.as_deref_mut().filter(|_| !first) {
+                initial.doubt(&name);
+            }
+            if name.is_wildcard() {
+                heard.turned |= !to.interest.wildcard;
+                to.add_wildcard();
+            } else {
+                // DESIGN rule 5: every subscription is answered, known or not.
+                to.owed.insert(name.clone());
+                if to.add_name(name.clone()) {
+                    heard.added.push(name);
+                }
+            }
+        }
+        for name in unsubscribe {
+            if name.is_wildcard() {
+                if to.interest.wildcard {
+                    to.note_left();
+                    to.remove_wildcard();
+                    heard.turned = true;
+                }
+            } else if let Some(name) = to.remove_name(name.as_str()) {
+                to.note_left();
+                if to.interest.wildcard {
+                    to.owed.insert(name.clone()); // S-DELTA-34: the client can't tell whether the wildcard has it
+                }
+                heard.removed.push(name);
+            }
+        }
+        heard
+    }
+
+    /// Only an answer to something else than the last response: the nonce of a request says nothing about its names.
+    fn is_stale(nonce: &Nonce, of: &Subscription) -> bool {
+        !nonce.is_empty() && (of.out.is_none() || *nonce != of.nonce)
+    }
+
+    fn has_push<S: Source>(of: &Subscription, source: &S) -> bool {
+        of.has_change(source) || of.cursor.is_some() && of.has_removal(source, of.removed_to)
+    }
+
+    fn draft<S: Source>(of: &mut Subscription, source: &S, hold: bool) -> Result<Draft, Behind> {
+        let mut draft = Draft { send: of.answer, ..Draft::default() };
+        let initial = of.initial.take();
+        let owed = core::mem::take(&mut of.owed);
+        for name in &owed {
+            match source.get(of.type_url(), name.as_str()).state {
+                State::Present(resource) => {
+                    of.share_name(resource.name());
+                    let current =
+                        initial.as_ref().is_some_and(|initial| initial.has(resource.name(), resource.version()));
+                    if !current && !(of.sweep && initial.is_none()) {
+                        draft.push(resource);
+                    }
+                }
+                State::Absent => draft.removed.push(name.clone()),
+                State::Unknown => {}
+            }
+        }
+        if owed.len() > of.interest.names.len() / 2 && owed.len() > 64 {
+            of.pack_names();
+        }
+        if of.sweep {
+            match &initial {
+                None => draft.parts.extend(source.pages(of.type_url()).map(Part::Page)),
+                Some(initial) => {
+                    // S-DELTA-06: what the client has is not sent, and what it has and is gone is removed.
+                    for page in source.pages(of.type_url()) {
+                        let new = page.resources().iter().filter(|resource| {
+                            !owed.contains(resource.name())
+                                && !initial.has_by_wildcard(resource.name(), resource.version())
+                        });
+                        draft.parts.extend(new.cloned().map(Part::One));
+                    }
+                    let gone = initial.versions.keys().filter(|name| {
+                        !owed.contains(*name) && source.get(of.type_url(), name.as_str()).state == State::Absent
+                    });
+                    draft.removed.extend(gone.cloned());
+                }
+            }
+        } else {
+            let changed = of.changes(source).into_iter();
+            for resource in changed.filter(|resource| !owed.contains(resource.name())) {
+                draft.push(resource);
+            }
+        }
+        let removed = removals(of, source, &owed)?;
+        if hold && !of.sweep {
+            draft.held = !removed.is_empty();
+        } else {
+            draft.removed.extend(removed);
+        }
+        draft.send |= !draft.is_empty();
+        Ok(draft)
+    }
+
+    fn encoded_page(part: &Part) -> Option<&Bytes> {
+        match part {
+            Part::Page(page) => page.delta(),
+            Part::One(_) | Part::Heartbeat(_) => None,
+        }
+    }
+
+    fn element_len(_: bool, _: Piece<'_>, element: &Element<'_>) -> usize {
+        element.delta_len()
+    }
+
+    fn put_element(_: bool, _: Piece<'_>, element: &Element<'_>, to: &mut Writer<'_>) {
+        element.put_delta(to);
+    }
+}
+
+/// The removals to push: what the client was served, or may have taken, and is gone.
+fn removals(
+    of: &Subscription,
+    source: &impl Source,
+    owed: &BTreeSet<ResourceName>,
+) -> Result<Vec<ResourceName>, Behind> {
+    if of.cursor.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut removed = match of.left.filter(|_| of.sweep) {
+        // DESIGN rule 5: whatever went since the client first left may have crossed on the wire with what it took.
+        Some(left) => {
+            let mut all: Vec<_> =
+                source.removals(of.type_url(), left).ok_or(Behind)?.map(|(name, _)| name.clone()).collect();
+            all.sort();
+            all
+        }
+        None => of.removals(source, of.removed_to)?,
+    };
+    removed.retain(|name| !owed.contains(name));
+    Ok(removed)
+}
+
+impl Initial {
+    fn doubt(&mut self, name: &ResourceName) {
+        if name.is_wildcard() {
+            self.all_doubted = true;
+        } else {
+            self.doubted.insert(name.clone());
+        }
+    }
+
+    /// Whether the client has this version of a resource that it named.
+    fn has(&self, name: &ResourceName, version: &Version) -> bool {
+        !version.is_empty() && self.versions.get(name) == Some(version) && !self.doubted.contains(name)
+    }
+
+    /// Whether the client has this version of a resource that the wildcard brings.
+    fn has_by_wildcard(&self, name: &ResourceName, version: &Version) -> bool {
+        !self.all_doubted && self.has(name, version)
+    }
+}

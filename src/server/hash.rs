@@ -1,0 +1,82 @@
+//! Versions from content. Stable for ever: a client may present one to another replica, or after an upgrade.
+
+use core::time::Duration;
+
+use twox_hash::XxHash3_128;
+
+use crate::name::{ResourceName, Version};
+
+/// The version of a resource with this content.
+pub(super) fn content(body: &[u8], ttl: Option<Duration>, aliases: &[ResourceName]) -> Version {
+    let mut hash = XxHash3_128::oneshot(body);
+    if let Some(ttl) = ttl {
+        hash = mix(hash, &ttl.as_nanos().to_le_bytes());
+    }
+    for alias in aliases {
+        hash = mix(hash, alias.as_str().as_bytes());
+    }
+    version(hash)
+}
+
+/// What one resource adds to the version of its type. The sum does not depend on the order; not XOR, in which equal
+/// pairs would cancel (kgateway#14702).
+pub(super) fn pair(name: &ResourceName, version: &Version) -> u128 {
+    mix(XxHash3_128::oneshot(name.as_str().as_bytes()), version.as_str().as_bytes())
+}
+
+/// The text of a hash: URL-safe base64 in 22 characters.
+pub(super) fn version(hash: u128) -> Version {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut text = [0; 22];
+    let mut rest = hash;
+    for digit in &mut text {
+        *digit = DIGITS[(rest & 63) as usize];
+        rest >>= 6;
+    }
+    core::str::from_utf8(&text).unwrap_or_default().into()
+}
+
+fn mix(seed: u128, bytes: &[u8]) -> u128 {
+    // Twice 64 bits of seed, so that no half of it is lost.
+    let [low, high] = [seed as u64, (seed >> 64) as u64].map(|seed| XxHash3_128::oneshot_with_seed(seed, bytes));
+    low.wrapping_mul(3).wrapping_add(high).wrapping_add(seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// These are on the wire of every deployment: changing them makes every client fetch everything anew.
+    #[test]
+    fn versions_never_change() {
+        assert_eq!(content(b"", None, &[]), "_lUjGRywBAG2YeUATbgqZC");
+        assert_eq!(content(b"content", None, &[]), "MaV2IOSL6JblB_0J0JhfRC");
+        assert_eq!(content(b"content", Some(Duration::from_secs(60)), &["alias".into()]), "nXltZ9bTFmUYbwDHrRs0JD");
+        assert_eq!(version(pair(&"name".into(), &"1".into())), "eCQ1cCA1PvCLc-gTwWxGFA");
+    }
+
+    #[test]
+    fn every_part_counts() {
+        let versions = [
+            content(b"a", None, &[]),
+            content(b"b", None, &[]),
+            content(b"a", Some(Duration::from_secs(1)), &[]),
+            content(b"a", Some(Duration::from_secs(2)), &[]),
+            content(b"a", None, &["x".into()]),
+            content(b"a", None, &["y".into()]),
+        ];
+        for (at, version) in versions.iter().enumerate() {
+            assert_eq!(version.as_str().len(), 22);
+            assert!(!versions[..at].contains(version), "{at}");
+        }
+    }
+
+    #[test]
+    fn equal_versions_under_other_names_do_not_cancel() {
+        let sum = |names: [&str; 2], version: &str| {
+            names.iter().map(|&name| pair(&name.into(), &version.into())).fold(0, u128::wrapping_add)
+        };
+        assert_ne!(sum(["a", "b"], "1"), sum(["a", "b"], "2"));
+        assert_ne!(pair(&"a".into(), &"b".into()), pair(&"b".into(), &"a".into()));
+    }
+}

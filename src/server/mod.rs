@@ -1,0 +1,445 @@
+//! The server: what a control plane is to one of its clients.
+//!
+//! A [`Server`] is one accepted stream, and a value: requests go in, actions and responses come out. What it has to
+//! say it reads from a [`Source`], such as a [`Cache`], at the moment when there is room to send.
+//!
+//! ```
+//! use xds_machine::message::{Node, delta};
+//! use xds_machine::server::{Action, Cache, Config, Resource, Server, StreamId};
+//! use xds_machine::{Delta, Instant, TypeUrl, type_url};
+//!
+//! let now = Instant::EPOCH;
+//! let clusters = TypeUrl::from(type_url::CLUSTER);
+//! let mut cache = Cache::new(1);
+//! cache.insert(&clusters, Resource::new("c1", &b"\x0a\x02c1"[..]));
+//!
+//! let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
+//! let mut request = delta::Request::new(clusters.clone());
+//! request.subscribe = vec!["c1".into(), "c2".into()];
+//! server.handle_request(now, request)?;
+//!
+//! let response = server.poll_transmit(now, &cache).expect("every subscription is answered");
+//! assert_eq!(response.resources().next().expect("c1").name(), "c1");
+//! assert_eq!(response.removed(), ["c2"]);
+//! assert_eq!(server.poll_transmit(now, &cache), None, "until there is something new");
+//! # Ok::<(), xds_machine::Error>(())
+//! ```
+
+mod action;
+mod cache;
+mod config;
+mod delta;
+mod hash;
+mod resource;
+mod response;
+mod sotw;
+mod source;
+mod subscription;
+mod variant;
+
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+use core::marker::PhantomData;
+
+pub use self::action::{Action, DropReason};
+pub use self::cache::Cache;
+pub use self::config::{Config, Limits, Scope};
+pub use self::resource::Resource;
+pub use self::response::Response;
+pub use self::source::{Entry, Page, Revision, Source, State};
+use self::subscription::{Changed, Draft, Subscription};
+pub use self::variant::Variant;
+use crate::error::{Code, Error, Misuse, PeerMisbehaved, Status};
+use crate::interest::Interest;
+use crate::name::{Nonce, ResourceName, TypeUrl};
+use crate::resource_type::Place;
+use crate::time::Instant;
+
+/// Tells streams apart. Unique among the streams of a process, or nonces are not.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct StreamId(pub u64);
+
+impl fmt::Display for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One stream of a server. New is open, dropped is closed.
+///
+/// Its methods are of three kinds: `handle_*` for what happened, `poll_*` for what is to be done, and questions. A
+/// driver calls them in any order and at any time, and after each polls what it has room for.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Server<V: Variant> {
+    config: Config,
+    stream: StreamId,
+    /// Counts the responses.
+    sent: u64,
+    /// Of the source.
+    epoch: Option<u64>,
+    /// The revision at which there was nothing to say, and nothing was asked since.
+    idle_at: Option<Revision>,
+    greeted: bool,
+    closed: bool,
+    /// Whether the client supports TTLs.
+    ttl: bool,
+    /// In push order.
+    types: Vec<Subscription>,
+    actions: VecDeque<Action>,
+    variant: PhantomData<V>,
+}
+
+impl<V: Variant> Server<V> {
+    /// A stream that was just accepted.
+    pub fn new(config: Config, stream: StreamId) -> Self {
+        Self {
+            config,
+            stream,
+            sent: 0,
+            epoch: None,
+            idle_at: None,
+            greeted: false,
+            closed: false,
+            ttl: false,
+            types: Vec::new(),
+            actions: VecDeque::new(),
+            variant: PhantomData,
+        }
+    }
+
+    // What happened.
+
+    /// A request came.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Peer`] if the request breaks the protocol or a limit: close the stream, with the status that it
+    /// names. [`Error::Caller`] if the actions were not polled. The machine is as it was.
+    pub fn handle_request(&mut self, _now: Instant, mut request: V::Request) -> Result<(), Error> {
+        if self.closed {
+            return Ok(());
+        }
+        let at = self.check(&mut request)?;
+        self.idle_at = None;
+        if !self.greeted {
+            self.greeted = true;
+            if let Some(node) = V::node(&request) {
+                self.ttl = node.has_feature("xds.config.supports-resource-ttl");
+                self.actions.push_back(Action::Node(node.clone()));
+            }
+        }
+        let (at, first) = match at {
+            Ok(at) => (at, false),
+            Err(at) => {
+                let kind = self.config.settings().types.get(V::type_url(&mut request));
+                // One more, not twice as many: a stream has few types and there are many streams.
+                self.types.reserve_exact(1);
+                self.types.insert(at, Subscription::new(kind));
+                (at, true)
+            }
+        };
+        let (nonce, error) = V::take_answer(&mut request);
+        self.hear_answer(at, first, nonce, error);
+        let subscription = &mut self.types[at];
+        let heard = V::hear(request, subscription, first);
+        if first || heard.turned || !heard.added.is_empty() || !heard.removed.is_empty() {
+            self.actions.push_back(Action::Subscribed {
+                type_url: subscription.type_url().clone(),
+                added: heard.added,
+                removed: heard.removed,
+                wildcard: subscription.interest.wildcard(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The time that [`poll_timeout`](Self::poll_timeout) gave has come. What is due is sent by the next
+    /// [`poll_transmit`](Self::poll_transmit).
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.poll_timeout().is_some_and(|due| due <= now) {
+            self.idle_at = None;
+        }
+    }
+
+    // What to do.
+
+    /// The next thing that happened.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        let action = self.actions.pop_front();
+        if self.actions.is_empty() {
+            self.actions = VecDeque::new(); // an idle stream keeps no room for them
+        }
+        action
+    }
+
+    /// The next response, made of what is true at this moment: call it when the transport has room, after a request
+    /// and after a change of the source. At most one response of a type is out; what changes until it is answered
+    /// comes in one response afterwards.
+    pub fn poll_transmit<S: Source>(&mut self, now: Instant, source: &S) -> Option<Response<V>> {
+        if self.closed || self.idle_at == Some(source.revision()) {
+            return None;
+        }
+        if *self.epoch.get_or_insert_with(|| source.epoch()) != source.epoch() {
+            self.close(Status::new(Code::Unavailable, "the source of resources started anew"));
+            return None;
+        }
+        for at in 0..self.types.len() {
+            if let Some(response) = self.poll_type(at, now, source) {
+                return Some(response);
+            }
+            if self.closed {
+                return None;
+            }
+        }
+        self.idle_at = self.poll_timeout().is_none().then(|| source.revision());
+        None
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout).
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.types.iter().filter_map(|subscription| subscription.held_until).min()
+    }
+
+    // Questions.
+
+    /// Which stream this is.
+    pub fn stream(&self) -> StreamId {
+        self.stream
+    }
+
+    /// The types that were asked for, in push order.
+    pub fn types(&self) -> impl Iterator<Item = &TypeUrl> {
+        self.types.iter().map(Subscription::type_url)
+    }
+
+    /// What the client wants of a type; `None` if it never asked.
+    pub fn interest(&self, type_url: &TypeUrl) -> Option<&Interest> {
+        let found = self.types.iter().find(|subscription| subscription.type_url() == type_url);
+        found.map(|subscription| &subscription.interest)
+    }
+
+    // Private.
+
+    /// Refuses what can't be taken in, before anything changes. Otherwise finds the type, or where it belongs.
+    fn check(&self, request: &mut V::Request) -> Result<Result<usize, usize>, Error> {
+        let settings = self.config.settings();
+        let limits = &settings.limits;
+        if self.actions.len() >= limits.waiting_actions {
+            return Err(Misuse::ActionsWaiting { limit: limits.waiting_actions }.into());
+        }
+        if settings.require_node && !self.greeted && V::node(request).is_none_or(|node| node.id.is_empty()) {
+            return Err(PeerMisbehaved::MissingNode.into()); // S-COM-05
+        }
+        let type_url = V::type_url(request);
+        match &settings.scope {
+            // S-COM-07
+            Scope::Ads if type_url.as_str().is_empty() => return Err(PeerMisbehaved::MissingTypeUrl.into()),
+            Scope::Ads => {}
+            // S-COM-08
+            Scope::Single(only) if type_url.as_str().is_empty() => *type_url = only.clone(),
+            // S-COM-09
+            Scope::Single(only) if type_url != only => {
+                let (expected, got) = (only.clone(), type_url.clone());
+                return Err(PeerMisbehaved::WrongType { expected, got }.into());
+            }
+            Scope::Single(_) => {}
+        }
+        let (len, limit) = (type_url.as_str().len(), limits.type_url_bytes);
+        if len > limit {
+            return Err(PeerMisbehaved::TypeUrlTooLong { len, limit }.into());
+        }
+        let at = self.find(type_url);
+        if at.is_err() && self.types.len() >= limits.types {
+            return Err(PeerMisbehaved::TooManyTypes { limit: limits.types }.into());
+        }
+        let known = at.ok().map(|at| &self.types[at]);
+        let size = V::check(request, known, settings)?;
+        let type_url = V::type_url(request).clone();
+        let others = self.types.iter().filter(|other| *other.type_url() != type_url);
+        let all = others.fold(size, |all, other| all + other.size());
+        let (count, limit) = (size.names, limits.names_per_type);
+        if count > limit {
+            return Err(PeerMisbehaved::TooManyNames { type_url, count, limit }.into());
+        }
+        let (count, limit) = (all.names, limits.names_per_stream);
+        if count > limit {
+            return Err(PeerMisbehaved::TooManyNamesOnStream { count, limit }.into());
+        }
+        let (len, limit) = (all.bytes, limits.name_bytes_per_stream);
+        if len > limit {
+            return Err(PeerMisbehaved::TooManyNameBytes { len, limit }.into());
+        }
+        Ok(at)
+    }
+
+    /// Where a type is, or belongs, in push order.
+    fn find(&self, type_url: &TypeUrl) -> Result<usize, usize> {
+        if let Some(at) = self.types.iter().position(|subscription| subscription.type_url() == type_url) {
+            return Ok(at);
+        }
+        let place = self.config.settings().types.get(type_url).place();
+        Err(self.types.partition_point(|other| (other.kind.place(), other.type_url()) < (place, type_url)))
+    }
+
+    /// The half of a request that answers a response (DESIGN rule 8: a NACK is the presence of an error).
+    fn hear_answer(&mut self, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
+        let subscription = &mut self.types[at];
+        let type_url = subscription.type_url().clone();
+        let (error_bytes, most) = {
+            let limits = &self.config.settings().limits;
+            (limits.error_bytes, limits.stale_requests)
+        };
+        if first {
+            return; // S-COM-03: whatever nonce or error it has is of an earlier stream
+        }
+        if nonce == subscription.nonce && !nonce.is_empty() {
+            if let Some(version) = subscription.out.take().or_else(|| subscription.late.take()) {
+                subscription.stale = 0;
+                self.actions.push_back(match error {
+                    None => Action::Ack { type_url, version, nonce },
+                    Some(mut error) => {
+                        error.truncate(error_bytes);
+                        Action::Nack { type_url, version, nonce, error }
+                    }
+                });
+                return;
+            }
+        }
+        let stale = V::is_stale(&nonce, subscription);
+        if !stale && error.is_none() {
+            subscription.stale = 0;
+            return;
+        }
+        subscription.stale = subscription.stale.saturating_add(1);
+        let too_many = subscription.stale > most;
+        let reason = if nonce.is_empty() { DropReason::NoNonce } else { DropReason::OtherNonce };
+        let nonce = if nonce.as_str().len() > NONCE_BYTES { Nonce::default() } else { nonce };
+        self.drop_stale(type_url, nonce, reason);
+        if too_many {
+            let message = format!("more than {most} stale requests in a row");
+            self.close(Status::new(Code::ResourceExhausted, message));
+        }
+    }
+
+    fn poll_type<S: Source>(&mut self, at: usize, now: Instant, source: &S) -> Option<Response<V>> {
+        let subscription = &self.types[at];
+        if subscription.out.is_some() || subscription.is_quiet(source) || !source.is_known(subscription.type_url()) {
+            return None;
+        }
+        let place = subscription.kind.place();
+        // DESIGN rule 11: what refers to clusters waits for clusters that are not sent, unless it was asked for.
+        if place.is_front() && !subscription.owes() && self.has_unsent_clusters(source) {
+            return None;
+        }
+        let hold = place.is_back()
+            && subscription.held_until.is_none_or(|until| now < until)
+            && self
+                .types
+                .iter()
+                .any(|front| front.kind.place().is_front() && (front.owes() || V::has_push(front, source)));
+        let settings = self.config.settings();
+        let hold = hold && !settings.removal_hold.is_zero();
+
+        let subscription = &mut self.types[at];
+        let Ok(draft) = V::draft(subscription, source, hold) else {
+            self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
+            return None;
+        };
+        subscription.cursor = Some(source.revision());
+        subscription.owed.clear();
+        subscription.answer = false;
+        if core::mem::take(&mut subscription.sweep) {
+            subscription.left = None;
+        }
+        if draft.held {
+            subscription.held_until.get_or_insert(now + settings.removal_hold);
+        } else {
+            subscription.removed_to = source.revision();
+            subscription.held_until = None;
+        }
+        if !draft.send {
+            return None;
+        }
+        self.sent += 1;
+        let subscription = &mut self.types[at];
+        subscription.nonce = nonce(self.stream, self.sent);
+        let version = source.version(subscription.type_url());
+        subscription.out = Some(version.clone());
+        subscription.late = None;
+        let (type_url, nonce) = (subscription.type_url().clone(), subscription.nonce.clone());
+        self.refresh_dependents(&type_url, &draft, source);
+        Some(Response {
+            type_url,
+            version,
+            nonce,
+            parts: draft.parts,
+            removed: draft.removed,
+            control_plane: self.config.settings().control_plane.clone(),
+            ttl: self.ttl,
+            variant: PhantomData,
+        })
+    }
+
+    /// Whether clusters wait for the answer to the last response before they can be sent.
+    fn has_unsent_clusters(&self, source: &impl Source) -> bool {
+        let unsent = |other: &Subscription| other.out.is_some() && (other.owes() || other.has_change(source));
+        self.types.iter().any(|other| other.kind.place() == Place::Cluster && unsent(other))
+    }
+
+    /// What a client needs again once it has what is being sent (DESIGN rule 11, S-ADS-20): the endpoints of the
+    /// clusters that changed.
+    fn refresh_dependents<S: Source>(&mut self, type_url: &TypeUrl, draft: &Draft, source: &S) {
+        let Some(dependent_type) = source.dependent_type(type_url) else { return };
+        let dependents = |subscription: &&mut Subscription| {
+            // What was not served yet will be anyhow.
+            subscription.type_url() == dependent_type && subscription.cursor.is_some() && !subscription.sweep
+        };
+        let Some(dependents) = self.types.iter_mut().find(dependents) else { return };
+        let mut refresh = |resource: &Resource| {
+            let Some(name) = source.dependent(type_url, resource) else { return };
+            let wanted = match dependents.interest.names.get(&*name) {
+                Some(name) => name.clone(),
+                None if dependents.interest.wildcard => ResourceName::from(&*name),
+                None => return,
+            };
+            if source.get(dependents.type_url(), wanted.as_str()).resource().is_some() {
+                dependents.owed.insert(wanted);
+            }
+        };
+        match &draft.changed {
+            Changed::WhatIsSent => draft.parts.iter().flat_map(response::Part::resources).for_each(refresh),
+            Changed::These(resources) => resources.iter().for_each(&mut refresh),
+        }
+    }
+
+    fn close(&mut self, status: Status) {
+        self.closed = true;
+        self.actions.push_back(Action::Close(status));
+    }
+
+    fn drop_stale(&mut self, type_url: TypeUrl, nonce: Nonce, reason: DropReason) {
+        if let Some(Action::DropStale { type_url: last, nonce: last_nonce, reason: last_reason, count }) =
+            self.actions.back_mut()
+        {
+            if *last == type_url && *last_reason == reason {
+                *count += 1;
+                *last_nonce = nonce;
+                return;
+            }
+        }
+        self.actions.push_back(Action::DropStale { type_url, nonce, reason, count: 1 });
+    }
+}
+
+/// The longest nonce that is reported; a longer one is nobody's.
+const NONCE_BYTES: usize = 64;
+
+/// A nonce that no other response of the process has (DESIGN rule 6).
+fn nonce(stream: StreamId, sent: u64) -> Nonce {
+    let mut text = alloc::string::String::new();
+    let written = write!(text, "{stream}.{sent}");
+    debug_assert!(written.is_ok(), "a string takes all there is");
+    text.into()
+}

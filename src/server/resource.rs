@@ -1,0 +1,119 @@
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use bytes::Bytes;
+
+use super::hash;
+use crate::name::{ResourceName, TypeUrl, Version};
+use crate::wire::Element;
+
+/// A resource that a server has to give. Cheap to clone: all streams share it.
+///
+/// ```
+/// use core::time::Duration;
+/// use xds_machine::server::Resource;
+///
+/// let one = Resource::new("c1", &b"\x0a\x02c1"[..]);
+/// let other = Resource::new("c2", &b"\x0a\x02c1"[..]);
+/// assert_eq!(one.version(), other.version(), "versions are hashes of the content");
+/// assert_ne!(one.version(), one.clone().with_ttl(Duration::from_secs(60)).version());
+/// ```
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Resource(Arc<Stored>);
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Stored {
+    name: ResourceName,
+    version: Version,
+    body: Bytes,
+    extra: Option<Box<Extra>>,
+}
+
+/// What few resources have.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+struct Extra {
+    ttl: Option<Duration>,
+    aliases: Vec<ResourceName>,
+    /// The version is the caller's own.
+    versioned: bool,
+}
+
+impl Resource {
+    /// A resource of this name and encoded content (`Any.value`). Its version is a hash of the content, so that
+    /// every replica of a control plane gives the same content the same version, and a client can reconnect to any
+    /// of them (S-VER-03).
+    pub fn new(name: impl Into<ResourceName>, body: impl Into<Bytes>) -> Self {
+        let body = body.into();
+        Self(Arc::new(Stored { name: name.into(), version: hash::content(&body, None, &[]), body, extra: None }))
+    }
+
+    /// The same with a version of the caller's. It must change whenever the content does, and must never come back
+    /// with another content, not even after a restart. The empty string means "no version".
+    #[must_use]
+    pub fn with_version(self, version: impl Into<Version>) -> Self {
+        self.changed(|stored| {
+            stored.version = version.into();
+            stored.extra.get_or_insert_default().versioned = true;
+        })
+    }
+
+    /// The same with a time to live: a client that supports it drops the resource unless it comes again, or a
+    /// heartbeat does, in this time (xds_protocol.rst, "TTL"). Sent only to clients that say that they support it.
+    #[must_use]
+    pub fn with_ttl(self, ttl: Duration) -> Self {
+        self.changed(|stored| stored.extra.get_or_insert_default().ttl = Some(ttl))
+    }
+
+    /// The same with other names besides (delta; xds_protocol.rst, "Resource names").
+    #[must_use]
+    pub fn with_aliases(self, aliases: impl IntoIterator<Item = ResourceName>) -> Self {
+        self.changed(|stored| stored.extra.get_or_insert_default().aliases = aliases.into_iter().collect())
+    }
+
+    fn changed(mut self, change: impl FnOnce(&mut Stored)) -> Self {
+        let stored = Arc::make_mut(&mut self.0);
+        change(stored);
+        let extra = stored.extra.get_or_insert_default();
+        if !extra.versioned {
+            stored.version = hash::content(&stored.body, extra.ttl, &extra.aliases);
+        }
+        self
+    }
+
+    /// The name.
+    pub fn name(&self) -> &ResourceName {
+        &self.0.name
+    }
+
+    /// The version.
+    pub fn version(&self) -> &Version {
+        &self.0.version
+    }
+
+    /// The encoded content.
+    pub fn body(&self) -> &Bytes {
+        &self.0.body
+    }
+
+    /// The time to live.
+    pub fn ttl(&self) -> Option<Duration> {
+        self.0.extra.as_ref()?.ttl
+    }
+
+    /// Other names.
+    pub fn aliases(&self) -> &[ResourceName] {
+        self.0.extra.as_ref().map_or(&[], |extra| &extra.aliases)
+    }
+
+    pub(super) fn element<'a>(&'a self, type_url: &'a TypeUrl) -> Element<'a> {
+        Element {
+            name: self.name(),
+            version: self.version(),
+            aliases: self.aliases(),
+            body: Some((type_url, &self.0.body)),
+            ttl: self.ttl(),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use core::{iter, slice};
+
+use bytes::{BufMut, Bytes};
+
+use super::resource::Resource;
+use super::source::Page;
+use super::variant::Protocol;
+use crate::message;
+use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+use crate::resource::Any;
+use crate::variant::{Delta, Sotw};
+use crate::wire::{Element, Envelope, Writer};
+
+/// A response to send: a view of resources that all streams share. It iterates as resources and encodes as chunks;
+/// nothing makes a list of all of them.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Response<V> {
+    pub(super) type_url: TypeUrl,
+    pub(super) version: Version,
+    pub(super) nonce: Nonce,
+    pub(super) parts: Vec<Part>,
+    pub(super) removed: Vec<ResourceName>,
+    pub(super) control_plane: Option<Arc<str>>,
+    /// Whether the client supports TTLs.
+    pub(super) ttl: bool,
+    pub(super) variant: PhantomData<V>,
+}
+
+/// Some of the resources of a response.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub enum Part {
+    Page(Page),
+    One(Resource),
+    /// No content, just the news that it still lives.
+    Heartbeat(Resource),
+}
+
+impl Part {
+    pub(super) fn resources(&self) -> slice::Iter<'_, Resource> {
+        match self {
+            Self::Page(page) => page.resources().iter(),
+            Self::One(resource) | Self::Heartbeat(resource) => slice::from_ref(resource).iter(),
+        }
+    }
+
+    fn is_heartbeat(&self) -> bool {
+        matches!(self, Self::Heartbeat(_))
+    }
+}
+
+/// A resource of a response, and whether the response has its content or is a heartbeat.
+#[derive(Clone, Copy)]
+pub struct Piece<'a> {
+    resource: &'a Resource,
+    heartbeat: bool,
+}
+
+impl<V: Protocol> Response<V> {
+    /// The type.
+    pub fn type_url(&self) -> &TypeUrl {
+        &self.type_url
+    }
+
+    /// The version of the type as a whole (in delta `system_version_info`, for debugging).
+    pub fn version(&self) -> &Version {
+        &self.version
+    }
+
+    /// The name of the response on its stream.
+    pub fn nonce(&self) -> &Nonce {
+        &self.nonce
+    }
+
+    /// What is sent.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.parts.iter().flat_map(Part::resources)
+    }
+
+    /// What is gone (delta only).
+    pub fn removed(&self) -> &[ResourceName] {
+        &self.removed
+    }
+
+    /// The length of the encoded message.
+    pub fn encoded_len(&self) -> usize {
+        let envelope = self.envelope();
+        let parts: usize = self.parts.iter().map(|part| self.part_len(part)).sum();
+        envelope.head_len() + parts + envelope.tail_len()
+    }
+
+    /// The encoded message, in pieces that are to be sent one after the other. Pages that are encoded already are
+    /// not copied: this costs the number of pages, not that of the resources.
+    pub fn chunks(&self) -> impl Iterator<Item = Bytes> {
+        let (mut parts, mut head, mut tail) = (self.parts.as_slice(), true, true);
+        iter::from_fn(move || {
+            let run = parts.iter().take_while(|part| V::encoded_page(part).is_none()).count();
+            let (own, rest) = parts.split_at(run);
+            if let (false, [], Some((page, rest))) = (head, own, rest.split_first()) {
+                parts = rest;
+                return V::encoded_page(page).cloned();
+            }
+            let ends = rest.is_empty() && tail;
+            if own.is_empty() && !head && !ends {
+                return None;
+            }
+            let envelope = self.envelope();
+            let len = own.iter().map(|part| self.part_len(part)).sum::<usize>()
+                + if head { envelope.head_len() } else { 0 }
+                + if ends { envelope.tail_len() } else { 0 };
+            let mut chunk = Vec::with_capacity(len);
+            let to = &mut Writer(&mut chunk);
+            if head {
+                envelope.put_head(to);
+            }
+            for (piece, element) in own.iter().flat_map(|part| self.pieces(part)) {
+                V::put_element(self.ttl, piece, &element, to);
+            }
+            if ends {
+                envelope.put_tail(to);
+            }
+            debug_assert_eq!(chunk.len(), len, "lengths are exact");
+            (parts, head, tail) = (rest, false, tail && !ends);
+            Some(chunk.into())
+        })
+    }
+
+    /// Appends the encoded message to a buffer.
+    pub fn encode(&self, to: &mut impl BufMut) {
+        self.chunks().for_each(|chunk| to.put(chunk));
+    }
+
+    fn part_len(&self, part: &Part) -> usize {
+        match V::encoded_page(part) {
+            Some(page) => page.len(),
+            None => self.pieces(part).map(|(piece, element)| V::element_len(self.ttl, piece, &element)).sum(),
+        }
+    }
+
+    fn pieces<'a>(&'a self, part: &'a Part) -> impl Iterator<Item = (Piece<'a>, Element<'a>)> {
+        let heartbeat = part.is_heartbeat();
+        part.resources().map(move |resource| {
+            let mut element = resource.element(&self.type_url);
+            if heartbeat {
+                element.body = None;
+            }
+            if !self.ttl {
+                element.ttl = None;
+            }
+            (Piece { resource, heartbeat }, element)
+        })
+    }
+
+    fn envelope(&self) -> Envelope<'_> {
+        Envelope {
+            version: &self.version,
+            type_url: &self.type_url,
+            nonce: &self.nonce,
+            removed: &self.removed,
+            control_plane: self.control_plane.as_deref().unwrap_or_default(),
+            control_plane_field: V::CONTROL_PLANE,
+        }
+    }
+
+    fn message_resources(&self) -> impl Iterator<Item = (Piece<'_>, crate::Resource)> {
+        self.parts.iter().flat_map(|part| self.pieces(part)).map(|(piece, element)| {
+            let body = element
+                .body
+                .map(|(type_url, _)| Any { type_url: type_url.clone(), value: piece.resource.body().clone() });
+            let resource = crate::Resource {
+                name: element.name.clone(),
+                version: element.version.clone(),
+                aliases: element.aliases.to_vec(),
+                body,
+                ttl: element.ttl,
+            };
+            (piece, resource)
+        })
+    }
+
+    fn control_plane(&self) -> alloc::string::String {
+        self.control_plane.as_deref().unwrap_or_default().into()
+    }
+}
+
+impl Piece<'_> {
+    /// Whether a SotW response has to wrap it.
+    pub(super) fn is_wrapped(self, ttl: bool) -> bool {
+        ttl && (self.heartbeat || self.resource.ttl().is_some())
+    }
+}
+
+impl From<&Response<Sotw>> for message::sotw::Response {
+    /// The same as a message, for a client in the same process.
+    fn from(response: &Response<Sotw>) -> Self {
+        let items = response.message_resources().filter_map(|(piece, resource)| {
+            if piece.is_wrapped(response.ttl) {
+                Some(message::sotw::Item::Wrapped(resource.into()))
+            } else {
+                resource.body.map(message::sotw::Item::Bare)
+            }
+        });
+        Self {
+            version: response.version.clone(),
+            resources: items.collect(),
+            type_url: response.type_url.clone(),
+            nonce: response.nonce.clone(),
+            control_plane: response.control_plane(),
+            errors: Vec::new(),
+        }
+    }
+}
+
+impl From<&Response<Delta>> for message::delta::Response {
+    /// The same as a message, for a client in the same process.
+    fn from(response: &Response<Delta>) -> Self {
+        Self {
+            system_version: response.version.clone(),
+            resources: response.message_resources().map(|(_, resource)| resource).collect(),
+            removed: response.removed.clone(),
+            type_url: response.type_url.clone(),
+            nonce: response.nonce.clone(),
+            control_plane: response.control_plane(),
+            errors: Vec::new(),
+        }
+    }
+}

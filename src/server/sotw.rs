@@ -1,0 +1,162 @@
+//! The state-of-the-world variant. A request replaces the one before; a response of a full-state type has all that is
+//! wanted, one of a partial type what is new.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+use super::config::Settings;
+use super::response::{Part, Piece};
+use super::source::{Source, State};
+use super::subscription::{Changed, Draft, Heard, Subscription};
+use super::variant::{Behind, Protocol, Size, Variant, check_names};
+use crate::error::{PeerMisbehaved, Status};
+use crate::message::Node;
+use crate::message::sotw::Request;
+use crate::name::{Nonce, ResourceName, TypeUrl, WILDCARD};
+use crate::variant::Sotw;
+use crate::wire::{Element, Writer};
+
+impl Variant for Sotw {}
+
+impl Protocol for Sotw {
+    type Request = Request;
+
+    const CONTROL_PLANE: u8 = 6;
+
+    fn node(request: &Request) -> Option<&Arc<Node>> {
+        request.node.as_ref()
+    }
+
+    fn type_url(request: &mut Request) -> &mut TypeUrl {
+        &mut request.type_url
+    }
+
+    fn take_answer(request: &mut Request) -> (Nonce, Option<Status>) {
+        (core::mem::take(&mut request.nonce), request.error.take())
+    }
+
+    fn check(request: &mut Request, _: Option<&Subscription>, settings: &Settings) -> Result<Size, PeerMisbehaved> {
+        check_names(&request.type_url, &request.names, &settings.limits)?;
+        request.names.sort_unstable(); // in place: a request that changes nothing allocates nothing
+        request.names.dedup();
+        Ok(Size::of(request.names.iter().filter(|name| !name.is_wildcard())))
+    }
+
+    fn hear(request: Request, to: &mut Subscription, first: bool) -> Heard {
+        let mut heard = Heard::default();
+        let names = request.names;
+        // DESIGN rule 12: an empty list means everything until the first name, and nothing after.
+        to.explicit |= !names.is_empty();
+        let legacy = !to.explicit && to.kind.has_legacy_wildcard();
+        let wildcard = legacy || names.binary_search_by(|name| name.as_str().cmp(WILDCARD)).is_ok();
+        let was_wildcard = to.interest.wildcard;
+        let known_by_wildcard = was_wildcard && !wildcard && !to.sweep;
+        if was_wildcard && !wildcard {
+            to.remove_wildcard();
+        }
+        heard.turned = was_wildcard != wildcard;
+
+        // Both lists are in order: one pass finds what is new and what is not there any more.
+        let mut wanted = names.into_iter().filter(|name| !name.is_wildcard()).peekable();
+        for known in &to.interest.names {
+            while let Some(new) = wanted.next_if(|name| name < known) {
+                heard.added.push(new);
+            }
+            if wanted.next_if(|name| name == known).is_none() {
+                heard.removed.push(known.clone());
+            }
+        }
+        heard.added.extend(wanted);
+        for name in &heard.removed {
+            to.remove_name(name.as_str());
+        }
+        for name in &heard.added {
+            to.add_name(name.clone());
+            // S-SOTW-30: a name that was not wanted before is answered, changed or not. (S-SOTW-56: one that was
+            // wanted by the wildcard just now has been.)
+            if !known_by_wildcard {
+                to.owed.insert(name.clone());
+            }
+        }
+        if wildcard && !was_wildcard {
+            to.add_wildcard();
+        }
+        if first {
+            to.answer |= to.kind.is_full_state() && !to.interest.is_empty();
+        }
+        if to.interest.is_empty() {
+            // S-SOTW-36: a client may not answer for a type that it has left.
+            to.late = to.out.take().or(to.late.take());
+        }
+        heard
+    }
+
+    /// DESIGN rule 4, the server's half: anything but the last nonce, though while no response is out a client may
+    /// also send none.
+    fn is_stale(nonce: &Nonce, of: &Subscription) -> bool {
+        *nonce != of.nonce && (of.out.is_some() || !nonce.is_empty())
+    }
+
+    fn has_push<S: Source>(of: &Subscription, source: &S) -> bool {
+        let removal = || of.cursor.is_some_and(|cursor| of.has_removal(source, cursor));
+        of.has_change(source) || (of.kind.is_full_state() && removal())
+    }
+
+    fn draft<S: Source>(of: &mut Subscription, source: &S, _hold: bool) -> Result<Draft, Behind> {
+        let mut draft = Draft { send: of.answer, ..Draft::default() };
+        let changed = of.changes(source);
+        if of.kind.is_full_state() {
+            // S-SOTW-60: any change of what is wanted sends all that is wanted.
+            let owed = |name: &ResourceName| source.get(of.type_url(), name.as_str()).resource().is_some();
+            let removal = || of.cursor.is_some_and(|cursor| of.has_removal(source, cursor));
+            draft.send |= of.sweep || !changed.is_empty() || of.owed.iter().any(owed) || removal();
+            if draft.send {
+                draft.parts = all_wanted(of, source);
+                if of.cursor.is_some() && !of.sweep {
+                    let owed = of.owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource());
+                    draft.changed = Changed::These(owed.chain(changed).cloned().collect());
+                }
+            }
+        } else if of.sweep {
+            draft.parts = all_wanted(of, source);
+        } else {
+            for resource in of.owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource()) {
+                draft.push(resource);
+            }
+            for resource in changed.iter().filter(|resource| !of.owed.contains(resource.name())) {
+                draft.push(resource);
+            }
+        }
+        // S-SOTW-61: of a partial type a removal is silence, and so is a name that does not exist.
+        draft.send |= !draft.is_empty();
+        Ok(draft)
+    }
+
+    fn encoded_page(part: &Part) -> Option<&Bytes> {
+        match part {
+            Part::Page(page) => page.sotw(),
+            Part::One(_) | Part::Heartbeat(_) => None,
+        }
+    }
+
+    fn element_len(ttl: bool, piece: Piece<'_>, element: &Element<'_>) -> usize {
+        if piece.is_wrapped(ttl) { element.wrapped_len() } else { element.sotw_len() }
+    }
+
+    fn put_element(ttl: bool, piece: Piece<'_>, element: &Element<'_>, to: &mut Writer<'_>) {
+        if piece.is_wrapped(ttl) { element.put_wrapped(to) } else { element.put_sotw(to) }
+    }
+}
+
+fn all_wanted(of: &Subscription, source: &impl Source) -> Vec<Part> {
+    if of.interest.wildcard {
+        return source.pages(of.type_url()).map(Part::Page).collect();
+    }
+    let get = |name: &ResourceName| match source.get(of.type_url(), name.as_str()).state {
+        State::Present(resource) => Some(Part::One(resource.clone())),
+        State::Absent | State::Unknown => None,
+    };
+    of.interest.names.iter().filter_map(get).collect()
+}

@@ -1,0 +1,178 @@
+use alloc::borrow::Cow;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+use super::resource::Resource;
+use crate::name::{ResourceName, TypeUrl, Version};
+use crate::resource_type::type_url;
+use crate::wire::{self, Writer};
+
+/// A moment in the life of a source: each change has one of its own, and later ones are greater.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Revision(pub u64);
+
+/// What a server has to say: the caller's store, or a [`Cache`](super::Cache). One source for each group of clients
+/// that sees the same resources.
+///
+/// A stream asks what changed since the revision up to which it was served, never what there is; that is why a
+/// change costs each stream what changed and not what exists.
+///
+/// # Contract
+///
+/// - Revisions only grow while [`epoch`](Self::epoch) stays. A source that starts anew has another epoch, and every
+///   stream served from the old one is closed, not left silently stale.
+/// - Whatever becomes present, absent or unknown, or gets another content, does so at a revision of its own, which
+///   is at most [`revision`](Self::revision) when it can be seen.
+/// - Nothing changes during a call of [`Server::poll_transmit`](super::Server::poll_transmit).
+/// - [`changes`](Self::changes) and [`removals`](Self::removals) never leave out what `get` would tell.
+pub trait Source {
+    /// Which life of the source this is.
+    fn epoch(&self) -> u64;
+
+    /// The revision of the latest change of all.
+    fn revision(&self) -> Revision;
+
+    /// The revision of the latest change of this type; zero if there was none.
+    fn type_revision(&self, type_url: &TypeUrl) -> Revision;
+
+    /// The version of the type as a whole, for SotW's `version_info`. Not empty. What is delivered never depends
+    /// on it.
+    fn version(&self, type_url: &TypeUrl) -> Version;
+
+    /// What is to be said of one name.
+    fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_>;
+
+    /// The resources that became present or changed after `since` and are present, the latest first.
+    fn changes(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>>;
+
+    /// The names that became absent after `since` and are absent, the latest first. `None` if the source does not
+    /// remember that far.
+    fn removals(&self, type_url: &TypeUrl, since: Revision)
+    -> Option<impl Iterator<Item = (&ResourceName, Entry<'_>)>>;
+
+    /// All resources of the type, in pages that streams share.
+    fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page>;
+
+    /// Whether the type is known at all: until it is, its subscribers hear nothing, not even that nothing exists.
+    fn is_known(&self, type_url: &TypeUrl) -> bool {
+        let _ = type_url;
+        true
+    }
+
+    /// The type of which a client needs a resource again once it has one of this type, though it did not change: the
+    /// endpoints of a cluster, without which an Envoy leaves the cluster warming (xds_protocol.rst, "Resource
+    /// warming"). On ADS such resources are sent again to whom is subscribed to them.
+    ///
+    /// The default is EDS for CDS.
+    fn dependent_type(&self, type_url: &TypeUrl) -> Option<&str> {
+        (type_url == type_url::CLUSTER).then_some(type_url::ENDPOINT)
+    }
+
+    /// The name of the resource of [`dependent_type`](Self::dependent_type) that goes with this one.
+    ///
+    /// The default is right for clusters: `eds_cluster_config.service_name`, else the cluster's own name.
+    fn dependent<'a>(&self, type_url: &TypeUrl, resource: &'a Resource) -> Option<Cow<'a, str>> {
+        let _ = type_url;
+        Some(wire::endpoints_of(resource.body()).unwrap_or(resource.name().as_str()).into())
+    }
+}
+
+/// What is to be said of a name, and since when.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Entry<'a> {
+    /// What.
+    pub state: State<'a>,
+    /// The revision at which it became so. If that was forgotten, the latest that it can have been.
+    pub since: Revision,
+    /// An earlier time at which it was exactly so: who was served then, and not after, has heard it. From the
+    /// first revision to before the second. Empty where nothing is known.
+    pub before: (Revision, Revision),
+}
+
+/// The three things that can be said of a name (DESIGN rule 9).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum State<'a> {
+    /// The resource exists.
+    Present(&'a Resource),
+    /// It does not exist; only this may be announced as removed.
+    Absent,
+    /// Whether it exists is not known yet: nothing is said.
+    Unknown,
+}
+
+impl<'a> Entry<'a> {
+    /// Whether this is news to who was served up to `cursor`.
+    pub fn is_news(&self, cursor: Revision) -> bool {
+        self.since > cursor && !(self.before.0 <= cursor && cursor < self.before.1)
+    }
+
+    pub(super) fn resource(&self) -> Option<&'a Resource> {
+        match self.state {
+            State::Present(resource) => Some(resource),
+            State::Absent | State::Unknown => None,
+        }
+    }
+}
+
+/// Some hundred resources that were encoded together. Cheap to clone.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Page(Arc<Inner>);
+
+#[derive(Debug, Eq, Hash, PartialEq)]
+struct Inner {
+    resources: Vec<Resource>,
+    encoded: Option<Encoded>,
+}
+
+#[derive(Debug, Eq, Hash, PartialEq)]
+struct Encoded {
+    sotw: Bytes,
+    delta: Bytes,
+}
+
+impl Page {
+    /// A page that is encoded each time it is sent.
+    pub fn new(resources: Vec<Resource>) -> Self {
+        Self(Arc::new(Inner { resources, encoded: None }))
+    }
+
+    /// A page that is encoded now, for both variants, and never again. (Not if one of the resources has a TTL: what
+    /// is sent of that depends on the client.)
+    pub fn encoded(type_url: &TypeUrl, resources: Vec<Resource>) -> Self {
+        if resources.iter().any(|resource| resource.ttl().is_some()) {
+            return Self::new(resources);
+        }
+        let lens = resources.iter().map(|resource| resource.element(type_url));
+        let (sotw_len, delta_len) =
+            lens.fold((0, 0), |(sotw, delta), element| (sotw + element.sotw_len(), delta + element.delta_len()));
+        let (mut sotw, mut delta) = (Vec::with_capacity(sotw_len), Vec::with_capacity(delta_len));
+        for resource in &resources {
+            let element = resource.element(type_url);
+            element.put_sotw(&mut Writer(&mut sotw));
+            element.put_delta(&mut Writer(&mut delta));
+        }
+        debug_assert_eq!((sotw.len(), delta.len()), (sotw_len, delta_len), "lengths are exact");
+        let encoded = Some(Encoded { sotw: sotw.into(), delta: delta.into() });
+        Self(Arc::new(Inner { resources, encoded }))
+    }
+
+    /// The resources.
+    pub fn resources(&self) -> &[Resource] {
+        &self.0.resources
+    }
+
+    /// The bytes that the encodings of the page take.
+    pub fn encoded_bytes(&self) -> usize {
+        self.0.encoded.as_ref().map_or(0, |encoded| encoded.sotw.len() + encoded.delta.len())
+    }
+
+    pub(super) fn sotw(&self) -> Option<&Bytes> {
+        self.0.encoded.as_ref().map(|encoded| &encoded.sotw)
+    }
+
+    pub(super) fn delta(&self) -> Option<&Bytes> {
+        self.0.encoded.as_ref().map(|encoded| &encoded.delta)
+    }
+}

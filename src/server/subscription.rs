@@ -1,0 +1,270 @@
+//! One type of one stream: what its client wants, and up to where it was served.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use super::resource::Resource;
+use super::response::Part;
+use super::source::{Entry, Revision, Source, State};
+use super::variant::{Behind, Size};
+use crate::interest::Interest;
+use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+use crate::resource_type::ResourceType;
+use crate::time::Instant;
+
+/// Nothing of what was sent is kept by name: a response brings the client up to a revision of the source, so that
+/// one number says it all. A NACK needs no memory either: the cursor has passed what was rejected, and only a
+/// change makes it news again (S-SOTW-12, S-DELTA-24).
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Subscription {
+    pub(super) kind: ResourceType,
+    pub(super) interest: Interest,
+    /// The bytes of the names.
+    pub(super) name_bytes: usize,
+    /// The client has named something: an empty list no longer means everything (SotW).
+    pub(super) explicit: bool,
+
+    /// What was there at this revision was sent, unless it is owed. `None`: nothing was looked at yet.
+    pub(super) cursor: Option<Revision>,
+    /// The same for removals, which may be held back (delta).
+    pub(super) removed_to: Revision,
+    /// Until when they may.
+    pub(super) held_until: Option<Instant>,
+    /// The oldest revision at which a name or the wildcard was unsubscribed since the wildcard was last answered
+    /// (delta): what is gone since then may be with the client, if it took what was in flight (DESIGN rule 5).
+    pub(super) left: Option<Revision>,
+
+    /// Names to answer, changed or not.
+    pub(super) owed: BTreeSet<ResourceName>,
+    /// The wildcard is to be answered with all there is.
+    pub(super) sweep: bool,
+    /// An answer is owed even if it is empty: the client waits for one (S-SOTW-04, S-DELTA-05).
+    pub(super) answer: bool,
+    /// What the client had before this stream, until it is first served (delta).
+    pub(super) initial: Option<Box<Initial>>,
+
+    /// The nonce of the last response, and its version while it is unanswered.
+    pub(super) nonce: Nonce,
+    pub(super) out: Option<Version>,
+    /// The version of a response whose answer is no longer waited for, since nothing is wanted (S-SOTW-36).
+    pub(super) late: Option<Version>,
+    /// Stale requests since the last that was not.
+    pub(super) stale: u32,
+}
+
+/// `initial_resource_versions`, and what of it is not believed any more.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub(super) struct Initial {
+    pub(super) versions: BTreeMap<ResourceName, Version>,
+    /// Names that were said again before the first answer: the client may have dropped them in between.
+    pub(super) doubted: BTreeSet<ResourceName>,
+    /// The wildcard was.
+    pub(super) all_doubted: bool,
+}
+
+/// What a request changed.
+#[derive(Clone, Debug, Default)]
+pub struct Heard {
+    pub(super) added: Vec<ResourceName>,
+    pub(super) removed: Vec<ResourceName>,
+    /// Of the wildcard.
+    pub(super) turned: bool,
+}
+
+/// A response in the making.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    pub(super) parts: Vec<Part>,
+    pub(super) removed: Vec<ResourceName>,
+    /// Whether it is to be sent, though it be empty.
+    pub(super) send: bool,
+    /// Which resources in it are new or changed.
+    pub(super) changed: Changed,
+    /// Removals stayed back.
+    pub(super) held: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) enum Changed {
+    #[default]
+    WhatIsSent,
+    /// The response has more than what changed, because its type is full state.
+    These(Vec<Resource>),
+}
+
+impl Draft {
+    pub(super) fn push(&mut self, resource: &Resource) {
+        self.parts.push(Part::One(resource.clone()));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty() && self.removed.is_empty()
+    }
+}
+
+impl Subscription {
+    pub(super) fn new(kind: ResourceType) -> Self {
+        Self {
+            kind,
+            interest: Interest::default(),
+            name_bytes: 0,
+            explicit: false,
+            cursor: None,
+            removed_to: Revision::default(),
+            held_until: None,
+            left: None,
+            owed: BTreeSet::new(),
+            sweep: false,
+            answer: false,
+            initial: None,
+            nonce: Nonce::default(),
+            out: None,
+            late: None,
+            stale: 0,
+        }
+    }
+
+    pub(super) fn size(&self) -> Size {
+        Size { names: self.interest.names.len(), bytes: self.name_bytes }
+    }
+
+    pub(super) fn type_url(&self) -> &TypeUrl {
+        self.kind.type_url()
+    }
+
+    // What is wanted.
+
+    /// `true` if the name was not wanted before.
+    pub(super) fn add_name(&mut self, name: ResourceName) -> bool {
+        let len = name.as_str().len();
+        let new = self.interest.names.insert(name);
+        self.name_bytes += if new { len } else { 0 };
+        new
+    }
+
+    pub(super) fn remove_name(&mut self, name: &str) -> Option<ResourceName> {
+        let name = self.interest.names.take(name)?;
+        self.name_bytes -= name.as_str().len();
+        self.owed.remove(&name);
+        Some(name)
+    }
+
+    /// Everything is wanted, from now on or again.
+    pub(super) fn add_wildcard(&mut self) {
+        self.interest.wildcard = true;
+        self.sweep = true;
+        self.answer = true;
+    }
+
+    pub(super) fn remove_wildcard(&mut self) {
+        self.interest.wildcard = false;
+        let names = &self.interest.names;
+        if core::mem::take(&mut self.sweep) {
+            self.owed = names.clone(); // what the wildcard would have brought
+        } else {
+            self.owed.retain(|name| names.contains(name));
+        }
+        self.answer = false;
+    }
+
+    /// The oldest revision of which the client may take what it no longer wants.
+    pub(super) fn note_left(&mut self) {
+        if let Some(cursor) = self.cursor {
+            let since = cursor.min(self.removed_to);
+            self.left = Some(self.left.map_or(since, |left| left.min(since)));
+        }
+    }
+
+    // What is to be said.
+
+    /// Whether something was promised, apart from what may have changed.
+    pub(super) fn owes(&self) -> bool {
+        self.answer || self.sweep || !self.owed.is_empty() || self.initial.is_some()
+    }
+
+    /// Whether nothing can be to say. Costs nothing.
+    pub(super) fn is_quiet(&self, source: &impl Source) -> bool {
+        let served = self.cursor.map_or(Revision::default(), |cursor| cursor.min(self.removed_to));
+        !self.owes() && (self.interest.is_empty() || source.type_revision(self.type_url()) <= served)
+    }
+
+    /// The wanted resources that became present or changed since the cursor, the oldest first. Looks at the fewer of
+    /// what changed and what is wanted.
+    pub(super) fn changes<'s, S: Source>(&self, source: &'s S) -> Vec<&'s Resource> {
+        let Some(cursor) = self.cursor else { return Vec::new() };
+        let news = |entry: Entry<'s>| entry.resource().filter(|_| entry.is_news(cursor));
+        let changes = || source.changes(self.type_url(), cursor);
+        if self.interest.wildcard || self.is_few(changes()) {
+            let wanted = |resource: &&Resource| self.interest.covers(resource.name().as_str());
+            let mut changed: Vec<_> = changes().filter_map(news).filter(wanted).collect();
+            changed.reverse();
+            changed
+        } else {
+            let names = self.interest.names.iter();
+            names.filter_map(|name| news(source.get(self.type_url(), name.as_str()))).collect()
+        }
+    }
+
+    /// The wanted names that became absent since `since`.
+    pub(super) fn removals<S: Source>(&self, source: &S, since: Revision) -> Result<Vec<ResourceName>, Behind> {
+        let removals = || source.removals(self.type_url(), since);
+        let mut removed: Vec<ResourceName> = match removals() {
+            None if self.interest.wildcard => return Err(Behind),
+            Some(few) if self.interest.wildcard || self.is_few(removals().into_iter().flatten()) => few
+                .filter(|(name, entry)| entry.is_news(since) && self.interest.covers(name.as_str()))
+                .map(|(name, _)| name.clone())
+                .collect(),
+            _ => {
+                let gone = |name: &&ResourceName| {
+                    let entry = source.get(self.type_url(), name.as_str());
+                    entry.state == State::Absent && entry.is_news(since)
+                };
+                self.interest.names.iter().filter(gone).cloned().collect()
+            }
+        };
+        removed.sort();
+        Ok(removed)
+    }
+
+    fn is_few<T>(&self, changes: impl Iterator<Item = T>) -> bool {
+        let names = self.interest.names.len();
+        changes.take(names + 1).count() <= names
+    }
+
+    /// Whether something wanted became present or changed.
+    pub(super) fn has_change(&self, source: &impl Source) -> bool {
+        let Some(cursor) = self.cursor else { return false };
+        if source.type_revision(self.type_url()) <= cursor {
+            return false;
+        }
+        let wanted = |entry: Entry<'_>| {
+            let covers = |resource: &Resource| self.interest.covers(resource.name().as_str());
+            entry.is_news(cursor) && entry.resource().is_some_and(covers)
+        };
+        if self.interest.wildcard || self.is_few(source.changes(self.type_url(), cursor)) {
+            source.changes(self.type_url(), cursor).any(wanted)
+        } else {
+            let mut names = self.interest.names.iter();
+            names.any(|name| wanted(source.get(self.type_url(), name.as_str())))
+        }
+    }
+
+    /// Whether something wanted became absent since `since`; also if that is not known.
+    pub(super) fn has_removal(&self, source: &impl Source, since: Revision) -> bool {
+        source.type_revision(self.type_url()) > since
+            && self.removals(source, since).map_or(true, |removed| !removed.is_empty())
+    }
+
+    /// Takes the store's own string for a name, so that it is kept once.
+    pub(super) fn share_name(&mut self, name: &ResourceName) {
+        if self.interest.names.get(name).is_some_and(|own| !own.shares_with(name)) {
+            self.interest.names.replace(name.clone());
+        }
+    }
+
+    /// Packs the names after many came: a tree that grew one by one is half empty.
+    pub(super) fn pack_names(&mut self) {
+        self.interest.names = core::mem::take(&mut self.interest.names).into_iter().collect();
+    }
+}

@@ -1,0 +1,102 @@
+//! What differs between the variants, behind one door.
+
+use alloc::sync::Arc;
+use core::fmt::Debug;
+use core::hash::Hash;
+use core::ops::Add;
+
+use bytes::Bytes;
+
+use super::config::{Limits, Settings};
+use super::response::{Part, Piece};
+use super::source::Source;
+use super::subscription::{Draft, Heard, Subscription};
+use crate::error::{PeerMisbehaved, Status};
+use crate::message::Node;
+use crate::name::{Nonce, ResourceName, TypeUrl};
+use crate::wire::{Element, Writer};
+
+/// A variant of the protocol, as the server sees it: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta). Sealed.
+pub trait Variant: Protocol {}
+
+/// The half of [`Variant`] that nobody outside needs.
+#[allow(unnameable_types)] // this is the seal
+pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
+    /// What the server receives.
+    type Request: Clone + Debug + Eq + Hash;
+
+    /// The field of `control_plane` in the response.
+    const CONTROL_PLANE: u8;
+
+    fn node(request: &Self::Request) -> Option<&Arc<Node>>;
+
+    fn type_url(request: &mut Self::Request) -> &mut TypeUrl;
+
+    fn take_answer(request: &mut Self::Request) -> (Nonce, Option<Status>);
+
+    /// The size of the type's names with this request, at most; or what is wrong with it. May put it in order.
+    fn check(
+        request: &mut Self::Request,
+        known: Option<&Subscription>,
+        settings: &Settings,
+    ) -> Result<Size, PeerMisbehaved>;
+
+    /// Takes in what a request says of names. It has been checked.
+    fn hear(request: Self::Request, subscription: &mut Subscription, first: bool) -> Heard;
+
+    /// Whether a nonce that is not that of the last response makes a request stale.
+    fn is_stale(nonce: &Nonce, subscription: &Subscription) -> bool;
+
+    /// Whether there is something to push to a subscription, apart from what it was promised.
+    fn has_push<S: Source>(subscription: &Subscription, source: &S) -> bool;
+
+    /// What is to be sent. `hold`: pushed removals stay back.
+    fn draft<S: Source>(subscription: &mut Subscription, source: &S, hold: bool) -> Result<Draft, Behind>;
+
+    /// The bytes of a page, if they are there.
+    fn encoded_page(part: &Part) -> Option<&Bytes>;
+
+    fn element_len(ttl: bool, piece: Piece<'_>, element: &Element<'_>) -> usize;
+
+    fn put_element(ttl: bool, piece: Piece<'_>, element: &Element<'_>, to: &mut Writer<'_>);
+}
+
+/// How many names, and how long they are together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Size {
+    pub(super) names: usize,
+    pub(super) bytes: usize,
+}
+
+impl Size {
+    pub(super) fn of<'a>(names: impl IntoIterator<Item = &'a ResourceName>) -> Self {
+        let size = |size: Self, name: &ResourceName| size + Self { names: 1, bytes: name.as_str().len() };
+        names.into_iter().fold(Self::default(), size)
+    }
+}
+
+impl Add for Size {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { names: self.names + other.names, bytes: self.bytes + other.bytes }
+    }
+}
+
+/// Refuses names that no resource may have.
+pub(super) fn check_names(type_url: &TypeUrl, names: &[ResourceName], limits: &Limits) -> Result<(), PeerMisbehaved> {
+    let limit = limits.name_bytes;
+    for len in names.iter().map(|name| name.as_str().len()) {
+        if len == 0 {
+            return Err(PeerMisbehaved::EmptyName { type_url: type_url.clone() });
+        }
+        if len > limit {
+            return Err(PeerMisbehaved::NameTooLong { type_url: type_url.clone(), len, limit });
+        }
+    }
+    Ok(())
+}
+
+/// The source does not remember the removals that the stream has not heard of.
+#[derive(Clone, Copy, Debug)]
+pub struct Behind;

@@ -1,0 +1,108 @@
+//! A short immutable string: versions and nonces are kept by the hundred thousand, and most fit in place.
+
+use alloc::sync::Arc;
+use core::cmp::Ordering;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+
+/// The longest string kept in place: an xxh3-128 hash in base64 has 22 characters.
+const INLINE: usize = 22;
+
+#[derive(Clone)]
+pub(crate) enum Text {
+    Inline { len: u8, bytes: [u8; INLINE] },
+    Shared(Arc<str>),
+}
+
+impl Text {
+    pub(crate) fn new(text: &str) -> Self {
+        let mut bytes = [0; INLINE];
+        match bytes.get_mut(..text.len()) {
+            Some(place) => {
+                place.copy_from_slice(text.as_bytes());
+                Self::Inline { len: text.len() as u8, bytes }
+            }
+            None => Self::Shared(text.into()),
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            // Always made from a `str`, so never the fallback; `unsafe` would save a few nanoseconds.
+            Self::Inline { len, bytes } => core::str::from_utf8(&bytes[..usize::from(*len)]).unwrap_or_default(),
+            Self::Shared(text) => text,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Inline { len: 0, .. })
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Inline { len, bytes } => &bytes[..usize::from(*len)],
+            Self::Shared(text) => text.as_bytes(),
+        }
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::Inline { len: 0, bytes: [0; INLINE] }
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Text {}
+
+impl PartialOrd for Text {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Text {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_bytes().cmp(other.as_bytes())
+    }
+}
+
+impl Hash for Text {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_and_long_strings_read_back() {
+        for len in [0, 1, 21, 22, 23, 300] {
+            let text = "x".repeat(len);
+            assert_eq!(Text::new(&text).as_str(), text);
+            assert_eq!(Text::new(&text).is_empty(), len == 0);
+        }
+        assert_eq!(size_of::<Text>(), 24);
+    }
+
+    #[test]
+    fn order_and_equality_are_those_of_the_string() {
+        let mut texts = ["b", "", "a", "a string that is too long to be kept in place"].map(Text::new);
+        texts.sort();
+        assert_eq!(texts.each_ref().map(Text::as_str), ["", "a", "a string that is too long to be kept in place", "b"]);
+        assert_ne!(Text::new("a"), Text::new("b"));
+    }
+}

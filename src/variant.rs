@@ -1,0 +1,8 @@
+/// The state-of-the-world variant: a request lists everything that is wanted, and responses of some types
+/// everything there is (xds_protocol.rst, "Four Variants").
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Sotw;
+
+/// The incremental variant: requests and responses say what changed (xds_protocol.rst, "Incremental xDS").
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Delta;

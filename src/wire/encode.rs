@@ -1,0 +1,199 @@
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+
+/// Field keys: `number << 3 | 2`, all of them length-delimited.
+const fn key(number: u8) -> u8 {
+    number << 3 | 2
+}
+
+const fn varint_len(value: u64) -> usize {
+    // 1 byte for each 7 bits, at least 1.
+    ((63 - (value | 1).leading_zeros() as usize) / 7) + 1
+}
+
+/// The length of a field of `len` bytes, key and length included.
+const fn field_len(len: usize) -> usize {
+    1 + varint_len(len as u64) + len
+}
+
+/// As [`field_len`], of a field that proto3 leaves out when it is empty.
+const fn string_len(len: usize) -> usize {
+    if len == 0 { 0 } else { field_len(len) }
+}
+
+/// Appends protobuf fields to a buffer.
+pub struct Writer<'a>(pub(crate) &'a mut Vec<u8>);
+
+impl Writer<'_> {
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn head(&mut self, number: u8, len: usize) {
+        self.0.push(key(number));
+        self.varint(len as u64);
+    }
+
+    pub(crate) fn bytes(&mut self, number: u8, bytes: &[u8]) {
+        self.head(number, bytes.len());
+        self.0.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn string(&mut self, number: u8, text: &str) {
+        if !text.is_empty() {
+            self.bytes(number, text.as_bytes());
+        }
+    }
+}
+
+/// One element of a response's `resources` (field 2 of both messages).
+#[derive(Clone, Copy)]
+pub struct Element<'a> {
+    pub(crate) name: &'a ResourceName,
+    pub(crate) version: &'a Version,
+    pub(crate) aliases: &'a [ResourceName],
+    /// `None`: the element has no `resource`.
+    pub(crate) body: Option<(&'a TypeUrl, &'a [u8])>,
+    pub(crate) ttl: Option<Duration>,
+}
+
+impl Element<'_> {
+    /// The length as a delta resource.
+    pub(crate) fn delta_len(&self) -> usize {
+        field_len(self.resource_len())
+    }
+
+    /// Writes it as a delta resource.
+    pub(crate) fn put_delta(&self, to: &mut Writer<'_>) {
+        to.head(2, self.resource_len());
+        self.put_resource(to);
+    }
+
+    /// The length as a bare SotW resource.
+    pub(crate) fn sotw_len(&self) -> usize {
+        self.body.map_or(0, |(type_url, value)| field_len(any_len(type_url.as_str().len(), value.len())))
+    }
+
+    /// Writes it as a bare SotW resource: the same bytes that a delta resource has inside.
+    pub(crate) fn put_sotw(&self, to: &mut Writer<'_>) {
+        if let Some((type_url, value)) = self.body {
+            put_any(to, type_url.as_str(), |to| to.0.extend_from_slice(value), value.len());
+        }
+    }
+
+    /// The length as a wrapped SotW resource.
+    pub(crate) fn wrapped_len(&self) -> usize {
+        field_len(any_len(crate::type_url::RESOURCE.len(), self.resource_len()))
+    }
+
+    /// Writes it as a wrapped SotW resource.
+    pub(crate) fn put_wrapped(&self, to: &mut Writer<'_>) {
+        put_any(to, crate::type_url::RESOURCE, |to| self.put_resource(to), self.resource_len());
+    }
+
+    fn resource_len(&self) -> usize {
+        let aliases: usize = self.aliases.iter().map(|alias| field_len(alias.as_str().len())).sum();
+        string_len(self.version.as_str().len())
+            + self.sotw_len()
+            + string_len(self.name.as_str().len())
+            + aliases
+            + self.ttl.map_or(0, |ttl| field_len(duration_len(ttl)))
+    }
+
+    fn put_resource(&self, to: &mut Writer<'_>) {
+        to.string(1, self.version.as_str());
+        self.put_sotw(to);
+        to.string(3, self.name.as_str());
+        for alias in self.aliases {
+            to.bytes(4, alias.as_str().as_bytes());
+        }
+        if let Some(ttl) = self.ttl {
+            to.head(6, duration_len(ttl));
+            for (number, value) in [(1, ttl.as_secs()), (2, u64::from(ttl.subsec_nanos()))] {
+                if value > 0 {
+                    to.0.push(number << 3);
+                    to.varint(value);
+                }
+            }
+        }
+    }
+}
+
+const fn any_len(type_url: usize, value: usize) -> usize {
+    string_len(type_url) + string_len(value)
+}
+
+fn put_any(to: &mut Writer<'_>, type_url: &str, value: impl FnOnce(&mut Writer<'_>), len: usize) {
+    to.head(2, any_len(type_url.len(), len));
+    to.string(1, type_url);
+    if len > 0 {
+        to.head(2, len);
+        value(to);
+    }
+}
+
+const fn duration_len(ttl: Duration) -> usize {
+    let seconds = if ttl.as_secs() > 0 { 1 + varint_len(ttl.as_secs()) } else { 0 };
+    let nanos = if ttl.subsec_nanos() > 0 { 1 + varint_len(ttl.subsec_nanos() as u64) } else { 0 };
+    seconds + nanos
+}
+
+/// What a response has around its resources: a head before them and a tail after.
+pub(crate) struct Envelope<'a> {
+    pub(crate) version: &'a Version,
+    pub(crate) type_url: &'a TypeUrl,
+    pub(crate) nonce: &'a Nonce,
+    /// Only in delta.
+    pub(crate) removed: &'a [ResourceName],
+    pub(crate) control_plane: &'a str,
+    /// The field of `control_plane`, which is not the same in both messages.
+    pub(crate) control_plane_field: u8,
+}
+
+impl Envelope<'_> {
+    pub(crate) fn head_len(&self) -> usize {
+        string_len(self.version.as_str().len())
+    }
+
+    pub(crate) fn put_head(&self, to: &mut Writer<'_>) {
+        to.string(1, self.version.as_str());
+    }
+
+    pub(crate) fn tail_len(&self) -> usize {
+        let removed: usize = self.removed.iter().map(|name| field_len(name.as_str().len())).sum();
+        let control_plane = string_len(string_len(self.control_plane.len()));
+        string_len(self.type_url.as_str().len()) + string_len(self.nonce.as_str().len()) + removed + control_plane
+    }
+
+    pub(crate) fn put_tail(&self, to: &mut Writer<'_>) {
+        to.string(4, self.type_url.as_str());
+        to.string(5, self.nonce.as_str());
+        for name in self.removed {
+            to.bytes(6, name.as_str().as_bytes());
+        }
+        if !self.control_plane.is_empty() {
+            to.head(self.control_plane_field, string_len(self.control_plane.len()));
+            to.string(1, self.control_plane);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_take_a_byte_for_each_seven_bits() {
+        for (value, len) in [(0, 1), (1, 1), (127, 1), (128, 2), (16_383, 2), (16_384, 3), (u64::MAX, 10)] {
+            let mut buffer = Vec::new();
+            Writer(&mut buffer).varint(value);
+            assert_eq!((buffer.len(), varint_len(value)), (len, len), "{value}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The project's recipes: `cargo xtask` lists them.
+
+mod protos;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask RECIPE
+
+  protos    write src/proto/generated.rs from proto/";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["protos"] => protos::write(),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Generates Rust from `proto/`, with no `protoc`.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::{env, fs, process};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the project")
+}
+
+fn generated() -> PathBuf {
+    root().join("src/proto/generated.rs")
+}
+
+pub fn write() -> Result<(), Box<dyn Error>> {
+    fs::write(generated(), generate()?)?;
+    Ok(())
+}
+
+fn generate() -> Result<String, Box<dyn Error>> {
+    let proto = root().join("proto");
+    let set = protox::compile([proto.join("discovery.proto")], [&proto])?;
+    let out = env::temp_dir().join(format!("xds-machine-protos-{}", process::id()));
+    fs::create_dir_all(&out)?;
+    let mut config = prost_build::Config::new();
+    config.bytes(["."]); // bodies are slices of the received buffer
+    config.btree_map(["."]); // the same input makes the same bytes
+    config.disable_comments(["."]);
+    config.out_dir(&out);
+    config.compile_fds(set)?;
+    let generated = fs::read_to_string(out.join("xds_machine.rs"))?;
+    fs::remove_dir_all(&out)?;
+    Ok(generated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generated_code_is_what_the_protos_say() {
+        let committed = fs::read_to_string(generated()).expect("src/proto/generated.rs");
+        assert!(generate().expect("protos compile") == committed, "run `cargo xtask protos`");
+    }
+}
