@@ -227,6 +227,12 @@ impl Subscription<Delta> {
             .collect();
         let claim = |held: &Held| if held.claimed { held.version.clone() } else { Version::default() };
         versions.extend(self.held.iter().map(|(name, held)| (name.clone(), claim(held))));
+        // What the application may be removing at this moment is not claimed either.
+        for name in self.out.iter().flat_map(|out| &out.offer.removed) {
+            if let Some(version) = versions.get_mut(name) {
+                *version = Version::default();
+            }
+        }
         versions
     }
 }

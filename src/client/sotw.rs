@@ -153,7 +153,18 @@ impl Protocol for Sotw {
     /// believes is wanted, and its answer says what really is. Of a partial type only one that has it.
     fn processed(of: &mut Subscription<Self>, incoming: &Incoming) {
         let full_state = of.kind.is_full_state() && !incoming.refused;
-        of.told.owed.retain(|name, _| of.wishes.contains_key(name) && !full_state && !incoming.mentions(name.as_str()));
+        let Subscription { told, wishes, untold, .. } = of;
+        told.owed.retain(|name, owed| {
+            let settled = full_state || incoming.mentions(name.as_str());
+            if settled && owed.last {
+                // Its time ran out before this came: it is asked for as a new name, and gets its time anew.
+                if let Some(wish) = wishes.get_mut(name).filter(|wish| wish.told) {
+                    wish.told = false;
+                    *untold += 1;
+                }
+            }
+            !settled
+        });
     }
 
     /// Of a full-state type, what is held and not in the response is gone (xds_protocol.rst, "Deleting
@@ -281,7 +292,10 @@ impl Subscription<Sotw> {
         let complete = |(name, wish): (&ResourceName, &super::subscription::Wish)| {
             wish.rejected || wish.complete || self.held.get(name).is_some_and(|held| held.claimed)
         };
-        if self.asked || self.wishes.iter().all(complete) { self.version.clone() } else { Version::default() }
+        // Nor may the application be removing something at this moment.
+        let removing = self.out.as_ref().is_some_and(|out| !out.offer.removed.is_empty());
+        let claim = self.asked || (!removing && self.wishes.iter().all(complete));
+        if claim { self.version.clone() } else { Version::default() }
     }
 
     /// What the next request lists, under this response. Marks it as told.

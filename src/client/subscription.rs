@@ -338,8 +338,10 @@ impl<V: Protocol> Subscription<V> {
         for name in out.offer.removed.iter().filter(|name| !rejected.contains(name)) {
             self.held.remove(name);
             self.timers.set_expiry(name, None);
-            if let Some(wish) = self.wishes.get_mut(name) {
+            // Wanted anew since, it has its own answer to come.
+            if let Some(wish) = self.wishes.get_mut(name).filter(|_| !out.left.contains(name)) {
                 wish.missing = true;
+                self.timers.stop(name);
             }
         }
         if whole {

@@ -102,10 +102,14 @@ impl Protocol for Delta {
             }
         }
         for name in unsubscribe {
+            if let Some(initial) = to.initial.as_deref_mut().filter(|_| !first) {
+                initial.doubt(name);
+            }
             if name.is_wildcard() {
                 if to.interest.wildcard {
                     to.note_left();
                     to.remove_wildcard();
+                    to.answer = false;
                     heard.turned = true;
                 }
             } else if let Some(name) = to.remove_name(name.as_str()) {

@@ -89,6 +89,7 @@ impl Protocol for Sotw {
         if to.interest.is_empty() {
             // S-SOTW-36: a client may not answer for a type that it has left.
             to.late = to.out.take().or(to.late.take());
+            to.answer = false;
         }
         heard
     }
@@ -108,10 +109,10 @@ impl Protocol for Sotw {
         let mut draft = Draft { send: of.answer, ..Draft::default() };
         let changed = of.changes(source);
         if of.kind.is_full_state() {
-            // S-SOTW-60: any change of what is wanted sends all that is wanted.
-            let owed = |name: &ResourceName| source.get(of.type_url(), name.as_str()).resource().is_some();
+            // S-SOTW-60: any change of what is wanted sends all that is wanted. So does a new name, even if it does not
+            // exist: the client may have it still from before it was last unwanted.
             let removal = || of.cursor.is_some_and(|cursor| of.has_removal(source, cursor));
-            draft.send |= of.sweep || !changed.is_empty() || of.owed.iter().any(owed) || removal();
+            draft.send |= of.sweep || !changed.is_empty() || !of.owed.is_empty() || removal();
             if draft.send {
                 draft.parts = all_wanted(of, source);
                 if of.cursor.is_some() && !of.sweep {

@@ -165,7 +165,6 @@ impl Subscription {
         } else {
             self.owed.retain(|name| names.contains(name));
         }
-        self.answer = false;
     }
 
     /// The oldest revision of which the client may take what it no longer wants.

@@ -1,0 +1,243 @@
+//! What must hold after each step. Written from the specification, with a memory of its own: it reads no machine.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use xds_machine::client::{Intent, Transmit, Update};
+use xds_machine::server::{Action, Cache};
+use xds_machine::{Nonce, ResourceName, Version};
+
+use super::variant::{Both, has_wildcard};
+use super::{Application, Setup};
+
+/// One type's memory.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+struct Memory {
+    // The client's side of the stream.
+    /// A request was sent.
+    asked: bool,
+    /// A name was sent.
+    named: bool,
+    /// Responses that the client read and did not answer, in order, with the verdict and what was accepted by then.
+    unanswered: VecDeque<(Nonce, Version, Option<(bool, Version)>)>,
+    /// The last nonce that the client read.
+    read: Option<Nonce>,
+    /// The version of the last response that was accepted whole.
+    accepted: Version,
+    /// Versions that may have been accepted unseen, when the stream broke before their answers.
+    perhaps: BTreeSet<Version>,
+
+    // The server's side.
+    /// The response that waits for an answer, with its resources.
+    out: Option<(Nonce, BTreeMap<ResourceName, Vec<u8>>)>,
+    sent: Option<Nonce>,
+    /// What the client rejected and the server may not send again.
+    rejected: BTreeMap<ResourceName, Vec<u8>>,
+    /// The whole of the response that was rejected, for full-state types.
+    rejected_whole: Option<BTreeMap<ResourceName, Vec<u8>>>,
+    listed: BTreeSet<ResourceName>,
+}
+
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Ghost {
+    types: Vec<Memory>,
+    up: bool,
+    requests: u64,
+}
+
+impl Ghost {
+    pub fn new(types: usize) -> Self {
+        Self { types: vec![Memory::default(); types], up: false, requests: 0 }
+    }
+
+    pub fn open(&mut self) {
+        assert!(!self.up, "one stream at a time");
+        self.up = true;
+    }
+
+    pub fn close(&mut self) {
+        self.up = false;
+        self.requests = 0;
+        for memory in &mut self.types {
+            let unseen = memory.unanswered.iter().filter(|(.., verdict)| verdict.is_none());
+            memory.perhaps.extend(unseen.map(|(_, version, _)| version.clone()));
+            let (accepted, perhaps) = (memory.accepted.clone(), std::mem::take(&mut memory.perhaps));
+            *memory = Memory { accepted, perhaps, ..Memory::default() };
+        }
+    }
+
+    pub fn client_sends<V: Both>(&mut self, setup: &Setup, apps: &[Application], transmit: &Transmit<V::Req>) {
+        assert!(self.up, "a request with no stream");
+        let request = V::request(&transmit.request);
+        let t = setup.type_number(request.type_url);
+        let (memory, app) = (&mut self.types[t], &apps[t]);
+        self.requests = 1;
+
+        assert_eq!(transmit.intent == Intent::Initial, !memory.asked, "the first request of a type is its first");
+        assert_eq!(request.error.is_some(), transmit.intent == Intent::Nack, "NACK is the presence of an error");
+        match transmit.intent {
+            Intent::Ack | Intent::Nack => {
+                let (nonce, version, verdict) =
+                    memory.unanswered.pop_front().expect("an answer to a response that was read");
+                assert_eq!(*request.nonce, nonce, "responses are answered in order");
+                // What is answered unseen had nothing in it that is wanted.
+                let accepted = transmit.intent == Intent::Ack;
+                let by_then = match verdict {
+                    Some((verdict, by_then)) => {
+                        assert_eq!(verdict, accepted, "the answer is the verdict");
+                        by_then
+                    }
+                    None => {
+                        assert!(accepted, "nobody rejected this");
+                        memory.accepted = version.clone();
+                        version
+                    }
+                };
+                if let Some(claimed) = request.version {
+                    let perhaps = !accepted && memory.perhaps.contains(claimed);
+                    assert!(*claimed == by_then || perhaps, "{claimed} is claimed, {by_then} was accepted");
+                }
+            }
+            Intent::Initial => {
+                assert!(request.nonce.is_empty(), "nonces do not outlive streams");
+                for (name, version) in &request.initial {
+                    let judging = app.judging.iter().flat_map(|update| update.resources());
+                    let out = judging.into_iter().any(|resource| resource.name == **name);
+                    let held = app.applied.get(*name) == Some(*version);
+                    assert!(held || version.is_empty(), "{name} is claimed at {version}, which is not held");
+                    assert!(app.applied.contains_key(*name) || out, "{name} is claimed, and not there");
+                }
+            }
+            Intent::Subscribe => {
+                if V::LISTS {
+                    assert_eq!(Some(request.nonce), memory.read.as_ref().or(Some(&Nonce::default())), "the newest nonce");
+                    assert!(memory.unanswered.is_empty(), "nothing else is said while a response is unanswered");
+                } else {
+                    assert!(request.nonce.is_empty(), "a request that answers nothing has no nonce");
+                }
+            }
+        }
+        if V::LISTS && request.names.is_empty() && !memory.named {
+            assert!(app.wanted.iter().any(|name| name.is_wildcard()), "an empty list, and nobody wants everything");
+        }
+        assert!(
+            V::LISTS || transmit.intent != Intent::Initial || !request.names.is_empty() || !app.wanted.is_empty(),
+            "a first request that wants nothing"
+        );
+        memory.asked = true;
+        memory.named |= !request.names.is_empty();
+    }
+
+    /// Whether the server takes the request.
+    pub fn server_reads<V: Both>(&mut self, setup: &Setup, request: &V::Req) -> bool {
+        let request = V::request(request);
+        let memory = &mut self.types[setup.type_number(request.type_url)];
+        let answers = memory.sent.as_ref() == Some(request.nonce);
+        if setup.strict_server && V::LISTS && memory.sent.is_some() && !answers {
+            return false;
+        }
+        if answers {
+            if let Some((_, resources)) = memory.out.take() {
+                if request.error.is_some() {
+                    memory.rejected_whole = Some(resources.clone());
+                    memory.rejected.extend(resources);
+                }
+            }
+        }
+        let again = if V::LISTS {
+            // Names that were not in the list before.
+            let listed: BTreeSet<ResourceName> = request.names.iter().cloned().collect();
+            let new: BTreeSet<ResourceName> = listed.difference(&memory.listed).cloned().collect();
+            memory.listed = listed;
+            if memory.listed.is_empty() {
+                memory.out = None; // nobody waits for answers of a type that nothing is wanted of
+            }
+            new
+        } else {
+            request.names.iter().chain(request.unsubscribe).cloned().collect()
+        };
+        // What is asked for again is sent again, rejected or not.
+        if has_wildcard(&again.iter().cloned().collect::<Vec<_>>()) {
+            memory.rejected.clear();
+            memory.rejected_whole = None;
+        }
+        for name in &again {
+            memory.rejected.remove(name);
+            memory.rejected_whole = None;
+        }
+        true
+    }
+
+    pub fn server_acts(&mut self, setup: &Setup, action: Action) {
+        match action {
+            Action::Close(status) => panic!("the stream is to close: {status}"),
+            Action::DropStale { .. } if setup.strict_server => panic!("stale requests do not get here"),
+            _ => {}
+        }
+    }
+
+    pub fn server_sends<V: Both>(&mut self, setup: &Setup, _cache: &Cache, response: &V::Resp) {
+        let response = V::response(response);
+        let memory = &mut self.types[setup.type_number(&response.type_url)];
+        assert!(memory.out.is_none(), "one response of a type is out at a time");
+        assert!(!response.nonce.is_empty() && !response.version.is_empty(), "a response has a nonce and a version");
+        let count = response.resources.len();
+        let resources: BTreeMap<ResourceName, Vec<u8>> = response.resources.into_iter().collect();
+        assert_eq!(resources.len(), count, "a name is in a response once");
+        assert!(resources.keys().all(|name| !response.removed.contains(name)), "a name is there or gone");
+        if V::LISTS && setup.full_state {
+            assert_ne!(Some(&resources), memory.rejected_whole.as_ref(), "what was rejected is sent again");
+        } else {
+            for (name, content) in &resources {
+                assert_ne!(Some(content), memory.rejected.get(name), "{name} was rejected and is sent again");
+            }
+        }
+        for name in resources.keys().chain(&response.removed) {
+            memory.rejected.remove(name);
+        }
+        memory.rejected_whole = None;
+        memory.sent = Some(response.nonce.clone());
+        memory.out = Some((response.nonce, resources));
+    }
+
+    pub fn client_reads<V: Both>(&mut self, setup: &Setup, response: &V::Resp) {
+        let response = V::response(response);
+        let memory = &mut self.types[setup.type_number(&response.type_url)];
+        memory.unanswered.push_back((response.nonce.clone(), response.version, None));
+        memory.read = Some(response.nonce);
+    }
+
+    pub fn applies(&self, app: &Application, update: &Update) {
+        for resource in update.resources() {
+            assert!(app.wants(&resource.name), "{} is not wanted", resource.name);
+        }
+        for name in update.removed() {
+            assert!(app.applied.contains_key(name), "{name} was never there, and is removed");
+        }
+        assert!(!update.resources().is_empty() || !update.removed().is_empty(), "there is something to apply");
+    }
+
+    pub fn judged(&mut self, t: usize, update: &Update, rejected: bool) {
+        let memory = &mut self.types[t];
+        // What came before this and was answered unseen is accepted by now.
+        let mut accepted = memory.accepted.clone();
+        for (nonce, version, verdict) in &memory.unanswered {
+            match verdict {
+                _ if nonce == update.nonce() => break,
+                Some((_, by_then)) => accepted = by_then.clone(),
+                None => accepted = version.clone(),
+            }
+        }
+        if !rejected {
+            accepted = update.version().clone();
+            memory.perhaps.clear();
+        }
+        memory.accepted = accepted.clone();
+        if let Some((.., verdict)) = memory.unanswered.iter_mut().find(|(nonce, ..)| nonce == update.nonce()) {
+            *verdict = Some((!rejected, accepted));
+        }
+    }
+
+    pub fn check_settled(&self, t: usize) {
+        assert!(self.types[t].unanswered.is_empty(), "type {t}: every response is answered");
+    }
+}

@@ -1,0 +1,131 @@
+//! What the world has to know of the messages of either variant.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use xds_machine::message::{delta, sotw};
+use xds_machine::{Delta, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, WILDCARD, client, server};
+
+/// A variant, with the names that both machines know it by.
+pub trait Both:
+    client::Variant<Request = <Self as Both>::Req, Response = <Self as Both>::Resp>
+    + server::Variant<Request = <Self as Both>::Req>
+{
+    type Req: Clone + Debug + Eq + Hash;
+    type Resp: Clone + Debug + Eq + Hash;
+
+    /// Whether a server says what is gone.
+    const REMOVES: bool;
+    /// Whether a request lists all that is wanted.
+    const LISTS: bool;
+
+    fn message(response: &server::Response<Self>) -> Self::Resp;
+    fn request(request: &Self::Req) -> Request<'_>;
+    fn response(response: &Self::Resp) -> Response;
+}
+
+pub struct Request<'a> {
+    pub type_url: &'a TypeUrl,
+    pub nonce: &'a Nonce,
+    pub error: Option<&'a Status>,
+    /// SotW: the list. Delta: the subscriptions.
+    pub names: &'a [ResourceName],
+    pub unsubscribe: &'a [ResourceName],
+    pub version: Option<&'a Version>,
+    pub initial: Vec<(&'a ResourceName, &'a Version)>,
+}
+
+pub struct Response {
+    pub type_url: TypeUrl,
+    pub nonce: Nonce,
+    pub version: Version,
+    /// Names, with what tells contents apart.
+    pub resources: Vec<(ResourceName, Vec<u8>)>,
+    pub removed: BTreeSet<ResourceName>,
+}
+
+impl Both for Sotw {
+    type Req = sotw::Request;
+    type Resp = sotw::Response;
+
+    const REMOVES: bool = false;
+    const LISTS: bool = true;
+
+    fn message(response: &server::Response<Self>) -> sotw::Response {
+        response.into()
+    }
+
+    fn request(request: &sotw::Request) -> Request<'_> {
+        Request {
+            type_url: &request.type_url,
+            nonce: &request.nonce,
+            error: request.error.as_ref(),
+            names: &request.names,
+            unsubscribe: &[],
+            version: Some(&request.version),
+            initial: Vec::new(),
+        }
+    }
+
+    fn response(response: &sotw::Response) -> Response {
+        let resource = |item: &sotw::Item| match item {
+            sotw::Item::Bare(any) => {
+                let len = usize::from(any.value[1]);
+                let name = std::str::from_utf8(&any.value[2..2 + len]).expect("a name");
+                (name.into(), any.value.to_vec())
+            }
+            other => panic!("nobody wraps {other:?}"),
+        };
+        Response {
+            type_url: response.type_url.clone(),
+            nonce: response.nonce.clone(),
+            version: response.version.clone(),
+            resources: response.resources.iter().map(resource).collect(),
+            removed: BTreeSet::new(),
+        }
+    }
+}
+
+impl Both for Delta {
+    type Req = delta::Request;
+    type Resp = delta::Response;
+
+    const REMOVES: bool = true;
+    const LISTS: bool = false;
+
+    fn message(response: &server::Response<Self>) -> delta::Response {
+        response.into()
+    }
+
+    fn request(request: &delta::Request) -> Request<'_> {
+        Request {
+            type_url: &request.type_url,
+            nonce: &request.nonce,
+            error: request.error.as_ref(),
+            names: &request.subscribe,
+            unsubscribe: &request.unsubscribe,
+            version: None,
+            initial: request.initial_versions.iter().collect(),
+        }
+    }
+
+    fn response(response: &delta::Response) -> Response {
+        let resources = response.resources.iter().map(|resource| {
+            let body = resource.body.as_ref().expect("no heartbeats");
+            (resource.name.clone(), body.value.to_vec())
+        });
+        Response {
+            type_url: response.type_url.clone(),
+            nonce: response.nonce.clone(),
+            version: response.system_version.clone(),
+            resources: resources.collect(),
+            removed: response.removed.iter().cloned().collect(),
+        }
+    }
+}
+
+/// Whether a list of names asks for everything.
+pub fn has_wildcard(names: &[ResourceName]) -> bool {
+    names.iter().any(|name| name == WILDCARD)
+}
