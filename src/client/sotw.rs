@@ -39,6 +39,8 @@ pub struct Told {
     forgot: bool,
     /// Wanted names that were announced before they left and came back (DESIGN rule 4).
     owed: BTreeMap<ResourceName, Owed>,
+    /// Names whose existence time starts anew with the next request.
+    retime: BTreeSet<ResourceName>,
     /// Say it again, though nothing changed.
     refetch: bool,
 }
@@ -137,8 +139,12 @@ impl Protocol for Sotw {
             let left = !departed && told.said == Some(to.serial);
             let stage = if left { Stage::Left(to.serial) } else { Stage::Leave };
             told.owed.insert(name.clone(), Owed { stage, reopened: 0, last: false });
-            told.gone.remove(name);
         }
+    }
+
+    fn unsubscribed(from: &mut Subscription<Self>, name: &ResourceName) {
+        from.told.owed.remove(name);
+        from.told.retime.remove(name);
     }
 
     fn takes(from: &Subscription<Self>, name: &str) -> bool {
@@ -153,15 +159,11 @@ impl Protocol for Sotw {
     /// believes is wanted, and its answer says what really is. Of a partial type only one that has it.
     fn processed(of: &mut Subscription<Self>, incoming: &Incoming) {
         let full_state = of.kind.is_full_state() && !incoming.refused;
-        let Subscription { told, wishes, untold, .. } = of;
-        told.owed.retain(|name, owed| {
+        let Told { owed, retime, .. } = &mut of.told;
+        owed.retain(|name, owed| {
             let settled = full_state || incoming.mentions(name.as_str());
             if settled && owed.last {
-                // Its time ran out before this came: it is asked for as a new name, and gets its time anew.
-                if let Some(wish) = wishes.get_mut(name).filter(|wish| wish.told) {
-                    wish.told = false;
-                    *untold += 1;
-                }
+                retime.insert(name.clone()); // its time ran out before this came: it gets its time anew
             }
             !settled
         });
@@ -321,7 +323,8 @@ impl Subscription<Sotw> {
             }
             names.push(name.clone());
         }
-        self.departed_are_gone(departed_limit);
+        self.departed_are_gone(&asked_for, departed_limit);
+        asked_for.extend(core::mem::take(&mut self.told.retime));
         if current {
             self.turn_stages(&left_out, &mut asked_for);
         }
@@ -368,7 +371,7 @@ impl Subscription<Sotw> {
                 }
                 owed.stage = Stage::Left(serial);
             } else {
-                if matches!(owed.stage, Stage::Left(_)) && asked_for.binary_search(name).is_err() {
+                if matches!(owed.stage, Stage::Left(_)) {
                     asked_for.push(name.clone());
                 }
                 owed.stage = Stage::Said(serial);
@@ -385,13 +388,15 @@ impl Subscription<Sotw> {
     }
 
     /// The server is told, or would be if it heard. Remembers the names within the limit.
-    fn departed_are_gone(&mut self, limit: usize) {
-        let wishes = &self.wishes;
-        self.told
-            .gone
-            .extend(core::mem::take(&mut self.departed).into_iter().filter(|name| !wishes.contains_key(name)));
-        if self.told.gone.len() > limit.max(self.wishes.len()) {
-            self.told.gone.clear();
+    fn departed_are_gone(&mut self, told: &[ResourceName], limit: usize) {
+        let (gone, wishes) = (&mut self.told.gone, &self.wishes);
+        if !gone.is_empty() {
+            told.iter().for_each(|name| _ = gone.remove(name));
+        }
+        let departed = core::mem::take(&mut self.departed).into_iter();
+        gone.extend(departed.filter(|name| wishes.get(name).is_none_or(|wish| !wish.told)));
+        if gone.len() > limit.max(wishes.len()) {
+            gone.clear();
             self.told.forgot = true;
         }
     }

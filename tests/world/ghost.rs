@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use xds_machine::client::{Intent, Transmit, Update};
 use xds_machine::server::{Action, Cache};
-use xds_machine::{Nonce, ResourceName, Version};
+use xds_machine::{Nonce, ResourceName, Version, WILDCARD};
 
-use super::variant::{Both, has_wildcard};
+use super::variant::Both;
 use super::{Application, Setup};
 
 /// One type's memory.
@@ -35,6 +35,8 @@ struct Memory {
     /// The whole of the response that was rejected, for full-state types.
     rejected_whole: Option<BTreeMap<ResourceName, Vec<u8>>>,
     listed: BTreeSet<ResourceName>,
+    /// What was asked for, or changed, since the last response.
+    stirred: BTreeSet<ResourceName>,
 }
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -136,14 +138,15 @@ impl Ghost {
             return false;
         }
         if answers {
-            if let Some((_, resources)) = memory.out.take() {
-                if request.error.is_some() {
-                    memory.rejected_whole = Some(resources.clone());
+            if let Some((_, mut resources)) = memory.out.take() {
+                if request.error.is_some() && !memory.stirred.contains(WILDCARD) {
+                    memory.rejected_whole = memory.stirred.is_empty().then(|| resources.clone());
+                    resources.retain(|name, _| !memory.stirred.contains(name));
                     memory.rejected.extend(resources);
                 }
             }
         }
-        let again = if V::LISTS {
+        let again: BTreeSet<ResourceName> = if V::LISTS {
             // Names that were not in the list before.
             let listed: BTreeSet<ResourceName> = request.names.iter().cloned().collect();
             let new: BTreeSet<ResourceName> = listed.difference(&memory.listed).cloned().collect();
@@ -156,14 +159,14 @@ impl Ghost {
             request.names.iter().chain(request.unsubscribe).cloned().collect()
         };
         // What is asked for again is sent again, rejected or not.
-        if has_wildcard(&again.iter().cloned().collect::<Vec<_>>()) {
+        memory.stirred.extend(again.iter().cloned());
+        if again.contains(WILDCARD) {
             memory.rejected.clear();
+        }
+        if !again.is_empty() {
             memory.rejected_whole = None;
         }
-        for name in &again {
-            memory.rejected.remove(name);
-            memory.rejected_whole = None;
-        }
+        memory.rejected.retain(|name, _| !again.contains(name));
         true
     }
 
@@ -195,8 +198,16 @@ impl Ghost {
             memory.rejected.remove(name);
         }
         memory.rejected_whole = None;
+        memory.stirred.clear();
         memory.sent = Some(response.nonce.clone());
         memory.out = Some((response.nonce, resources));
+    }
+
+    /// A resource changed: what was rejected of it may be sent again, should it come back.
+    pub fn changes(&mut self, t: usize, name: &ResourceName) {
+        self.types[t].stirred.insert(name.clone());
+        self.types[t].rejected.remove(name);
+        self.types[t].rejected_whole = None;
     }
 
     pub fn client_reads<V: Both>(&mut self, setup: &Setup, response: &V::Resp) {
@@ -220,7 +231,8 @@ impl Ghost {
         let memory = &mut self.types[t];
         // What came before this and was answered unseen is accepted by now.
         let mut accepted = memory.accepted.clone();
-        for (nonce, version, verdict) in &memory.unanswered {
+        let live = memory.unanswered.iter().any(|(nonce, ..)| nonce == update.nonce());
+        for (nonce, version, verdict) in memory.unanswered.iter().filter(|_| live) {
             match verdict {
                 _ if nonce == update.nonce() => break,
                 Some((_, by_then)) => accepted = by_then.clone(),

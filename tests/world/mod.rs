@@ -365,10 +365,12 @@ impl<V: Both> World<V> {
                 let (type_url, name) = (&setup.types[t], &setup.names[n]);
                 let content = self.content(t, name).map_or(0, |content| 1 - content);
                 assert!(self.cache.insert(type_url, Resource::new(name.clone(), body(name, content))));
+                self.ghost.changes(t, name);
             }
             Step::Delete(t, n) => {
                 self.budget.deletes -= 1;
                 assert!(self.cache.remove(&setup.types[t], setup.names[n].as_str()));
+                self.ghost.changes(t, &setup.names[n]);
             }
             Step::Tick => {
                 self.now = self.now.max(self.next_due().expect("something is due"));

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use xds_machine::message::{delta, sotw};
-use xds_machine::{Delta, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, WILDCARD, client, server};
+use xds_machine::{Delta, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, client, server};
 
 /// A variant, with the names that both machines know it by.
 pub trait Both:
@@ -123,9 +123,4 @@ impl Both for Delta {
             removed: response.removed.iter().cloned().collect(),
         }
     }
-}
-
-/// Whether a list of names asks for everything.
-pub fn has_wildcard(names: &[ResourceName]) -> bool {
-    names.iter().any(|name| name == WILDCARD)
 }
