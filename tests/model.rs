@@ -48,3 +48,47 @@ fn scratch() {
         }
     }
 }
+
+fn walks<V: Both>(name: &str, setup: Setup, runs: u64) {
+    let start = std::time::Instant::now();
+    let setup = Arc::new(setup);
+    let mut total = 0;
+    for seed in 0..runs {
+        let (steps, fault) = checker::walk::<V>(&setup, seed);
+        total += steps.len();
+        if let Some(fault) = fault {
+            let (fewer, what) = checker::shrink::<V>(&setup, steps);
+            println!("FAULT {name} seed {seed}: {fault}\n shrunk: {what}\n{fewer:?}");
+            return;
+        }
+    }
+    println!("{name}: {runs} walks, {total} steps, {:?}", start.elapsed());
+}
+
+#[test]
+fn scratch_walks() {
+    let runs = std::env::var("RUNS").map_or(20_000, |l| l.parse().unwrap());
+    let only = std::env::var("ONLY").unwrap_or_default();
+    let budget = Budget { cuts: 3, rejects: 4, subscribes: 6, unsubscribes: 5, puts: 6, deletes: 4, refetches: 2 };
+    let t = Some(Duration::from_secs(15));
+    for types in [1, 2] {
+    for (names, nn) in [(&["a"][..], "a"), (&["*", "a"][..], "*a"), (&["a", "b"][..], "ab"), (&["*", "a", "b"][..], "*ab")] {
+            for strict in [false, true] {
+                for (v, full, timeout) in [("full", true, t), ("partial", false, t), ("partial-notimer", false, None)] {
+                  for legacy in [false, true] {
+                    let name = format!("walk {types} sotw {v} {nn} {} legacy {legacy}", if strict {"strict"} else {"record"});
+                    if name.contains(&only) {
+                        walks::<Sotw>(&name, Setup::with(full, legacy, types, names, budget, strict, timeout), runs);
+                    }
+                  }
+                }
+            }
+            for legacy in [false, true] {
+            let name = format!("walk {types} delta {nn} legacy {legacy}");
+            if name.contains(&only) {
+                walks::<Delta>(&name, Setup::with(true, legacy, types, names, budget, false, t), runs);
+            }
+            }
+    }
+    }
+}

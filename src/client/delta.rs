@@ -95,7 +95,7 @@ impl Protocol for Delta {
 
     fn subscribed(_: &mut Subscription<Self>, _: &ResourceName) {}
 
-    fn unsubscribed(from: &mut Subscription<Self>, name: &ResourceName) {
+    fn unsubscribed(from: &mut Subscription<Self>, name: &ResourceName, _: bool) {
         from.told.refetch.remove(name);
     }
 

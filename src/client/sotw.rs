@@ -142,9 +142,18 @@ impl Protocol for Sotw {
         }
     }
 
-    fn unsubscribed(from: &mut Subscription<Self>, name: &ResourceName) {
+    fn unsubscribed(from: &mut Subscription<Self>, name: &ResourceName, told: bool) {
         from.told.owed.remove(name);
         from.told.retime.remove(name);
+        if name.is_wildcard() && told {
+            // What is wanted by name was announced by the wildcard. If it is not held (it was rejected, say), the
+            // server may think that it was delivered (S-SOTW-56).
+            let Subscription { wishes, held, told, .. } = from;
+            for name in wishes.keys().filter(|name| !held.contains_key(*name)) {
+                let leave = || Owed { stage: Stage::Leave, reopened: 0, last: false };
+                told.owed.entry(name.clone()).or_insert_with(leave);
+            }
+        }
     }
 
     fn takes(from: &Subscription<Self>, name: &str) -> bool {

@@ -127,7 +127,7 @@ impl<V: Protocol> Subscription<V> {
     pub(super) fn unsubscribe(&mut self, name: &str) {
         let Some((name, wish)) = self.wishes.remove_entry(name) else { return };
         self.timers.stop(&name);
-        V::unsubscribed(self, &name);
+        V::unsubscribed(self, &name, wish.told);
         if name.is_wildcard() {
             self.held.retain(|held, _| self.wishes.contains_key(held));
             self.timers.retain_expiries(|expiring| self.held.contains_key(expiring));

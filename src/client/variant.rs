@@ -39,8 +39,8 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
     /// A name that was not wanted now is; not yet among the wishes.
     fn subscribed(to: &mut Subscription<Self>, name: &ResourceName);
 
-    /// A name is wanted no longer; not among the wishes any more.
-    fn unsubscribed(from: &mut Subscription<Self>, name: &ResourceName);
+    /// A name is wanted no longer; not among the wishes any more. `told`: the server believes it is.
+    fn unsubscribed(from: &mut Subscription<Self>, name: &ResourceName, told: bool);
 
     /// Whether what a response says of this name is to be taken.
     fn takes(from: &Subscription<Self>, name: &str) -> bool;

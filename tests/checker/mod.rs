@@ -149,3 +149,105 @@ fn trace(seen: &Seen, mut print: u64) -> Vec<Step> {
     steps.reverse();
     steps
 }
+
+/// A small random number generator (splitmix64): a seed reproduces a run.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+}
+
+/// Walks at random until nothing is left to do. Returns the steps, and the fault if there is one.
+pub fn walk<V: Both>(setup: &Arc<Setup>, seed: u64) -> (Vec<Step>, Option<String>) {
+    let mut random = Random(seed);
+    let mut world = World::<V>::new(setup.clone());
+    let (mut taken, mut steps) = (Vec::new(), Vec::new());
+    loop {
+        steps.clear();
+        world.steps(&mut steps);
+        let protocol = steps.iter().filter(|step| step.is_protocol()).count();
+        if protocol == 0 {
+            if let Some(what) = catch(|| world.check_settled()) {
+                return (taken, Some(what));
+            }
+        }
+        if steps.is_empty() {
+            return (taken, None);
+        }
+        // The protocol comes first in the list, and is as likely as all the environment together.
+        let step = if protocol > 0 && random.below(2) == 0 {
+            steps[random.below(protocol)]
+        } else {
+            steps[random.below(steps.len())]
+        };
+        taken.push(step);
+        if let Some(what) = catch(|| world.take(step)) {
+            return (taken, Some(what));
+        }
+        assert!(taken.len() < 10_000, "no end: {:?}", &taken[9_900..]);
+    }
+}
+
+/// Takes steps out of a faulty run as long as it stays faulty.
+pub fn shrink<V: Both>(setup: &Arc<Setup>, mut steps: Vec<Step>) -> (Vec<Step>, String) {
+    let run = |steps: &[Step]| -> Option<(usize, String)> {
+        let mut world = World::<V>::new(setup.clone());
+        let mut possible = Vec::new();
+        for (at, &step) in steps.iter().enumerate() {
+            possible.clear();
+            world.steps(&mut possible);
+            if !possible.contains(&step) {
+                return None;
+            }
+            if let Some(what) = catch(|| world.take(step)) {
+                return Some((at + 1, what));
+            }
+        }
+        // Let it settle in the plainest way.
+        for _ in 0..1000 {
+            possible.clear();
+            world.protocol_steps(&mut possible);
+            match possible.first() {
+                Some(&step) => {
+                    if let Some(what) = catch(|| world.take(step)) {
+                        return Some((steps.len(), what));
+                    }
+                }
+                None => return catch(|| world.check_settled()).map(|what| (steps.len(), what)),
+            }
+        }
+        None
+    };
+    let Some((len, mut what)) = run(&steps) else { return (steps, "not reproduced".into()) };
+    steps.truncate(len);
+    loop {
+        let before = steps.len();
+        for size in [8, 4, 3, 2, 1] {
+            let mut at = 0;
+            while at + size <= steps.len() {
+                let mut fewer = steps.clone();
+                fewer.drain(at..at + size);
+                match run(&fewer) {
+                    Some((len, other)) => {
+                        fewer.truncate(len);
+                        (steps, what) = (fewer, other);
+                    }
+                    None => at += 1,
+                }
+            }
+        }
+        if steps.len() == before {
+            return (steps, what);
+        }
+    }
+}

@@ -17,14 +17,14 @@ struct Memory {
     asked: bool,
     /// A name was sent.
     named: bool,
-    /// Responses that the client read and did not answer, in order, with the verdict and what was accepted by then.
-    unanswered: VecDeque<(Nonce, Version, Option<(bool, Version)>)>,
+    /// Responses that the client read and did not answer, in order, with the verdict and what may have
+    /// been accepted by then.
+    unanswered: VecDeque<(Nonce, Version, Option<(bool, BTreeSet<Version>)>)>,
     /// The last nonce that the client read.
     read: Option<Nonce>,
-    /// The version of the last response that was accepted whole.
-    accepted: Version,
-    /// Versions that may have been accepted unseen, when the stream broke before their answers.
-    perhaps: BTreeSet<Version>,
+    /// The version of the last response that was accepted whole. More than one if the stream broke before the answer
+    /// to a response that was accepted unseen.
+    accepted: BTreeSet<Version>,
 
     // The server's side.
     /// The response that waits for an answer, with its resources.
@@ -51,9 +51,14 @@ impl Ghost {
         Self { types: vec![Memory::default(); types], up: false, requests: 0 }
     }
 
-    pub fn open(&mut self) {
+    pub fn open(&mut self, apps: &[Application]) {
         assert!(!self.up, "one stream at a time");
         self.up = true;
+        for (memory, app) in self.types.iter_mut().zip(apps) {
+            if app.wanted.is_empty() && app.judging.is_none() || memory.accepted.is_empty() {
+                memory.accepted = BTreeSet::from([Version::default()]); // of what nobody wants, nothing is remembered
+            }
+        }
     }
 
     pub fn close(&mut self) {
@@ -61,9 +66,9 @@ impl Ghost {
         self.requests = 0;
         for memory in &mut self.types {
             let unseen = memory.unanswered.iter().filter(|(.., verdict)| verdict.is_none());
-            memory.perhaps.extend(unseen.map(|(_, version, _)| version.clone()));
-            let (accepted, perhaps) = (memory.accepted.clone(), std::mem::take(&mut memory.perhaps));
-            *memory = Memory { accepted, perhaps, ..Memory::default() };
+            let mut accepted = memory.accepted.clone();
+            accepted.extend(unseen.map(|(_, version, _)| version.clone()));
+            *memory = Memory { accepted, ..Memory::default() };
         }
     }
 
@@ -90,13 +95,14 @@ impl Ghost {
                     }
                     None => {
                         assert!(accepted, "nobody rejected this");
-                        memory.accepted = version.clone();
-                        version
+                        if memory.unanswered.iter().all(|(.., verdict)| verdict.is_none()) {
+                            memory.accepted = BTreeSet::from([version.clone()]);
+                        }
+                        BTreeSet::from([version])
                     }
                 };
                 if let Some(claimed) = request.version {
-                    let perhaps = !accepted && memory.perhaps.contains(claimed);
-                    assert!(*claimed == by_then || perhaps, "{claimed} is claimed, {by_then} was accepted");
+                    assert!(by_then.contains(claimed), "{claimed} is claimed, {by_then:?} was accepted");
                 }
             }
             Intent::Initial => {
@@ -236,12 +242,11 @@ impl Ghost {
             match verdict {
                 _ if nonce == update.nonce() => break,
                 Some((_, by_then)) => accepted = by_then.clone(),
-                None => accepted = version.clone(),
+                None => accepted = BTreeSet::from([version.clone()]),
             }
         }
         if !rejected {
-            accepted = update.version().clone();
-            memory.perhaps.clear();
+            accepted = BTreeSet::from([update.version().clone()]);
         }
         memory.accepted = accepted.clone();
         if let Some((.., verdict)) = memory.unanswered.iter_mut().find(|(nonce, ..)| nonce == update.nonce()) {

@@ -289,7 +289,7 @@ impl<V: Both> World<V> {
                 self.streams += 1;
                 self.server = Some(Server::new(setup.server.clone(), StreamId(self.streams)));
                 self.client.handle_open(self.now);
-                self.ghost.open();
+                self.ghost.open(&self.apps);
             }
             Step::Cut => {
                 self.budget.cuts -= 1;
