@@ -63,9 +63,12 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// The number of a field, its value, and the bytes that it is.
+type Raw<'a> = (u32, Value<'a>, &'a [u8]);
+
 impl<'a> Fields<'a> {
     /// The next field, and the bytes that it is.
-    pub(crate) fn next_raw(&mut self) -> Option<Result<(u32, Value<'a>, &'a [u8]), Malformed>> {
+    pub(crate) fn next_raw(&mut self) -> Option<Result<Raw<'a>, Malformed>> {
         let before = self.rest;
         let field = self.next()?;
         let raw = &before[..before.len() - self.rest.len()];

@@ -1,6 +1,10 @@
 //! Sans-IO state machines for the xDS transport protocol.
 
 #![no_std]
+#![forbid(unsafe_code)]
+#![warn(clippy::alloc_instead_of_core, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+#![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic, clippy::unwrap_used))]
+
 extern crate alloc;
 
 pub mod client;

@@ -12,7 +12,13 @@ use xds_machine::{Delta, Sotw};
 fn check<V: Both>(name: &str, setup: Setup, limit: usize) {
     let start = std::time::Instant::now();
     let report = checker::explore::<V>(&Arc::new(setup), limit);
-    println!("{name}: {} unique states, {} settled, {} transitions, {:?}", report.states, report.settled, report.transitions, start.elapsed());
+    println!(
+        "{name}: {} unique states, {} settled, {} transitions, {:?}",
+        report.states,
+        report.settled,
+        report.transitions,
+        start.elapsed()
+    );
     if let Some(fault) = report.fault {
         println!("FAULT {name}: {}\n{:?}", fault.what, fault.trace);
     }
@@ -22,7 +28,15 @@ fn check<V: Both>(name: &str, setup: Setup, limit: usize) {
 fn scratch() {
     let limit = std::env::var("LIMIT").map_or(1_000_000, |l| l.parse().unwrap());
     let only = std::env::var("ONLY").unwrap_or_default();
-    let b = |cuts, rejects, subscribes, unsubscribes, puts, deletes| Budget { cuts, rejects, subscribes, unsubscribes, puts, deletes, refetches: 0 };
+    let b = |cuts, rejects, subscribes, unsubscribes, puts, deletes| Budget {
+        cuts,
+        rejects,
+        subscribes,
+        unsubscribes,
+        puts,
+        deletes,
+        refetches: 0,
+    };
     let budgets = [
         ("2cuts", b(2, 0, 2, 1, 2, 1)),
         ("2uns", b(1, 0, 3, 2, 2, 1)),
@@ -35,9 +49,13 @@ fn scratch() {
         for (bn, budget) in budgets {
             for strict in [false, true] {
                 for (v, full, timeout) in [("full", true, t), ("partial", false, t), ("partial-notimer", false, None)] {
-                    let name = format!("sotw {v} {nn} {bn} {}", if strict {"strict"} else {"record"});
+                    let name = format!("sotw {v} {nn} {bn} {}", if strict { "strict" } else { "record" });
                     if name.contains(&only) {
-                        check::<Sotw>(&name, Setup::with(full, full || nn == "*a", 1, names, budget, strict, timeout), limit);
+                        check::<Sotw>(
+                            &name,
+                            Setup::with(full, full || nn == "*a", 1, names, budget, strict, timeout),
+                            limit,
+                        );
                     }
                 }
             }
@@ -72,23 +90,32 @@ fn scratch_walks() {
     let budget = Budget { cuts: 3, rejects: 4, subscribes: 6, unsubscribes: 5, puts: 6, deletes: 4, refetches: 2 };
     let t = Some(Duration::from_secs(15));
     for types in [1, 2] {
-    for (names, nn) in [(&["a"][..], "a"), (&["*", "a"][..], "*a"), (&["a", "b"][..], "ab"), (&["*", "a", "b"][..], "*ab")] {
+        for (names, nn) in
+            [(&["a"][..], "a"), (&["*", "a"][..], "*a"), (&["a", "b"][..], "ab"), (&["*", "a", "b"][..], "*ab")]
+        {
             for strict in [false, true] {
                 for (v, full, timeout) in [("full", true, t), ("partial", false, t), ("partial-notimer", false, None)] {
-                  for legacy in [false, true] {
-                    let name = format!("walk {types} sotw {v} {nn} {} legacy {legacy}", if strict {"strict"} else {"record"});
-                    if name.contains(&only) {
-                        walks::<Sotw>(&name, Setup::with(full, legacy, types, names, budget, strict, timeout), runs);
+                    for legacy in [false, true] {
+                        let name = format!(
+                            "walk {types} sotw {v} {nn} {} legacy {legacy}",
+                            if strict { "strict" } else { "record" }
+                        );
+                        if name.contains(&only) {
+                            walks::<Sotw>(
+                                &name,
+                                Setup::with(full, legacy, types, names, budget, strict, timeout),
+                                runs,
+                            );
+                        }
                     }
-                  }
                 }
             }
             for legacy in [false, true] {
-            let name = format!("walk {types} delta {nn} legacy {legacy}");
-            if name.contains(&only) {
-                walks::<Delta>(&name, Setup::with(true, legacy, types, names, budget, false, t), runs);
+                let name = format!("walk {types} delta {nn} legacy {legacy}");
+                if name.contains(&only) {
+                    walks::<Delta>(&name, Setup::with(true, legacy, types, names, budget, false, t), runs);
+                }
             }
-            }
-    }
+        }
     }
 }

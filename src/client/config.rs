@@ -2,7 +2,7 @@ use alloc::sync::Arc;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
-use crate::message::Node;
+use crate::message::{Node, feature};
 use crate::resource_type::Types;
 
 /// What a client machine is to be. Cheap to clone.
@@ -21,16 +21,24 @@ pub struct Settings {
     pub(super) node: Arc<Node>,
     pub(super) types: Types,
     pub(super) existence_timeout: Option<Duration>,
+    pub(super) ttl: bool,
     pub(super) limits: Limits,
 }
 
 impl Config {
-    /// The defaults, for this node.
-    pub fn new(node: Node) -> Self {
+    /// The defaults, for this node. Adds to its client features that resources may be wrapped and have a TTL, which
+    /// the machine supports.
+    pub fn new(mut node: Node) -> Self {
+        for feature in [feature::WRAPPER[0], feature::TTL] {
+            if !node.has_feature(feature) {
+                node.client_features.push(feature.into());
+            }
+        }
         Self(Arc::new(Settings {
             node: Arc::new(node),
             types: Types::default(),
             existence_timeout: Some(Duration::from_secs(15)),
+            ttl: true,
             limits: Limits::default(),
         }))
     }
@@ -47,6 +55,15 @@ impl Config {
     #[must_use]
     pub fn with_existence_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.settings_mut().existence_timeout = timeout;
+        self
+    }
+
+    /// Does without TTLs: the node says nothing of them, and those that come are ignored.
+    #[must_use]
+    pub fn without_ttl(mut self) -> Self {
+        let settings = self.settings_mut();
+        settings.ttl = false;
+        Arc::make_mut(&mut settings.node).client_features.retain(|feature| feature != feature::TTL);
         self
     }
 

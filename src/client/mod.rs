@@ -36,6 +36,7 @@
 //! ```
 
 mod action;
+mod backoff;
 mod config;
 mod delta;
 mod incoming;
@@ -49,6 +50,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 pub use self::action::{Action, DropReason};
+pub use self::backoff::Backoff;
 use self::config::Settings;
 pub use self::config::{Config, Limits};
 use self::subscription::{Answer, Subscription};

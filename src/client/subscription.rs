@@ -186,7 +186,10 @@ impl<V: Protocol> Subscription<V> {
 
     pub(super) fn receive(&mut self, response: V::Response, settings: &Settings) {
         self.serial += 1;
-        let incoming = V::read(response, settings, self);
+        let mut incoming = V::read(response, settings, self);
+        if !settings.ttl {
+            incoming.resources.iter_mut().for_each(|resource| resource.ttl = None);
+        }
         self.nonce = incoming.nonce.clone();
         // C-TIMER-07: what came, though it be broken or wait its turn, exists.
         if self.timers.running() <= incoming.resources.len() {
@@ -210,10 +213,12 @@ impl<V: Protocol> Subscription<V> {
 
     /// Whether a wanted name has no content, and none on its way (C-TIMER-03, C-TIMER-07).
     fn is_awaited(&self, name: &ResourceName) -> bool {
+        let waiting = self.waiting.iter().any(|incoming| incoming.mentions(name.as_str()));
+        let out = self.out.as_ref().and_then(|out| incoming::find(&out.offer.resources, name.as_str()));
         self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected)
             && !self.held.contains_key(name)
-            && !self.waiting.iter().any(|incoming| incoming.mentions(name.as_str()))
-            && !self.out.as_ref().is_some_and(|out| incoming::find(&out.offer.resources, name.as_str()).is_some())
+            && !waiting
+            && out.is_none()
     }
 
     // What to do with responses.

@@ -5,7 +5,7 @@ pub mod delta;
 mod node;
 pub mod sotw;
 
-pub use node::{Locality, Node};
+pub use node::{Locality, Node, feature};
 
 use crate::error::Status;
 use crate::name::ResourceName;

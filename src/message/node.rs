@@ -33,6 +33,14 @@ pub struct Locality {
     pub sub_zone: String,
 }
 
+/// What a client says that it can do (`Node.client_features`), as far as the transport is concerned.
+pub mod feature {
+    /// Resources may have a TTL.
+    pub const TTL: &str = "xds.config.supports-resource-ttl";
+    /// SotW resources may be wrapped. The first is the registered name, the second that of xds_protocol.rst.
+    pub const WRAPPER: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-in-sotw"];
+}
+
 impl Node {
     /// A node with an id and nothing else.
     pub fn new(id: impl Into<String>) -> Self {

@@ -14,8 +14,8 @@ use super::source::{Source, State};
 use super::subscription::{Draft, Heard, Initial, Subscription};
 use super::variant::{Behind, Protocol, Size, Variant, check_names};
 use crate::error::{PeerMisbehaved, Status};
-use crate::message::Node;
 use crate::message::delta::Request;
+use crate::message::{Node, feature};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::variant::Delta;
 use crate::wire::{Element, Writer};
@@ -142,7 +142,8 @@ impl Protocol for Delta {
                     of.share_name(resource.name());
                     let current =
                         initial.as_ref().is_some_and(|initial| initial.has(resource.name(), resource.version()));
-                    if !current && !(of.sweep && initial.is_none()) {
+                    let swept = of.sweep && initial.is_none();
+                    if !current && !swept {
                         draft.push(resource);
                     }
                 }
@@ -185,6 +186,16 @@ impl Protocol for Delta {
         }
         draft.send |= !draft.is_empty();
         Ok(draft)
+    }
+
+    fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
+        if of.kind.has_heartbeats() {
+            draft.add_heartbeats(of, source);
+        }
+    }
+
+    fn supports_ttl(node: &Node) -> bool {
+        node.has_feature(feature::TTL)
     }
 
     fn encoded_page(part: &Part) -> Option<&Bytes> {

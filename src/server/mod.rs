@@ -79,8 +79,8 @@ pub struct Server<V: Variant> {
     sent: u64,
     /// Of the source.
     epoch: Option<u64>,
-    /// The revision at which there was nothing to say, and nothing was asked since.
-    idle_at: Option<Revision>,
+    /// The revision at which there was nothing to say, and until when that holds if nothing is asked.
+    idle: Option<(Revision, Option<Instant>)>,
     greeted: bool,
     closed: bool,
     /// Whether the client supports TTLs.
@@ -99,7 +99,7 @@ impl<V: Variant> Server<V> {
             stream,
             sent: 0,
             epoch: None,
-            idle_at: None,
+            idle: None,
             greeted: false,
             closed: false,
             ttl: false,
@@ -122,11 +122,11 @@ impl<V: Variant> Server<V> {
             return Ok(());
         }
         let at = self.check(&mut request)?;
-        self.idle_at = None;
+        self.idle = None;
         if !self.greeted {
             self.greeted = true;
             if let Some(node) = V::node(&request) {
-                self.ttl = node.has_feature("xds.config.supports-resource-ttl");
+                self.ttl = V::supports_ttl(node);
                 self.actions.push_back(Action::Node(node.clone()));
             }
         }
@@ -155,11 +155,11 @@ impl<V: Variant> Server<V> {
         Ok(())
     }
 
-    /// The time that [`poll_timeout`](Self::poll_timeout) gave has come. What is due is sent by the next
-    /// [`poll_transmit`](Self::poll_transmit).
+    /// The time that [`poll_timeout`](Self::poll_timeout) gave has come: the next
+    /// [`poll_transmit`](Self::poll_transmit) may have something to send.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_some_and(|due| due <= now) {
-            self.idle_at = None;
+            self.idle = None;
         }
     }
 
@@ -178,7 +178,9 @@ impl<V: Variant> Server<V> {
     /// and after a change of the source. At most one response of a type is out; what changes until it is answered
     /// comes in one response afterwards.
     pub fn poll_transmit<S: Source>(&mut self, now: Instant, source: &S) -> Option<Response<V>> {
-        if self.closed || self.idle_at == Some(source.revision()) {
+        let idle =
+            |(at, until): (Revision, Option<Instant>)| at == source.revision() && until.is_none_or(|due| now < due);
+        if self.closed || self.idle.is_some_and(idle) {
             return None;
         }
         if *self.epoch.get_or_insert_with(|| source.epoch()) != source.epoch() {
@@ -193,13 +195,17 @@ impl<V: Variant> Server<V> {
                 return None;
             }
         }
-        self.idle_at = self.poll_timeout().is_none().then(|| source.revision());
+        self.idle = Some((source.revision(), self.poll_timeout()));
         None
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.types.iter().filter_map(|subscription| subscription.held_until).min()
+        let due = |subscription: &Subscription| {
+            let held = subscription.held_until.filter(|_| subscription.out.is_none());
+            held.into_iter().chain(subscription.next_beat()).min()
+        };
+        self.types.iter().filter_map(due).min()
     }
 
     // Questions.
@@ -325,7 +331,11 @@ impl<V: Variant> Server<V> {
 
     fn poll_type<S: Source>(&mut self, at: usize, now: Instant, source: &S) -> Option<Response<V>> {
         let subscription = &self.types[at];
-        if subscription.out.is_some() || subscription.is_quiet(source) || !source.is_known(subscription.type_url()) {
+        let beats = subscription.beats(now);
+        if subscription.out.is_some()
+            || (!beats && subscription.is_quiet(source))
+            || !source.is_known(subscription.type_url())
+        {
             return None;
         }
         let place = subscription.kind.place();
@@ -343,10 +353,13 @@ impl<V: Variant> Server<V> {
         let hold = hold && !settings.removal_hold.is_zero();
 
         let subscription = &mut self.types[at];
-        let Ok(draft) = V::draft(subscription, source, hold) else {
+        let Ok(mut draft) = V::draft(subscription, source, hold) else {
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
         };
+        if beats {
+            V::add_heartbeats(subscription, source, &mut draft);
+        }
         subscription.cursor = Some(source.revision());
         subscription.owed.clear();
         subscription.answer = false;
@@ -358,6 +371,9 @@ impl<V: Variant> Server<V> {
         } else {
             subscription.removed_to = source.revision();
             subscription.held_until = None;
+        }
+        if self.ttl && (draft.send || beats || subscription.beat.is_none()) {
+            subscription.schedule_beat(now, source);
         }
         if !draft.send {
             return None;

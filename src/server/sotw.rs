@@ -12,8 +12,8 @@ use super::source::{Source, State};
 use super::subscription::{Changed, Draft, Heard, Subscription};
 use super::variant::{Behind, Protocol, Size, Variant, check_names};
 use crate::error::{PeerMisbehaved, Status};
-use crate::message::Node;
 use crate::message::sotw::Request;
+use crate::message::{Node, feature};
 use crate::name::{Nonce, ResourceName, TypeUrl, WILDCARD};
 use crate::variant::Sotw;
 use crate::wire::{Element, Writer};
@@ -133,6 +133,22 @@ impl Protocol for Sotw {
         // S-SOTW-61: of a partial type a removal is silence, and so is a name that does not exist.
         draft.send |= !draft.is_empty();
         Ok(draft)
+    }
+
+    /// Of a full-state type everything is sent: a heartbeat among resources reads as a removal to some clients, and a
+    /// resource that is left out as one to all (S-TTL-06).
+    fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
+        if !of.kind.is_full_state() {
+            draft.add_heartbeats(of, source);
+        } else if draft.parts.is_empty() && of.expiring(source).next().is_some() {
+            draft.parts = all_wanted(of, source);
+            draft.send = true;
+            draft.changed = Changed::These(Vec::new());
+        }
+    }
+
+    fn supports_ttl(node: &Node) -> bool {
+        node.has_feature(feature::TTL) && feature::WRAPPER.iter().any(|wrapper| node.has_feature(wrapper))
     }
 
     fn encoded_page(part: &Part) -> Option<&Bytes> {

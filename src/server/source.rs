@@ -1,6 +1,7 @@
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::iter;
 
 use bytes::Bytes;
 
@@ -54,6 +55,12 @@ pub trait Source {
 
     /// All resources of the type, in pages that streams share.
     fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page>;
+
+    /// The resources of the type that have a TTL, whose clients are sent heartbeats. The default has none.
+    fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
+        let _ = type_url;
+        iter::empty()
+    }
 
     /// Whether the type is known at all: until it is, its subscribers hear nothing, not even that nothing exists.
     fn is_known(&self, type_url: &TypeUrl) -> bool {

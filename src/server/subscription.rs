@@ -51,6 +51,8 @@ pub struct Subscription {
     pub(super) late: Option<Version>,
     /// Stale requests since the last that was not.
     pub(super) stale: u32,
+    /// When to say that resources with a TTL live on, and up to where they were sent when that was last said.
+    pub(super) beat: Option<(Instant, Revision)>,
 }
 
 /// `initial_resource_versions`, and what of it is not believed any more.
@@ -98,6 +100,19 @@ impl Draft {
         self.parts.push(Part::One(resource.clone()));
     }
 
+    /// Adds a heartbeat for each wanted resource with a TTL, but for those that were sent since the last time.
+    pub(super) fn add_heartbeats<S: Source>(&mut self, of: &Subscription, source: &S) {
+        let Some((_, sent_to)) = of.beat else { return };
+        let sent: BTreeSet<ResourceName> =
+            self.parts.iter().flat_map(Part::resources).map(|resource| resource.name().clone()).collect();
+        for entry in of.expiring(source).filter(|entry| entry.since <= sent_to) {
+            if let Some(resource) = entry.resource().filter(|resource| !sent.contains(resource.name())) {
+                self.parts.push(Part::Heartbeat(resource.clone()));
+                self.send = true;
+            }
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.removed.is_empty()
     }
@@ -122,6 +137,7 @@ impl Subscription {
             out: None,
             late: None,
             stale: 0,
+            beat: None,
         }
     }
 
@@ -224,6 +240,29 @@ impl Subscription {
         };
         removed.sort();
         Ok(removed)
+    }
+
+    /// The wanted resources that have a TTL.
+    pub(super) fn expiring<'s, S: Source>(&self, source: &'s S) -> impl Iterator<Item = Entry<'s>> {
+        let wanted = |resource: &Resource| self.interest.covers(resource.name().as_str());
+        source.with_ttl(self.type_url()).filter(move |entry| entry.resource().is_some_and(wanted))
+    }
+
+    /// Sets the time of the next heartbeat: a third of the shortest TTL from now, so that one may be lost and one late
+    /// (S-TTL-04).
+    pub(super) fn schedule_beat<S: Source>(&mut self, now: Instant, source: &S) {
+        let ttls = self.expiring(source).filter_map(|entry| entry.resource()?.ttl());
+        self.beat = ttls.min().map(|shortest| (now + shortest / 3, source.revision()));
+    }
+
+    /// Whether heartbeats are due, and may be sent.
+    pub(super) fn beats(&self, now: Instant) -> bool {
+        self.next_beat().is_some_and(|due| due <= now)
+    }
+
+    /// When the next heartbeat may be sent. Not while a response is unanswered: that would be one more.
+    pub(super) fn next_beat(&self) -> Option<Instant> {
+        self.beat.filter(|_| self.out.is_none()).map(|(due, _)| due)
     }
 
     fn is_few<T>(&self, changes: impl Iterator<Item = T>) -> bool {

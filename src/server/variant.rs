@@ -53,6 +53,12 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
     /// What is to be sent. `hold`: pushed removals stay back.
     fn draft<S: Source>(subscription: &mut Subscription, source: &S, hold: bool) -> Result<Draft, Behind>;
 
+    /// Adds the news that resources live on, but for those that were sent since the last time, or are now.
+    fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft);
+
+    /// Whether a client takes TTLs in this variant (xds_protocol.rst, "TTL" and "SotW TTL").
+    fn supports_ttl(node: &Node) -> bool;
+
     /// The bytes of a page, if they are there.
     fn encoded_page(part: &Part) -> Option<&Bytes>;
 

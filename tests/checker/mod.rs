@@ -77,7 +77,11 @@ fn catch(f: impl FnOnce()) -> Option<String> {
     QUIET.call_once(|| {
         let loud = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            let message = info.payload_as_str().unwrap_or("a panic").to_string();
+            let message = match (info.payload().downcast_ref::<&str>(), info.payload().downcast_ref::<String>()) {
+                (Some(message), _) => message.to_string(),
+                (None, Some(message)) => message.clone(),
+                (None, None) => "a panic".to_string(),
+            };
             let place = info.location().map_or(String::new(), |at| format!(" ({}:{})", at.file(), at.line()));
             let caught = FAULT.with_borrow_mut(|fault| match fault {
                 Some(fault) => {

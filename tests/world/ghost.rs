@@ -117,7 +117,11 @@ impl Ghost {
             }
             Intent::Subscribe => {
                 if V::LISTS {
-                    assert_eq!(Some(request.nonce), memory.read.as_ref().or(Some(&Nonce::default())), "the newest nonce");
+                    assert_eq!(
+                        Some(request.nonce),
+                        memory.read.as_ref().or(Some(&Nonce::default())),
+                        "the newest nonce"
+                    );
                     assert!(memory.unanswered.is_empty(), "nothing else is said while a response is unanswered");
                 } else {
                     assert!(request.nonce.is_empty(), "a request that answers nothing has no nonce");

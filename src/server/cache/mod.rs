@@ -203,6 +203,10 @@ impl Source for Cache {
         self.types.get(type_url).into_iter().flat_map(Store::pages)
     }
 
+    fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
+        self.types.get(type_url).into_iter().flat_map(Store::with_ttl)
+    }
+
     fn is_known(&self, type_url: &TypeUrl) -> bool {
         self.types.get(type_url).map_or(self.known, Store::is_known)
     }

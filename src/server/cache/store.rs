@@ -1,7 +1,7 @@
 //! The resources of one type: a slot for each name, found by hash, strung up in the order of the last change.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 use core::iter;
@@ -37,6 +37,8 @@ pub(super) struct Store {
     index: HashTable<u32>,
     present: List,
     absent: List,
+    /// Slots of resources with a TTL.
+    with_ttl: BTreeSet<u32>,
     /// Changes of which the history is kept, the oldest first.
     histories: VecDeque<(u32, Revision)>,
     /// The sum of the hashes of all (name, version) pairs.
@@ -133,6 +135,7 @@ impl Store {
             index: HashTable::new(),
             present: List::EMPTY,
             absent: List::EMPTY,
+            with_ttl: BTreeSet::new(),
             histories: VecDeque::new(),
             sum: 0,
             pages: Vec::new(),
@@ -207,6 +210,11 @@ impl Store {
         let history = History { last: (!new).then_some(old), last_since: slot.since, before };
         slot.history = Some(Box::new(history));
         slot.since = now;
+        if slot.resource().is_some_and(|resource| resource.ttl().is_some()) {
+            self.with_ttl.insert(at as u32);
+        } else if !self.with_ttl.is_empty() {
+            self.with_ttl.remove(&(at as u32));
+        }
         let list = match slot.what {
             What::Present(_) => Some(&mut self.present),
             What::Absent(_) => Some(&mut self.absent),
@@ -313,6 +321,10 @@ impl Store {
     fn newest_first(&self, list: &List, since: Revision) -> impl Iterator<Item = &Slot> {
         let slot = move |at: u32| self.slots.get(at as usize).filter(|slot| slot.since > since);
         iter::successors(slot(list.newest), move |newer| slot(newer.older))
+    }
+
+    pub(super) fn with_ttl(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.with_ttl.iter().map(|&at| self.slots[at as usize].entry())
     }
 
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {

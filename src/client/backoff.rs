@@ -1,0 +1,108 @@
+use core::time::Duration;
+
+/// How long to wait before the next stream. Beside the machine and not in it: which server is connected to, and when,
+/// is the driver's.
+///
+/// Call [`next`](Self::next) when a stream has ended, and [`reset`](Self::reset) when a response has come on one: that,
+/// and not the connection, is the proof that the server works (gRFC A57).
+///
+/// ```
+/// use core::time::Duration;
+/// use xds_machine::client::Backoff;
+///
+/// let mut backoff = Backoff::grpc().with_max(Duration::from_secs(10));
+/// let waits: Vec<u128> = (0..7).map(|_| backoff.next(500).as_millis()).collect(); // 500: no jitter either way
+/// assert_eq!(waits, [1000, 1600, 2560, 4096, 6553, 10_000, 10_000]);
+/// backoff.reset();
+/// assert_eq!(backoff.next(0).as_millis(), 800);
+/// ```
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Backoff {
+    first: Duration,
+    max: Duration,
+    /// How much longer each wait is than the last, in percent.
+    growth: u32,
+    jitter: Jitter,
+    /// The next wait, without jitter.
+    wait: Duration,
+}
+
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+enum Jitter {
+    /// Up to so many percent more or less.
+    Around(u32),
+    /// Anything from nothing to the whole wait.
+    Full,
+}
+
+impl Backoff {
+    /// As gRPC does: from 1 s, each wait 1.6 times the last, at most 120 s, 20 % more or less
+    /// (gRPC's connection-backoff.md; gRFC A57).
+    pub const fn grpc() -> Self {
+        let (first, max) = (Duration::from_secs(1), Duration::from_secs(120));
+        Self { first, max, growth: 160, jitter: Jitter::Around(20), wait: first }
+    }
+
+    /// As Envoy does: anything from nothing to 500 ms, doubled each time, at most 30 s.
+    pub const fn envoy() -> Self {
+        let (first, max) = (Duration::from_millis(500), Duration::from_secs(30));
+        Self { first, max, growth: 200, jitter: Jitter::Full, wait: first }
+    }
+
+    /// The same with another upper limit.
+    #[must_use]
+    pub const fn with_max(mut self, max: Duration) -> Self {
+        self.max = max;
+        self
+    }
+
+    /// The next wait. `random` is any number, evenly distributed: the machine has no source of them.
+    pub fn next(&mut self, random: u64) -> Duration {
+        let wait = self.wait.min(self.max);
+        self.wait = percent(wait, u64::from(self.growth)).min(self.max);
+        let thousandths = random % 1001;
+        match self.jitter {
+            Jitter::Full => wait.saturating_mul(thousandths as u32) / 1000,
+            Jitter::Around(range) => {
+                let range = u64::from(range);
+                wait.saturating_mul((1000 - 10 * range + 2 * range * thousandths / 100) as u32) / 1000
+            }
+        }
+    }
+
+    /// The server answered: the next wait is the first.
+    pub fn reset(&mut self) {
+        self.wait = self.first;
+    }
+}
+
+fn percent(wait: Duration, percent: u64) -> Duration {
+    wait.saturating_mul(percent as u32) / 100
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_stay_within_their_jitter() {
+        for random in [0, 1, 500, 1000, 1001, u64::MAX] {
+            let wait = Backoff::grpc().next(random).as_millis();
+            assert!((800..=1200).contains(&wait), "{wait}");
+            assert!(Backoff::envoy().next(random) <= Duration::from_millis(500));
+        }
+        assert_eq!(Backoff::grpc().next(0), Duration::from_millis(800));
+        assert_eq!(Backoff::grpc().next(1000), Duration::from_millis(1200));
+        assert_eq!(Backoff::envoy().next(0), Duration::ZERO);
+        assert_eq!(Backoff::envoy().next(1000), Duration::from_millis(500));
+    }
+
+    #[test]
+    fn waits_grow_up_to_the_limit_and_start_anew() {
+        let mut backoff = Backoff::envoy();
+        let waits: [u128; 9] = core::array::from_fn(|_| backoff.next(1000).as_millis());
+        assert_eq!(waits, [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+        backoff.reset();
+        assert_eq!(backoff.next(1000).as_millis(), 500);
+    }
+}
