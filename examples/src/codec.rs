@@ -1,0 +1,130 @@
+//! Between tonic and the machines: messages come in decoded, and go out as bytes that are ready.
+
+use std::marker::PhantomData;
+
+use bytes::{Buf, BufMut, Bytes};
+use tonic::Status;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use xds_machine::proto::{self, DecodeError};
+use xds_machine::{Delta, Sotw, message};
+
+/// A variant on the wire.
+pub trait Wire: Send + Sync + 'static {
+    type Request: Send + Sync + 'static;
+    type Response: Send + Sync + 'static;
+
+    fn decode_request(bytes: Bytes) -> Result<Self::Request, DecodeError>;
+    fn decode_response(bytes: Bytes) -> Result<Self::Response, DecodeError>;
+    fn encode_request(request: &Self::Request) -> Vec<u8>;
+}
+
+impl Wire for Sotw {
+    type Request = message::sotw::Request;
+    type Response = message::sotw::Response;
+
+    fn decode_request(bytes: Bytes) -> Result<Self::Request, DecodeError> {
+        proto::sotw::decode_request(bytes)
+    }
+
+    fn decode_response(bytes: Bytes) -> Result<Self::Response, DecodeError> {
+        proto::sotw::decode_response(bytes)
+    }
+
+    fn encode_request(request: &Self::Request) -> Vec<u8> {
+        proto::sotw::encode_request(request)
+    }
+}
+
+impl Wire for Delta {
+    type Request = message::delta::Request;
+    type Response = message::delta::Response;
+
+    fn decode_request(bytes: Bytes) -> Result<Self::Request, DecodeError> {
+        proto::delta::decode_request(bytes)
+    }
+
+    fn decode_response(bytes: Bytes) -> Result<Self::Response, DecodeError> {
+        proto::delta::decode_response(bytes)
+    }
+
+    fn encode_request(request: &Self::Request) -> Vec<u8> {
+        proto::delta::encode_request(request)
+    }
+}
+
+/// A message that is encoded, in pieces.
+pub type Chunks = Vec<Bytes>;
+
+/// Sends [`Chunks`], receives requests: the server's side.
+pub struct ServerCodec<V>(PhantomData<V>);
+
+/// Sends [`Chunks`], receives responses: the client's side.
+pub struct ClientCodec<V>(PhantomData<V>);
+
+impl<V> Default for ServerCodec<V> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<V> Default for ClientCodec<V> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<V: Wire> Codec for ServerCodec<V> {
+    type Encode = Chunks;
+    type Decode = V::Request;
+    type Encoder = Ready;
+    type Decoder = With<V::Request>;
+
+    fn encoder(&mut self) -> Ready {
+        Ready
+    }
+
+    fn decoder(&mut self) -> With<V::Request> {
+        With(V::decode_request)
+    }
+}
+
+impl<V: Wire> Codec for ClientCodec<V> {
+    type Encode = Chunks;
+    type Decode = V::Response;
+    type Encoder = Ready;
+    type Decoder = With<V::Response>;
+
+    fn encoder(&mut self) -> Ready {
+        Ready
+    }
+
+    fn decoder(&mut self) -> With<V::Response> {
+        With(V::decode_response)
+    }
+}
+
+/// Writes bytes that are ready.
+pub struct Ready;
+
+impl Encoder for Ready {
+    type Item = Chunks;
+    type Error = Status;
+
+    fn encode(&mut self, chunks: Chunks, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        chunks.into_iter().for_each(|chunk| to.put(chunk));
+        Ok(())
+    }
+}
+
+/// Reads messages.
+pub struct With<T>(fn(Bytes) -> Result<T, DecodeError>);
+
+impl<T> Decoder for With<T> {
+    type Item = T;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<T>, Status> {
+        let bytes = from.copy_to_bytes(from.remaining());
+        self.0(bytes).map(Some).map_err(|error| Status::invalid_argument(error.to_string()))
+    }
+}

@@ -1,0 +1,3 @@
+//! What the programs share.
+
+pub mod codec;
