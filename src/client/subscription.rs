@@ -241,17 +241,17 @@ impl<V: Protocol> Subscription<V> {
     ) {
         let empty = incoming.is_empty();
         V::processed(self, &incoming);
+        for name in incoming.faults.iter().filter_map(|fault| fault.name.as_ref()) {
+            if let Some(wish) = self.wishes.get_mut(name) {
+                wish.rejected = true;
+            }
+        }
         let removed = self.gone_with(&incoming, act);
         self.beat(now, &mut incoming);
         // C-RES-12: what is not wanted is ignored, faults and all.
         incoming.faults.retain(|fault| fault.name.as_ref().is_none_or(|name| V::takes(self, name.as_str())));
         if !V::takes(self, WILDCARD) {
             incoming.resources.retain(|resource| V::takes_resource(self, resource));
-        }
-        for name in incoming.faults.iter().filter_map(|fault| fault.name.as_ref()) {
-            if let Some(wish) = self.wishes.get_mut(name) {
-                wish.rejected = true;
-            }
         }
         if !incoming.faults.is_empty() {
             act(Action::Rejected {
@@ -418,6 +418,9 @@ impl<V: Protocol> Subscription<V> {
         let mut expired = Vec::new();
         while let Some(name) = self.timers.take_expired(now) {
             self.held.remove(&name);
+            if let Some(wish) = self.wishes.get_mut(&name) {
+                wish.rejected = false; // no version of it may be claimed any more
+            }
             expired.push(name);
         }
         if !expired.is_empty() {

@@ -12,7 +12,7 @@ use super::config::Settings;
 use super::response::{Part, Piece};
 use super::source::{Source, State};
 use super::subscription::{Draft, Heard, Initial, Subscription};
-use super::variant::{Behind, Protocol, Size, Variant, check_names};
+use super::variant::{Behind, Order, Protocol, Size, Variant, check_names};
 use crate::error::{PeerMisbehaved, Status};
 use crate::message::delta::Request;
 use crate::message::{Node, feature};
@@ -132,8 +132,9 @@ impl Protocol for Delta {
         of.has_change(source) || of.cursor.is_some() && of.has_removal(source, of.removed_to)
     }
 
-    fn draft<S: Source>(of: &mut Subscription, source: &S, hold: bool) -> Result<Draft, Behind> {
+    fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order) -> Result<Draft, Behind> {
         let mut draft = Draft { send: of.answer, ..Draft::default() };
+        draft.behind = order.answers_only && !of.sweep;
         let initial = of.initial.take();
         let owed = core::mem::take(&mut of.owed);
         for name in &owed {
@@ -172,17 +173,19 @@ impl Protocol for Delta {
                     draft.removed.extend(gone.cloned());
                 }
             }
-        } else {
+        } else if !draft.behind {
             let changed = of.changes(source).into_iter();
             for resource in changed.filter(|resource| !owed.contains(resource.name())) {
                 draft.push(resource);
             }
         }
-        let removed = removals(of, source, &owed)?;
-        if hold && !of.sweep {
-            draft.held = !removed.is_empty();
-        } else {
-            draft.removed.extend(removed);
+        if !draft.behind {
+            let removed = removals(of, source, &owed)?;
+            if order.hold_removals && !of.sweep {
+                draft.held = !removed.is_empty();
+            } else {
+                draft.removed.extend(removed);
+            }
         }
         draft.send |= !draft.is_empty();
         Ok(draft)

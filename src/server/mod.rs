@@ -50,6 +50,7 @@ pub use self::resource::Resource;
 pub use self::response::Response;
 pub use self::source::{Entry, Page, Revision, Source, State};
 use self::subscription::{Changed, Draft, Subscription};
+use self::variant::Order;
 pub use self::variant::Variant;
 use crate::error::{Code, Error, Misuse, PeerMisbehaved, Status};
 use crate::interest::Interest;
@@ -338,40 +339,27 @@ impl<V: Variant> Server<V> {
         {
             return None;
         }
-        let place = subscription.kind.place();
         // DESIGN rule 11: what refers to clusters waits for clusters that are not sent, unless it was asked for.
-        if place.is_front() && !subscription.owes() && self.has_unsent_clusters(source) {
+        let place = subscription.kind.place();
+        let answers_only = place.is_front() && self.has_unsent_clusters(source);
+        if answers_only && !subscription.owes() {
             return None;
         }
-        let hold = place.is_back()
+        let hold = self.config.settings().removal_hold;
+        let hold_removals = place.is_back()
             && subscription.held_until.is_none_or(|until| now < until)
-            && self
-                .types
-                .iter()
-                .any(|front| front.kind.place().is_front() && (front.owes() || V::has_push(front, source)));
-        let settings = self.config.settings();
-        let hold = hold && !settings.removal_hold.is_zero();
+            && !hold.is_zero()
+            && self.has_unsent_front(source);
 
         let subscription = &mut self.types[at];
-        let Ok(mut draft) = V::draft(subscription, source, hold) else {
+        let Ok(mut draft) = V::draft(subscription, source, Order { answers_only, hold_removals }) else {
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
         };
         if beats {
             V::add_heartbeats(subscription, source, &mut draft);
         }
-        subscription.cursor = Some(source.revision());
-        subscription.owed.clear();
-        subscription.answer = false;
-        if core::mem::take(&mut subscription.sweep) {
-            subscription.left = None;
-        }
-        if draft.held {
-            subscription.held_until.get_or_insert(now + settings.removal_hold);
-        } else {
-            subscription.removed_to = source.revision();
-            subscription.held_until = None;
-        }
+        subscription.served(now, hold, source.revision(), &draft);
         if self.ttl && (draft.send || beats || subscription.beat.is_none()) {
             subscription.schedule_beat(now, source);
         }
@@ -402,6 +390,12 @@ impl<V: Variant> Server<V> {
     fn has_unsent_clusters(&self, source: &impl Source) -> bool {
         let unsent = |other: &Subscription| other.out.is_some() && (other.owes() || other.has_change(source));
         self.types.iter().any(|other| other.kind.place() == Place::Cluster && unsent(other))
+    }
+
+    /// Whether something that refers to clusters waits to be sent.
+    fn has_unsent_front(&self, source: &impl Source) -> bool {
+        let unsent = |other: &Subscription| other.owes() || V::has_push(other, source);
+        self.types.iter().any(|other| other.kind.place().is_front() && unsent(other))
     }
 
     /// What a client needs again once it has what is being sent (DESIGN rule 11, S-ADS-20): the endpoints of the

@@ -10,7 +10,7 @@ use super::config::Settings;
 use super::response::{Part, Piece};
 use super::source::{Source, State};
 use super::subscription::{Changed, Draft, Heard, Subscription};
-use super::variant::{Behind, Protocol, Size, Variant, check_names};
+use super::variant::{Behind, Order, Protocol, Size, Variant, check_names};
 use crate::error::{PeerMisbehaved, Status};
 use crate::message::sotw::Request;
 use crate::message::{Node, feature};
@@ -105,9 +105,12 @@ impl Protocol for Sotw {
         of.has_change(source) || (of.kind.is_full_state() && removal())
     }
 
-    fn draft<S: Source>(of: &mut Subscription, source: &S, _hold: bool) -> Result<Draft, Behind> {
+    fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order) -> Result<Draft, Behind> {
         let mut draft = Draft { send: of.answer, ..Draft::default() };
-        let changed = of.changes(source);
+        // A full-state type has no part of an answer: what changed comes with it.
+        let answers_only = order.answers_only && !of.kind.is_full_state() && !of.sweep;
+        draft.behind = answers_only;
+        let changed = if answers_only { Vec::new() } else { of.changes(source) };
         if of.kind.is_full_state() {
             // S-SOTW-60: any change of what is wanted sends all that is wanted. So does a new name, even if it does not
             // exist: the client may have it still from before it was last unwanted.

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::resource::Resource;
 use super::response::Part;
@@ -85,6 +86,8 @@ pub struct Draft {
     pub(super) changed: Changed,
     /// Removals stayed back.
     pub(super) held: bool,
+    /// What changed stayed back.
+    pub(super) behind: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -292,6 +295,25 @@ impl Subscription {
     pub(super) fn has_removal(&self, source: &impl Source, since: Revision) -> bool {
         source.type_revision(self.type_url()) > since
             && self.removals(source, since).map_or(true, |removed| !removed.is_empty())
+    }
+
+    /// The client was sent what is in a draft, which was made at this revision; or there was nothing to send.
+    pub(super) fn served(&mut self, now: Instant, hold: Duration, revision: Revision, draft: &Draft) {
+        self.owed.clear();
+        self.answer = false;
+        if core::mem::take(&mut self.sweep) {
+            self.left = None;
+        }
+        if draft.behind && self.cursor.is_some() {
+            return;
+        }
+        self.cursor = Some(revision);
+        if draft.held {
+            self.held_until.get_or_insert(now + hold);
+        } else {
+            self.removed_to = revision;
+            self.held_until = None;
+        }
     }
 
     /// Takes the store's own string for a name, so that it is kept once.

@@ -50,8 +50,8 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
     /// Whether there is something to push to a subscription, apart from what it was promised.
     fn has_push<S: Source>(subscription: &Subscription, source: &S) -> bool;
 
-    /// What is to be sent. `hold`: pushed removals stay back.
-    fn draft<S: Source>(subscription: &mut Subscription, source: &S, hold: bool) -> Result<Draft, Behind>;
+    /// What is to be sent.
+    fn draft<S: Source>(subscription: &mut Subscription, source: &S, order: Order) -> Result<Draft, Behind>;
 
     /// Adds the news that resources live on, but for those that were sent since the last time, or are now.
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft);
@@ -65,6 +65,15 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
     fn element_len(ttl: bool, piece: Piece<'_>, element: &Element<'_>) -> usize;
 
     fn put_element(ttl: bool, piece: Piece<'_>, element: &Element<'_>, to: &mut Writer<'_>);
+}
+
+/// What the order of the types (DESIGN rule 11) demands of a response.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Order {
+    /// Only what was asked for; what changed waits for other types.
+    pub(super) answers_only: bool,
+    /// Pushed removals stay back.
+    pub(super) hold_removals: bool,
 }
 
 /// How many names, and how long they are together.

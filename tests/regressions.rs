@@ -1,0 +1,160 @@
+//! What was found before: the traces that two sketches of the machines got wrong before this crate was begun, and those
+//! that the engines found in its own machines since. Each is played in the world, and must end well.
+//!
+//! The notation: `Sub`/`Uns` the application's wish, `CS` the client sends, `SR` the server reads, `SS` the server sends,
+//! `CR` the client reads, `Acc`/`Rej` the verdict, `Put`/`Del` the store, `Cut`/`Open` the stream, `Tick` time.
+
+#[allow(dead_code)]
+mod checker;
+mod world;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use world::{Both, Budget, Setup, Step, World};
+use xds_machine::{Delta, Sotw};
+
+const PLENTY: Budget =
+    Budget { cuts: 9, rejects: 9, subscribes: 9, unsubscribes: 9, puts: 9, deletes: 9, refetches: 9 };
+
+/// Names by their number in a trace.
+const NAMES: [&str; 3] = ["*", "a", "b"];
+
+fn full_state() -> Setup {
+    Setup::new(true, 1, &NAMES, PLENTY)
+}
+
+fn partial() -> Setup {
+    Setup::new(false, 1, &NAMES, PLENTY)
+}
+
+/// Stale requests never reach the server.
+fn strict(full_state: bool) -> Setup {
+    Setup::with(full_state, full_state, 1, &NAMES, PLENTY, true, Some(Duration::from_secs(15)))
+}
+
+fn no_timer() -> Setup {
+    Setup::with(false, false, 1, &NAMES, PLENTY, false, None)
+}
+
+fn step(word: &str) -> Step {
+    let (verb, name) = word.split_once(' ').unwrap_or((word, ""));
+    let name = || NAMES.iter().position(|&known| known == name).expect("a name");
+    match verb {
+        "Open" => Step::Open,
+        "Cut" => Step::Cut,
+        "CS" => Step::ClientSends,
+        "SR" => Step::ServerReads,
+        "SS" => Step::ServerSends,
+        "CR" => Step::ClientReads,
+        "Acc" => Step::Accept(0),
+        "Rej" => Step::Reject(0),
+        "Tick" => Step::Tick,
+        "Sub" => Step::Subscribe(0, name()),
+        "Uns" => Step::Unsubscribe(0, name()),
+        "Put" => Step::Put(0, name()),
+        "Del" => Step::Delete(0, name()),
+        _ => panic!("no step {word}"),
+    }
+}
+
+/// Plays a trace, then lets everything come to rest in several ways.
+fn play<V: Both>(setup: Setup, trace: &str) {
+    let setup = Arc::new(setup);
+    let mut world = World::<V>::new(setup);
+    let mut steps = Vec::new();
+    for step in trace.split(',').map(|word| step(word.trim())) {
+        steps.clear();
+        world.steps(&mut steps);
+        assert!(steps.contains(&step), "{step:?} is not possible in {trace}; possible: {steps:?}");
+        world.take(step);
+    }
+    for seed in 0..20 {
+        let (mut world, mut random) = (world.clone(), checker::Random(seed));
+        loop {
+            steps.clear();
+            world.protocol_steps(&mut steps);
+            if steps.is_empty() {
+                break;
+            }
+            world.take(steps[random.below(steps.len())]);
+        }
+        world.check_settled();
+    }
+}
+
+macro_rules! stories {
+    ($($(#[doc = $story:literal])+ $name:ident: $variant:ty, $setup:expr, $trace:literal;)+) => {
+        $($(#[doc = $story])+ #[test] fn $name() { play::<$variant>($setup, $trace); })+
+    };
+}
+
+// The sketches: spec/prototypes.md.
+stories! {
+    /// Two updates out at once: the removal was computed against what was accepted, not against what was out.
+    one_update_out_at_a_time: Delta, full_state(),
+        "Sub a, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Put a, SS, CR, Del a, Acc, CS, SR, SS, CR, Acc";
+    /// Delta: the removal during an outage, of what was being applied when the stream broke, was never heard.
+    out_survives_a_reconnect: Delta, full_state(),
+        "Put a, Sub *, Open, CS, SR, SS, CR, Del a, Cut, Open, CS, SR, Acc";
+    /// Unsubscribed and back between two requests: coalesced away, the resource never came.
+    leave_and_come_back: Delta, full_state(),
+        "Put a, Sub a, Open, CS, SR, SS, Uns a, CR, Sub a, CS, CS, CS, SR, SR, SR";
+    /// The same in SotW.
+    leave_and_come_back_sotw: Sotw, partial(),
+        "Put a, Sub a, Open, CS, SR, SS, Uns a, CR, Sub a, CS, CS, SR, SR";
+    /// SotW, partial: what was said under an old nonce was never heard.
+    owed_names: Sotw, strict(false),
+        "Put a, Sub b, Sub a, Open, CS, SR, SS, CR, Acc, CS, SR, Put b, Uns a, CS, SS, Sub a, SR, CR, Acc, CS, SR";
+    /// SotW: not only the last request counts, but all that was ever announced on the stream.
+    ever_announced: Sotw, strict(false),
+        "Put a, Sub a, Open, CS, SR, SS, Uns a, CS, SR, Sub a, CR, Acc, Uns a, Sub a";
+    /// Delta: the wildcard takes over a name, and the name goes away.
+    wildcard_before_unsubscriptions: Delta, full_state(),
+        "Put a, Sub a, Open, CS, SR, SS, CR, Acc, CS, SR, Sub *, Uns a, CS, CS, SR, SR, Del a";
+    /// Delta: a wildcard that returns, and a removal that crossed the response in flight.
+    removals_since_the_oldest_unsubscription: Delta, full_state(),
+        "Put a, Sub *, Open, CS, SR, SS, Uns *, Sub *, CR, Del a, CS, SR, CS, SR, CS, SR";
+}
+
+// This crate's own machines: found by the model check, each within minutes of the code it is about.
+stories! {
+    /// SotW, full state: the time of an owed name ran out, then a response settled it. Its clock had stopped, and nobody
+    /// was told that it does not exist.
+    settled_after_its_time: Sotw, full_state(),
+        "Sub a, Open, CS, SR, SS, CR, Uns a, CS, SR, Sub a, CS, SR";
+    /// Delta: the application was removing a resource when the stream broke. It was claimed at its old version, came back
+    /// at just that version, and was not sent.
+    no_claim_of_what_is_being_removed: Delta, full_state(),
+        "Sub a, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Del a, SS, CR, Cut, Open, CS, SR, Acc, Put a";
+    /// Delta: the same with an update: claimed at the old version, to which the store returned.
+    no_claim_of_what_is_being_changed: Delta, full_state(),
+        "Sub a, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Put a, SS, CR, Cut, Open, CS, SR, Acc, Put a";
+    /// SotW: the wildcard of a first request was withdrawn before its answer, and the promise of an answer with it.
+    a_first_answer_is_owed_whatever_is_withdrawn: Sotw, full_state(),
+        "Sub *, Open, CS, SR, Sub a, Put a, SS, CR, Acc, Cut, Open, CS, SR, Uns *, CS, SR, Del a";
+    /// SotW, full state: a name that is new and does not exist got no answer, though the client held it from an update of
+    /// the stream before.
+    a_new_name_of_a_full_state_type_is_answered: Sotw, full_state(),
+        "Sub a, Open, CS, SR, Put a, SS, CR, Cut, Open, CS, SR, Uns a, CS, SR, Sub a, CS, SR, Acc, Del a";
+    /// Delta: a name left before the first answer, and the version that the client had claimed for it was believed all
+    /// the same.
+    no_trust_in_what_was_left: Delta, full_state(),
+        "Sub a, Open, CS, SR, Put a, SS, CR, Acc, Cut, Open, CS, SR, Uns a, Sub *, CS, CS, SR, SR, SS, CR";
+    /// SotW: an owed wildcard that was unsubscribed again was left out of a list that was empty already.
+    nothing_owed_of_what_is_unwanted: Sotw, full_state(),
+        "Sub *, Open, CS, Uns *, Sub *, Uns *";
+    /// SotW: a name that was settled by an answer counted as never announced.
+    announced_is_announced: Sotw, no_timer(),
+        "Sub a, Open, CS, SR, Uns a, CS, SR, Sub a, CS, SR, Tick, Put a, CS, SR, CS, SR, SS, CR, Acc, Uns a, Sub a";
+    /// SotW: subscribed and unsubscribed again unsaid, a name was forgotten among those that had left.
+    gone_is_not_forgotten: Sotw, strict(false),
+        "Sub a, Open, CS, SR, Uns a, CS, Sub a, Uns a, Put a, SS, SR, CR, Sub a";
+    /// SotW: a resource that the wildcard brought was rejected, then wanted by name as the wildcard left. The server had
+    /// delivered it and said nothing; it was reported as missing.
+    what_the_wildcard_left_is_asked_for: Sotw, partial(),
+        "Sub *, Open, CS, SR, Put a, SS, CR, Rej, Sub a, Uns *";
+    /// Delta: an accepted removal told the application that the resource is gone, and the clock told it again.
+    missing_once: Delta, full_state(),
+        "Sub a, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Del a, SS, CR, Cut, Open, Uns a, Sub a, CS, SR, SS, CR, Acc, CS, SR";
+}

@@ -1,0 +1,146 @@
+//! Plays the client and the store against a server machine.
+
+use xds_machine::message::{Node, feature};
+use xds_machine::server::{Action, Cache, Config, DropReason, Resource, Server, StreamId};
+use xds_machine::{Error, ResourceType, TypeUrl, Types};
+
+use super::Player;
+use super::notation::{Clock, Notation, Symbols, Words, body, read_duration, read_type, write_type};
+
+pub struct Script<V: Notation> {
+    config: Config,
+    streams: u64,
+    server: Server<V>,
+    cache: Cache,
+    symbols: Symbols,
+    clock: Clock,
+    /// The node of the next stream's first request.
+    node: Option<Node>,
+    errors: Vec<String>,
+}
+
+/// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `unknown` (the store knows nothing yet),
+/// `tombstones=N`, `node` (required).
+pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
+    let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
+    let mut types = Types::default();
+    for option in options {
+        match option.split_once('=').unwrap_or((option, "")) {
+            ("single", name) => config = Config::single(read_type(name)),
+            ("full", name) => types = types.and([ResourceType::full_state(name)]),
+            ("ttl", _) => node.client_features.extend([feature::TTL, feature::WRAPPER[0]].map(Into::into)),
+            ("unknown", _) => cache = Cache::unknown(1),
+            ("tombstones", count) => cache = cache.with_tombstones(count.parse().map_err(|_| "a number")?),
+            ("node", _) => config = config.with_node_required(),
+            _ => return Err(format!("no option {option}")),
+        }
+    }
+    config = config.with_types(types);
+    let server = Server::new(config.clone(), StreamId(1));
+    let (symbols, clock) = (Symbols::default(), Clock::default());
+    Ok(Script { config, streams: 1, server, cache, symbols, clock, node: Some(node), errors: Vec::new() })
+}
+
+impl<V: Notation> Player for Script<V> {
+    fn play(&mut self, line: &str) -> Result<(), String> {
+        let words = Words::new(line);
+        match *words.list() {
+            ["put", kind, name, version, ref options @ ..] => {
+                let mut resource = Resource::new(name, body(name, version)).with_version(version);
+                for option in options {
+                    resource = match option.split_once('=').ok_or("an option is `key=value`")? {
+                        ("ttl", ttl) => resource.with_ttl(read_duration(ttl)?),
+                        ("alias", alias) => resource.with_aliases([alias.into()]),
+                        ("eds", name) => {
+                            let mut cluster = body(resource.name().as_str(), version);
+                            cluster.extend_from_slice(&[0x1a, name.len() as u8 + 2, 0x12, name.len() as u8]);
+                            cluster.extend_from_slice(name.as_bytes());
+                            Resource::new(resource.name().clone(), cluster).with_version(version)
+                        }
+                        _ => return Err(format!("no option {option}")),
+                    };
+                }
+                self.cache.insert(&read_type(kind), resource);
+            }
+            ["delete", kind, name] => _ = self.cache.remove(&read_type(kind), name),
+            ["unknown", kind, name] => _ = self.cache.set_unknown(&read_type(kind), name),
+            ["known", kind] => self.cache.set_known(&read_type(kind)),
+            ["batch", ref ops @ ..] => {
+                for op in ops {
+                    self.play(op.trim_matches('"'))?;
+                }
+            }
+            ["wait", time] => {
+                self.clock.0 = self.clock.0 + read_duration(time)?;
+                self.server.handle_timeout(self.clock.0);
+            }
+            ["restart"] => self.cache = Cache::new(2),
+            ["stream"] => {
+                self.streams += 1;
+                self.server = Server::new(self.config.clone(), StreamId(self.streams));
+                self.symbols.new_stream();
+                self.node.get_or_insert_with(|| Node::new("n"));
+            }
+            ["nodeless"] => self.node = None,
+            ["C>", ..] => {
+                let mut request = V::read_request(Words::new(line.trim_start_matches("C>")), &self.symbols)?;
+                V::give_node(&mut request, self.node.take());
+                let before = self.server.clone();
+                if let Err(error) = self.server.handle_request(self.clock.0, request) {
+                    assert_eq!(self.server, before, "a refused request changes nothing");
+                    self.errors.push(match error {
+                        Error::Peer(error) => format!("! error {}: {error}", error.code()),
+                        Error::Caller(error) => format!("! misuse: {error}"),
+                    });
+                }
+            }
+            _ => return Err("no such command".into()),
+        }
+        Ok(())
+    }
+
+    fn answers(&mut self) -> Vec<String> {
+        let mut answers = std::mem::take(&mut self.errors);
+        loop {
+            while let Some(action) = self.server.poll_action() {
+                answers.extend(self.action(action));
+            }
+            match self.server.poll_transmit(self.clock.0, &self.cache) {
+                Some(response) => answers.push(V::write_response(&V::message(&response), &mut self.symbols)),
+                None => break,
+            }
+        }
+        while let Some(action) = self.server.poll_action() {
+            answers.extend(self.action(action));
+        }
+        answers
+    }
+}
+
+impl<V: Notation> Script<V> {
+    fn action(&mut self, action: Action) -> Option<String> {
+        let symbols = &mut self.symbols;
+        let mut of = |type_url: &TypeUrl, version: &str, nonce: &str| {
+            let (version, nonce) = (symbols.write_version(type_url, version), symbols.write_nonce(nonce));
+            format!("{} v={version} n={nonce}", write_type(type_url))
+        };
+        Some(match action {
+            Action::Ack { type_url, version, nonce } => {
+                format!("! ack {}", of(&type_url, version.as_str(), nonce.as_str()))
+            }
+            Action::Nack { type_url, version, nonce, error } => {
+                format!("! nack {} {}", of(&type_url, version.as_str(), nonce.as_str()), error.message)
+            }
+            Action::Close(status) => format!("! close {status}"),
+            Action::DropStale { type_url, reason, count, .. } => {
+                let reason = match reason {
+                    DropReason::NoNonce => "no nonce",
+                    _ => "other nonce",
+                };
+                let count = if count > 1 { format!(" x{count}") } else { String::new() };
+                format!("! stale {} {reason}{count}", write_type(&type_url))
+            }
+            _ => return None,
+        })
+    }
+}
