@@ -26,7 +26,17 @@ impl<'a> Fields<'a> {
         Self { rest: message }
     }
 
+    #[inline]
     fn varint(&mut self) -> Result<u64, Malformed> {
+        // Most are one byte.
+        if let Some((&byte, rest)) = self.rest.split_first().filter(|(byte, _)| **byte < 0x80) {
+            self.rest = rest;
+            return Ok(u64::from(byte));
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Result<u64, Malformed> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let (&byte, rest) = self.rest.split_first().ok_or(Malformed)?;
@@ -39,6 +49,7 @@ impl<'a> Fields<'a> {
         Err(Malformed)
     }
 
+    #[inline]
     fn take(&mut self, len: u64) -> Result<&'a [u8], Malformed> {
         let len = usize::try_from(len).map_err(|_| Malformed)?;
         let (taken, rest) = self.rest.split_at_checked(len).ok_or(Malformed)?;
@@ -46,6 +57,7 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
+    #[inline]
     fn field(&mut self) -> Result<(u32, Value<'a>), Malformed> {
         let key = self.varint()?;
         let number = u32::try_from(key >> 3).map_err(|_| Malformed)?;
@@ -79,6 +91,7 @@ impl<'a> Fields<'a> {
 impl<'a> Iterator for Fields<'a> {
     type Item = Result<(u32, Value<'a>), Malformed>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;
@@ -93,15 +106,33 @@ impl<'a> Iterator for Fields<'a> {
 
 /// The last value of string field `number`, `""` if there is none (proto3's default).
 pub(crate) fn string(message: &[u8], number: u32) -> Result<&str, Malformed> {
+    core::str::from_utf8(bytes(message, number)?).map_err(|_| Malformed)
+}
+
+/// The same before anybody has looked whether it is UTF-8.
+pub(crate) fn bytes(message: &[u8], number: u32) -> Result<&[u8], Malformed> {
     let mut found: &[u8] = &[];
-    for field in Fields::new(message) {
-        if let (n, Value::Bytes(bytes)) = field? {
-            if n == number {
-                found = bytes;
+    let mut fields = Fields::new(message);
+    loop {
+        // Most fields begin with a key of one byte and a length of one byte.
+        if let [key @ 0..0x80, len @ 0..0x80, rest @ ..] = fields.rest {
+            if key & 7 == 2 && *key > 7 {
+                let (value, rest) = rest.split_at_checked(usize::from(*len)).ok_or(Malformed)?;
+                if u32::from(key >> 3) == number {
+                    found = value;
+                }
+                fields.rest = rest;
+                continue;
             }
         }
+        match fields.next() {
+            None => return Ok(found),
+            Some(field) => match field? {
+                (n, Value::Bytes(bytes)) if n == number => found = bytes,
+                _ => {}
+            },
+        }
     }
-    core::str::from_utf8(found).map_err(|_| Malformed)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod interest;
 pub mod message;
 mod name;
 pub mod proto;
+mod queue;
 mod resource;
 mod resource_type;
 pub mod server;

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::borrow::Borrow;
+use core::cmp::Ordering;
 use core::fmt;
 
 use crate::text::Text;
@@ -14,7 +15,7 @@ pub const WILDCARD: &str = "*";
 macro_rules! string_type {
     ($(#[$doc:meta])* $name:ident($inner:ty) $new:expr) => {
         $(#[$doc])*
-        #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        #[derive(Clone, Eq, Hash)]
         pub struct $name($inner);
 
         impl $name {
@@ -68,6 +69,31 @@ macro_rules! string_type {
     };
 }
 
+/// Equality and order of shared strings: most often they are one string in memory, and nobody need look at it.
+macro_rules! shared_string {
+    ($name:ident) => {
+        impl PartialEq for $name {
+            #[inline]
+            fn eq(&self, other: &Self) -> bool {
+                Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+            }
+        }
+
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
+        impl Ord for $name {
+            #[inline]
+            fn cmp(&self, other: &Self) -> Ordering {
+                if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+            }
+        }
+    };
+}
+
 string_type! {
     /// The type URL of a resource type, such as `type.googleapis.com/envoy.config.cluster.v3.Cluster`.
     ///
@@ -86,7 +112,7 @@ string_type! {
     /// A version: of one resource, or in SotW of all resources of a type (`version_info`).
     ///
     /// Opaque: versions are compared for equality and never for order. Empty means "no version".
-    #[derive(Default)]
+    #[derive(Default, Ord, PartialEq, PartialOrd)]
     Version(Text) Text::new
 }
 
@@ -94,9 +120,12 @@ string_type! {
     /// A nonce: names one response on one stream, so that an answer can say which response it answers.
     ///
     /// It means nothing on another stream or for another type (xds_protocol.rst, "Basic Protocol Overview").
-    #[derive(Default)]
+    #[derive(Default, Ord, PartialEq, PartialOrd)]
     Nonce(Text) Text::new
 }
+
+shared_string!(TypeUrl);
+shared_string!(ResourceName);
 
 impl AsRef<str> for TypeUrl {
     fn as_ref(&self) -> &str {
@@ -135,6 +164,15 @@ impl ResourceName {
 }
 
 impl Version {
+    /// Of ASCII characters, not looked at again.
+    pub(crate) fn ascii(text: &[u8]) -> Self {
+        Self(Text::ascii(text))
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
     /// Whether this is the empty string, "no version".
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -142,6 +180,15 @@ impl Version {
 }
 
 impl Nonce {
+    /// Of ASCII characters, not looked at again.
+    pub(crate) fn ascii(text: &[u8]) -> Self {
+        Self(Text::ascii(text))
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
     /// Whether this is the empty string, "no nonce".
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -155,9 +155,10 @@ impl ResourceType {
         self.place
     }
 
-    /// The name of an encoded resource of this type.
-    pub(crate) fn name_of<'a>(&self, value: &'a [u8]) -> Result<&'a str, Malformed> {
-        fields::string(value, self.name_field)
+    /// The name of an encoded resource of this type; whether it is UTF-8 is for the caller to see.
+    #[inline]
+    pub(crate) fn name_of<'a>(&self, value: &'a [u8]) -> Result<&'a [u8], Malformed> {
+        fields::bytes(value, self.name_field)
     }
 }
 

@@ -16,14 +16,19 @@ pub(crate) enum Text {
 
 impl Text {
     pub(crate) fn new(text: &str) -> Self {
+        Self::inline(text.as_bytes()).unwrap_or_else(|| Self::Shared(text.into()))
+    }
+
+    /// A string of ASCII characters.
+    pub(crate) fn ascii(text: &[u8]) -> Self {
+        debug_assert!(text.is_ascii());
+        Self::inline(text).unwrap_or_else(|| Self::Shared(core::str::from_utf8(text).unwrap_or_default().into()))
+    }
+
+    fn inline(text: &[u8]) -> Option<Self> {
         let mut bytes = [0; INLINE];
-        match bytes.get_mut(..text.len()) {
-            Some(place) => {
-                place.copy_from_slice(text.as_bytes());
-                Self::Inline { len: text.len() as u8, bytes }
-            }
-            None => Self::Shared(text.into()),
-        }
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        Some(Self::Inline { len: text.len() as u8, bytes })
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -38,7 +43,8 @@ impl Text {
         matches!(self, Self::Inline { len: 0, .. })
     }
 
-    fn as_bytes(&self) -> &[u8] {
+    /// The bytes of the string; unlike [`as_str`](Self::as_str) this need not look at them.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Inline { len, bytes } => &bytes[..usize::from(*len)],
             Self::Shared(text) => text.as_bytes(),

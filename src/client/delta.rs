@@ -8,8 +8,8 @@ use core::time::Duration;
 
 use super::config::Settings;
 use super::incoming::{Heartbeat, Incoming};
+use super::resources::{Extra, Resource};
 use super::subscription::{Answer, Held, Subscription};
-use super::update::Resource;
 use super::variant::{Composed, Protocol, Variant};
 use super::{Intent, answer_intent, check_answerable};
 use crate::error::PeerMisbehaved;
@@ -73,13 +73,10 @@ impl Protocol for Delta {
                 continue;
             }
             match resource.body {
-                Some(body) => incoming.resources.push(Resource {
-                    name: resource.name,
-                    version: resource.version,
-                    body: body.value,
-                    ttl: resource.ttl,
-                    aliases: resource.aliases,
-                }),
+                Some(body) => {
+                    let extra = Extra { ttl: resource.ttl, aliases: resource.aliases };
+                    incoming.resources.push(resource.name, resource.version, body.value, extra);
+                }
                 None => incoming.heartbeats.push(Heartbeat {
                     name: resource.name,
                     version: resource.version,
@@ -106,15 +103,19 @@ impl Protocol for Delta {
         told(name) || told(WILDCARD)
     }
 
-    fn takes_resource(from: &Subscription<Self>, resource: &Resource) -> bool {
-        Self::takes(from, resource.name.as_str())
-            || resource.aliases.iter().any(|alias| Self::takes(from, alias.as_str()))
+    fn takes_resource(from: &Subscription<Self>, resource: Resource<'_>) -> bool {
+        Self::takes(from, resource.name().as_str())
+            || resource.aliases().iter().any(|alias| Self::takes(from, alias.as_str()))
     }
 
     fn processed(_: &mut Subscription<Self>, _: &Incoming) {}
 
     /// Absence means nothing: removals are named (C-DELTA-27).
     fn absence_removes(_: &Subscription<Self>, _: &Incoming) -> bool {
+        false
+    }
+
+    fn implies_version(_: &Subscription<Self>) -> bool {
         false
     }
 
@@ -227,8 +228,7 @@ impl Subscription<Delta> {
         let claim = |held: &Held| if held.claimed { held.version.clone() } else { Version::default() };
         let mut versions: BTreeMap<_, _> = self.held.iter().map(|(name, held)| (name.clone(), claim(held))).collect();
         for out in self.out.iter().map(|out| &out.offer) {
-            let applying = out.resources.iter().map(|resource| &resource.name);
-            let unclear = applying.filter(|name| self.covers(name.as_str()));
+            let unclear = out.resources.names().filter(|name| self.covers(name.as_str()));
             let removing = out.removed.iter().filter(|name| self.held.contains_key(*name));
             versions.extend(unclear.chain(removing).map(|name| (name.clone(), Version::default())));
         }

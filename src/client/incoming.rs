@@ -5,11 +5,11 @@ use alloc::collections::btree_map::Range;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::iter::Peekable;
 use core::ops::Bound;
 use core::time::Duration;
 
-use super::update::{Rejection, Resource};
+use super::resources::Resources;
+use super::update::Rejection;
 use crate::message::ResourceError;
 use crate::name::{Nonce, ResourceName, Version};
 
@@ -19,9 +19,13 @@ pub struct Incoming {
     pub(super) nonce: Nonce,
     /// Which response of the type on its stream this is, counted from 1.
     pub(super) serial: u64,
-    pub(super) version: Version,
-    /// In the order of the names, each once; wanted or not.
-    pub(super) resources: Vec<Resource>,
+    /// Wanted or not.
+    pub(super) resources: Resources,
+    /// Whether the resources were compared with what is held, and that holds when the response is processed: how many
+    /// were held, and which were not, by their number.
+    pub(super) compared: bool,
+    pub(super) held: usize,
+    pub(super) new: Vec<usize>,
     pub(super) heartbeats: Vec<Heartbeat>,
     /// In order, each once.
     pub(super) removed: Vec<ResourceName>,
@@ -45,8 +49,10 @@ impl Incoming {
         Self {
             nonce,
             serial,
-            version,
-            resources: Vec::new(),
+            resources: Resources::new(version),
+            held: 0,
+            new: Vec::new(),
+            compared: false,
             heartbeats: Vec::new(),
             removed: Vec::new(),
             errors: Vec::new(),
@@ -64,7 +70,7 @@ impl Incoming {
     pub(super) fn refuse(&mut self, reason: impl Into<String>) {
         self.refused = true;
         self.faults = Vec::from([Rejection::nameless(reason)]);
-        self.resources = Vec::new();
+        self.resources = Resources::new(self.resources.version().clone());
         self.heartbeats = Vec::new();
         self.removed = Vec::new();
         self.errors = Vec::new();
@@ -73,30 +79,26 @@ impl Incoming {
     /// Puts everything in order, and refuses the response if a name is in it twice, in whatever roles
     /// (C-RES-11, C-DELTA-15; xds_protocol.rst, "Duplicate Resource Names").
     pub(super) fn finish(&mut self) {
-        sort(&mut self.resources, |resource| &resource.name);
-        sort(&mut self.heartbeats, |heartbeat| &heartbeat.name);
-        sort(&mut self.removed, |name| name);
+        self.compared &= self.resources.is_ordered(); // or the numbers change
+        let twice = self.resources.sort();
+        self.heartbeats.sort_by(|a, b| a.name.cmp(&b.name));
+        self.removed.sort();
         let mut rest: Vec<&ResourceName> = self.heartbeats.iter().map(|heartbeat| &heartbeat.name).collect();
         rest.extend(&self.removed);
         rest.extend(self.faults.iter().filter_map(|fault| fault.name.as_ref()));
-        sort(&mut rest, |name| name);
-        let twice = duplicate(self.resources.iter().map(|resource| &resource.name))
-            .or_else(|| duplicate(rest.iter().copied()))
-            .or_else(|| rest.iter().copied().find(|name| self.find(name.as_str()).is_some()));
+        rest.sort();
+        let twice = twice.or_else(|| duplicate(rest.iter().copied()).cloned()).or_else(|| {
+            rest.iter().find(|name| self.resources.find(name.as_str()).is_some()).map(|&name| name.clone())
+        });
         if let Some(name) = twice {
             let reason = format!("resource {name} is in the response twice");
             self.refuse(reason);
         }
     }
 
-    /// The resource of this name.
-    pub(super) fn find(&self, name: &str) -> Option<&Resource> {
-        find(&self.resources, name)
-    }
-
     /// Whether the response says anything of this name.
     pub(super) fn mentions(&self, name: &str) -> bool {
-        self.find(name).is_some() || self.others().any(|other| other == name)
+        self.resources.find(name).is_some() || self.others().any(|other| other == name)
     }
 
     /// The names that the response has besides its resources and removals.
@@ -119,19 +121,6 @@ impl Incoming {
     }
 }
 
-/// The resource of this name among some that are in order.
-pub(super) fn find<'a>(resources: &'a [Resource], name: &str) -> Option<&'a Resource> {
-    let at = resources.binary_search_by(|resource| resource.name.as_str().cmp(name)).ok()?;
-    Some(&resources[at])
-}
-
-/// Sorts by name; in one pass if the peer sorted already, as ours does.
-fn sort<T>(items: &mut [T], name: impl Fn(&T) -> &ResourceName) {
-    if !items.is_sorted_by(|a, b| name(a) <= name(b)) {
-        items.sort_by(|a, b| name(a).cmp(name(b)));
-    }
-}
-
 /// A name that comes twice in an ordered list.
 fn duplicate<'a>(names: impl Iterator<Item = &'a ResourceName>) -> Option<&'a ResourceName> {
     let mut last = None;
@@ -147,53 +136,52 @@ fn duplicate<'a>(names: impl Iterator<Item = &'a ResourceName>) -> Option<&'a Re
 /// Looks up many names that come mostly in order: a step along the map each, instead of a search each.
 pub(super) struct Walk<'a, V> {
     map: &'a BTreeMap<ResourceName, V>,
-    ahead: Peekable<Range<'a, ResourceName, V>>,
+    ahead: Range<'a, ResourceName, V>,
+    next: Option<&'a ResourceName>,
+    /// The last name was found.
+    on_it: bool,
 }
 
 impl<'a, V> Walk<'a, V> {
     pub(super) fn new(map: &'a BTreeMap<ResourceName, V>) -> Self {
-        Self { map, ahead: map.range::<ResourceName, _>(..).peekable() }
+        let mut ahead = map.range::<ResourceName, _>(..);
+        Self { map, next: ahead.next().map(|(name, _)| name), ahead, on_it: false }
     }
 
-    pub(super) fn find(&mut self, name: &str) -> Option<(&'a ResourceName, &'a V)> {
-        if let Some(next) = self.ahead.next_if(|(key, _)| key.as_str() == name) {
-            return Some(next);
+    /// The name as the map has it, and whether it comes right after the name that was found last.
+    #[inline]
+    pub(super) fn find(&mut self, name: &[u8]) -> Option<(&'a ResourceName, bool)> {
+        match self.next {
+            Some(next) if next.as_str().as_bytes() == name => {
+                self.next = self.ahead.next().map(|(name, _)| name);
+                Some((next, core::mem::replace(&mut self.on_it, true)))
+            }
+            _ => self.search(name),
         }
-        let found = self.map.get_key_value(name)?;
-        self.ahead = self.map.range::<str, _>((Bound::Excluded(name), Bound::Unbounded)).peekable();
-        Some(found)
+    }
+
+    fn search(&mut self, name: &[u8]) -> Option<(&'a ResourceName, bool)> {
+        self.on_it = false;
+        let name = core::str::from_utf8(name).ok()?;
+        let (found, _) = self.map.get_key_value(name)?;
+        self.ahead = self.map.range::<str, _>((Bound::Excluded(name), Bound::Unbounded));
+        self.next = self.ahead.next().map(|(name, _)| name);
+        self.on_it = true;
+        Some((found, false))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::resources::Extra;
     use super::*;
 
     fn incoming(names: &[&str]) -> Incoming {
         let mut incoming = Incoming::new("n".into(), 1, "v".into());
-        incoming.resources = names.iter().map(|&name| resource(name)).collect();
-        incoming
-    }
-
-    fn resource(name: &str) -> Resource {
-        Resource {
-            name: name.into(),
-            version: Version::default(),
-            body: bytes::Bytes::new(),
-            ttl: None,
-            aliases: Vec::new(),
+        for &name in names {
+            incoming.resources.push(name.into(), Version::default(), bytes::Bytes::new(), Extra::default());
         }
-    }
-
-    #[test]
-    fn resources_are_put_in_order() {
-        let mut read = incoming(&["b", "c", "a"]);
-        read.finish();
-        let names: Vec<_> = read.resources.iter().map(|resource| resource.name.as_str()).collect();
-        assert_eq!(names, ["a", "b", "c"]);
-        assert!(!read.refused);
-        assert_eq!(read.find("b").map(|resource| resource.name.as_str()), Some("b"));
-        assert_eq!(read.find("d"), None);
+        incoming
     }
 
     #[test]
@@ -216,7 +204,9 @@ mod tests {
     fn a_walk_finds_in_order_and_out_of_order() {
         let map: BTreeMap<ResourceName, u8> = ["a", "b", "d", "e"].into_iter().map(Into::into).zip(0..).collect();
         let mut walk = Walk::new(&map);
-        let found = ["a", "b", "c", "d", "a", "e", "b", "z", "d"].map(|name| walk.find(name).map(|(_, &value)| value));
-        assert_eq!(found, [Some(0), Some(1), None, Some(2), Some(0), Some(3), Some(1), None, Some(2)]);
+        let found = ["a", "b", "c", "d", "e", "b", "d", "z", "a"]
+            .map(|name| walk.find(name.as_bytes()).map(|(_, follows)| follows));
+        let (new, follows) = (Some(false), Some(true));
+        assert_eq!(found, [new, follows, None, new, follows, new, follows, None, new]);
     }
 }

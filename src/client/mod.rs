@@ -27,7 +27,7 @@
 //!     errors: vec![],
 //! })?;
 //! let Some(Action::Apply(update)) = client.poll_action() else { panic!("an update") };
-//! assert_eq!(update.resources()[0].name, "a");
+//! assert!(update.resource("a").is_some());
 //! client.handle_verdict(now, update.accept())?;
 //!
 //! let ack = client.poll_transmit().expect("every response is answered");
@@ -40,6 +40,7 @@ mod backoff;
 mod config;
 mod delta;
 mod incoming;
+mod resources;
 mod sotw;
 mod subscription;
 mod timers;
@@ -53,11 +54,13 @@ pub use self::action::{Action, DropReason};
 pub use self::backoff::Backoff;
 use self::config::Settings;
 pub use self::config::{Config, Limits};
+pub use self::resources::Resource;
 use self::subscription::{Answer, Subscription};
-pub use self::update::{Rejection, Resource, Update, Verdict};
+pub use self::update::{Rejection, Update, Verdict};
 pub use self::variant::Variant;
 use crate::error::{Error, Misuse, PeerMisbehaved};
 use crate::name::{Nonce, ResourceName, TypeUrl};
+use crate::queue::Queue;
 use crate::time::Instant;
 
 /// One client of one server: what it wants, what it has, and the stream if there is one.
@@ -75,7 +78,7 @@ pub struct Client<V: Variant> {
     types: Vec<Subscription<V>>,
     /// The types that have to answer, in the order of the answers (C-ADS-03).
     answers: VecDeque<TypeUrl>,
-    actions: VecDeque<Action>,
+    actions: Queue<Action>,
     /// Counts the streams.
     epoch: u64,
     stream: Option<Stream>,
@@ -121,7 +124,7 @@ pub enum Intent {
 impl<V: Variant> Client<V> {
     /// A client that wants nothing yet.
     pub fn new(config: Config) -> Self {
-        Self { config, types: Vec::new(), answers: VecDeque::new(), actions: VecDeque::new(), epoch: 0, stream: None }
+        Self { config, types: Vec::new(), answers: VecDeque::new(), actions: Queue::new(), epoch: 0, stream: None }
     }
 
     // Commands of the application.
@@ -272,7 +275,7 @@ impl<V: Variant> Client<V> {
     pub fn handle_timeout(&mut self, now: Instant) {
         for subscription in &mut self.types {
             if self.actions.len() < self.config.settings().limits.waiting_actions {
-                subscription.timeout(now, &mut |action| self.actions.push_back(action));
+                subscription.timeout(now, &mut |action| self.actions.push(action));
             }
         }
     }
@@ -281,7 +284,7 @@ impl<V: Variant> Client<V> {
 
     /// The next thing for the application.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.actions.pop()
     }
 
     /// The next request, made of what is true at this moment: call it when the transport has room. Answers come
@@ -360,14 +363,14 @@ impl<V: Variant> Client<V> {
             return;
         };
         let settings = config.settings();
-        subscription.advance(now, *epoch, settings, &mut |action| actions.push_back(action));
+        subscription.advance(now, *epoch, settings, &mut |action| actions.push(action));
         let queued = answers.iter().filter(|&queued| queued == type_url).count();
         answers.extend((queued..subscription.answers.len()).map(|_| type_url.clone()));
     }
 
     fn drop_stale(&mut self, type_url: TypeUrl, nonce: Nonce, reason: DropReason) {
         if let Some(Action::DropStale { type_url: last, nonce: last_nonce, reason: last_reason, count }) =
-            self.actions.back_mut()
+            self.actions.last_mut()
         {
             if *last == type_url && *last_reason == reason {
                 *count += 1;
@@ -375,7 +378,7 @@ impl<V: Variant> Client<V> {
                 return;
             }
         }
-        self.actions.push_back(Action::DropStale { type_url, nonce, reason, count: 1 });
+        self.actions.push(Action::DropStale { type_url, nonce, reason, count: 1 });
     }
 }
 

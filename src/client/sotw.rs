@@ -3,13 +3,16 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use bytes::Bytes;
+
 use super::config::Settings;
 use super::incoming::{Heartbeat, Incoming, Walk};
+use super::resources::{Extra, Resource, Resources};
 use super::subscription::{Answer, Held, Subscription};
-use super::update::Resource;
 use super::variant::{Composed, Protocol, Variant};
 use super::{Intent, answer_intent, check_answerable};
 use crate::error::PeerMisbehaved;
@@ -105,25 +108,33 @@ impl Protocol for Sotw {
             incoming.refuse(format!("{count} resources in the response, limit {}", limits.resources_per_response));
             return incoming;
         }
-        let len = incoming.version.as_str().len();
+        let len = incoming.resources.version().as_str().len();
         if len > limits.version_bytes {
             incoming.refuse(format!("version of {len} bytes, limit {}", limits.version_bytes));
             return incoming;
         }
-        incoming.resources.reserve(response.resources.len());
-        let mut names = (Walk::new(&to.held), Walk::new(&to.wishes));
-        for (at, item) in response.resources.into_iter().enumerate() {
-            match item {
-                Item::Bare(any) => {
-                    if let Err(reason) = bare(any, &response.type_url, to, &mut names, &mut incoming) {
+        incoming.compared = true;
+        let version = incoming.resources.version().clone();
+        let (mut names, mut taken) = ((Walk::new(&to.held), Walk::new(&to.wishes)), 0);
+        incoming.resources = Resources::collect(version, response.resources, |at, item, extras| {
+            let read = match item {
+                Item::Bare(any) => match bare(any, &response.type_url, to, &mut names, &mut incoming, taken) {
+                    Ok(read) => Some(read),
+                    Err(reason) => {
                         // C-RES-05: it can't be told which resource this would have been.
                         incoming.fault(None, format!("resource {at} {reason}"));
+                        None
                     }
+                },
+                Item::Wrapped(resource) => wrapped(*resource, &response.type_url, &mut incoming, extras),
+                Item::Malformed => {
+                    incoming.fault(None, format!("resource {at} is no resource wrapper"));
+                    None
                 }
-                Item::Wrapped(resource) => wrapped(*resource, &response.type_url, &mut incoming),
-                Item::Malformed => incoming.fault(None, format!("resource {at} is no resource wrapper")),
-            }
-        }
+            };
+            taken += usize::from(read.is_some());
+            read
+        });
         incoming.errors = response.errors;
         incoming.finish();
         incoming
@@ -160,8 +171,8 @@ impl Protocol for Sotw {
         from.covers(name)
     }
 
-    fn takes_resource(from: &Subscription<Self>, resource: &Resource) -> bool {
-        from.covers(resource.name.as_str())
+    fn takes_resource(from: &Subscription<Self>, resource: Resource<'_>) -> bool {
+        from.covers(resource.name().as_str())
     }
 
     /// DESIGN rule 4: of a full-state type any response settles what is owed, for it has all that the server
@@ -184,6 +195,11 @@ impl Protocol for Sotw {
     fn absence_removes(of: &Subscription<Self>, incoming: &Incoming) -> bool {
         let only_heartbeats = incoming.resources.is_empty() && !incoming.heartbeats.is_empty();
         of.kind.is_full_state() && !incoming.has_nameless_fault() && !only_heartbeats
+    }
+
+    /// Each response of a full-state type has everything.
+    fn implies_version(of: &Subscription<Self>) -> bool {
+        of.kind.is_full_state()
     }
 
     /// In SotW the version of a heartbeat is the response's (C-TTL-03).
@@ -252,48 +268,69 @@ impl Protocol for Sotw {
     }
 }
 
+/// What is held, and what is wanted.
 type Names<'a, V> = (Walk<'a, Held>, Walk<'a, V>);
 
+/// A name, a body, and whether the name is known to come after the last.
+type Read = (ResourceName, Bytes, bool);
+
+#[inline]
 fn bare<V>(
     any: Any,
     type_url: &TypeUrl,
     to: &Subscription<Sotw>,
     names: &mut Names<'_, V>,
     incoming: &mut Incoming,
-) -> Result<(), alloc::string::String> {
+    number: usize,
+) -> Result<Read, String> {
     if any.type_url != *type_url {
         return Err(format!("has the type {}", any.type_url));
     }
-    let name = match to.kind.name_of(&any.value) {
-        Err(_) => return Err("can't be read".into()),
-        Ok("") => return Err("has no name".into()),
-        Ok(name) => {
-            let known = names.0.find(name).map(|(name, _)| name).or_else(|| names.1.find(name).map(|(name, _)| name));
-            known.cloned().unwrap_or_else(|| name.into())
-        }
-    };
-    let version = incoming.version.clone();
-    incoming.resources.push(Resource { name, version, body: any.value, ttl: None, aliases: Vec::new() });
-    Ok(())
+    let bytes = to.kind.name_of(&any.value).map_err(|_| "can't be read")?;
+    if let Some((name, follows)) = names.0.find(bytes) {
+        incoming.held += 1;
+        return Ok((name.clone(), any.value, follows));
+    }
+    let name = core::str::from_utf8(bytes).map_err(|_| "has a name that is no text")?;
+    if name.is_empty() {
+        return Err("has no name".into());
+    }
+    incoming.new.push(number);
+    let name = names.1.find(bytes).map_or_else(|| name.into(), |(name, _)| name.clone());
+    Ok((name, any.value, false))
 }
 
 /// A wrapped resource goes by the wrapper's name (C-RES-02), and so does its fault.
-fn wrapped(resource: crate::resource::Resource, type_url: &TypeUrl, incoming: &mut Incoming) {
-    let name = resource.name;
+fn wrapped(
+    resource: crate::resource::Resource,
+    type_url: &TypeUrl,
+    incoming: &mut Incoming,
+    extras: &mut Vec<Extra>,
+) -> Option<Read> {
+    let (name, ttl) = (resource.name, resource.ttl);
     if name.as_str().is_empty() {
-        return incoming.fault(None, "a resource wrapper has no name");
+        incoming.fault(None, "a resource wrapper has no name");
+        return None;
     }
-    let (version, ttl) = (incoming.version.clone(), resource.ttl);
     match resource.body {
+        // C-RES-01
         Some(body) if body.type_url != *type_url => {
-            incoming.fault(Some(name), format!("has the type {}", body.type_url)); // C-RES-01
+            incoming.fault(Some(name), format!("has the type {}", body.type_url))
         }
         Some(_) if ttl.is_some_and(|ttl| ttl.is_zero()) => incoming.fault(Some(name), "a TTL must be positive"),
         Some(body) => {
-            incoming.resources.push(Resource { name, version, body: body.value, ttl, aliases: resource.aliases });
+            if ttl.is_some() || !resource.aliases.is_empty() {
+                extras.push(Extra { ttl, aliases: resource.aliases });
+            }
+            incoming.compared = false;
+            return Some((name, body.value, false));
         }
-        None => incoming.heartbeats.push(Heartbeat { name, version, ttl }),
+        None => {
+            let version = incoming.resources.version().clone();
+            incoming.heartbeats.push(Heartbeat { name, version, ttl });
+        }
     }
+    None
 }
 
 impl Subscription<Sotw> {

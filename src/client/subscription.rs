@@ -8,7 +8,7 @@ use core::fmt::Write;
 
 use super::action::Action;
 use super::config::Settings;
-use super::incoming::{self, Incoming};
+use super::incoming::Incoming;
 use super::timers::Timers;
 use super::update::{Offer, Rejection, Token, Update, Verdict};
 use super::variant::Protocol;
@@ -24,8 +24,13 @@ pub struct Subscription<V: Protocol> {
     pub(super) wishes: BTreeMap<ResourceName, Wish>,
     /// What the application was given and accepted, and still wants.
     pub(super) held: BTreeMap<ResourceName, Held>,
+    /// How often something left `held` but by an update: what a response was compared with may be gone.
+    losses: u64,
     /// The version of the last response that was accepted whole.
     pub(super) version: Version,
+    /// Something held is not as an update that is accepted whole leaves it: has a version of its own, though that is
+    /// implied, or is not claimed.
+    mixed: bool,
     /// The update that waits for its verdict: one at a time (DESIGN rule 2). It belongs to the session, not to
     /// the stream.
     pub(super) out: Option<Out>,
@@ -65,6 +70,7 @@ pub(super) struct Wish {
 /// A resource that the application has.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Held {
+    /// Empty where it is implied: of a full-state type in SotW it is that of the last response that was accepted whole.
     pub(super) version: Version,
     /// Whether the server may be told so. It may not for what was unwanted for a while when its update was
     /// accepted: the application has it, so its removal counts, but it must be asked for (DESIGN rule 14).
@@ -82,6 +88,18 @@ pub(super) struct Out {
     pub(super) live: bool,
     /// Names in the offer that were unwanted at some time since.
     pub(super) left: BTreeSet<ResourceName>,
+    seen: Option<Seen>,
+}
+
+/// How the resources of a response compare with what is held: found out as it was read, and good as long as nothing is
+/// lost since. It spares a full-state type, of which each response has everything, two more passes.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Seen {
+    losses: u64,
+    /// Which are not held, by their number.
+    new: Vec<usize>,
+    /// None has a TTL.
+    plain: bool,
 }
 
 /// An ACK or NACK that is to be sent.
@@ -100,7 +118,9 @@ impl<V: Protocol> Subscription<V> {
             kind,
             wishes: BTreeMap::new(),
             held: BTreeMap::new(),
+            losses: 0,
             version: Version::default(),
+            mixed: false,
             out: None,
             asked: false,
             untold: 0,
@@ -128,6 +148,7 @@ impl<V: Protocol> Subscription<V> {
         let Some((name, wish)) = self.wishes.remove_entry(name) else { return };
         self.timers.stop(&name);
         V::unsubscribed(self, &name, wish.told);
+        self.losses += 1;
         if name.is_wildcard() {
             self.held.retain(|held, _| self.wishes.contains_key(held));
             self.timers.retain_expiries(|expiring| self.held.contains_key(expiring));
@@ -188,17 +209,19 @@ impl<V: Protocol> Subscription<V> {
         self.serial += 1;
         let mut incoming = V::read(response, settings, self);
         if !settings.ttl {
-            incoming.resources.iter_mut().for_each(|resource| resource.ttl = None);
+            incoming.resources.drop_ttls();
         }
         self.nonce = incoming.nonce.clone();
         // C-TIMER-07: what came, though it be broken or wait its turn, exists.
         if self.timers.running() <= incoming.resources.len() {
             self.timers.stop_where(|name| incoming.mentions(name));
         } else {
-            for name in incoming.resources.iter().map(|resource| &resource.name).chain(incoming.others()) {
+            for name in incoming.resources.names().chain(incoming.others()) {
                 self.timers.stop(name);
             }
         }
+        // What it was compared with is what it will be applied to, unless it has to wait.
+        incoming.compared &= self.waiting.is_empty() && self.out.is_none();
         self.waiting.push_back(incoming);
     }
 
@@ -214,7 +237,7 @@ impl<V: Protocol> Subscription<V> {
     /// Whether a wanted name has no content, and none on its way (C-TIMER-03, C-TIMER-07).
     fn is_awaited(&self, name: &ResourceName) -> bool {
         let waiting = self.waiting.iter().any(|incoming| incoming.mentions(name.as_str()));
-        let out = self.out.as_ref().and_then(|out| incoming::find(&out.offer.resources, name.as_str()));
+        let out = self.out.as_ref().and_then(|out| out.offer.resources.find(name.as_str()));
         self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected)
             && !self.held.contains_key(name)
             && !waiting
@@ -260,12 +283,17 @@ impl<V: Protocol> Subscription<V> {
                 faults: incoming.faults.clone(),
             });
         }
+        let seen = incoming.compared.then(|| Seen {
+            losses: self.losses,
+            new: core::mem::take(&mut incoming.new),
+            plain: incoming.resources.is_plain(),
+        });
         let token =
             Token { type_url: self.kind.type_url().clone(), epoch, serial: incoming.serial, nonce: incoming.nonce };
-        let offer = Offer { version: incoming.version, resources: incoming.resources, removed };
+        let offer = Offer { resources: incoming.resources, removed };
         let nothing = offer.resources.is_empty() && offer.removed.is_empty();
         let offer = Arc::new(offer);
-        let out = Out { token, offer, faults: incoming.faults, live: true, left: BTreeSet::new() };
+        let out = Out { token, offer, faults: incoming.faults, live: true, left: BTreeSet::new(), seen };
         if nothing {
             if empty && !self.wishes.is_empty() {
                 act(Action::Synced { type_url: self.kind.type_url().clone() });
@@ -281,7 +309,7 @@ impl<V: Protocol> Subscription<V> {
     /// is not held is a resource without content.
     fn beat(&mut self, now: Instant, incoming: &mut Incoming) {
         for heartbeat in core::mem::take(&mut incoming.heartbeats) {
-            let matches = |held: &Held| V::heartbeat_matches(self, held, &heartbeat, &incoming.version);
+            let matches = |held: &Held| V::heartbeat_matches(self, held, &heartbeat, incoming.resources.version());
             if self.held.get(&heartbeat.name).is_some_and(matches) {
                 self.timers.set_expiry(&heartbeat.name, heartbeat.ttl.map(|ttl| now + ttl));
             } else {
@@ -296,8 +324,11 @@ impl<V: Protocol> Subscription<V> {
             return Vec::new();
         }
         if V::absence_removes(self, incoming) {
+            if incoming.compared && incoming.held == self.held.len() {
+                return Vec::new(); // all is there
+            }
             let mut present: BTreeSet<&ResourceName> = incoming.others().collect();
-            let mut resources = incoming.resources.iter().map(|resource| &resource.name).peekable();
+            let mut resources = incoming.resources.names().peekable();
             let absent = self.held.keys().filter(|&name| {
                 while resources.next_if(|&other| other < name).is_some() {}
                 resources.next_if(|&other| other == name).is_none() && !present.remove(name)
@@ -340,7 +371,7 @@ impl<V: Protocol> Subscription<V> {
         let rejected: BTreeSet<&ResourceName> =
             rejections.iter().filter_map(|rejection| rejection.name.as_ref()).collect();
         let whole = rejections.is_empty() && out.faults.is_empty();
-        self.hold(now, &out, &rejected);
+        self.hold(now, &out, &rejected, whole);
         for name in out.offer.removed.iter().filter(|name| !rejected.contains(name)) {
             self.held.remove(name);
             self.timers.set_expiry(name, None);
@@ -351,7 +382,7 @@ impl<V: Protocol> Subscription<V> {
             }
         }
         if whole {
-            self.version = out.offer.version.clone();
+            self.version = out.offer.resources.version().clone();
         }
         if out.live {
             let complete = V::completes(self) && !out.faults.iter().any(|fault| fault.name.is_none());
@@ -364,28 +395,44 @@ impl<V: Protocol> Subscription<V> {
         }
     }
 
-    fn hold(&mut self, now: Instant, out: &Out, rejected: &BTreeSet<&ResourceName>) {
+    /// Takes in what was accepted of an update. `whole`: the response was at no fault.
+    fn hold(&mut self, now: Instant, out: &Out, rejected: &BTreeSet<&ResourceName>, whole: bool) {
         let wildcard = self.wants(WILDCARD);
+        let named = self.wishes.len() > usize::from(wildcard);
+        if !wildcard && !named {
+            return;
+        }
+        let implied = whole && V::implies_version(self);
+        let seen = out.seen.as_ref().filter(|seen| seen.plain && seen.losses == self.losses);
+        if let Some(seen) = seen.filter(|_| implied && !named && !self.mixed && self.timers.no_expiry()) {
+            let new = seen.new.iter().map(|&at| out.offer.resources.at(at).name().clone());
+            return self.add(new.map(|name| (name, Held { version: Version::default(), claimed: true })));
+        }
+        self.mixed = !implied;
         // With the wildcard, what is held and what came are much the same names in the same order.
         let dense = wildcard && out.offer.resources.len() > self.held.len() / 8;
         let mut ahead = dense.then(|| self.held.iter_mut().peekable());
         let mut new = Vec::new();
-        for resource in &out.offer.resources {
-            let name = &resource.name;
-            let wish = self.wishes.get_mut(name);
-            if wish.is_none() && !wildcard {
-                continue;
-            }
+        for resource in out.offer.resources.iter() {
+            let name = resource.name();
             let accepted = !rejected.contains(name);
-            if let Some(wish) = wish {
-                wish.rejected = !accepted;
-                wish.missing &= !accepted;
+            if named {
+                let wish = self.wishes.get_mut(name);
+                if wish.is_none() && !wildcard {
+                    continue;
+                }
+                if let Some(wish) = wish {
+                    wish.rejected = !accepted;
+                    wish.missing &= !accepted;
+                }
             }
             if !accepted {
                 continue;
             }
-            self.timers.set_expiry(name, resource.ttl.map(|ttl| now + ttl));
-            let held = Held { version: resource.version.clone(), claimed: !out.left.contains(name) };
+            self.timers.set_expiry(name, resource.ttl().map(|ttl| now + ttl));
+            let version = if implied { Version::default() } else { resource.version().clone() };
+            let held = Held { version, claimed: !out.left.contains(name) };
+            self.mixed |= !held.claimed;
             if let Some(ahead) = &mut ahead {
                 while ahead.next_if(|(other, _)| *other < name).is_some() {}
                 if let Some((_, place)) = ahead.next_if(|(other, _)| *other == name) {
@@ -395,7 +442,15 @@ impl<V: Protocol> Subscription<V> {
             }
             new.push((name.clone(), held));
         }
-        self.held.extend(new);
+        self.add(new.into_iter());
+    }
+
+    fn add(&mut self, new: impl Iterator<Item = (ResourceName, Held)>) {
+        if self.held.is_empty() {
+            self.held = new.collect(); // a tree that is made at once is made faster, and of fuller nodes
+        } else {
+            self.held.extend(new);
+        }
     }
 
     // Time.
@@ -417,6 +472,7 @@ impl<V: Protocol> Subscription<V> {
         }
         let mut expired = Vec::new();
         while let Some(name) = self.timers.take_expired(now) {
+            self.losses += 1;
             self.held.remove(&name);
             if let Some(wish) = self.wishes.get_mut(&name) {
                 wish.rejected = false; // no version of it may be claimed any more
@@ -435,11 +491,11 @@ impl<V: Protocol> Subscription<V> {
 
 impl Offer {
     pub(super) fn names(&self) -> impl Iterator<Item = &ResourceName> {
-        self.resources.iter().map(|resource| &resource.name).chain(&self.removed)
+        self.resources.names().chain(&self.removed)
     }
 
     fn has(&self, name: &ResourceName) -> bool {
-        incoming::find(&self.resources, name.as_str()).is_some() || self.removed.binary_search(name).is_ok()
+        self.resources.find(name.as_str()).is_some() || self.removed.binary_search(name).is_ok()
     }
 }
 

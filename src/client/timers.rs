@@ -65,6 +65,11 @@ impl Timers {
         self.expiry.retain(keep);
     }
 
+    /// Whether nothing held has a TTL.
+    pub(super) fn no_expiry(&self) -> bool {
+        self.expiry.at.is_empty()
+    }
+
     /// A name whose existence time-out has passed.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<ResourceName> {
         self.existence.take(now)

@@ -2,10 +2,8 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Display;
-use core::time::Duration;
 
-use bytes::Bytes;
-
+use super::resources::{Resource, Resources};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 
 /// New state of one type, for the application to validate and apply. The same shape for both variants.
@@ -16,7 +14,7 @@ use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 /// ```
 /// # use xds_machine::client::{Update, Verdict};
 /// fn apply(update: Update) -> Verdict {
-///     update.check(|resource| if resource.body.is_empty() { Err("no content") } else { Ok(()) })
+///     update.check(|resource| if resource.body().is_empty() { Err("no content") } else { Ok(()) })
 /// }
 /// ```
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -38,25 +36,8 @@ pub(super) struct Token {
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Offer {
-    pub(super) version: Version,
-    pub(super) resources: Vec<Resource>,
+    pub(super) resources: Resources,
     pub(super) removed: Vec<ResourceName>,
-}
-
-/// A resource to be applied.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct Resource {
-    /// The name.
-    pub name: ResourceName,
-    /// Its version; for a SotW resource that of its response.
-    pub version: Version,
-    /// The encoded resource (`Any.value`), of the update's type. A slice of the buffer that it came in.
-    pub body: Bytes,
-    /// How long it lives unless it comes again; the machine keeps the time and emits
-    /// [`Action::Expired`](super::Action::Expired).
-    pub ttl: Option<Duration>,
-    /// Other names that the resource goes by (delta).
-    pub aliases: Vec<ResourceName>,
 }
 
 impl Update {
@@ -67,7 +48,7 @@ impl Update {
 
     /// The version of the response (in delta `system_version_info`, for debugging).
     pub fn version(&self) -> &Version {
-        &self.offer.version
+        self.offer.resources.version()
     }
 
     /// The nonce of the response.
@@ -76,8 +57,13 @@ impl Update {
     }
 
     /// What is new or changed, or in SotW may be: in the order of the names, each once, and only what is wanted.
-    pub fn resources(&self) -> &[Resource] {
-        &self.offer.resources
+    pub fn resources(&self) -> impl ExactSizeIterator<Item = Resource<'_>> {
+        self.offer.resources.iter()
+    }
+
+    /// The resource of this name.
+    pub fn resource(&self, name: &str) -> Option<Resource<'_>> {
+        self.offer.resources.find(name).map(|at| self.offer.resources.at(at))
     }
 
     /// What is gone: names that the application was given before, in order.
@@ -99,15 +85,15 @@ impl Update {
     /// None of it is applied, for one reason: the answer is a NACK.
     pub fn reject_all(self, reason: impl Into<String>) -> Verdict {
         let reason = reason.into();
-        let all = self.offer.resources.iter().map(|resource| &resource.name).chain(&self.offer.removed);
+        let all = self.offer.resources.names().chain(&self.offer.removed);
         let rejections = all.map(|name| Rejection::new(name.clone(), reason.clone())).collect();
         Verdict { token: self.token, rejections }
     }
 
     /// Rejects the resources for which `check` fails, and accepts the others.
-    pub fn check<E: Display>(self, mut check: impl FnMut(&Resource) -> Result<(), E>) -> Verdict {
-        let failed = |resource: &Resource| {
-            check(resource).err().map(|error| Rejection::new(resource.name.clone(), error.to_string()))
+    pub fn check<E: Display>(self, mut check: impl FnMut(Resource<'_>) -> Result<(), E>) -> Verdict {
+        let failed = |resource: Resource<'_>| {
+            check(resource).err().map(|error| Rejection::new(resource.name().clone(), error.to_string()))
         };
         let rejections = self.offer.resources.iter().filter_map(failed).collect();
         Verdict { token: self.token, rejections }

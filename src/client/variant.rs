@@ -8,8 +8,8 @@ use core::time::Duration;
 use super::Intent;
 use super::config::Settings;
 use super::incoming::{Heartbeat, Incoming};
+use super::resources::Resource;
 use super::subscription::{Answer, Held, Subscription};
-use super::update::Resource;
 use crate::error::PeerMisbehaved;
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 
@@ -46,13 +46,16 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
     fn takes(from: &Subscription<Self>, name: &str) -> bool;
 
     /// Whether a resource is to be taken: by its name, or in delta by an alias.
-    fn takes_resource(from: &Subscription<Self>, resource: &Resource) -> bool;
+    fn takes_resource(from: &Subscription<Self>, resource: Resource<'_>) -> bool;
 
     /// A response is being processed.
     fn processed(of: &mut Subscription<Self>, incoming: &Incoming);
 
     /// Whether what is held and not in this response is gone.
     fn absence_removes(of: &Subscription<Self>, incoming: &Incoming) -> bool;
+
+    /// Whether the version of what is held is that of the last response that was accepted whole.
+    fn implies_version(of: &Subscription<Self>) -> bool;
 
     /// Whether a heartbeat is one for what is held; `version` is the response's.
     fn heartbeat_matches(of: &Subscription<Self>, held: &Held, heartbeat: &Heartbeat, version: &Version) -> bool;

@@ -45,7 +45,7 @@ pub(super) fn decode(bytes: &Bytes) -> Result<Node, DecodeError> {
 pub(super) fn encode(node: &Node) -> Bytes {
     let mut bytes = Vec::new();
     let mut to = Writer(&mut bytes);
-    let mut string = |number: u8, text: &String| to.string(number, text);
+    let mut string = |number: u8, text: &String| to.string(number, text.as_bytes());
     string(ID, &node.id);
     string(CLUSTER, &node.cluster);
     string(USER_AGENT_NAME, &node.user_agent_name);

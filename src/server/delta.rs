@@ -6,8 +6,6 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use bytes::Bytes;
-
 use super::config::Settings;
 use super::response::{Part, Piece};
 use super::source::{Source, State};
@@ -25,6 +23,7 @@ impl Variant for Delta {}
 impl Protocol for Delta {
     type Request = Request;
 
+    const NUMBER: usize = 1;
     const CONTROL_PLANE: u8 = 7;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
@@ -174,10 +173,13 @@ impl Protocol for Delta {
                 }
             }
         } else if !draft.behind {
-            let changed = of.changes(source).into_iter();
-            for resource in changed.filter(|resource| !owed.contains(resource.name())) {
-                draft.push(resource);
-            }
+            let first = draft.parts.len();
+            of.each_change(source, |resource| {
+                if !owed.contains(resource.name()) {
+                    draft.push(resource);
+                }
+            });
+            draft.parts[first..].reverse(); // the oldest first
         }
         if !draft.behind {
             let removed = removals(of, source, &owed)?;
@@ -201,11 +203,8 @@ impl Protocol for Delta {
         node.has_feature(feature::TTL)
     }
 
-    fn encoded_page(part: &Part) -> Option<&Bytes> {
-        match part {
-            Part::Page(page) => page.delta(),
-            Part::One(_) | Part::Heartbeat(_) => None,
-        }
+    fn put_page_element(element: &Element<'_>, to: &mut Writer<'_>) {
+        element.put_delta(to);
     }
 
     fn element_len(_: bool, _: Piece<'_>, element: &Element<'_>) -> usize {

@@ -21,7 +21,7 @@ pub(super) fn content(body: &[u8], ttl: Option<Duration>, aliases: &[ResourceNam
 /// What one resource adds to the version of its type. The sum does not depend on the order; not XOR, in which equal
 /// pairs would cancel (kgateway#14702).
 pub(super) fn pair(name: &ResourceName, version: &Version) -> u128 {
-    mix(XxHash3_128::oneshot(name.as_str().as_bytes()), version.as_str().as_bytes())
+    mix(XxHash3_128::oneshot(name.as_str().as_bytes()), version.as_bytes())
 }
 
 /// The text of a hash: URL-safe base64 in 22 characters.
@@ -33,7 +33,7 @@ pub(super) fn version(hash: u128) -> Version {
         *digit = DIGITS[(rest & 63) as usize];
         rest >>= 6;
     }
-    core::str::from_utf8(&text).unwrap_or_default().into()
+    Version::ascii(&text)
 }
 
 fn mix(seed: u128, bytes: &[u8]) -> u128 {

@@ -37,10 +37,9 @@ mod source;
 mod subscription;
 mod variant;
 
-use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
-use core::fmt::{self, Write};
+use core::fmt;
 use core::marker::PhantomData;
 
 pub use self::action::{Action, DropReason};
@@ -55,6 +54,7 @@ pub use self::variant::Variant;
 use crate::error::{Code, Error, Misuse, PeerMisbehaved, Status};
 use crate::interest::Interest;
 use crate::name::{Nonce, ResourceName, TypeUrl};
+use crate::queue::Queue;
 use crate::resource_type::Place;
 use crate::time::Instant;
 
@@ -88,7 +88,7 @@ pub struct Server<V: Variant> {
     ttl: bool,
     /// In push order.
     types: Vec<Subscription>,
-    actions: VecDeque<Action>,
+    actions: Queue<Action>,
     variant: PhantomData<V>,
 }
 
@@ -105,7 +105,7 @@ impl<V: Variant> Server<V> {
             closed: false,
             ttl: false,
             types: Vec::new(),
-            actions: VecDeque::new(),
+            actions: Queue::new(),
             variant: PhantomData,
         }
     }
@@ -128,7 +128,7 @@ impl<V: Variant> Server<V> {
             self.greeted = true;
             if let Some(node) = V::node(&request) {
                 self.ttl = V::supports_ttl(node);
-                self.actions.push_back(Action::Node(node.clone()));
+                self.actions.push(Action::Node(node.clone()));
             }
         }
         let (at, first) = match at {
@@ -146,7 +146,7 @@ impl<V: Variant> Server<V> {
         let subscription = &mut self.types[at];
         let heard = V::hear(request, subscription, first);
         if first || heard.turned || !heard.added.is_empty() || !heard.removed.is_empty() {
-            self.actions.push_back(Action::Subscribed {
+            self.actions.push(Action::Subscribed {
                 type_url: subscription.type_url().clone(),
                 added: heard.added,
                 removed: heard.removed,
@@ -168,11 +168,7 @@ impl<V: Variant> Server<V> {
 
     /// The next thing that happened.
     pub fn poll_action(&mut self) -> Option<Action> {
-        let action = self.actions.pop_front();
-        if self.actions.is_empty() {
-            self.actions = VecDeque::new(); // an idle stream keeps no room for them
-        }
-        action
+        self.actions.pop()
     }
 
     /// The next response, made of what is true at this moment: call it when the transport has room, after a request
@@ -304,7 +300,7 @@ impl<V: Variant> Server<V> {
         if nonce == subscription.nonce && !nonce.is_empty() {
             if let Some(version) = subscription.out.take().or_else(|| subscription.late.take()) {
                 subscription.stale = 0;
-                self.actions.push_back(match error {
+                self.actions.push(match error {
                     None => Action::Ack { type_url, version, nonce },
                     Some(mut error) => {
                         error.truncate(error_bytes);
@@ -322,7 +318,7 @@ impl<V: Variant> Server<V> {
         subscription.stale = subscription.stale.saturating_add(1);
         let too_many = subscription.stale > most;
         let reason = if nonce.is_empty() { DropReason::NoNonce } else { DropReason::OtherNonce };
-        let nonce = if nonce.as_str().len() > NONCE_BYTES { Nonce::default() } else { nonce };
+        let nonce = if nonce.as_bytes().len() > NONCE_BYTES { Nonce::default() } else { nonce };
         self.drop_stale(type_url, nonce, reason);
         if too_many {
             let message = format!("more than {most} stale requests in a row");
@@ -426,12 +422,12 @@ impl<V: Variant> Server<V> {
 
     fn close(&mut self, status: Status) {
         self.closed = true;
-        self.actions.push_back(Action::Close(status));
+        self.actions.push(Action::Close(status));
     }
 
     fn drop_stale(&mut self, type_url: TypeUrl, nonce: Nonce, reason: DropReason) {
         if let Some(Action::DropStale { type_url: last, nonce: last_nonce, reason: last_reason, count }) =
-            self.actions.back_mut()
+            self.actions.last_mut()
         {
             if *last == type_url && *last_reason == reason {
                 *count += 1;
@@ -439,17 +435,43 @@ impl<V: Variant> Server<V> {
                 return;
             }
         }
-        self.actions.push_back(Action::DropStale { type_url, nonce, reason, count: 1 });
+        self.actions.push(Action::DropStale { type_url, nonce, reason, count: 1 });
     }
 }
 
 /// The longest nonce that is reported; a longer one is nobody's.
 const NONCE_BYTES: usize = 64;
 
-/// A nonce that no other response of the process has (DESIGN rule 6).
+/// A nonce that no other response of the process has (DESIGN rule 6): `stream.count`.
 fn nonce(stream: StreamId, sent: u64) -> Nonce {
-    let mut text = alloc::string::String::new();
-    let written = write!(text, "{stream}.{sent}");
-    debug_assert!(written.is_ok(), "a string takes all there is");
-    text.into()
+    let mut text = [0; 41]; // twice the digits of the largest number, and a dot
+    let mut at = text.len();
+    for number in [sent, stream.0] {
+        if at < text.len() {
+            at -= 1;
+            text[at] = b'.';
+        }
+        let mut rest = number;
+        loop {
+            at -= 1;
+            text[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+    }
+    Nonce::ascii(&text[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonces_are_made_of_the_stream_and_the_count() {
+        assert_eq!(nonce(StreamId(0), 1), "0.1");
+        assert_eq!(nonce(StreamId(17), 1200), "17.1200");
+        assert_eq!(nonce(StreamId(u64::MAX), u64::MAX), "18446744073709551615.18446744073709551615");
+    }
 }

@@ -7,7 +7,7 @@ use bytes::{BufMut, Bytes};
 
 use super::resource::Resource;
 use super::source::Page;
-use super::variant::Protocol;
+use super::variant::Variant;
 use crate::message;
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::resource::Any;
@@ -31,7 +31,7 @@ pub struct Response<V> {
 
 /// Some of the resources of a response.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub enum Part {
+pub(super) enum Part {
     Page(Page),
     One(Resource),
     /// No content, just the news that it still lives.
@@ -43,6 +43,14 @@ impl Part {
         match self {
             Self::Page(page) => page.resources().iter(),
             Self::One(resource) | Self::Heartbeat(resource) => slice::from_ref(resource).iter(),
+        }
+    }
+
+    /// What is encoded already.
+    fn bytes<V: Variant>(&self) -> Option<&Bytes> {
+        match self {
+            Self::Page(page) => page.bytes::<V>(),
+            Self::One(_) | Self::Heartbeat(_) => None,
         }
     }
 
@@ -58,7 +66,7 @@ pub struct Piece<'a> {
     heartbeat: bool,
 }
 
-impl<V: Protocol> Response<V> {
+impl<V: Variant> Response<V> {
     /// The type.
     pub fn type_url(&self) -> &TypeUrl {
         &self.type_url
@@ -96,11 +104,11 @@ impl<V: Protocol> Response<V> {
     pub fn chunks(&self) -> impl Iterator<Item = Bytes> {
         let (mut parts, mut head, mut tail) = (self.parts.as_slice(), true, true);
         iter::from_fn(move || {
-            let run = parts.iter().take_while(|part| V::encoded_page(part).is_none()).count();
+            let run = parts.iter().take_while(|part| part.bytes::<V>().is_none()).count();
             let (own, rest) = parts.split_at(run);
             if let (false, [], Some((page, rest))) = (head, own, rest.split_first()) {
                 parts = rest;
-                return V::encoded_page(page).cloned();
+                return page.bytes::<V>().cloned();
             }
             let ends = rest.is_empty() && tail;
             if own.is_empty() && !head && !ends {
@@ -133,7 +141,7 @@ impl<V: Protocol> Response<V> {
     }
 
     fn part_len(&self, part: &Part) -> usize {
-        match V::encoded_page(part) {
+        match part.bytes::<V>() {
             Some(page) => page.len(),
             None => self.pieces(part).map(|(piece, element)| V::element_len(self.ttl, piece, &element)).sum(),
         }

@@ -4,8 +4,6 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use bytes::Bytes;
-
 use super::config::Settings;
 use super::response::{Part, Piece};
 use super::source::{Source, State};
@@ -23,6 +21,7 @@ impl Variant for Sotw {}
 impl Protocol for Sotw {
     type Request = Request;
 
+    const NUMBER: usize = 0;
     const CONTROL_PLANE: u8 = 6;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
@@ -110,7 +109,11 @@ impl Protocol for Sotw {
         // A full-state type has no part of an answer: what changed comes with it.
         let answers_only = order.answers_only && !of.kind.is_full_state() && !of.sweep;
         draft.behind = answers_only;
-        let changed = if answers_only { Vec::new() } else { of.changes(source) };
+        let mut changed = Vec::new();
+        if !answers_only {
+            of.each_change(source, |resource| changed.push(resource));
+            changed.reverse(); // the oldest first
+        }
         if of.kind.is_full_state() {
             // S-SOTW-60: any change of what is wanted sends all that is wanted. So does a new name, even if it does not
             // exist: the client may have it still from before it was last unwanted.
@@ -154,11 +157,8 @@ impl Protocol for Sotw {
         node.has_feature(feature::TTL) && feature::WRAPPER.iter().any(|wrapper| node.has_feature(wrapper))
     }
 
-    fn encoded_page(part: &Part) -> Option<&Bytes> {
-        match part {
-            Part::Page(page) => page.sotw(),
-            Part::One(_) | Part::Heartbeat(_) => None,
-        }
+    fn put_page_element(element: &Element<'_>, to: &mut Writer<'_>) {
+        element.put_sotw(to);
     }
 
     fn element_len(ttl: bool, piece: Piece<'_>, element: &Element<'_>) -> usize {

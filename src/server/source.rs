@@ -6,6 +6,7 @@ use core::iter;
 use bytes::Bytes;
 
 use super::resource::Resource;
+use super::variant::Variant;
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::resource_type::type_url;
 use crate::wire::{self, Writer};
@@ -123,46 +124,45 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Some hundred resources that were encoded together. Cheap to clone.
+/// Some hundred resources that are encoded together, once for all streams of a variant. Cheap to clone.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Page(Arc<Inner>);
 
-#[derive(Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Inner {
     resources: Vec<Resource>,
-    encoded: Option<Encoded>,
-}
-
-#[derive(Debug, Eq, Hash, PartialEq)]
-struct Encoded {
-    sotw: Bytes,
-    delta: Bytes,
+    /// By the number of the variant.
+    encoded: [Option<Bytes>; 2],
 }
 
 impl Page {
     /// A page that is encoded each time it is sent.
     pub fn new(resources: Vec<Resource>) -> Self {
-        Self(Arc::new(Inner { resources, encoded: None }))
+        Self(Arc::new(Inner { resources, encoded: [None, None] }))
     }
 
-    /// A page that is encoded now, for both variants, and never again. (Not if one of the resources has a TTL: what
-    /// is sent of that depends on the client.)
-    pub fn encoded(type_url: &TypeUrl, resources: Vec<Resource>) -> Self {
-        if resources.iter().any(|resource| resource.ttl().is_some()) {
-            return Self::new(resources);
+    /// The same, encoded now for a variant, and never again. (Not if one of the resources has a TTL: what is sent of
+    /// that depends on the client.)
+    #[must_use]
+    pub fn encoded<V: Variant>(self, type_url: &TypeUrl) -> Self {
+        if self.0.encoded[V::NUMBER].is_some() || self.resources().iter().any(|resource| resource.ttl().is_some()) {
+            return self;
         }
-        let lens = resources.iter().map(|resource| resource.element(type_url));
-        let (sotw_len, delta_len) =
-            lens.fold((0, 0), |(sotw, delta), element| (sotw + element.sotw_len(), delta + element.delta_len()));
-        let (mut sotw, mut delta) = (Vec::with_capacity(sotw_len), Vec::with_capacity(delta_len));
-        for resource in &resources {
-            let element = resource.element(type_url);
-            element.put_sotw(&mut Writer(&mut sotw));
-            element.put_delta(&mut Writer(&mut delta));
+        // At most so much, so that the lengths need not be added up in a pass of their own.
+        const AROUND: usize = 48;
+        let most = |resource: &Resource| {
+            let names = resource.aliases().iter().chain([resource.name()]).map(|name| name.as_str().len() + AROUND);
+            let (version, type_url) = (resource.version().as_bytes().len(), type_url.as_str().len());
+            names.sum::<usize>() + resource.body().len() + version + type_url + AROUND
+        };
+        let mut bytes = Vec::with_capacity(self.resources().iter().map(most).sum());
+        for resource in self.resources() {
+            V::put_page_element(&resource.element(type_url), &mut Writer(&mut bytes));
         }
-        debug_assert_eq!((sotw.len(), delta.len()), (sotw_len, delta_len), "lengths are exact");
-        let encoded = Some(Encoded { sotw: sotw.into(), delta: delta.into() });
-        Self(Arc::new(Inner { resources, encoded }))
+        bytes.shrink_to_fit();
+        let mut inner = Arc::unwrap_or_clone(self.0);
+        inner.encoded[V::NUMBER] = Some(bytes.into());
+        Self(Arc::new(inner))
     }
 
     /// The resources.
@@ -172,14 +172,10 @@ impl Page {
 
     /// The bytes that the encodings of the page take.
     pub fn encoded_bytes(&self) -> usize {
-        self.0.encoded.as_ref().map_or(0, |encoded| encoded.sotw.len() + encoded.delta.len())
+        self.0.encoded.iter().flatten().map(Bytes::len).sum()
     }
 
-    pub(super) fn sotw(&self) -> Option<&Bytes> {
-        self.0.encoded.as_ref().map(|encoded| &encoded.sotw)
-    }
-
-    pub(super) fn delta(&self) -> Option<&Bytes> {
-        self.0.encoded.as_ref().map(|encoded| &encoded.delta)
+    pub(super) fn bytes<V: Variant>(&self) -> Option<&Bytes> {
+        self.0.encoded[V::NUMBER].as_ref()
     }
 }

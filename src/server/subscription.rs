@@ -207,20 +207,27 @@ impl Subscription {
         !self.owes() && (self.interest.is_empty() || source.type_revision(self.type_url()) <= served)
     }
 
-    /// The wanted resources that became present or changed since the cursor, the oldest first. Looks at the fewer of
-    /// what changed and what is wanted.
-    pub(super) fn changes<'s, S: Source>(&self, source: &'s S) -> Vec<&'s Resource> {
-        let Some(cursor) = self.cursor else { return Vec::new() };
-        let news = |entry: Entry<'s>| entry.resource().filter(|_| entry.is_news(cursor));
-        let changes = || source.changes(self.type_url(), cursor);
-        if self.interest.wildcard || self.is_few(changes()) {
-            let wanted = |resource: &&Resource| self.interest.covers(resource.name().as_str());
-            let mut changed: Vec<_> = changes().filter_map(news).filter(wanted).collect();
-            changed.reverse();
-            changed
+    /// Takes the wanted resources that became present or changed since the cursor. Looks at the fewer of what changed,
+    /// the newest first, and what is wanted.
+    pub(super) fn each_change<'s, S: Source>(&self, source: &'s S, mut take: impl FnMut(&'s Resource)) {
+        let Some(cursor) = self.cursor else { return };
+        let mut take_news = |entry: Entry<'s>| match entry.resource() {
+            Some(resource) if entry.is_news(cursor) => take(resource),
+            _ => {}
+        };
+        if self.interest.wildcard {
+            source.changes(self.type_url(), cursor).for_each(take_news);
+        } else if self.is_few(source.changes(self.type_url(), cursor)) {
+            let wanted = |name: &ResourceName| self.interest.names.contains(name);
+            for entry in source.changes(self.type_url(), cursor) {
+                if entry.resource().is_some_and(|resource| wanted(resource.name())) {
+                    take_news(entry);
+                }
+            }
         } else {
-            let names = self.interest.names.iter();
-            names.filter_map(|name| news(source.get(self.type_url(), name.as_str()))).collect()
+            for name in &self.interest.names {
+                take_news(source.get(self.type_url(), name.as_str()));
+            }
         }
     }
 

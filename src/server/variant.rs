@@ -5,10 +5,8 @@ use core::fmt::Debug;
 use core::hash::Hash;
 use core::ops::Add;
 
-use bytes::Bytes;
-
 use super::config::{Limits, Settings};
-use super::response::{Part, Piece};
+use super::response::Piece;
 use super::source::Source;
 use super::subscription::{Draft, Heard, Subscription};
 use crate::error::{PeerMisbehaved, Status};
@@ -24,6 +22,9 @@ pub trait Variant: Protocol {}
 pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
     /// What the server receives.
     type Request: Clone + Debug + Eq + Hash;
+
+    /// Tells the variants apart: 0 or 1.
+    const NUMBER: usize;
 
     /// The field of `control_plane` in the response.
     const CONTROL_PLANE: u8;
@@ -59,8 +60,8 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
     /// Whether a client takes TTLs in this variant (xds_protocol.rst, "TTL" and "SotW TTL").
     fn supports_ttl(node: &Node) -> bool;
 
-    /// The bytes of a page, if they are there.
-    fn encoded_page(part: &Part) -> Option<&Bytes>;
+    /// Writes a resource that has no TTL.
+    fn put_page_element(element: &Element<'_>, to: &mut Writer<'_>);
 
     fn element_len(ttl: bool, piece: Piece<'_>, element: &Element<'_>) -> usize;
 

@@ -45,9 +45,10 @@ impl Writer<'_> {
         self.0.extend_from_slice(bytes);
     }
 
-    pub(crate) fn string(&mut self, number: u8, text: &str) {
+    /// A field that proto3 leaves out when it is empty.
+    pub(crate) fn string(&mut self, number: u8, text: &[u8]) {
         if !text.is_empty() {
-            self.bytes(number, text.as_bytes());
+            self.bytes(number, text);
         }
     }
 }
@@ -99,7 +100,7 @@ impl Element<'_> {
 
     fn resource_len(&self) -> usize {
         let aliases: usize = self.aliases.iter().map(|alias| field_len(alias.as_str().len())).sum();
-        string_len(self.version.as_str().len())
+        string_len(self.version.as_bytes().len())
             + self.sotw_len()
             + string_len(self.name.as_str().len())
             + aliases
@@ -107,9 +108,9 @@ impl Element<'_> {
     }
 
     fn put_resource(&self, to: &mut Writer<'_>) {
-        to.string(1, self.version.as_str());
+        to.string(1, self.version.as_bytes());
         self.put_sotw(to);
-        to.string(3, self.name.as_str());
+        to.string(3, self.name.as_str().as_bytes());
         for alias in self.aliases {
             to.bytes(4, alias.as_str().as_bytes());
         }
@@ -131,7 +132,7 @@ const fn any_len(type_url: usize, value: usize) -> usize {
 
 fn put_any(to: &mut Writer<'_>, type_url: &str, value: impl FnOnce(&mut Writer<'_>), len: usize) {
     to.head(2, any_len(type_url.len(), len));
-    to.string(1, type_url);
+    to.string(1, type_url.as_bytes());
     if len > 0 {
         to.head(2, len);
         value(to);
@@ -158,28 +159,28 @@ pub(crate) struct Envelope<'a> {
 
 impl Envelope<'_> {
     pub(crate) fn head_len(&self) -> usize {
-        string_len(self.version.as_str().len())
+        string_len(self.version.as_bytes().len())
     }
 
     pub(crate) fn put_head(&self, to: &mut Writer<'_>) {
-        to.string(1, self.version.as_str());
+        to.string(1, self.version.as_bytes());
     }
 
     pub(crate) fn tail_len(&self) -> usize {
         let removed: usize = self.removed.iter().map(|name| field_len(name.as_str().len())).sum();
         let control_plane = string_len(string_len(self.control_plane.len()));
-        string_len(self.type_url.as_str().len()) + string_len(self.nonce.as_str().len()) + removed + control_plane
+        string_len(self.type_url.as_str().len()) + string_len(self.nonce.as_bytes().len()) + removed + control_plane
     }
 
     pub(crate) fn put_tail(&self, to: &mut Writer<'_>) {
-        to.string(4, self.type_url.as_str());
-        to.string(5, self.nonce.as_str());
+        to.string(4, self.type_url.as_str().as_bytes());
+        to.string(5, self.nonce.as_bytes());
         for name in self.removed {
             to.bytes(6, name.as_str().as_bytes());
         }
         if !self.control_plane.is_empty() {
             to.head(self.control_plane_field, string_len(self.control_plane.len()));
-            to.string(1, self.control_plane);
+            to.string(1, self.control_plane.as_bytes());
         }
     }
 }

@@ -105,9 +105,9 @@ impl<V: Notation> Script<V> {
         let list = |names: &[ResourceName]| names.iter().map(ResourceName::as_str).collect::<Vec<_>>().join(",");
         match action {
             Action::Apply(update) => {
-                let resources = update.resources().iter().map(|resource| {
-                    let ttl = resource.ttl.map_or(String::new(), |ttl| format!("/{}", write_duration(ttl)));
-                    format!("{}@{}{ttl}", resource.name, resource.version)
+                let resources = update.resources().map(|resource| {
+                    let ttl = resource.ttl().map_or(String::new(), |ttl| format!("/{}", write_duration(ttl)));
+                    format!("{}@{}{ttl}", resource.name(), resource.version())
                 });
                 let resources: Vec<String> = resources.collect();
                 let removed = match list(update.removed()) {

@@ -109,7 +109,7 @@ impl Ghost {
                 assert!(request.nonce.is_empty(), "nonces do not outlive streams");
                 for (name, version) in &request.initial {
                     let judging = app.judging.iter().flat_map(|update| update.resources());
-                    let out = judging.into_iter().any(|resource| resource.name == **name);
+                    let out = judging.into_iter().any(|resource| resource.name() == *name);
                     let held = app.applied.get(*name) == Some(*version);
                     assert!(held || version.is_empty(), "{name} is claimed at {version}, which is not held");
                     assert!(app.applied.contains_key(*name) || out, "{name} is claimed, and not there");
@@ -229,12 +229,12 @@ impl Ghost {
 
     pub fn applies(&self, app: &Application, update: &Update) {
         for resource in update.resources() {
-            assert!(app.wants(&resource.name), "{} is not wanted", resource.name);
+            assert!(app.wants(resource.name()), "{} is not wanted", resource.name());
         }
         for name in update.removed() {
             assert!(app.applied.contains_key(name), "{name} was never there, and is removed");
         }
-        assert!(!update.resources().is_empty() || !update.removed().is_empty(), "there is something to apply");
+        assert!(update.resources().len() > 0 || !update.removed().is_empty(), "there is something to apply");
     }
 
     pub fn judged(&mut self, t: usize, update: &Update, rejected: bool) {

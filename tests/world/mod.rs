@@ -220,7 +220,7 @@ impl<V: Both> World<V> {
                     steps.push(Step::Reject(t));
                     if update.resources().len() > 1 {
                         let names = self.setup.names.iter().enumerate();
-                        let offered = names.filter(|(_, name)| update.resources().iter().any(|r| r.name == **name));
+                        let offered = names.filter(|(_, name)| update.resources().any(|r| r.name() == *name));
                         steps.extend(offered.map(|(n, _)| Step::RejectOne(t, n)));
                     }
                 }
@@ -413,8 +413,8 @@ impl<V: Both> World<V> {
         let update = app.judging.take().expect("an update is out");
         let mut rejections = Vec::new();
         for resource in update.resources() {
-            let (name, version) = (resource.name.clone(), resource.version.clone());
-            let content = version_of(&resource.body, &name);
+            let (name, version) = (resource.name().clone(), resource.version().clone());
+            let content = version_of(resource.body(), &name);
             let rejected = reject(&name);
             if rejected {
                 rejections.push(Rejection::new(name.clone(), "no"));

@@ -9,6 +9,7 @@ use core::hash::{Hash, Hasher};
 use self::store::Store;
 use super::resource::Resource;
 use super::source::{Entry, Page, Revision, Source, State};
+use super::variant::Variant;
 use crate::name::{ResourceName, TypeUrl, Version};
 
 /// A store of resources that knows what changed since when. A change costs what it changes, and so does reading it;
@@ -114,14 +115,14 @@ impl Cache {
         self.note(changed);
     }
 
-    /// Encodes what changed of what is sent whole: the first answer to a wildcard, and SotW responses of a full-state
-    /// type. Streams share the result. Without it they are right as well, and encode for themselves.
+    /// Encodes what changed of what is sent whole, for one variant: the first answer to a wildcard, and SotW responses
+    /// of a full-state type. Streams share the result. Without it they are right as well, and encode for themselves.
     ///
     /// Call it after changes, before many streams are polled. Costs the pages that changed, some dozen resources
     /// each.
-    pub fn publish(&mut self) {
+    pub fn publish<V: Variant>(&mut self) {
         for (type_url, store) in &mut self.types {
-            store.publish(type_url);
+            store.publish::<V>(type_url);
         }
     }
 

@@ -13,6 +13,7 @@ use crate::name::{ResourceName, TypeUrl, Version};
 use crate::server::hash;
 use crate::server::resource::Resource;
 use crate::server::source::{Entry, Page, Revision, State};
+use crate::server::variant::Variant;
 
 /// Slots in a page. Few enough that a change encodes little anew; so many that a stream that is sent all takes
 /// hold of few.
@@ -41,11 +42,21 @@ pub(super) struct Store {
     with_ttl: BTreeSet<u32>,
     /// Changes of which the history is kept, the oldest first.
     histories: VecDeque<(u32, Revision)>,
-    /// The sum of the hashes of all (name, version) pairs.
+    /// The sum of the hashes of all (name, version) pairs, and the version that is made of it.
     sum: u128,
-    /// What was published; `None` where it is not true any more.
-    pages: Vec<Option<Page>>,
-    stale_pages: Vec<u32>,
+    version: Version,
+    pages: Vec<Published>,
+    /// The pages to publish, for each variant.
+    stale: [Vec<u32>; 2],
+}
+
+/// What was published of some slots.
+#[derive(Clone, Debug, Default)]
+struct Published {
+    /// `None` where it is not true any more.
+    page: Option<Page>,
+    /// For each variant, whether it is in the list of those to publish.
+    stale: [bool; 2],
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -138,8 +149,9 @@ impl Store {
             with_ttl: BTreeSet::new(),
             histories: VecDeque::new(),
             sum: 0,
+            version: hash::version(0),
             pages: Vec::new(),
-            stale_pages: Vec::new(),
+            stale: [Vec::new(), Vec::new()],
         }
     }
 
@@ -195,6 +207,7 @@ impl Store {
         if let What::Present(resource) = &old {
             self.sum = self.sum.wrapping_sub(hash::pair(resource.name(), resource.version()));
         }
+        self.version = hash::version(self.sum);
         let last = slot.history.take();
         // A slot that is new was absent ever since.
         let new = matches!(old, What::Free);
@@ -298,7 +311,7 @@ impl Store {
     }
 
     pub(super) fn version(&self) -> Version {
-        hash::version(self.sum)
+        self.version.clone()
     }
 
     pub(super) fn get(&self, name: &str) -> Entry<'_> {
@@ -335,37 +348,39 @@ impl Store {
 
     pub(super) fn pages(&self) -> impl Iterator<Item = Page> {
         self.slots.chunks(PAGE).enumerate().filter_map(|(at, slots)| {
-            let page = match self.pages.get(at) {
-                Some(Some(page)) => page.clone(),
-                Some(None) | None => Page::new(slots.iter().filter_map(Slot::resource).cloned().collect()),
+            let page = match self.pages.get(at).and_then(|published| published.page.as_ref()) {
+                Some(page) => page.clone(),
+                None => Page::new(slots.iter().filter_map(Slot::resource).cloned().collect()),
             };
             (!page.resources().is_empty()).then_some(page)
         })
     }
 
-    pub(super) fn publish(&mut self, type_url: &TypeUrl) {
-        self.pages.resize(self.slots.len().div_ceil(PAGE), None);
-        for at in core::mem::take(&mut self.stale_pages) {
-            let slots = self.slots.iter().skip(at as usize * PAGE).take(PAGE);
-            let resources = slots.filter_map(Slot::resource).cloned().collect();
-            self.pages[at as usize] = Some(Page::encoded(type_url, resources));
+    pub(super) fn publish<V: Variant>(&mut self, type_url: &TypeUrl) {
+        for at in core::mem::take(&mut self.stale[V::NUMBER]) {
+            let published = &mut self.pages[at as usize];
+            let page = published.page.take().unwrap_or_else(|| {
+                let slots = self.slots.iter().skip(at as usize * PAGE).take(PAGE);
+                Page::new(slots.filter_map(Slot::resource).cloned().collect())
+            });
+            published.page = Some(page.encoded::<V>(type_url));
+            published.stale[V::NUMBER] = false;
         }
     }
 
     pub(super) fn published_bytes(&self) -> usize {
-        self.pages.iter().flatten().map(Page::encoded_bytes).sum()
+        self.pages.iter().filter_map(|published| published.page.as_ref()).map(Page::encoded_bytes).sum()
     }
 
     fn mark_page(&mut self, at: usize) {
-        match self.pages.get_mut(at) {
-            Some(None) => {}
-            Some(page) => {
-                *page = None;
-                self.stale_pages.push(at as u32);
-            }
-            None => {
-                self.pages.resize(at + 1, None);
-                self.stale_pages.push(at as u32);
+        if self.pages.len() <= at {
+            self.pages.resize(at + 1, Published::default());
+        }
+        let published = &mut self.pages[at];
+        published.page = None;
+        for (stale, listed) in self.stale.iter_mut().zip(&mut published.stale) {
+            if !core::mem::replace(listed, true) {
+                stale.push(at as u32);
             }
         }
     }

@@ -1,0 +1,233 @@
+//! The resources of a response, side by side: what all have in one place, what few have in another, so that a hundred
+//! thousand of them are read, handed on and dropped in as few steps as there are.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use bytes::Bytes;
+
+use crate::name::{ResourceName, Version};
+
+/// In the order of the names, each once, after [`sort`](Resources::sort).
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) struct Resources {
+    /// The version of those that have none of their own.
+    version: Version,
+    entries: Vec<Entry>,
+    /// Their own versions; empty if none has one (SotW).
+    versions: Vec<Version>,
+    /// What few have, by the number of the entry, in order.
+    extras: Vec<(usize, Extra)>,
+    ordered: bool,
+}
+
+/// Of the size of a resource as it comes in a message, so that the memory of one serves for the other.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Entry {
+    name: ResourceName,
+    body: Bytes,
+}
+
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub(super) struct Extra {
+    pub(super) ttl: Option<Duration>,
+    pub(super) aliases: Vec<ResourceName>,
+}
+
+/// A resource to be applied.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Resource<'a> {
+    name: &'a ResourceName,
+    version: &'a Version,
+    body: &'a Bytes,
+    extra: Option<&'a Extra>,
+}
+
+impl<'a> Resource<'a> {
+    /// The name.
+    pub fn name(&self) -> &'a ResourceName {
+        self.name
+    }
+
+    /// The version; of a SotW resource that of its response.
+    pub fn version(&self) -> &'a Version {
+        self.version
+    }
+
+    /// The encoded resource (`Any.value`), of the update's type. A slice of the buffer that it came in.
+    pub fn body(&self) -> &'a Bytes {
+        self.body
+    }
+
+    /// How long it lives unless it comes again; the machine keeps the time and emits
+    /// [`Action::Expired`](super::Action::Expired).
+    pub fn ttl(&self) -> Option<Duration> {
+        self.extra?.ttl
+    }
+
+    /// Other names that the resource goes by (delta).
+    pub fn aliases(&self) -> &'a [ResourceName] {
+        self.extra.map_or(&[], |extra| &extra.aliases)
+    }
+}
+
+impl Resources {
+    /// None yet; those that have no version of their own will have this one.
+    pub(super) fn new(version: Version) -> Self {
+        Self { version, entries: Vec::new(), versions: Vec::new(), extras: Vec::new(), ordered: true }
+    }
+
+    /// Resources that have no versions of their own, made of what comes. `read` gives their names and bodies, and
+    /// whether a name is known to come after that of the last one.
+    pub(super) fn collect<T>(
+        version: Version,
+        items: Vec<T>,
+        mut read: impl FnMut(usize, T, &mut Vec<Extra>) -> Option<(ResourceName, Bytes, bool)>,
+    ) -> Self {
+        let (mut at, mut in_a_row, mut extras, mut all) = (0, true, Vec::new(), Vec::new());
+        let mut number = 0;
+        // Collected in place: no new memory for the most of them.
+        let entries: Vec<Entry> = items
+            .into_iter()
+            .filter_map(|item| {
+                number += 1;
+                let (name, body, follows) = read(number - 1, item, &mut extras)?;
+                in_a_row &= follows || at == 0;
+                all.extend(extras.pop().map(|extra| (at, extra)));
+                at += 1;
+                Some(Entry { name, body })
+            })
+            .collect();
+        let ordered = in_a_row || entries.is_sorted_by(|a, b| a.name < b.name);
+        Self { version, entries, versions: Vec::new(), extras: all, ordered }
+    }
+
+    /// Adds one with a version of its own.
+    pub(super) fn push(&mut self, name: ResourceName, version: Version, body: Bytes, extra: Extra) {
+        self.ordered &= self.entries.last().is_none_or(|last| last.name < name);
+        if extra.ttl.is_some() || !extra.aliases.is_empty() {
+            self.extras.push((self.entries.len(), extra));
+        }
+        self.entries.push(Entry { name, body });
+        self.versions.push(version);
+    }
+
+    pub(super) fn is_ordered(&self) -> bool {
+        self.ordered
+    }
+
+    /// Puts them in order. Returns a name that comes twice.
+    pub(super) fn sort(&mut self) -> Option<ResourceName> {
+        if self.ordered {
+            return None;
+        }
+        let mut order: Vec<usize> = (0..self.entries.len()).collect();
+        order.sort_by(|&a, &b| self.entries[a].name.cmp(&self.entries[b].name));
+        let twice = order.windows(2).find(|pair| self.entries[pair[0]].name == self.entries[pair[1]].name);
+        let twice = twice.map(|pair| self.entries[pair[0]].name.clone());
+        self.pick(&order);
+        self.ordered = true;
+        twice
+    }
+
+    /// Keeps those that `keep` picks.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(Resource<'_>) -> bool) {
+        let kept: Vec<usize> = (0..self.len()).filter(|&at| keep(self.at(at))).collect();
+        if kept.len() < self.len() {
+            self.pick(&kept);
+        }
+    }
+
+    fn pick(&mut self, which: &[usize]) {
+        let extra = |(to, &from): (usize, &usize)| Some((to, self.extra(from)?.clone()));
+        self.extras = which.iter().enumerate().filter_map(extra).collect();
+        self.entries = which.iter().map(|&at| self.entries[at].clone()).collect();
+        if !self.versions.is_empty() {
+            self.versions = which.iter().map(|&at| self.versions[at].clone()).collect();
+        }
+    }
+
+    /// Forgets the TTLs.
+    pub(super) fn drop_ttls(&mut self) {
+        self.extras.iter_mut().for_each(|(_, extra)| extra.ttl = None);
+        self.extras.retain(|(_, extra)| !extra.aliases.is_empty());
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether none has a TTL or aliases.
+    pub(super) fn is_plain(&self) -> bool {
+        self.extras.is_empty()
+    }
+
+    pub(super) fn version(&self) -> &Version {
+        &self.version
+    }
+
+    pub(super) fn names(&self) -> impl ExactSizeIterator<Item = &ResourceName> {
+        self.entries.iter().map(|entry| &entry.name)
+    }
+
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = Resource<'_>> {
+        (0..self.len()).map(|at| self.at(at))
+    }
+
+    /// The number of the resource of this name.
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name)).ok()
+    }
+
+    pub(super) fn at(&self, at: usize) -> Resource<'_> {
+        let Entry { name, body } = &self.entries[at];
+        Resource { name, version: self.versions.get(at).unwrap_or(&self.version), body, extra: self.extra(at) }
+    }
+
+    fn extra(&self, at: usize) -> Option<&Extra> {
+        let found = self.extras.binary_search_by_key(&at, |(number, _)| *number).ok()?;
+        Some(&self.extras[found].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resources(names: &[&str]) -> Resources {
+        let mut resources = Resources::new("type".into());
+        for (at, &name) in names.iter().enumerate() {
+            let ttl = (name == "b").then(|| Duration::from_secs(at as u64 + 1));
+            let version = alloc::format!("{name}{at}").into();
+            resources.push(name.into(), version, Bytes::new(), Extra { ttl, aliases: Vec::new() });
+        }
+        resources
+    }
+
+    fn shown(resources: &Resources) -> Vec<(&str, &str, bool)> {
+        resources.iter().map(|r| (r.name().as_str(), r.version().as_str(), r.ttl().is_some())).collect()
+    }
+
+    #[test]
+    fn sorting_and_picking_keep_together_what_belongs_together() {
+        let mut all = resources(&["c", "b", "a"]);
+        assert_eq!(all.sort(), None);
+        assert_eq!(shown(&all), [("a", "a2", false), ("b", "b1", true), ("c", "c0", false)]);
+        assert_eq!((all.find("b"), all.find("d")), (Some(1), None));
+        all.retain(|resource| resource.name() != "a");
+        assert_eq!(shown(&all), [("b", "b1", true), ("c", "c0", false)]);
+        all.drop_ttls();
+        assert!(all.is_plain());
+    }
+
+    #[test]
+    fn a_name_that_comes_twice_is_found() {
+        assert_eq!(resources(&["b", "a", "b"]).sort(), Some("b".into()));
+        assert_eq!(resources(&["a", "a"]).sort(), Some("a".into()));
+        assert_eq!(resources(&["a", "b"]).sort(), None);
+    }
+}

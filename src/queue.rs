@@ -1,0 +1,65 @@
+//! A queue that is mostly empty or holds one thing: that one is kept in place, and an idle machine holds no memory for
+//! more.
+
+use alloc::collections::VecDeque;
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct Queue<T> {
+    first: Option<T>,
+    /// Empty unless there is a first.
+    rest: VecDeque<T>,
+}
+
+impl<T> Queue<T> {
+    pub(crate) const fn new() -> Self {
+        Self { first: None, rest: VecDeque::new() }
+    }
+
+    pub(crate) fn push(&mut self, item: T) {
+        if self.first.is_none() {
+            self.first = Some(item);
+        } else {
+            self.rest.push_back(item);
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let item = self.first.take();
+        self.first = self.rest.pop_front();
+        if self.first.is_none() && self.rest.capacity() > 0 {
+            self.rest = VecDeque::new();
+        }
+        item
+    }
+
+    pub(crate) fn last_mut(&mut self) -> Option<&mut T> {
+        self.rest.back_mut().or(self.first.as_mut())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_in_first_out() {
+        let mut queue = Queue::new();
+        assert_eq!((queue.pop(), queue.len()), (None::<u8>, 0));
+        for round in 0..3 {
+            (0..3).for_each(|item| queue.push(item));
+            assert_eq!(queue.len(), 3);
+            *queue.last_mut().expect("an item") += 10;
+            assert_eq!([queue.pop(), queue.pop()], [Some(0), Some(1)], "round {round}");
+            queue.push(3);
+            assert_eq!([queue.pop(), queue.pop(), queue.pop()], [Some(12), Some(3), None]);
+            queue.push(7);
+            *queue.last_mut().expect("an item") += 1;
+            assert_eq!(queue.pop(), Some(8));
+            assert_eq!(queue.rest.capacity(), 0);
+        }
+    }
+}
