@@ -10,7 +10,7 @@ use super::config::Settings;
 use super::incoming::{Heartbeat, Incoming};
 use super::resources::{Extra, Resource};
 use super::subscription::{Answer, Held, Subscription};
-use super::variant::{Composed, Protocol, Variant};
+use super::variant::{Asked, Composed, Protocol, Variant};
 use super::{Intent, answer_intent, check_answerable};
 use crate::error::PeerMisbehaved;
 use crate::message::delta::{Request, Response};
@@ -90,6 +90,10 @@ impl Protocol for Delta {
         incoming
     }
 
+    fn never_spoke(of: &Subscription<Self>) -> bool {
+        of.departed.is_empty()
+    }
+
     fn subscribed(_: &mut Subscription<Self>, _: &ResourceName) {}
 
     fn unsubscribed(from: &mut Subscription<Self>, name: &ResourceName, _: bool) {
@@ -141,6 +145,10 @@ impl Protocol for Delta {
         of.told.refetch.extend(names);
     }
 
+    fn may_speak(_: &Subscription<Self>) -> bool {
+        true
+    }
+
     fn has_news(of: &Subscription<Self>) -> bool {
         if of.asked {
             of.untold > 0 || !of.departed.is_empty() || !of.told.refetch.is_empty()
@@ -166,17 +174,18 @@ impl Protocol for Delta {
             nonce: Nonce::default(),
             error: None,
         };
-        let mut asked_for = Vec::new();
+        let mut asked_for = Asked::These(Vec::new());
         if let Some(answer) = answer {
             request.nonce = answer.nonce;
             request.error = answer.error;
         } else if !of.asked {
             // C-SUB-10, C-SUB-12: only the wildcard is wanted, and the type lets it be said by saying nothing.
             let legacy = of.kind.has_legacy_wildcard() && of.wishes.keys().all(ResourceName::is_wildcard);
-            asked_for = of.tell(|_, _| true);
+            let told = of.tell(|_, _| true);
             if !legacy {
-                request.subscribe = asked_for.clone();
+                request.subscribe = told;
             }
+            asked_for = Asked::All;
             request.initial_versions = of.initial_versions();
             of.told.refetch.clear();
         } else {
@@ -185,17 +194,21 @@ impl Protocol for Delta {
                 && of.wishes.get(WILDCARD).is_some_and(|wish| !wish.told);
             if star_first {
                 // DESIGN rule 12: the wildcard before the names that it takes over.
-                asked_for = of.tell(|name, _| name.is_wildcard());
-                request.subscribe = asked_for.clone();
+                request.subscribe = of.tell(|name, _| name.is_wildcard());
             } else {
                 // DESIGN rule 3: what left and came back is announced as gone now, and as wanted next.
-                asked_for = of.tell(|name, departed| !departed.contains(name));
+                request.subscribe = of.tell(|name, departed| !departed.contains(name));
                 request.unsubscribe = core::mem::take(&mut of.departed).into_iter().collect();
-                request.subscribe = asked_for.clone();
                 let again = core::mem::take(&mut of.told.refetch).into_iter();
                 let again = again.filter(|name| of.wishes.get(name).is_some_and(|wish| wish.told));
-                request.subscribe.extend(again.filter(|name| asked_for.binary_search(name).is_err()));
+                let told = request.subscribe.len();
+                for name in again {
+                    if request.subscribe[..told].binary_search(&name).is_err() {
+                        request.subscribe.push(name);
+                    }
+                }
             }
+            asked_for = Asked::These(request.subscribe.clone());
         }
         Composed { request, asked_for, intent }
     }

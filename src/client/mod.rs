@@ -162,6 +162,7 @@ impl<V: Variant> Client<V> {
     /// Wants these resources no longer. The application forgets them when it calls this; the machine says no more
     /// of them. A name that is not wanted is ignored.
     pub fn unsubscribe<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
+        self.look();
         if let Some(subscription) = self.find_mut(type_url) {
             names.into_iter().for_each(|name| subscription.unsubscribe(name));
         }
@@ -171,6 +172,7 @@ impl<V: Variant> Client<V> {
     /// a server must answer; in SotW by repeating the request, which some servers take as a wish for everything
     /// (Envoy does it to warm a cluster). Names that are not wanted are ignored.
     pub fn refetch<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
+        self.look();
         let Some(subscription) = self.find_mut(type_url) else { return };
         let mut again = Vec::new();
         for name in names {
@@ -193,6 +195,7 @@ impl<V: Variant> Client<V> {
     /// A stream is up. A stream that was up before is down.
     pub fn handle_open(&mut self, now: Instant) {
         self.handle_close(now);
+        self.look();
         self.epoch += 1;
         self.stream = Some(Stream::default());
         // A type that nothing is wanted of, nor was when the last stream ended, has nothing to remember.
@@ -211,6 +214,7 @@ impl<V: Variant> Client<V> {
         if self.stream.is_none() {
             return Err(Misuse::NoStream.into());
         }
+        self.look();
         let settings = self.config.settings();
         V::unanswerable(&response, settings)?;
         let type_url = V::type_url(&response);
@@ -234,6 +238,7 @@ impl<V: Variant> Client<V> {
     /// The transport has taken a request, and all before it: the existence time-outs of what it asked for start
     /// (gRFC A57). Of another stream than the present one, it is ignored.
     pub fn handle_sent(&mut self, now: Instant, sent: Sent) {
+        self.look();
         if self.stream.is_some() && sent.epoch == self.epoch {
             for subscription in &mut self.types {
                 subscription.sent(now, sent.seq, self.config.settings());
@@ -250,6 +255,7 @@ impl<V: Variant> Client<V> {
     /// [`Misuse::ActionsWaiting`].
     pub fn handle_verdict(&mut self, now: Instant, verdict: Verdict) -> Result<(), Misuse> {
         self.check_actions()?;
+        self.look();
         let type_url = verdict.type_url().clone();
         let settings = self.config.settings();
         match self.types.iter_mut().find(|subscription| *subscription.kind.type_url() == type_url) {
@@ -264,6 +270,7 @@ impl<V: Variant> Client<V> {
     /// The stream is gone. What is wanted and held stays; responses that wait are dropped, and existence time-outs
     /// stop: silence proves nothing now.
     pub fn handle_close(&mut self, _now: Instant) {
+        self.look();
         if self.stream.take().is_some() {
             self.answers.clear();
             self.types.iter_mut().for_each(Subscription::leave_stream);
@@ -273,6 +280,7 @@ impl<V: Variant> Client<V> {
     /// The time that [`poll_timeout`](Self::poll_timeout) gave has come; before that it does nothing. While as many
     /// actions wait as the configuration allows it does nothing either, and `poll_timeout` goes on saying so.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.look();
         for subscription in &mut self.types {
             if self.actions.len() < self.config.settings().limits.waiting_actions {
                 subscription.timeout(now, &mut |action| self.actions.push(action));
@@ -284,12 +292,14 @@ impl<V: Variant> Client<V> {
 
     /// The next thing for the application.
     pub fn poll_action(&mut self) -> Option<Action> {
+        self.look();
         self.actions.pop()
     }
 
     /// The next request, made of what is true at this moment: call it when the transport has room. Answers come
     /// first, in the order of the verdicts (C-ADS-03).
     pub fn poll_transmit(&mut self) -> Option<Transmit<V::Request>> {
+        self.look();
         let stream = self.stream.as_mut()?;
         let settings = self.config.settings();
         let (subscription, answer) = match self.answers.pop_front() {
@@ -321,12 +331,13 @@ impl<V: Variant> Client<V> {
 
     /// Whether there is something that a stream is needed for.
     pub fn wants_stream(&self) -> bool {
-        self.types.iter().any(|subscription| !subscription.wishes.is_empty())
+        self.types.iter().any(Subscription::wants_anything)
     }
 
     /// Whether [`poll_transmit`](Self::poll_transmit) would give a request.
     pub fn wants_transmit(&self) -> bool {
-        self.stream.is_some() && (!self.answers.is_empty() || self.types.iter().any(V::has_news))
+        let news = |of: &Subscription<V>| V::has_news(of) || (of.has_new_wish() && V::may_speak(of));
+        self.stream.is_some() && (!self.answers.is_empty() || self.types.iter().any(news))
     }
 
     /// Whether the stream may be read: not while as many responses of a type wait as the configuration allows.
@@ -337,6 +348,15 @@ impl<V: Variant> Client<V> {
     }
 
     // Private.
+
+    /// Takes in the names that were subscribed to since the last call of anything.
+    fn look(&mut self) {
+        for subscription in &mut self.types {
+            if subscription.has_fresh() {
+                subscription.look();
+            }
+        }
+    }
 
     fn find_mut(&mut self, type_url: &TypeUrl) -> Option<&mut Subscription<V>> {
         self.types.iter_mut().find(|subscription| subscription.kind.type_url() == type_url)

@@ -13,7 +13,7 @@ use super::config::Settings;
 use super::incoming::{Heartbeat, Incoming, Walk};
 use super::resources::{Extra, Resource, Resources};
 use super::subscription::{Answer, Held, Subscription};
-use super::variant::{Composed, Protocol, Variant};
+use super::variant::{Asked, Composed, Protocol, Variant};
 use super::{Intent, answer_intent, check_answerable};
 use crate::error::PeerMisbehaved;
 use crate::message::sotw::{Item, Request, Response};
@@ -140,6 +140,10 @@ impl Protocol for Sotw {
         incoming
     }
 
+    fn never_spoke(of: &Subscription<Self>) -> bool {
+        of.departed.is_empty() && of.told.gone.is_empty() && !of.told.forgot
+    }
+
     fn subscribed(to: &mut Subscription<Self>, name: &ResourceName) {
         // What left with the wildcard may have been known by it (DESIGN rule 4).
         let is = |set: &BTreeSet<ResourceName>| set.contains(name) || set.contains(WILDCARD);
@@ -234,13 +238,17 @@ impl Protocol for Sotw {
         of.told.refetch = true;
     }
 
-    /// Nothing while a response is unanswered: changes ride on the answer (DESIGN rule 2).
+    /// Not while a response is unanswered: changes ride on the answer (DESIGN rule 2).
+    fn may_speak(of: &Subscription<Self>) -> bool {
+        !of.asked || of.unanswered() == 0
+    }
+
     fn has_news(of: &Subscription<Self>) -> bool {
         if !of.asked {
             return !of.wishes.is_empty(); // C-SUB-07: never an empty list that nobody meant
         }
         let told = &of.told;
-        of.unanswered() == 0
+        Self::may_speak(of)
             && (of.untold > 0
                 || !of.departed.is_empty()
                 || told.refetch
@@ -347,7 +355,7 @@ impl Subscription<Sotw> {
     }
 
     /// What the next request lists, under this response. Marks it as told.
-    fn list(&mut self, serial: u64, departed_limit: usize) -> (Vec<ResourceName>, Vec<ResourceName>) {
+    fn list(&mut self, serial: u64, departed_limit: usize) -> (Vec<ResourceName>, Asked) {
         let current = serial == self.serial;
         let legacy = self.kind.has_legacy_wildcard();
         let only_wildcard = self.wishes.len() == 1 && self.wishes.contains_key(WILDCARD);
@@ -358,18 +366,24 @@ impl Subscription<Sotw> {
             // DESIGN rule 12: an empty list would still mean everything; a name first ends that.
             self.told.stand_in = true;
             self.told.start = Start::Legacy { named: current.then_some(serial) };
-            return (Vec::from([WILDCARD.into()]), Vec::new());
+            return (Vec::from([WILDCARD.into()]), Asked::These(Vec::new()));
         }
+        let all_new = self.untold == self.wishes.len() && left_out.is_empty();
         let (mut names, mut asked_for) = (Vec::with_capacity(self.wishes.len()), Vec::new());
-        for (name, wish) in self.wishes.iter_mut().filter(|(name, _)| !left_out.contains(*name)) {
+        for (name, wish) in &mut self.wishes {
+            if !left_out.is_empty() && left_out.contains(name) {
+                continue;
+            }
             if !wish.told {
                 wish.told = true;
                 self.untold -= 1;
-                asked_for.push(name.clone());
+                if !all_new {
+                    asked_for.push(name.clone());
+                }
             }
             names.push(name.clone());
         }
-        self.departed_are_gone(&asked_for, departed_limit);
+        self.departed_are_gone(if all_new { &names } else { &asked_for }, departed_limit);
         asked_for.extend(core::mem::take(&mut self.told.retime));
         if current {
             self.turn_stages(&left_out, &mut asked_for);
@@ -391,7 +405,7 @@ impl Subscription<Sotw> {
         self.told.stand_in = false;
         self.told.refetch = false;
         self.told.said = Some(serial);
-        (names, asked_for)
+        (names, if all_new { Asked::All } else { Asked::These(asked_for) })
     }
 
     /// The owed names that are not in the next request.

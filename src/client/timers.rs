@@ -1,34 +1,33 @@
 //! The deadlines of one type: names whose existence is in doubt, and resources with a TTL.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::vec::Vec;
 
+use super::variant::Asked;
 use crate::name::ResourceName;
 use crate::time::Instant;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Timers {
     /// Names that a request asked for which the transport has not taken yet, by the request's number.
-    asked: VecDeque<(u64, Vec<ResourceName>)>,
+    asked: VecDeque<(u64, Asked)>,
     existence: Deadlines,
     expiry: Deadlines,
 }
 
 impl Timers {
     /// A request asks for these; their time starts when it is sent (gRFC A57, C-TIMER-02).
-    pub(super) fn ask(&mut self, seq: u64, names: Vec<ResourceName>) {
-        if !names.is_empty() {
-            self.asked.push_back((seq, names));
+    pub(super) fn ask(&mut self, seq: u64, asked: Asked) {
+        if !matches!(&asked, Asked::These(names) if names.is_empty()) {
+            self.asked.push_back((seq, asked));
         }
     }
 
-    /// The names that were asked for up to this request.
-    pub(super) fn take_asked(&mut self, seq: u64) -> Vec<ResourceName> {
-        let mut taken = Vec::new();
-        while self.asked.front().is_some_and(|(asked, _)| *asked <= seq) {
-            taken.extend(self.asked.pop_front().into_iter().flat_map(|(_, names)| names));
+    /// What was asked for up to this request.
+    pub(super) fn take_asked(&mut self, seq: u64) -> Option<Asked> {
+        if self.asked.front()?.0 > seq {
+            return None;
         }
-        taken
+        self.asked.pop_front().map(|(_, asked)| asked)
     }
 
     /// Starts a timer unless it runs (C-TIMER-05).

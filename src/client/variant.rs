@@ -36,6 +36,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
     /// Reads a response of a type that was asked for.
     fn read(response: Self::Response, settings: &Settings, to: &mut Subscription<Self>) -> Incoming;
 
+    /// Whether no name was ever announced on this stream.
+    fn never_spoke(of: &Subscription<Self>) -> bool;
+
     /// A name that was not wanted now is; not yet among the wishes.
     fn subscribed(to: &mut Subscription<Self>, name: &ResourceName);
 
@@ -72,6 +75,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
     /// Asks again for names that are wanted.
     fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>);
 
+    /// Whether a change may be said now, and not only with the next answer.
+    fn may_speak(of: &Subscription<Self>) -> bool;
+
     /// Whether there is something to say that is not an answer.
     fn has_news(of: &Subscription<Self>) -> bool;
 
@@ -81,8 +87,16 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
     fn set_node(request: &mut Self::Request, settings: &Settings);
 }
 
+/// Names whose existence a request asks the server to settle.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Asked {
+    /// All that are wanted when it is sent.
+    All,
+    These(Vec<ResourceName>),
+}
+
 pub struct Composed<V: Protocol> {
     pub(super) request: V::Request,
-    pub(super) asked_for: Vec<ResourceName>,
+    pub(super) asked_for: Asked,
     pub(super) intent: Intent,
 }
