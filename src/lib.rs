@@ -12,6 +12,7 @@ mod error;
 mod fields;
 mod interest;
 pub mod message;
+pub mod model;
 mod name;
 pub mod proto;
 mod queue;

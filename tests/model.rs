@@ -3,20 +3,18 @@
 mod checker;
 mod world;
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use world::{Both, Budget, Setup};
 use xds_machine::{Delta, Sotw};
 
 fn check<V: Both>(name: &str, setup: Setup, limit: usize) {
     let start = std::time::Instant::now();
-    let report = checker::explore::<V>(&Arc::new(setup), limit);
+    let report = checker::explore::<V>(&setup.make(), limit);
     println!(
-        "{name}: {} unique states, {} settled, {} transitions, {:?}",
+        "{name}: {} unique states, {} settled, {} transitions, complete {}, {:?}",
         report.states,
         report.settled,
         report.transitions,
+        report.complete,
         start.elapsed()
     );
     if let Some(fault) = report.fault {
@@ -28,40 +26,36 @@ fn check<V: Both>(name: &str, setup: Setup, limit: usize) {
 fn scratch() {
     let limit = std::env::var("LIMIT").map_or(1_000_000, |l| l.parse().unwrap());
     let only = std::env::var("ONLY").unwrap_or_default();
-    let b = |cuts, rejects, subscribes, unsubscribes, puts, deletes| Budget {
-        cuts,
-        rejects,
-        subscribes,
-        unsubscribes,
-        puts,
-        deletes,
-        refetches: 0,
-    };
+    let n = Budget::NONE;
     let budgets = [
-        ("2cuts", b(2, 0, 2, 1, 2, 1)),
-        ("2uns", b(1, 0, 3, 2, 2, 1)),
-        ("2rej", b(1, 2, 1, 1, 2, 1)),
-        ("2del", b(1, 0, 2, 1, 3, 2)),
-        ("nocut", b(0, 1, 3, 2, 3, 2)),
+        ("2cuts", n.cuts(2).wishes(2, 1).changes(2, 1)),
+        ("2uns", n.cuts(1).wishes(3, 2).changes(2, 1)),
+        ("2rej", n.cuts(1).rejects(2).wishes(1, 1).changes(2, 1)),
+        ("2del", n.cuts(1).wishes(2, 1).changes(3, 2)),
+        ("nocut", n.rejects(1).wishes(3, 2).changes(3, 2)),
     ];
-    let t = Some(Duration::from_secs(15));
     for (names, nn) in [(&["a"][..], "a"), (&["*", "a"][..], "*a"), (&["a", "b"][..], "ab")] {
         for (bn, budget) in budgets {
-            for strict in [false, true] {
-                for (v, full, timeout) in [("full", true, t), ("partial", false, t), ("partial-notimer", false, None)] {
-                    let name = format!("sotw {v} {nn} {bn} {}", if strict { "strict" } else { "record" });
+            for (v, setup) in [
+                ("full", Setup::full_state(names, budget)),
+                ("partial", Setup::partial(names, budget)),
+                ("warming", Setup::warming(names, budget)),
+                ("order", Setup::order(names, budget)),
+            ] {
+                for (w, setup) in [
+                    ("", setup.clone()),
+                    ("strict", setup.clone().strict_server()),
+                    ("notimer", setup.clone().no_existence_timeout()),
+                ] {
+                    let name = format!("sotw {v} {nn} {bn} {w}");
                     if name.contains(&only) {
-                        check::<Sotw>(
-                            &name,
-                            Setup::with(full, full || nn == "*a", 1, names, budget, strict, timeout),
-                            limit,
-                        );
+                        check::<Sotw>(&name, setup, limit);
                     }
                 }
-            }
-            let name = format!("delta {nn} {bn}");
-            if name.contains(&only) {
-                check::<Delta>(&name, Setup::with(true, true, 1, names, budget, false, t), limit);
+                let name = format!("delta {v} {nn} {bn}");
+                if name.contains(&only) {
+                    check::<Delta>(&name, setup, limit);
+                }
             }
         }
     }
@@ -69,13 +63,13 @@ fn scratch() {
 
 fn walks<V: Both>(name: &str, setup: Setup, runs: u64) {
     let start = std::time::Instant::now();
-    let setup = Arc::new(setup);
+    let setup = setup.make();
     let mut total = 0;
     for seed in 0..runs {
-        let (steps, fault) = checker::walk::<V>(&setup, seed);
+        let (steps, fault) = checker::walk::walk::<V>(&setup, seed);
         total += steps.len();
         if let Some(fault) = fault {
-            let (fewer, what) = checker::shrink::<V>(&setup, steps);
+            let (fewer, what) = checker::walk::shrink::<V>(&setup, steps);
             println!("FAULT {name} seed {seed}: {fault}\n shrunk: {what}\n{fewer:?}");
             return;
         }
@@ -88,33 +82,32 @@ fn scratch_walks() {
     let runs = std::env::var("RUNS").map_or(20_000, |l| l.parse().unwrap());
     let only = std::env::var("ONLY").unwrap_or_default();
     let budget = Budget { cuts: 3, rejects: 4, subscribes: 6, unsubscribes: 5, puts: 6, deletes: 4, refetches: 2 };
-    let t = Some(Duration::from_secs(15));
-    for types in [1, 2] {
-        for (names, nn) in
-            [(&["a"][..], "a"), (&["*", "a"][..], "*a"), (&["a", "b"][..], "ab"), (&["*", "a", "b"][..], "*ab")]
-        {
-            for strict in [false, true] {
-                for (v, full, timeout) in [("full", true, t), ("partial", false, t), ("partial-notimer", false, None)] {
-                    for legacy in [false, true] {
-                        let name = format!(
-                            "walk {types} sotw {v} {nn} {} legacy {legacy}",
-                            if strict { "strict" } else { "record" }
-                        );
-                        if name.contains(&only) {
-                            walks::<Sotw>(
-                                &name,
-                                Setup::with(full, legacy, types, names, budget, strict, timeout),
-                                runs,
-                            );
-                        }
-                    }
+    for (names, nn) in
+        [(&["a"][..], "a"), (&["*", "a"][..], "*a"), (&["a", "b"][..], "ab"), (&["*", "a", "b"][..], "*ab")]
+    {
+        for (v, setup) in [
+            ("full", Setup::full_state(names, budget)),
+            ("partial", Setup::partial(names, budget)),
+            ("warming", Setup::warming(names, budget)),
+            ("order", Setup::order(names, budget)),
+            ("two", Setup::full_state(names, budget).clients(2)),
+            ("slow", Setup::partial(names, budget).slow_transport()),
+            ("tomb", Setup::full_state(names, budget).tombstones(0)),
+        ] {
+            for (w, setup) in [
+                ("", setup.clone()),
+                ("strict", setup.clone().strict_server()),
+                ("notimer", setup.clone().no_existence_timeout()),
+                ("legacy", setup.clone().legacy_wildcard(!setup.full_state)),
+            ] {
+                let name = format!("walk sotw {v} {nn} {w}");
+                if name.contains(&only) {
+                    walks::<Sotw>(&name, setup, runs);
                 }
             }
-            for legacy in [false, true] {
-                let name = format!("walk {types} delta {nn} legacy {legacy}");
-                if name.contains(&only) {
-                    walks::<Delta>(&name, Setup::with(true, legacy, types, names, budget, false, t), runs);
-                }
+            let name = format!("walk delta {v} {nn}");
+            if name.contains(&only) {
+                walks::<Delta>(&name, setup, runs);
             }
         }
     }

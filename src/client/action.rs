@@ -1,6 +1,7 @@
 use alloc::vec::Vec;
 
 use super::update::{Rejection, Update};
+use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl};
 
 /// What the application is to do, or to know.
@@ -60,4 +61,14 @@ pub enum DropReason {
     /// Nothing of this type was asked for on this stream. An answer would be the type's first request, and an
     /// empty one means "everything".
     NotAsked,
+}
+
+impl Relabel for Action {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        match self {
+            Self::Apply(update) => update.relabel(by),
+            Self::DropStale { nonce, .. } | Self::Rejected { nonce, .. } => nonce.relabel(by),
+            Self::Expired { .. } | Self::Missing { .. } | Self::Synced { .. } => {}
+        }
+    }
 }

@@ -213,6 +213,8 @@ impl Protocol for Delta {
         Composed { request, asked_for, intent }
     }
 
+    fn each_serial(_: &mut Told, _: &mut dyn FnMut(&mut u64)) {}
+
     fn set_node(request: &mut Request, settings: &Settings) {
         request.node = Some(settings.node.clone());
     }

@@ -59,6 +59,7 @@ use self::subscription::{Answer, Subscription};
 pub use self::update::{Rejection, Update, Verdict};
 pub use self::variant::Variant;
 use crate::error::{Error, Misuse, PeerMisbehaved};
+use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl};
 use crate::queue::Queue;
 use crate::time::Instant;
@@ -106,6 +107,13 @@ pub struct Transmit<R> {
 pub struct Sent {
     epoch: u64,
     seq: u64,
+}
+
+impl Relabel for Sent {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        by(Label::Epoch(&mut self.epoch));
+        by(Label::Request(&mut self.seq));
+    }
 }
 
 /// Why a request is sent.
@@ -399,6 +407,15 @@ impl<V: Variant> Client<V> {
             }
         }
         self.actions.push(Action::DropStale { type_url, nonce, reason, count: 1 });
+    }
+}
+
+impl<V: Variant> Relabel for Client<V> {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        by(Label::Epoch(&mut self.epoch));
+        self.stream.iter_mut().for_each(|stream| by(Label::Request(&mut stream.sent)));
+        self.types.iter_mut().for_each(|subscription| subscription.relabel(by));
+        self.actions.iter_mut().for_each(|action| action.relabel(by));
     }
 }
 

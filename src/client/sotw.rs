@@ -234,8 +234,9 @@ impl Protocol for Sotw {
     }
 
     /// Any request lists all names: a repeat asks for all of them (real-clients.md, 3.1: Envoy's re-warm).
-    fn refetch(of: &mut Subscription<Self>, _: Vec<ResourceName>) {
+    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
         of.told.refetch = true;
+        of.told.retime.extend(names); // what is held is not awaited all the same
     }
 
     /// Not while a response is unanswered: changes ride on the answer (DESIGN rule 2).
@@ -269,6 +270,18 @@ impl Protocol for Sotw {
         let (names, asked_for) = of.list(serial, settings.limits.departed_names);
         let request = Request { node: None, type_url: of.kind.type_url().clone(), names, version, nonce, error };
         Composed { request, asked_for, intent }
+    }
+
+    fn each_serial(told: &mut Told, each: &mut dyn FnMut(&mut u64)) {
+        told.said.iter_mut().for_each(&mut *each);
+        if let Start::Legacy { named: Some(serial) } = &mut told.start {
+            each(serial);
+        }
+        for owed in told.owed.values_mut() {
+            if let Stage::Left(serial) | Stage::Said(serial) = &mut owed.stage {
+                each(serial);
+            }
+        }
     }
 
     fn set_node(request: &mut Request, settings: &Settings) {

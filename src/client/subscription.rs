@@ -13,6 +13,7 @@ use super::timers::Timers;
 use super::update::{Offer, Rejection, Token, Update, Verdict};
 use super::variant::{Asked, Protocol};
 use crate::error::{Code, Misuse, Status};
+use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, Version, WILDCARD};
 use crate::resource_type::ResourceType;
 use crate::time::Instant;
@@ -417,6 +418,7 @@ impl<V: Protocol> Subscription<V> {
             // Wanted anew since, it has its own answer to come.
             if let Some(wish) = self.wishes.get_mut(name).filter(|_| !out.left.contains(name)) {
                 wish.missing = true;
+                wish.rejected = false; // there is nothing left that was
                 self.timers.stop(name);
             }
         }
@@ -555,4 +557,27 @@ fn nack<'a>(rejections: impl Iterator<Item = &'a Rejection>, limit: usize) -> St
     let mut status = Status::new(Code::InvalidArgument, message);
     status.truncate(limit);
     status
+}
+
+impl<V: Protocol> Relabel for Subscription<V> {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        let type_url = self.kind.type_url();
+        by(Label::Loss(type_url, &mut self.losses));
+        by(Label::Response(type_url, &mut self.serial));
+        self.nonce.relabel(by);
+        if let Some(out) = &mut self.out {
+            out.token.relabel(by);
+            out.seen.iter_mut().for_each(|seen| by(Label::Loss(type_url, &mut seen.losses)));
+        }
+        for incoming in &mut self.waiting {
+            by(Label::Response(type_url, &mut incoming.serial));
+            incoming.nonce.relabel(by);
+        }
+        for answer in &mut self.answers {
+            by(Label::Response(type_url, &mut answer.serial));
+            answer.nonce.relabel(by);
+        }
+        self.timers.relabel(by);
+        V::each_serial(&mut self.told, &mut |serial| by(Label::Response(type_url, serial)));
+    }
 }

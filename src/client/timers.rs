@@ -3,6 +3,7 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::variant::Asked;
+use crate::model::{Label, Relabel};
 use crate::name::ResourceName;
 use crate::time::Instant;
 
@@ -126,5 +127,20 @@ impl Deadlines {
 
     fn next(&self) -> Option<Instant> {
         self.order.first().map(|&(deadline, _)| deadline)
+    }
+}
+
+impl Relabel for Timers {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.asked.iter_mut().for_each(|(seq, _)| by(Label::Request(seq)));
+        self.existence.relabel(by);
+        self.expiry.relabel(by);
+    }
+}
+
+impl Relabel for Deadlines {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.at.values_mut().for_each(|deadline| deadline.relabel(by));
+        self.order = self.at.iter().map(|(name, &deadline)| (deadline, name.clone())).collect();
     }
 }

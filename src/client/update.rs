@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::fmt::Display;
 
 use super::resources::{Resource, Resources};
+use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 
 /// New state of one type, for the application to validate and apply. The same shape for both variants.
@@ -138,5 +139,25 @@ impl Rejection {
     /// Something is wrong that belongs to no resource.
     pub(super) fn nameless(reason: impl Into<String>) -> Self {
         Self { name: None, reason: reason.into() }
+    }
+}
+
+impl Relabel for Update {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.token.relabel(by);
+    }
+}
+
+impl Relabel for Verdict {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.token.relabel(by);
+    }
+}
+
+impl Relabel for Token {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        by(Label::Epoch(&mut self.epoch));
+        by(Label::Response(&self.type_url, &mut self.serial));
+        self.nonce.relabel(by);
     }
 }

@@ -84,6 +84,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
     /// The next request, and the names in it whose existence the server is now to settle.
     fn compose(of: &mut Subscription<Self>, answer: Option<Answer>, settings: &Settings) -> Composed<Self>;
 
+    /// Shows what counts the type's responses.
+    fn each_serial(told: &mut Self::Told, each: &mut dyn FnMut(&mut u64));
+
     fn set_node(request: &mut Self::Request, settings: &Settings);
 }
 

@@ -3,6 +3,7 @@ use alloc::vec::Vec;
 
 use crate::error::Status;
 use crate::message::Node;
+use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 
 /// What happened on a stream, and what is to be done.
@@ -67,4 +68,13 @@ pub enum DropReason {
     /// The request has no nonce, though a response is out: it was sent before that came (SotW), or it reports an
     /// error without saying of what.
     NoNonce,
+}
+
+impl Relabel for Action {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        match self {
+            Self::Ack { nonce, .. } | Self::DropStale { nonce, .. } | Self::Nack { nonce, .. } => nonce.relabel(by),
+            Self::Close(_) | Self::Node(_) | Self::Subscribed { .. } => {}
+        }
+    }
 }

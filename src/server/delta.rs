@@ -128,13 +128,14 @@ impl Protocol for Delta {
     }
 
     fn has_push<S: Source>(of: &Subscription, source: &S) -> bool {
-        of.has_change(source) || of.cursor.is_some() && of.has_removal(source, of.removed_to)
+        of.has_change(source) || of.has_removal(source)
     }
 
     fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order) -> Result<Draft, Behind> {
         let mut draft = Draft { send: of.answer, ..Draft::default() };
         draft.behind = order.answers_only && !of.sweep;
         let initial = of.initial.take();
+        let unheard = if of.sweep { of.unheard.take() } else { None };
         let owed = core::mem::take(&mut of.owed);
         for name in &owed {
             match source.get(of.type_url(), name.as_str()).state {
@@ -153,6 +154,14 @@ impl Protocol for Delta {
         }
         if owed.len() > of.interest.names.len() / 2 && owed.len() > 64 {
             of.pack_names();
+        }
+        for name in unheard.iter().flat_map(|names| names.iter()) {
+            if !owed.contains(name) && source.get(of.type_url(), name.as_str()).state == State::Absent {
+                draft.removed.push(name.clone());
+            }
+        }
+        if !of.sweep {
+            of.unheard = initial.as_ref().and_then(|initial| initial.unheard(of)).or(of.unheard.take());
         }
         if of.sweep {
             match &initial {
@@ -189,7 +198,11 @@ impl Protocol for Delta {
                 draft.removed.extend(removed);
             }
         }
+        // A name may be gone for more than one of these reasons.
+        draft.removed.sort();
+        draft.removed.dedup();
         draft.send |= !draft.is_empty();
+        draft.answered = owed;
         Ok(draft)
     }
 
@@ -227,19 +240,21 @@ fn removals(
     }
     let mut removed = match of.left.filter(|_| of.sweep) {
         // DESIGN rule 5: whatever went since the client first left may have crossed on the wire with what it took.
-        Some(left) => {
-            let mut all: Vec<_> =
-                source.removals(of.type_url(), left).ok_or(Behind)?.map(|(name, _)| name.clone()).collect();
-            all.sort();
-            all
-        }
-        None => of.removals(source, of.removed_to)?,
+        Some(left) => source.removals(of.type_url(), left).ok_or(Behind)?.map(|(name, _)| name.clone()).collect(),
+        None => of.removals(source)?,
     };
     removed.retain(|name| !owed.contains(name));
     Ok(removed)
 }
 
 impl Initial {
+    /// The names that are not wanted (any more).
+    fn unheard(&self, of: &Subscription) -> Option<Box<BTreeSet<ResourceName>>> {
+        let names: BTreeSet<_> =
+            self.versions.keys().filter(|name| !of.interest.covers(name.as_str())).cloned().collect();
+        (!names.is_empty()).then(|| Box::new(names))
+    }
+
     fn doubt(&mut self, name: &ResourceName) {
         if name.is_wildcard() {
             self.all_doubted = true;

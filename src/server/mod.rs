@@ -53,6 +53,7 @@ use self::variant::Order;
 pub use self::variant::Variant;
 use crate::error::{Code, Error, Misuse, PeerMisbehaved, Status};
 use crate::interest::Interest;
+use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl};
 use crate::queue::Queue;
 use crate::resource_type::Place;
@@ -329,10 +330,11 @@ impl<V: Variant> Server<V> {
     fn poll_type<S: Source>(&mut self, at: usize, now: Instant, source: &S) -> Option<Response<V>> {
         let subscription = &self.types[at];
         let beats = subscription.beats(now);
-        if subscription.out.is_some()
-            || (!beats && subscription.is_quiet(source))
-            || !source.is_known(subscription.type_url())
-        {
+        if subscription.out.is_some() || !source.is_known(subscription.type_url()) {
+            return None;
+        }
+        if !beats && subscription.is_quiet(source) {
+            self.types[at].held_until = None; // nothing is left of what was held back
             return None;
         }
         // DESIGN rule 11: what refers to clusters waits for clusters that are not sent, unless it was asked for.
@@ -355,7 +357,7 @@ impl<V: Variant> Server<V> {
         if beats {
             V::add_heartbeats(subscription, source, &mut draft);
         }
-        subscription.served(now, hold, source.revision(), &draft);
+        subscription.served(now, hold, source.revision(), &mut draft);
         if self.ttl && (draft.send || beats || subscription.beat.is_none()) {
             subscription.schedule_beat(now, source);
         }
@@ -436,6 +438,19 @@ impl<V: Variant> Server<V> {
             }
         }
         self.actions.push(Action::DropStale { type_url, nonce, reason, count: 1 });
+    }
+}
+
+impl<V: Variant> Relabel for Server<V> {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        by(Label::Stream(&mut self.stream.0));
+        by(Label::Given(&mut self.sent));
+        if let Some((at, until)) = &mut self.idle {
+            at.relabel(by);
+            until.relabel(by);
+        }
+        self.types.iter_mut().for_each(|subscription| subscription.relabel(by));
+        self.actions.iter_mut().for_each(|action| action.relabel(by));
     }
 }
 

@@ -9,6 +9,7 @@ use super::resource::Resource;
 use super::source::Page;
 use super::variant::Variant;
 use crate::message;
+use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::resource::Any;
 use crate::variant::{Delta, Sotw};
@@ -233,5 +234,11 @@ impl From<&Response<Delta>> for message::delta::Response {
             control_plane: response.control_plane(),
             errors: Vec::new(),
         }
+    }
+}
+
+impl<V: Variant> Relabel for Response<V> {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.nonce.relabel(by);
     }
 }

@@ -52,9 +52,6 @@ impl Protocol for Sotw {
         let wildcard = legacy || names.binary_search_by(|name| name.as_str().cmp(WILDCARD)).is_ok();
         let was_wildcard = to.interest.wildcard;
         let known_by_wildcard = was_wildcard && !wildcard && !to.sweep;
-        if was_wildcard && !wildcard {
-            to.remove_wildcard();
-        }
         heard.turned = was_wildcard != wildcard;
 
         // Both lists are in order: one pass finds what is new and what is not there any more.
@@ -79,8 +76,10 @@ impl Protocol for Sotw {
                 to.owed.insert(name.clone());
             }
         }
-        if wildcard && !was_wildcard {
-            to.add_wildcard();
+        match (was_wildcard, wildcard) {
+            (false, true) => to.add_wildcard(),
+            (true, false) => to.remove_wildcard(), // after the names: what is owed of them stays owed
+            _ => {}
         }
         if first {
             to.answer |= to.kind.is_full_state() && !to.interest.is_empty();
@@ -100,8 +99,7 @@ impl Protocol for Sotw {
     }
 
     fn has_push<S: Source>(of: &Subscription, source: &S) -> bool {
-        let removal = || of.cursor.is_some_and(|cursor| of.has_removal(source, cursor));
-        of.has_change(source) || (of.kind.is_full_state() && removal())
+        of.has_change(source) || (of.kind.is_full_state() && of.has_removal(source))
     }
 
     fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order) -> Result<Draft, Behind> {
@@ -109,6 +107,7 @@ impl Protocol for Sotw {
         // A full-state type has no part of an answer: what changed comes with it.
         let answers_only = order.answers_only && !of.kind.is_full_state() && !of.sweep;
         draft.behind = answers_only;
+        let owed = core::mem::take(&mut of.owed);
         let mut changed = Vec::new();
         if !answers_only {
             of.each_change(source, |resource| changed.push(resource));
@@ -117,27 +116,27 @@ impl Protocol for Sotw {
         if of.kind.is_full_state() {
             // S-SOTW-60: any change of what is wanted sends all that is wanted. So does a new name, even if it does not
             // exist: the client may have it still from before it was last unwanted.
-            let removal = || of.cursor.is_some_and(|cursor| of.has_removal(source, cursor));
-            draft.send |= of.sweep || !changed.is_empty() || !of.owed.is_empty() || removal();
+            draft.send |= of.sweep || !changed.is_empty() || !owed.is_empty() || of.has_removal(source);
             if draft.send {
                 draft.parts = all_wanted(of, source);
                 if of.cursor.is_some() && !of.sweep {
-                    let owed = of.owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource());
+                    let owed = owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource());
                     draft.changed = Changed::These(owed.chain(changed).cloned().collect());
                 }
             }
         } else if of.sweep {
             draft.parts = all_wanted(of, source);
         } else {
-            for resource in of.owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource()) {
+            for resource in owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource()) {
                 draft.push(resource);
             }
-            for resource in changed.iter().filter(|resource| !of.owed.contains(resource.name())) {
+            for resource in changed.iter().filter(|resource| !owed.contains(resource.name())) {
                 draft.push(resource);
             }
         }
         // S-SOTW-61: of a partial type a removal is silence, and so is a name that does not exist.
         draft.send |= !draft.is_empty();
+        draft.answered = owed;
         Ok(draft)
     }
 

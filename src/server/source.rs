@@ -111,9 +111,9 @@ pub enum State<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Whether this is news to who was served up to `cursor`.
-    pub fn is_news(&self, cursor: Revision) -> bool {
-        self.since > cursor && !(self.before.0 <= cursor && cursor < self.before.1)
+    /// Whether this is news to who heard all that became so up to `heard`, and the opposite up to `other`.
+    pub(super) fn is_news(&self, heard: Revision, other: Revision) -> bool {
+        self.since > heard && !(self.before.0 <= heard && other < self.before.1)
     }
 
     pub(super) fn resource(&self) -> Option<&'a Resource> {

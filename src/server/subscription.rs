@@ -10,6 +10,7 @@ use super::response::Part;
 use super::source::{Entry, Revision, Source, State};
 use super::variant::{Behind, Size};
 use crate::interest::Interest;
+use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::resource_type::ResourceType;
 use crate::time::Instant;
@@ -32,6 +33,8 @@ pub struct Subscription {
     pub(super) removed_to: Revision,
     /// Until when they may.
     pub(super) held_until: Option<Instant>,
+    /// What was answered since, while what changed had to wait, and at which revision.
+    pub(super) ahead: BTreeMap<ResourceName, Revision>,
     /// The oldest revision at which a name or the wildcard was unsubscribed since the wildcard was last answered
     /// (delta): what is gone since then may be with the client, if it took what was in flight (DESIGN rule 5).
     pub(super) left: Option<Revision>,
@@ -44,6 +47,10 @@ pub struct Subscription {
     pub(super) answer: bool,
     /// What the client had before this stream, until it is first served (delta).
     pub(super) initial: Option<Box<Initial>>,
+
+    /// Names that the client had before this stream and that nothing said when it was first served wanted: should the
+    /// wildcard come (back), those that are gone are removed (delta).
+    pub(super) unheard: Option<Box<BTreeSet<ResourceName>>>,
 
     /// The nonce of the last response, and its version while it is unanswered.
     pub(super) nonce: Nonce,
@@ -84,6 +91,8 @@ pub struct Draft {
     pub(super) send: bool,
     /// Which resources in it are new or changed.
     pub(super) changed: Changed,
+    /// Names that were owed.
+    pub(super) answered: BTreeSet<ResourceName>,
     /// Removals stayed back.
     pub(super) held: bool,
     /// What changed stayed back.
@@ -131,11 +140,13 @@ impl Subscription {
             cursor: None,
             removed_to: Revision::default(),
             held_until: None,
+            ahead: BTreeMap::new(),
             left: None,
             owed: BTreeSet::new(),
             sweep: false,
             answer: false,
             initial: None,
+            unheard: None,
             nonce: Nonce::default(),
             out: None,
             late: None,
@@ -165,7 +176,9 @@ impl Subscription {
     pub(super) fn remove_name(&mut self, name: &str) -> Option<ResourceName> {
         let name = self.interest.names.take(name)?;
         self.name_bytes -= name.as_str().len();
-        self.owed.remove(&name);
+        if !self.interest.wildcard {
+            self.owed.remove(&name);
+        }
         Some(name)
     }
 
@@ -207,12 +220,27 @@ impl Subscription {
         !self.owes() && (self.interest.is_empty() || source.type_revision(self.type_url()) <= served)
     }
 
+    /// Whether a resource that is there is news to the client.
+    fn is_new(&self, resource: &Resource, entry: &Entry<'_>) -> bool {
+        let served_to = self.ahead.get(resource.name()).copied().or(self.cursor);
+        served_to.is_some_and(|cursor| entry.is_news(cursor, cursor))
+    }
+
+    /// Whether a removal is.
+    fn is_gone(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
+        match (self.ahead.get(name), self.cursor) {
+            (Some(&at), _) => entry.is_news(at, at),
+            (None, Some(cursor)) => entry.is_news(self.removed_to, cursor),
+            (None, None) => false,
+        }
+    }
+
     /// Takes the wanted resources that became present or changed since the cursor. Looks at the fewer of what changed,
     /// the newest first, and what is wanted.
     pub(super) fn each_change<'s, S: Source>(&self, source: &'s S, mut take: impl FnMut(&'s Resource)) {
         let Some(cursor) = self.cursor else { return };
         let mut take_news = |entry: Entry<'s>| match entry.resource() {
-            Some(resource) if entry.is_news(cursor) => take(resource),
+            Some(resource) if self.is_new(resource, &entry) => take(resource),
             _ => {}
         };
         if self.interest.wildcard {
@@ -231,25 +259,23 @@ impl Subscription {
         }
     }
 
-    /// The wanted names that became absent since `since`.
-    pub(super) fn removals<S: Source>(&self, source: &S, since: Revision) -> Result<Vec<ResourceName>, Behind> {
-        let removals = || source.removals(self.type_url(), since);
-        let mut removed: Vec<ResourceName> = match removals() {
+    /// The wanted names that became absent.
+    pub(super) fn removals<S: Source>(&self, source: &S) -> Result<Vec<ResourceName>, Behind> {
+        let removals = || source.removals(self.type_url(), self.removed_to);
+        Ok(match removals() {
             None if self.interest.wildcard => return Err(Behind),
             Some(few) if self.interest.wildcard || self.is_few(removals().into_iter().flatten()) => few
-                .filter(|(name, entry)| entry.is_news(since) && self.interest.covers(name.as_str()))
+                .filter(|(name, entry)| self.interest.covers(name.as_str()) && self.is_gone(name, entry))
                 .map(|(name, _)| name.clone())
                 .collect(),
             _ => {
                 let gone = |name: &&ResourceName| {
                     let entry = source.get(self.type_url(), name.as_str());
-                    entry.state == State::Absent && entry.is_news(since)
+                    entry.state == State::Absent && self.is_gone(name, &entry)
                 };
                 self.interest.names.iter().filter(gone).cloned().collect()
             }
-        };
-        removed.sort();
-        Ok(removed)
+        })
     }
 
     /// The wanted resources that have a TTL.
@@ -288,7 +314,7 @@ impl Subscription {
         }
         let wanted = |entry: Entry<'_>| {
             let covers = |resource: &Resource| self.interest.covers(resource.name().as_str());
-            entry.is_news(cursor) && entry.resource().is_some_and(covers)
+            entry.resource().is_some_and(|resource| covers(resource) && self.is_new(resource, &entry))
         };
         if self.interest.wildcard || self.is_few(source.changes(self.type_url(), cursor)) {
             source.changes(self.type_url(), cursor).any(wanted)
@@ -298,22 +324,25 @@ impl Subscription {
         }
     }
 
-    /// Whether something wanted became absent since `since`; also if that is not known.
-    pub(super) fn has_removal(&self, source: &impl Source, since: Revision) -> bool {
-        source.type_revision(self.type_url()) > since
-            && self.removals(source, since).map_or(true, |removed| !removed.is_empty())
+    /// Whether something wanted became absent; also if that is not known.
+    pub(super) fn has_removal(&self, source: &impl Source) -> bool {
+        self.cursor.is_some()
+            && source.type_revision(self.type_url()) > self.removed_to
+            && self.removals(source).map_or(true, |removed| !removed.is_empty())
     }
 
     /// The client was sent what is in a draft, which was made at this revision; or there was nothing to send.
-    pub(super) fn served(&mut self, now: Instant, hold: Duration, revision: Revision, draft: &Draft) {
-        self.owed.clear();
+    pub(super) fn served(&mut self, now: Instant, hold: Duration, revision: Revision, draft: &mut Draft) {
         self.answer = false;
         if core::mem::take(&mut self.sweep) {
             self.left = None;
         }
         if draft.behind && self.cursor.is_some() {
+            let answered = core::mem::take(&mut draft.answered);
+            self.ahead.extend(answered.into_iter().map(|name| (name, revision)));
             return;
         }
+        self.ahead.clear();
         self.cursor = Some(revision);
         if draft.held {
             self.held_until.get_or_insert(now + hold);
@@ -333,5 +362,20 @@ impl Subscription {
     /// Packs the names after many came: a tree that grew one by one is half empty.
     pub(super) fn pack_names(&mut self) {
         self.interest.names = core::mem::take(&mut self.interest.names).into_iter().collect();
+    }
+}
+
+impl Relabel for Subscription {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.cursor.relabel(by);
+        self.removed_to.relabel(by);
+        self.held_until.relabel(by);
+        self.ahead.values_mut().for_each(|at| at.relabel(by));
+        self.left.relabel(by);
+        self.nonce.relabel(by);
+        if let Some((due, sent_to)) = &mut self.beat {
+            due.relabel(by);
+            sent_to.relabel(by);
+        }
     }
 }

@@ -1,14 +1,34 @@
-//! A model checker of our own: breadth first, so that the trace to a fault is a shortest one.
+//! A model checker of our own: breadth first, so that the trace to a fault is a shortest one, and it sees livelock.
 
 #![allow(dead_code, unreachable_pub)]
 
+pub mod walk;
+
 use std::cell::RefCell;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
 
-use crate::world::{Both, Setup, Step, World};
+use crate::world::{Both, Made, Step, World};
+
+/// What an exploration found.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub states: usize,
+    pub settled: usize,
+    pub transitions: usize,
+    /// Whether everything was seen, and not only as much as was asked for.
+    pub complete: bool,
+    pub fault: Option<Fault>,
+}
+
+#[derive(Debug)]
+pub struct Fault {
+    pub what: String,
+    pub trace: Vec<Step>,
+}
 
 /// Fingerprints are hashes already.
 #[derive(Default)]
@@ -28,21 +48,14 @@ impl Hasher for Same {
     }
 }
 
-type Seen = HashMap<u64, (u64, Option<Step>), BuildHasherDefault<Same>>;
-
-#[derive(Debug, Default)]
-pub struct Report {
-    pub states: usize,
-    pub settled: usize,
-    pub transitions: usize,
-    pub fault: Option<Fault>,
+/// How a state was first reached, and its number.
+struct Seen {
+    parent: u64,
+    step: Option<Step>,
+    number: u32,
 }
 
-#[derive(Debug)]
-pub struct Fault {
-    pub what: String,
-    pub trace: Vec<Step>,
-}
+type States = HashMap<u64, Seen, BuildHasherDefault<Same>>;
 
 /// Takes in all bytes, to be hashed at once.
 struct Bytes<'a>(&'a mut Vec<u8>);
@@ -57,6 +70,7 @@ impl Hasher for Bytes<'_> {
     }
 }
 
+/// A hash of a state that is canonical.
 pub fn fingerprint<V: Both>(world: &World<V>) -> u64 {
     thread_local!(static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
     BUFFER.with_borrow_mut(|buffer| {
@@ -72,7 +86,7 @@ thread_local! {
 }
 
 /// Runs `f`; what it panics with, if it does.
-fn catch(f: impl FnOnce()) -> Option<String> {
+pub fn catch(f: impl FnOnce()) -> Option<String> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         let loud = panic::take_hook();
@@ -101,157 +115,94 @@ fn catch(f: impl FnOnce()) -> Option<String> {
     message.filter(|_| failed)
 }
 
-/// Explores all states, at most `limit`. Stops at the first fault.
-pub fn explore<V: Both>(setup: &Arc<Setup>, limit: usize) -> Report {
+/// Explores all states, or some more than `limit`. Stops at the first fault.
+pub fn explore<V: Both>(setup: &Arc<Made>, limit: usize) -> Report {
     let mut report = Report::default();
-    let mut seen = Seen::default();
-    let first = World::<V>::new(setup.clone());
+    let mut states = States::default();
+    let mut first = World::<V>::new(setup.clone());
+    first.canonicalize();
     let print = fingerprint(&first);
-    seen.insert(print, (print, None));
+    states.insert(print, Seen { parent: print, step: None, number: 0 });
     let mut queue = VecDeque::from([(print, first)]);
-    let mut steps = Vec::new();
+    let (mut steps, mut edges) = (Vec::new(), Vec::new());
     while let Some((print, world)) = queue.pop_front() {
+        let number = states[&print].number;
         steps.clear();
         world.steps(&mut steps);
         if !steps.iter().any(|step| step.is_protocol()) {
             report.settled += 1;
             if let Some(what) = catch(|| world.check_settled()) {
-                report.fault = Some(Fault { what, trace: trace(&seen, print) });
-                break;
+                return Report { fault: Some(fault(&states, print, None, what)), states: states.len(), ..report };
             }
         }
         for &step in &steps {
             report.transitions += 1;
             let mut next = world.clone();
             if let Some(what) = catch(|| next.take(step)) {
-                let mut trace = trace(&seen, print);
-                trace.push(step);
-                report.fault = Some(Fault { what, trace });
-                report.states = seen.len();
-                return report;
+                return Report { fault: Some(fault(&states, print, Some(step), what)), states: states.len(), ..report };
             }
+            next.canonicalize();
             let next_print = fingerprint(&next);
-            if let std::collections::hash_map::Entry::Vacant(place) = seen.entry(next_print) {
-                place.insert((print, Some(step)));
-                queue.push_back((next_print, next));
+            let next_number = states.len() as u32;
+            let next_number = match states.entry(next_print) {
+                Entry::Occupied(seen) => seen.get().number,
+                Entry::Vacant(place) => {
+                    place.insert(Seen { parent: print, step: Some(step), number: next_number });
+                    queue.push_back((next_print, next));
+                    next_number
+                }
+            };
+            if step.is_protocol() {
+                edges.push((number, next_number));
             }
         }
-        if seen.len() > limit {
-            break;
+        if states.len() > limit {
+            report.states = states.len();
+            return report;
         }
     }
-    report.states = seen.len();
+    report.states = states.len();
+    report.complete = true;
+    if let Some(state) = on_a_cycle(states.len(), &edges) {
+        let print = states.iter().find(|(_, seen)| seen.number == state).map(|(&print, _)| print).expect("a state");
+        report.fault = Some(fault(&states, print, None, "the protocol goes in a circle from here".into()));
+    }
     report
 }
 
-fn trace(seen: &Seen, mut print: u64) -> Vec<Step> {
-    let mut steps = Vec::new();
-    while let Some(&(parent, Some(step))) = seen.get(&print) {
-        steps.push(step);
-        print = parent;
+/// A state from which the protocol's own steps lead back to it, if there is one (Kahn's algorithm): where there is none,
+/// the protocol comes to rest whenever it is left alone.
+fn on_a_cycle(states: usize, edges: &[(u32, u32)]) -> Option<u32> {
+    let (mut incoming, mut starts) = (vec![0_u32; states], vec![0_usize; states + 1]);
+    for &(from, to) in edges {
+        incoming[to as usize] += 1;
+        starts[from as usize + 1] += 1;
     }
-    steps.reverse();
-    steps
+    (0..states).for_each(|at| starts[at + 1] += starts[at]);
+    let (mut places, mut targets) = (starts.clone(), vec![0_u32; edges.len()]);
+    for &(from, to) in edges {
+        targets[places[from as usize]] = to;
+        places[from as usize] += 1;
+    }
+    let mut free: Vec<u32> = (0..states as u32).filter(|&state| incoming[state as usize] == 0).collect();
+    while let Some(state) = free.pop() {
+        for &to in &targets[starts[state as usize]..starts[state as usize + 1]] {
+            incoming[to as usize] -= 1;
+            if incoming[to as usize] == 0 {
+                free.push(to);
+            }
+        }
+    }
+    // What is left is on a cycle or behind one; the first that was reached is as near as any.
+    (0..states as u32).find(|&state| incoming[state as usize] > 0)
 }
 
-/// A small random number generator (splitmix64): a seed reproduces a run.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+fn fault(states: &States, mut print: u64, last: Option<Step>, what: String) -> Fault {
+    let mut trace: Vec<Step> = last.into_iter().collect();
+    while let Some(Seen { parent, step: Some(step), .. }) = states.get(&print) {
+        trace.push(*step);
+        print = *parent;
     }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-}
-
-/// Walks at random until nothing is left to do. Returns the steps, and the fault if there is one.
-pub fn walk<V: Both>(setup: &Arc<Setup>, seed: u64) -> (Vec<Step>, Option<String>) {
-    let mut random = Random(seed);
-    let mut world = World::<V>::new(setup.clone());
-    let (mut taken, mut steps) = (Vec::new(), Vec::new());
-    loop {
-        steps.clear();
-        world.steps(&mut steps);
-        let protocol = steps.iter().filter(|step| step.is_protocol()).count();
-        if protocol == 0 {
-            if let Some(what) = catch(|| world.check_settled()) {
-                return (taken, Some(what));
-            }
-        }
-        if steps.is_empty() {
-            return (taken, None);
-        }
-        // The protocol comes first in the list, and is as likely as all the environment together.
-        let step = if protocol > 0 && random.below(2) == 0 {
-            steps[random.below(protocol)]
-        } else {
-            steps[random.below(steps.len())]
-        };
-        taken.push(step);
-        if let Some(what) = catch(|| world.take(step)) {
-            return (taken, Some(what));
-        }
-        assert!(taken.len() < 10_000, "no end: {:?}", &taken[9_900..]);
-    }
-}
-
-/// Takes steps out of a faulty run as long as it stays faulty.
-pub fn shrink<V: Both>(setup: &Arc<Setup>, mut steps: Vec<Step>) -> (Vec<Step>, String) {
-    let run = |steps: &[Step]| -> Option<(usize, String)> {
-        let mut world = World::<V>::new(setup.clone());
-        let mut possible = Vec::new();
-        for (at, &step) in steps.iter().enumerate() {
-            possible.clear();
-            world.steps(&mut possible);
-            if !possible.contains(&step) {
-                return None;
-            }
-            if let Some(what) = catch(|| world.take(step)) {
-                return Some((at + 1, what));
-            }
-        }
-        // Let it settle in the plainest way.
-        for _ in 0..1000 {
-            possible.clear();
-            world.protocol_steps(&mut possible);
-            match possible.first() {
-                Some(&step) => {
-                    if let Some(what) = catch(|| world.take(step)) {
-                        return Some((steps.len(), what));
-                    }
-                }
-                None => return catch(|| world.check_settled()).map(|what| (steps.len(), what)),
-            }
-        }
-        None
-    };
-    let Some((len, mut what)) = run(&steps) else { return (steps, "not reproduced".into()) };
-    steps.truncate(len);
-    loop {
-        let before = steps.len();
-        for size in [8, 4, 3, 2, 1] {
-            let mut at = 0;
-            while at + size <= steps.len() {
-                let mut fewer = steps.clone();
-                fewer.drain(at..at + size);
-                match run(&fewer) {
-                    Some((len, other)) => {
-                        fewer.truncate(len);
-                        (steps, what) = (fewer, other);
-                    }
-                    None => at += 1,
-                }
-            }
-        }
-        if steps.len() == before {
-            return (steps, what);
-        }
-    }
+    trace.reverse();
+    Fault { what, trace }
 }

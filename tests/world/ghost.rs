@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use xds_machine::client::{Intent, Transmit, Update};
-use xds_machine::server::{Action, Cache};
-use xds_machine::{Nonce, ResourceName, Version, WILDCARD};
+use xds_machine::model::{Label, Relabel};
+use xds_machine::server::{Action, Cache, Resource, Source, State};
+use xds_machine::{Code, Instant, Nonce, ResourceName, Version, WILDCARD, type_url};
 
-use super::variant::Both;
-use super::{Application, Setup};
+use super::variant::{Both, Response};
+use super::{Application, Made, body};
 
 /// One type's memory.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -28,15 +29,31 @@ struct Memory {
 
     // The server's side.
     /// The response that waits for an answer, with its resources.
-    out: Option<(Nonce, BTreeMap<ResourceName, Vec<u8>>)>,
+    out: Option<(Nonce, BTreeMap<ResourceName, u8>)>,
     sent: Option<Nonce>,
     /// What the client rejected and the server may not send again.
-    rejected: BTreeMap<ResourceName, Vec<u8>>,
+    rejected: BTreeMap<ResourceName, u8>,
     /// The whole of the response that was rejected, for full-state types.
-    rejected_whole: Option<BTreeMap<ResourceName, Vec<u8>>>,
+    rejected_whole: Option<BTreeMap<ResourceName, u8>>,
+    /// What the requests up to now add up to.
     listed: BTreeSet<ResourceName>,
+    /// The server was told a name; in delta: anything.
+    named_to_server: bool,
+    /// Something was asked for since the last response.
+    asked_since: bool,
+    /// What the client was sent, as far as it was not taken back.
+    delivered: BTreeMap<ResourceName, u8>,
+    /// Endpoints that have to go again.
+    cold: BTreeSet<ResourceName>,
     /// What was asked for, or changed, since the last response.
     stirred: BTreeSet<ResourceName>,
+}
+
+impl Memory {
+    /// Whether a name is wanted as far as the server can know.
+    fn server_wants(&self, name: &ResourceName) -> bool {
+        self.listed.contains(name) || self.listed.contains(WILDCARD)
+    }
 }
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -72,7 +89,7 @@ impl Ghost {
         }
     }
 
-    pub fn client_sends<V: Both>(&mut self, setup: &Setup, apps: &[Application], transmit: &Transmit<V::Req>) {
+    pub fn client_sends<V: Both>(&mut self, setup: &Made, apps: &[Application], transmit: &Transmit<V::Req>) {
         assert!(self.up, "a request with no stream");
         let request = V::request(&transmit.request);
         let t = setup.type_number(request.type_url);
@@ -108,11 +125,10 @@ impl Ghost {
             Intent::Initial => {
                 assert!(request.nonce.is_empty(), "nonces do not outlive streams");
                 for (name, version) in &request.initial {
-                    let judging = app.judging.iter().flat_map(|update| update.resources());
-                    let out = judging.into_iter().any(|resource| resource.name() == *name);
-                    let held = app.applied.get(*name) == Some(*version);
-                    assert!(held || version.is_empty(), "{name} is claimed at {version}, which is not held");
-                    assert!(app.applied.contains_key(*name) || out, "{name} is claimed, and not there");
+                    let out = app.judging.as_ref().is_some_and(|update| update.resource(name.as_str()).is_some());
+                    let held = app.applied.get(*name).map(|&content| version_of(name, content));
+                    assert!(held.as_ref() == Some(*version) || version.is_empty(), "{name} is not held at {version}");
+                    assert!(held.is_some() || out, "{name} is claimed, and not there");
                 }
             }
             Intent::Subscribe => {
@@ -140,7 +156,7 @@ impl Ghost {
     }
 
     /// Whether the server takes the request.
-    pub fn server_reads<V: Both>(&mut self, setup: &Setup, request: &V::Req) -> bool {
+    pub fn server_reads<V: Both>(&mut self, setup: &Made, request: &V::Req) -> bool {
         let request = V::request(request);
         let memory = &mut self.types[setup.type_number(request.type_url)];
         let answers = memory.sent.as_ref() == Some(request.nonce);
@@ -158,7 +174,11 @@ impl Ghost {
         }
         let again: BTreeSet<ResourceName> = if V::LISTS {
             // Names that were not in the list before.
-            let listed: BTreeSet<ResourceName> = request.names.iter().cloned().collect();
+            let mut listed: BTreeSet<ResourceName> = request.names.iter().cloned().collect();
+            memory.named_to_server |= !listed.is_empty();
+            if !memory.named_to_server && setup.legacy_wildcard {
+                listed.insert(WILDCARD.into());
+            }
             let new: BTreeSet<ResourceName> = listed.difference(&memory.listed).cloned().collect();
             memory.listed = listed;
             if memory.listed.is_empty() {
@@ -166,8 +186,25 @@ impl Ghost {
             }
             new
         } else {
+            let first = !std::mem::replace(&mut memory.named_to_server, true);
+            let nothing = request.names.is_empty() && request.unsubscribe.is_empty();
+            memory.asked_since |= first;
+            for (name, version) in &request.initial {
+                // What the client has need not be sent.
+                let content = (0..2).find(|&content| version_of(name, content) == **version);
+                memory.delivered.extend(content.map(|content| ((*name).clone(), content)));
+            }
+            if first && nothing && setup.legacy_wildcard {
+                memory.listed.insert(WILDCARD.into());
+            }
+            memory.listed.extend(request.names.iter().cloned());
+            memory.listed.retain(|name| !request.unsubscribe.contains(name));
             request.names.iter().chain(request.unsubscribe).cloned().collect()
         };
+        memory.asked_since |= !again.is_empty();
+        let (listed, all) = (&memory.listed, memory.listed.contains(WILDCARD));
+        memory.delivered.retain(|name, _| all || listed.contains(name));
+        memory.cold.retain(|name| all || listed.contains(name));
         // What is asked for again is sent again, rejected or not.
         memory.stirred.extend(again.iter().cloned());
         if again.contains(WILDCARD) {
@@ -180,7 +217,7 @@ impl Ghost {
         true
     }
 
-    pub fn server_acts(&mut self, setup: &Setup, action: Action) {
+    pub fn server_acts(&mut self, setup: &Made, action: Action) {
         match action {
             Action::Close(status) => panic!("the stream is to close: {status}"),
             Action::DropStale { .. } if setup.strict_server => panic!("stale requests do not get here"),
@@ -188,17 +225,33 @@ impl Ghost {
         }
     }
 
-    pub fn server_sends<V: Both>(&mut self, setup: &Setup, _cache: &Cache, response: &V::Resp) {
+    /// Whether the stream is to end: only if the store may have forgotten what the client should hear.
+    pub fn server_closes(&mut self, setup: &Made, action: Action) -> bool {
+        match action {
+            Action::Close(status) if setup.tombstones < 10 => status.code == Code::Unavailable.number(),
+            other => panic!("nothing happened, and yet {other:?}"),
+        }
+    }
+
+    pub fn server_sends<V: Both>(&mut self, setup: &Made, now: Instant, cache: &Cache, response: &V::Resp) {
         let response = V::response(response);
-        let memory = &mut self.types[setup.type_number(&response.type_url)];
+        let t = setup.type_number(&response.type_url);
+        self.check_order(setup, now, cache, t, &response);
+        let memory = &mut self.types[t];
         assert!(memory.out.is_none(), "one response of a type is out at a time");
         assert!(!response.nonce.is_empty() && !response.version.is_empty(), "a response has a nonce and a version");
         let count = response.resources.len();
-        let resources: BTreeMap<ResourceName, Vec<u8>> = response.resources.into_iter().collect();
+        let resources: BTreeMap<ResourceName, u8> = response.resources.into_iter().collect();
         assert_eq!(resources.len(), count, "a name is in a response once");
         assert!(resources.keys().all(|name| !response.removed.contains(name)), "a name is there or gone");
+        for name in resources.keys() {
+            assert!(memory.server_wants(name), "{name} is sent, and not wanted as far as the server can know");
+        }
         if V::LISTS && setup.full_state {
             assert_ne!(Some(&resources), memory.rejected_whole.as_ref(), "what was rejected is sent again");
+            let there = |name: &&ResourceName| memory.server_wants(name) && content(setup, cache, t, name).is_some();
+            let all: BTreeSet<&ResourceName> = setup.names.iter().filter(there).collect();
+            assert!(all.into_iter().eq(resources.keys()), "a full-state type has all that is wanted");
         } else {
             for (name, content) in &resources {
                 assert_ne!(Some(content), memory.rejected.get(name), "{name} was rejected and is sent again");
@@ -206,21 +259,82 @@ impl Ghost {
         }
         for name in resources.keys().chain(&response.removed) {
             memory.rejected.remove(name);
+            memory.cold.remove(name);
         }
         memory.rejected_whole = None;
         memory.stirred.clear();
+        memory.asked_since = false;
         memory.sent = Some(response.nonce.clone());
-        memory.out = Some((response.nonce, resources));
+
+        let new = |(name, content): &(&ResourceName, &u8)| memory.delivered.get(*name) != Some(*content);
+        let changed: BTreeSet<ResourceName> = resources.iter().filter(new).map(|(name, _)| name.clone()).collect();
+        if V::LISTS && setup.full_state {
+            memory.delivered.clear();
+        }
+        memory.delivered.extend(resources.iter().map(|(name, content)| (name.clone(), *content)));
+        memory.delivered.retain(|name, _| !response.removed.contains(name));
+        memory.out = Some((response.nonce, resources.clone()));
+        self.parent_sent(setup, cache, t, &resources, &changed);
+    }
+
+    /// Once a cluster that is new or changed is sent, its endpoints have to go again, if they went before.
+    fn parent_sent(
+        &mut self,
+        setup: &Made,
+        cache: &Cache,
+        t: usize,
+        sent: &BTreeMap<ResourceName, u8>,
+        changed: &BTreeSet<ResourceName>,
+    ) {
+        let endpoints = setup.types.iter().position(|url| url == type_url::ENDPOINT);
+        let Some(endpoints) = endpoints.filter(|_| setup.types[t] == type_url::CLUSTER) else { return };
+        let memory = &mut self.types[endpoints];
+        for name in sent.keys() {
+            let there = content(setup, cache, endpoints, name).is_some();
+            if there && memory.server_wants(name) {
+                // What was rejected may come again too: the cluster may be another.
+                memory.rejected.remove(name);
+                memory.rejected_whole = None;
+                memory.stirred.insert(name.clone());
+                if memory.delivered.contains_key(name) && changed.contains(name) {
+                    memory.cold.insert(name.clone());
+                }
+            }
+        }
+    }
+
+    /// DESIGN rule 11: pushes of listeners wait for clusters that are not sent, and clusters go away after them.
+    fn check_order(&self, setup: &Made, now: Instant, cache: &Cache, t: usize, response: &Response) {
+        let number = |url: &str| setup.types.iter().position(|known| known == url);
+        let (Some(listeners), Some(clusters)) = (number(type_url::LISTENER), number(type_url::CLUSTER)) else { return };
+        let unsent = |t: usize| {
+            let memory = &self.types[t];
+            setup.names.iter().filter(|name| memory.server_wants(name)).any(|name| {
+                let there = content(setup, cache, t, name);
+                there.is_some() && there.as_ref() != memory.delivered.get(name)
+            })
+        };
+        if t == listeners && !self.types[t].asked_since {
+            assert!(!unsent(clusters), "listeners are pushed before clusters");
+        }
+        // A removal that nobody asked about; time may end the wait.
+        let gone = response.removed.iter().any(|name| self.types[t].delivered.contains_key(name));
+        if t == clusters && gone && !self.types[t].asked_since && now == Instant::EPOCH {
+            assert!(!unsent(listeners), "clusters go away before the listeners that may refer to them");
+        }
     }
 
     /// A resource changed: what was rejected of it may be sent again, should it come back.
-    pub fn changes(&mut self, t: usize, name: &ResourceName) {
+    pub fn changes(&mut self, t: usize, name: &ResourceName, there: bool) {
+        if !there {
+            self.types[t].cold.remove(name);
+        }
         self.types[t].stirred.insert(name.clone());
         self.types[t].rejected.remove(name);
         self.types[t].rejected_whole = None;
     }
 
-    pub fn client_reads<V: Both>(&mut self, setup: &Setup, response: &V::Resp) {
+    pub fn client_reads<V: Both>(&mut self, setup: &Made, response: &V::Resp) {
         let response = V::response(response);
         let memory = &mut self.types[setup.type_number(&response.type_url)];
         memory.unanswered.push_back((response.nonce.clone(), response.version, None));
@@ -260,5 +374,28 @@ impl Ghost {
 
     pub fn check_settled(&self, t: usize) {
         assert!(self.types[t].unanswered.is_empty(), "type {t}: every response is answered");
+        assert!(self.types[t].cold.is_empty(), "type {t}: clusters wait for {:?}", self.types[t].cold);
+    }
+}
+
+fn content(setup: &Made, cache: &Cache, t: usize, name: &ResourceName) -> Option<u8> {
+    match cache.get(&setup.types[t], name.as_str()).state {
+        State::Present(resource) => resource.body().last().copied(),
+        State::Absent | State::Unknown => None,
+    }
+}
+
+fn version_of(name: &ResourceName, content: u8) -> Version {
+    Resource::new(name.clone(), body(name, content)).version().clone()
+}
+
+impl Relabel for Ghost {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        for memory in &mut self.types {
+            memory.unanswered.iter_mut().for_each(|(nonce, ..)| nonce.relabel(by));
+            memory.read.relabel(by);
+            memory.out.iter_mut().for_each(|(nonce, _)| nonce.relabel(by));
+            memory.sent.relabel(by);
+        }
     }
 }

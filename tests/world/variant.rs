@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use xds_machine::message::{delta, sotw};
+use xds_machine::model::Relabel;
 use xds_machine::{Delta, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, client, server};
 
 /// A variant, with the names that both machines know it by.
@@ -12,8 +13,8 @@ pub trait Both:
     client::Variant<Request = <Self as Both>::Req, Response = <Self as Both>::Resp>
     + server::Variant<Request = <Self as Both>::Req>
 {
-    type Req: Clone + Debug + Eq + Hash;
-    type Resp: Clone + Debug + Eq + Hash;
+    type Req: Clone + Debug + Eq + Hash + Relabel;
+    type Resp: Clone + Debug + Eq + Hash + Relabel;
 
     /// Whether a server says what is gone.
     const REMOVES: bool;
@@ -40,8 +41,8 @@ pub struct Response {
     pub type_url: TypeUrl,
     pub nonce: Nonce,
     pub version: Version,
-    /// Names, with what tells contents apart.
-    pub resources: Vec<(ResourceName, Vec<u8>)>,
+    /// Names and contents.
+    pub resources: Vec<(ResourceName, u8)>,
     pub removed: BTreeSet<ResourceName>,
 }
 
@@ -73,7 +74,7 @@ impl Both for Sotw {
             sotw::Item::Bare(any) => {
                 let len = usize::from(any.value[1]);
                 let name = std::str::from_utf8(&any.value[2..2 + len]).expect("a name");
-                (name.into(), any.value.to_vec())
+                (name.into(), any.value[any.value.len() - 1])
             }
             other => panic!("nobody wraps {other:?}"),
         };
@@ -113,7 +114,7 @@ impl Both for Delta {
     fn response(response: &delta::Response) -> Response {
         let resources = response.resources.iter().map(|resource| {
             let body = resource.body.as_ref().expect("no heartbeats");
-            (resource.name.clone(), body.value.to_vec())
+            (resource.name.clone(), body.value[body.value.len() - 1])
         });
         Response {
             type_url: response.type_url.clone(),

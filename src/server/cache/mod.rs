@@ -10,6 +10,7 @@ use self::store::Store;
 use super::resource::Resource;
 use super::source::{Entry, Page, Revision, Source, State};
 use super::variant::Variant;
+use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
 
 /// A store of resources that knows what changed since when. A change costs what it changes, and so does reading it;
@@ -226,5 +227,12 @@ impl Hash for Cache {
         self.epoch.hash(state);
         self.revision.hash(state);
         self.types.hash(state);
+    }
+}
+
+impl Relabel for Cache {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.revision.relabel(by);
+        self.types.values_mut().for_each(|store| store.relabel(by));
     }
 }

@@ -9,6 +9,7 @@ use core::iter;
 use hashbrown::HashTable;
 use twox_hash::XxHash3_64;
 
+use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::server::hash;
 use crate::server::resource::Resource;
@@ -433,5 +434,21 @@ impl Hash for Store {
         self.horizon.hash(state);
         self.slots.hash(state);
         self.free.hash(state);
+    }
+}
+
+impl Relabel for Store {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.revision.relabel(by);
+        self.horizon.relabel(by);
+        for slot in &mut self.slots {
+            slot.since.relabel(by);
+            if let Some(history) = &mut slot.history {
+                history.last_since.relabel(by);
+                history.before.0.relabel(by);
+                history.before.1.relabel(by);
+            }
+        }
+        self.histories.iter_mut().for_each(|(_, then)| then.relabel(by));
     }
 }

@@ -1,0 +1,98 @@
+//! What the application does with resources, and thinks of them: written down by hand, read from no machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use xds_machine::client::{Rejection, Update};
+use xds_machine::{Instant, ResourceName, WILDCARD};
+
+use super::{Both, Made, Pair};
+
+/// One type.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Application {
+    pub wanted: BTreeSet<ResourceName>,
+    /// Contents, by name.
+    pub applied: BTreeMap<ResourceName, u8>,
+    /// Contents that were rejected last, by name.
+    pub rejected: BTreeMap<ResourceName, u8>,
+    pub missing: BTreeSet<ResourceName>,
+    /// The update that waits for a verdict.
+    pub judging: Option<Update>,
+    /// Names that were unwanted at some time since it is out.
+    pub left: BTreeSet<ResourceName>,
+}
+
+impl Application {
+    pub fn wants(&self, name: &ResourceName) -> bool {
+        self.wanted.contains(name) || self.wanted.contains(WILDCARD)
+    }
+
+    pub fn take(&mut self, update: Update) {
+        self.left.clear();
+        assert_eq!(self.judging.replace(update), None, "one update of a type at a time");
+    }
+
+    pub fn miss(&mut self, names: Vec<ResourceName>) {
+        for name in names {
+            assert!(self.wanted.contains(&name), "{name} is missing, and nobody asked");
+            assert!(!self.applied.contains_key(&name), "{name} is missing, and there");
+            assert!(self.missing.insert(name.clone()), "{name} is missing twice");
+        }
+    }
+}
+
+impl<V: Both> Pair<V> {
+    pub(super) fn subscribe(&mut self, setup: &Made, t: usize, name: &ResourceName) {
+        self.client.subscribe(&setup.types[t], [name.clone()]).expect("a good name");
+        self.apps[t].wanted.insert(name.clone());
+        self.drain(setup);
+    }
+
+    pub(super) fn unsubscribe(&mut self, setup: &Made, t: usize, name: &ResourceName) {
+        self.client.unsubscribe(&setup.types[t], [name.as_str()]);
+        let app = &mut self.apps[t];
+        app.wanted.remove(name);
+        app.missing.remove(name);
+        for unwanted in setup.names.iter().filter(|name| !app.wanted.contains(*name) && !app.wanted.contains(WILDCARD))
+        {
+            app.left.insert(unwanted.clone());
+            app.applied.remove(unwanted);
+            app.rejected.remove(unwanted);
+        }
+        self.drain(setup);
+    }
+
+    pub(super) fn judge(&mut self, setup: &Made, now: Instant, t: usize, reject: impl Fn(&ResourceName) -> bool) {
+        let app = &mut self.apps[t];
+        let update = app.judging.take().expect("an update is out");
+        let mut rejections = Vec::new();
+        for resource in update.resources() {
+            let (name, content) = (resource.name().clone(), *resource.body().last().expect("a body"));
+            let rejected = reject(&name);
+            if rejected {
+                rejections.push(Rejection::new(name.clone(), "no"));
+            }
+            if !app.wants(&name) {
+                continue; // it was unsubscribed meanwhile
+            }
+            app.missing.remove(&name);
+            if rejected {
+                app.rejected.insert(name, content);
+            } else {
+                app.rejected.remove(&name);
+                app.applied.insert(name, content);
+            }
+        }
+        for name in update.removed() {
+            app.applied.remove(name);
+            app.rejected.remove(name);
+            if app.wanted.contains(name) && !app.left.contains(name) {
+                app.missing.insert(name.clone());
+            }
+        }
+        app.left.clear();
+        self.ghost.judged(t, &update, !rejections.is_empty());
+        self.client.handle_verdict(now, update.reject(rejections)).expect("the update is out");
+        self.drain(setup);
+    }
+}

@@ -1,0 +1,69 @@
+//! What must hold when nothing is left to do: the client has what the server has, of what is wanted, and the server knows
+//! what is wanted.
+
+use std::collections::BTreeSet;
+
+use xds_machine::{ResourceName, WILDCARD};
+
+use super::{Application, Both, Pair, World};
+
+impl<V: Both> World<V> {
+    /// Whether nothing is left to do.
+    pub fn is_settled(&self) -> bool {
+        let mut steps = Vec::new();
+        self.protocol_steps(&mut steps);
+        steps.is_empty()
+    }
+
+    pub fn check_settled(&self) {
+        for pair in &self.pairs {
+            for (t, app) in pair.apps.iter().enumerate() {
+                pair.check_view(&self.setup.types[t], app);
+                pair.ghost.check_settled(t);
+                for name in self.setup.names.iter().filter(|name| !name.is_wildcard()) {
+                    self.check_resource(t, app, name);
+                }
+            }
+        }
+    }
+
+    fn check_resource(&self, t: usize, app: &Application, name: &ResourceName) {
+        let (there, has) = (self.content(t, name), app.applied.get(name).copied());
+        if !app.wants(name) {
+            assert_eq!(has, None, "type {t}: {name} is not wanted");
+            return;
+        }
+        let timed = app.wanted.contains(name) && self.setup.existence_timeout.is_some();
+        match there {
+            Some(content) => {
+                let rejected = app.rejected.get(name) == Some(&content);
+                assert!(has == Some(content) || rejected, "type {t}: {name} is {content}, applied is {has:?}");
+                assert!(!app.missing.contains(name), "type {t}: {name} is there, reported as missing");
+            }
+            None if V::REMOVES || self.setup.full_state => {
+                assert_eq!(has, None, "type {t}: {name} does not exist");
+                let knows = app.missing.contains(name) || app.rejected.contains_key(name);
+                assert!(knows || !timed, "type {t}: {name} does not exist, and the application waits");
+            }
+            None => {
+                // SotW does not say so of a partial type: what was there stays.
+                let knows = has.is_some() || app.missing.contains(name) || app.rejected.contains_key(name);
+                assert!(knows || !timed, "type {t}: {name} does not exist, and the application waits");
+            }
+        }
+    }
+}
+
+impl<V: Both> Pair<V> {
+    fn check_view(&self, type_url: &xds_machine::TypeUrl, app: &Application) {
+        let Some(server) = &self.server else {
+            assert!(!self.client.wants_stream(), "there is no stream, though something is wanted");
+            return;
+        };
+        let interest = server.interest(type_url);
+        let names = interest.into_iter().flat_map(|interest| interest.names().cloned());
+        let wildcard = interest.filter(|interest| interest.wildcard()).map(|_| WILDCARD.into());
+        let view: BTreeSet<ResourceName> = names.chain(wildcard).collect();
+        assert_eq!(view, app.wanted, "{type_url}: the server's view of what is wanted");
+    }
+}

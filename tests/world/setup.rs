@@ -1,0 +1,135 @@
+//! What does not change during a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use xds_machine::message::Node;
+use xds_machine::{ResourceName, ResourceType, TypeUrl, Types, client, server, type_url};
+
+use super::Budget;
+
+/// The shape of a world. Begin with one of the constructors, and change what is to be different.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub types: Vec<TypeUrl>,
+    /// Names; the wildcard may be one of them, and then is only subscribed to.
+    pub names: Vec<ResourceName>,
+    pub full_state: bool,
+    pub legacy_wildcard: bool,
+    pub clients: usize,
+    pub budget: Budget,
+    /// Stale SotW requests never reach the server, as with go-control-plane and Istio, which drop them.
+    pub strict_server: bool,
+    pub existence_timeout: Option<Duration>,
+    /// How many removals the store remembers, if more than it has resources.
+    pub tombstones: usize,
+    /// The transport is slow: that it has taken a request is a step of its own.
+    pub slow_transport: bool,
+}
+
+/// A setup with what is made of it once.
+#[derive(Debug)]
+pub struct Made {
+    pub setup: Setup,
+    pub client: client::Config,
+    pub server: server::Config,
+}
+
+impl std::ops::Deref for Made {
+    type Target = Setup;
+
+    fn deref(&self) -> &Setup {
+        &self.setup
+    }
+}
+
+impl Setup {
+    fn new(types: &[&str], full_state: bool, names: &[&str], budget: Budget) -> Self {
+        Self {
+            types: types.iter().map(|&url| url.into()).collect(),
+            names: names.iter().map(|&name| name.into()).collect(),
+            full_state,
+            legacy_wildcard: full_state,
+            clients: 1,
+            budget,
+            strict_server: false,
+            existence_timeout: Some(Duration::from_secs(15)),
+            tombstones: 10_000,
+            slow_transport: false,
+        }
+    }
+
+    /// One type of which SotW responses have everything, as CDS.
+    pub fn full_state(names: &[&str], budget: Budget) -> Self {
+        Self::new(&[type_url::CLUSTER], true, names, budget)
+    }
+
+    /// One type of which SotW responses have what is new, as EDS.
+    pub fn partial(names: &[&str], budget: Budget) -> Self {
+        Self::new(&[type_url::ENDPOINT], false, names, budget)
+    }
+
+    /// One stream for two types, of which the second is the parent of the first: a cluster that changed needs its
+    /// endpoints again.
+    pub fn warming(names: &[&str], budget: Budget) -> Self {
+        Self::new(&[type_url::ENDPOINT, type_url::CLUSTER], true, names, budget)
+    }
+
+    /// One stream for two types, of which the first refers to the second: listeners wait for clusters, and clusters
+    /// go away last.
+    pub fn order(names: &[&str], budget: Budget) -> Self {
+        Self::new(&[type_url::LISTENER, type_url::CLUSTER], true, names, budget)
+    }
+
+    pub fn strict_server(self) -> Self {
+        Self { strict_server: true, ..self }
+    }
+
+    pub fn no_existence_timeout(self) -> Self {
+        Self { existence_timeout: None, ..self }
+    }
+
+    pub fn legacy_wildcard(self, legacy_wildcard: bool) -> Self {
+        Self { legacy_wildcard, ..self }
+    }
+
+    pub fn slow_transport(self) -> Self {
+        Self { slow_transport: true, ..self }
+    }
+
+    pub fn tombstones(self, tombstones: usize) -> Self {
+        Self { tombstones, ..self }
+    }
+
+    pub fn clients(self, clients: usize) -> Self {
+        Self { clients, ..self }
+    }
+
+    pub fn make(self) -> Arc<Made> {
+        let known = Types::default();
+        let kind = |url: &TypeUrl| {
+            let kind = if self.full_state {
+                ResourceType::full_state(url.clone())
+            } else {
+                ResourceType::partial(url.clone())
+            };
+            kind.with_legacy_wildcard(self.legacy_wildcard).at(known.get(url).place())
+        };
+        let types = Types::new(self.types.iter().map(kind));
+        Arc::new(Made {
+            client: client::Config::new(Node::new("n"))
+                .with_types(types.clone())
+                .with_existence_timeout(self.existence_timeout),
+            server: server::Config::ads().with_types(types),
+            setup: self,
+        })
+    }
+
+    pub fn type_number(&self, type_url: &TypeUrl) -> usize {
+        self.types.iter().position(|known| known == type_url).expect("one of the world's types")
+    }
+
+    pub fn name_number(&self, name: &str) -> usize {
+        self.names.iter().position(|known| known == name).expect("one of the world's names")
+    }
+}

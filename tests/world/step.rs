@@ -1,0 +1,142 @@
+//! The alphabet.
+
+/// What can happen. `c` is a client and its stream, `t` a type, `n` a name, each by its number.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Step {
+    // The protocol: what drivers do without being asked.
+    /// A stream comes up.
+    Open {
+        c: usize,
+    },
+    /// The client hands a request to the transport.
+    ClientSends {
+        c: usize,
+    },
+    /// The transport has taken what the client handed over.
+    Sent {
+        c: usize,
+    },
+    /// A request arrives.
+    ServerReads {
+        c: usize,
+    },
+    /// The server is asked for a response, and hands one to the transport if there is one.
+    ServerSends {
+        c: usize,
+    },
+    /// A response arrives.
+    ClientReads {
+        c: usize,
+    },
+    /// The application accepts an update.
+    Accept {
+        c: usize,
+        t: usize,
+    },
+    /// Time passes until the next thing is due.
+    Tick,
+
+    // The environment: what happens to the protocol. Each kind has a budget.
+    /// The stream breaks; what is on the wire is lost.
+    Cut {
+        c: usize,
+    },
+    /// The application rejects all of an update.
+    Reject {
+        c: usize,
+        t: usize,
+    },
+    /// The application rejects one resource of an update and accepts the others.
+    RejectOne {
+        c: usize,
+        t: usize,
+        n: usize,
+    },
+    Subscribe {
+        c: usize,
+        t: usize,
+        n: usize,
+    },
+    Unsubscribe {
+        c: usize,
+        t: usize,
+        n: usize,
+    },
+    /// The application asks again for what it wants.
+    Refetch {
+        c: usize,
+        t: usize,
+        n: usize,
+    },
+    /// A resource is put into the store, with another content than it had.
+    Put {
+        t: usize,
+        n: usize,
+    },
+    Delete {
+        t: usize,
+        n: usize,
+    },
+}
+
+impl Step {
+    /// Whether the protocol takes this step by itself.
+    pub fn is_protocol(self) -> bool {
+        use Step::{Accept, ClientReads, ClientSends, Open, Sent, ServerReads, ServerSends, Tick};
+        matches!(
+            self,
+            Open { .. }
+                | ClientSends { .. }
+                | Sent { .. }
+                | ServerReads { .. }
+                | ServerSends { .. }
+                | ClientReads { .. }
+                | Accept { .. }
+                | Tick
+        )
+    }
+}
+
+/// How often each kind of environment step may happen.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Budget {
+    pub cuts: u8,
+    pub rejects: u8,
+    pub subscribes: u8,
+    pub unsubscribes: u8,
+    pub refetches: u8,
+    pub puts: u8,
+    pub deletes: u8,
+}
+
+impl Budget {
+    pub const fn cuts(self, cuts: u8) -> Self {
+        Self { cuts, ..self }
+    }
+
+    pub const fn rejects(self, rejects: u8) -> Self {
+        Self { rejects, ..self }
+    }
+
+    pub const fn refetches(self, refetches: u8) -> Self {
+        Self { refetches, ..self }
+    }
+
+    /// Subscriptions and unsubscriptions.
+    pub const fn wishes(self, subscribes: u8, unsubscribes: u8) -> Self {
+        Self { subscribes, unsubscribes, ..self }
+    }
+
+    /// Puts and deletions.
+    pub const fn changes(self, puts: u8, deletes: u8) -> Self {
+        Self { puts, deletes, ..self }
+    }
+
+    /// As much as anybody could want of everything.
+    pub const PLENTY: Self =
+        Self { cuts: 99, rejects: 99, subscribes: 99, unsubscribes: 99, refetches: 99, puts: 99, deletes: 99 };
+
+    /// Nothing.
+    pub const NONE: Self =
+        Self { cuts: 0, rejects: 0, subscribes: 0, unsubscribes: 0, refetches: 0, puts: 0, deletes: 0 };
+}
