@@ -255,7 +255,7 @@ impl Initial {
         (!names.is_empty()).then(|| Box::new(names))
     }
 
-    fn doubt(&mut self, name: &ResourceName) {
+    pub(super) fn doubt(&mut self, name: &ResourceName) {
         if name.is_wildcard() {
             self.all_doubted = true;
         } else {
