@@ -112,3 +112,30 @@ fn scratch_walks() {
         }
     }
 }
+#[test]
+fn sizes() {
+    let names: &[&str] = if std::env::var("W").is_ok() { &["*", "a"] } else { &["a"] };
+    let kinds = ["cuts", "rejects", "subscribes", "unsubscribes", "refetches", "puts", "deletes"];
+    let set = |b: Budget, k: &str, n: u8| match k {
+        "cuts" => Budget { cuts: n, ..b },
+        "rejects" => Budget { rejects: n, ..b },
+        "subscribes" => Budget { subscribes: n, ..b },
+        "unsubscribes" => Budget { unsubscribes: n, ..b },
+        "refetches" => Budget { refetches: n, ..b },
+        "puts" => Budget { puts: n, ..b },
+        _ => Budget { deletes: n, ..b },
+    };
+    for i in 0..7 {
+        for j in 0..i {
+            let b = set(set(Budget { subscribes: 1, puts: 1, ..Budget::NONE }, kinds[i], 2), kinds[j], 2);
+            let n = format!("{} {}", kinds[i], kinds[j]);
+            check::<Sotw>(&format!("full {n}"), Setup::full_state(names, b), 1_000_000);
+            check::<Sotw>(&format!("partial {n}"), Setup::partial(names, b), 1_000_000);
+            check::<Delta>(&format!("delta {n}"), Setup::full_state(names, b), 1_000_000);
+            if std::env::var("W").is_err() {
+            check::<Delta>(&format!("warming {n}"), Setup::warming(names, b), 1_000_000);
+            check::<Sotw>(&format!("swarming {n}"), Setup::warming(names, b), 1_000_000);
+            }
+        }
+    }
+}

@@ -36,6 +36,9 @@ pub struct Told {
     start: Start,
     /// The last request listed the wildcard only because an empty list would have meant the same.
     stand_in: bool,
+    /// How often that was done since responses have this version.
+    stand_ins: u8,
+    version: Version,
     /// Names that were announced on this stream and left since.
     gone: BTreeSet<ResourceName>,
     /// There were more of them than the limit: any name may be one.
@@ -183,7 +186,11 @@ impl Protocol for Sotw {
     /// believes is wanted, and its answer says what really is. Of a partial type only one that has it.
     fn processed(of: &mut Subscription<Self>, incoming: &Incoming) {
         let full_state = of.kind.is_full_state() && !incoming.refused;
-        let Told { owed, retime, .. } = &mut of.told;
+        let Told { owed, retime, start, version, stand_ins, .. } = &mut of.told;
+        if matches!(start, Start::Legacy { .. }) && version != incoming.resources.version() {
+            *version = incoming.resources.version().clone();
+            *stand_ins = 0;
+        }
         owed.retain(|name, owed| {
             let settled = full_state || incoming.mentions(name.as_str());
             if settled && owed.last {
@@ -378,6 +385,7 @@ impl Subscription<Sotw> {
         if empty && !self.may_be_silent(serial) {
             // DESIGN rule 12: an empty list would still mean everything; a name first ends that.
             self.told.stand_in = true;
+            self.told.stand_ins += 1;
             self.told.start = Start::Legacy { named: current.then_some(serial) };
             return (Vec::from([WILDCARD.into()]), Asked::These(Vec::new()));
         }
@@ -452,11 +460,13 @@ impl Subscription<Sotw> {
         }
     }
 
-    /// Whether an empty list means that nothing is wanted.
+    /// Whether an empty list means that nothing is wanted. What was named under an older response may not have been
+    /// heard; but a server that did hear answers a wildcard that comes back, and if that alone made it come back again
+    /// there would be no end. So a response of no new version counts as such an answer, after some.
     fn may_be_silent(&self, serial: u64) -> bool {
         match self.told.start {
             Start::Silent | Start::Names { .. } => true,
-            Start::Legacy { named } => named == Some(serial),
+            Start::Legacy { named } => named == Some(serial) || self.told.stand_ins > REOPENINGS,
         }
     }
 
