@@ -18,13 +18,13 @@ pub trait Variant: Protocol {}
 
 /// The half of [`Variant`] that nobody outside needs.
 #[allow(unnameable_types)] // this is the seal
-pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
+pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 'static {
     /// What the client sends.
-    type Request: Clone + Debug + Eq + Hash;
+    type Request: Clone + Debug + Eq + Hash + Send + Sync;
     /// What the client receives.
-    type Response: Clone + Debug + Eq + Hash;
+    type Response: Clone + Debug + Eq + Hash + Send + Sync;
     /// What the server was told of a type on this stream.
-    type Told: Clone + Debug + Default + Eq + Hash;
+    type Told: Clone + Debug + Default + Eq + Hash + Send + Sync;
 
     fn type_url(response: &Self::Response) -> &TypeUrl;
 

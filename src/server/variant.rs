@@ -19,9 +19,9 @@ pub trait Variant: Protocol {}
 
 /// The half of [`Variant`] that nobody outside needs.
 #[allow(unnameable_types)] // this is the seal
-pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
+pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 'static {
     /// What the server receives.
-    type Request: Clone + Debug + Eq + Hash;
+    type Request: Clone + Debug + Eq + Hash + Send + Sync;
 
     /// Tells the variants apart: 0 or 1.
     const NUMBER: usize;

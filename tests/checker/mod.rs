@@ -11,7 +11,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
 
-use crate::world::{Both, Made, Step, World};
+use crate::world::{Both, Goals, Made, Step, World};
 
 /// What an exploration found.
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Report {
     pub states: usize,
     pub settled: usize,
     pub transitions: usize,
+    /// What happened on the way.
+    pub goals: Goals,
     /// Whether everything was seen, and not only as much as was asked for.
     pub complete: bool,
     pub fault: Option<Fault>,
@@ -141,6 +143,7 @@ pub fn explore<V: Both>(setup: &Arc<Made>, limit: usize) -> Report {
             if let Some(what) = catch(|| next.take(step)) {
                 return Report { fault: Some(fault(&states, print, Some(step), what)), states: states.len(), ..report };
             }
+            next.pairs.iter().for_each(|pair| report.goals.0 |= pair.goals.0);
             next.canonicalize();
             let next_print = fingerprint(&next);
             let next_number = states.len() as u32;
