@@ -191,9 +191,6 @@ impl<V: Both> World<V> {
                 self.now = self.now.max(self.next_due().expect("something is due"));
                 for c in 0..self.pairs.len() {
                     let pair = &mut self.pairs[c];
-                    if pair.server.as_ref().is_some_and(|server| server.poll_timeout().is_some()) {
-                        pair.goals.reach(Goal::Held);
-                    }
                     pair.client.handle_timeout(self.now);
                     pair.server.iter_mut().for_each(|server| server.handle_timeout(self.now));
                     pair.drain(&setup);
@@ -374,6 +371,9 @@ impl<V: Both> Pair<V> {
         let mut closed = false;
         while let Some(action) = server.poll_action() {
             closed |= self.ghost.server_closes(setup, action);
+        }
+        if server.poll_timeout().is_some() {
+            self.goals.reach(Goal::Held);
         }
         if closed {
             self.goals.reach(Goal::Behind);
