@@ -52,8 +52,8 @@ pub enum Bug {
     NackLoop,
     /// S-4: names that leave are not forgotten, and so are not new when they come back.
     NeverForgetsNames,
-    /// S-6: a subscription of what is subscribed to already is ignored.
-    IgnoresResubscription,
+    /// S-6: what was sent before is not sent again, though it was unsubscribed and is subscribed to again.
+    NotSentAgain,
     /// S-8: an answer with nothing in it is not sent.
     NoEmptyAnswer,
     /// S-10: what refers to clusters goes first.
@@ -114,6 +114,7 @@ impl<V: Both> Faulty<V> {
         let parts = V::request_mut(request);
         let (first, answer) = (*intent == Intent::Initial, matches!(intent, Intent::Ack | Intent::Nack));
         match bug {
+            Bug::EmptyListOnReconnect => self.asked = true,
             Bug::KeepsNonce if first => *parts.nonce = self.nonce.clone().unwrap_or_default(),
             Bug::NoAnswerOnceUnwanted if answer && !wants => return 0,
             Bug::VersionStuck if answer => {
@@ -157,7 +158,7 @@ impl<V: Both> Faulty<V> {
 
     /// Whether a client begins a new stream with a request that ours would not send.
     pub fn client_opens(&mut self, bug: Bug, wants: bool) -> bool {
-        bug == Bug::EmptyListOnReconnect && std::mem::replace(&mut self.asked, true) && !wants
+        bug == Bug::EmptyListOnReconnect && self.asked && !wants
     }
 
     pub fn client_hears(&mut self, bug: Bug, response: &V::Resp) {
@@ -183,11 +184,6 @@ impl<V: Both> Faulty<V> {
             Bug::NeverForgetsNames => {
                 self.names.extend(parts.names.iter().cloned());
                 *parts.names = self.names.iter().cloned().collect();
-            }
-            Bug::IgnoresResubscription => {
-                let known =
-                    |name: &ResourceName| interest.is_some_and(|interest| interest.names().any(|known| known == name));
-                parts.names.retain(|name| !known(name));
             }
             Bug::Superseded => {
                 let late = self.late.replace(request.clone());
@@ -236,7 +232,7 @@ impl<V: Both> Faulty<V> {
                 let said = V::response(response);
                 return !said.resources.is_empty() || !said.removed.is_empty();
             }
-            Bug::NoWarmingResend => {
+            Bug::NoWarmingResend | Bug::NotSentAgain => {
                 let said: BTreeMap<ResourceName, u8> = V::response(response).resources.into_iter().collect();
                 V::keep(response, &mut |name| self.sent.get(name) != said.get(name));
                 self.sent.extend(said);

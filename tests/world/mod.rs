@@ -139,7 +139,7 @@ impl<V: Both> World<V> {
             Step::Open { c } => pair(c).server.is_none() && pair(c).client.wants_stream(),
             Step::ClientSends { c } => pair(c).sending.is_none() && pair(c).client.wants_transmit(),
             Step::Sent { c } => pair(c).sending.is_some(),
-            Step::ServerReads { c } => !pair(c).up.is_empty(),
+            Step::ServerReads { c } => pair(c).server.is_some() && !pair(c).up.is_empty(),
             Step::ServerSends { c } => {
                 pair(c).faulty.is_late() || pair(c).server.as_ref().is_some_and(|server| self.polls(server))
             }
