@@ -1,3 +1,5 @@
 //! What the programs share.
 
 pub mod codec;
+pub mod element;
+pub mod line;
