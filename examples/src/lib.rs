@@ -1,5 +1,8 @@
 //! What the programs share.
 
+pub mod arguments;
 pub mod codec;
+pub mod dial;
 pub mod element;
 pub mod line;
+pub mod references;
