@@ -239,6 +239,31 @@ async fn a_server_that_is_away_is_found_when_it_comes() {
     assert_eq!(lines, [json!({ "close": { "reason": reason } })]);
 }
 
+/// In SotW a resource says its name itself, and one that can't be read can't: it is named as well as may be.
+#[tokio::test]
+async fn what_is_bad_in_sotw_is_named_too() {
+    let mut server = Rude::<Sotw>::start().await;
+    let _program = Program::start(server.address, "--variant sotw --subscribe cds");
+    let mut peer = server.accept().await;
+    peer.request().await;
+    peer.send(sotw(CLUSTER, "1", "n1", [named("a", "x"), named("b", "x")])).await;
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "1", "n1", None));
+    let broken = |bytes: &'static [u8]| Any { type_url: CLUSTER.into(), value: bytes.into() };
+    // `lb_policy` (field 6) is no message; a message that is too short; a listener.
+    let bad =
+        [broken(b"\x0a\x01a\x32\x00"), broken(b"\x0a\x01b\x1a\x09"), json_resource(LISTENER, json!({ "name": "l" }))];
+    peer.send(sotw(CLUSTER, "2", "n2", bad)).await;
+    let request = peer.request().await;
+    let (.., error) = said(&request);
+    let error = error.expect("a NACK");
+    let wrong_type =
+        format!("resource 2 (l, it seems) has the type {LISTENER}; a: is no envoy.config.cluster.v3.Cluster: ");
+    assert!(error.starts_with(&format!("resource 1 (b, it seems) can't be read; {wrong_type}")), "{error}");
+    // Nothing was lost.
+    peer.send(sotw(CLUSTER, "3", "n3", [named("b", "x")])).await;
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "3", "n3", None));
+}
+
 /// It takes connections and what is sent on them, and says nothing.
 #[tokio::test]
 async fn a_black_hole_is_left() {
