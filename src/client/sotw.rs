@@ -311,10 +311,12 @@ fn bare<V>(
     incoming: &mut Incoming,
     number: usize,
 ) -> Result<Read, String> {
+    // For people: what it may be called goes into the message, and counts for nothing.
+    let guess = || to.kind.guess_name_of(&any.value).map_or(String::new(), |name| format!("({name}, it seems) "));
     if any.type_url != *type_url {
-        return Err(format!("has the type {}", any.type_url));
+        return Err(format!("{}has the type {}", guess(), any.type_url));
     }
-    let bytes = to.kind.name_of(&any.value).map_err(|_| "can't be read")?;
+    let bytes = to.kind.name_of(&any.value).map_err(|_| format!("{}can't be read", guess()))?;
     if let Some((name, follows)) = names.0.find(bytes) {
         incoming.held += 1;
         return Ok((name.clone(), any.value, follows));
