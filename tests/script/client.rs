@@ -96,6 +96,7 @@ impl<V: Notation> Player for Script<V> {
             answers.push(V::write_request(&transmit.request));
             self.client.handle_sent(self.clock.0, transmit.sent);
         }
+        assert_eq!(self.client.check_invariants(), Ok(()));
         answers
     }
 }
