@@ -15,6 +15,7 @@ use super::resources::{Extra, Resource, Resources};
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
 use super::{Intent, answer_intent, check_answerable};
+use crate::ensure::ensure;
 use crate::error::PeerMisbehaved;
 use crate::message::sotw::{Item, Request, Response};
 use crate::name::{ResourceName, TypeUrl, Version, WILDCARD};
@@ -289,6 +290,18 @@ impl Protocol for Sotw {
                 each(serial);
             }
         }
+    }
+
+    fn check_told(of: &Subscription<Self>) -> Result<(), String> {
+        let Told { said, gone, owed, retime, .. } = &of.told;
+        ensure!(said.is_none_or(|said| said <= of.serial), "a request was sent under a response of the future");
+        let spoke = said.is_some() || !gone.is_empty() || !owed.is_empty();
+        ensure!(of.asked || !spoke, "something was said to a server that was asked nothing");
+        let astray = owed.keys().chain(retime).find(|name| !of.wishes.contains_key(*name));
+        ensure!(astray.is_none(), "{astray:?} is owed and not wanted");
+        let told = gone.iter().find(|name| of.wishes.get(*name).is_some_and(|wish| wish.told));
+        ensure!(told.is_none(), "{told:?} is gone and told");
+        Ok(())
     }
 
     fn set_node(request: &mut Request, settings: &Settings) {

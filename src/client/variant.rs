@@ -1,5 +1,6 @@
 //! What differs between the variants, behind one door.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -86,6 +87,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
 
     /// Shows what counts the type's responses.
     fn each_serial(told: &mut Self::Told, each: &mut dyn FnMut(&mut u64));
+
+    /// Checks what must hold of what the stream was told.
+    fn check_told(of: &Subscription<Self>) -> Result<(), String>;
 
     fn set_node(request: &mut Self::Request, settings: &Settings);
 }

@@ -30,6 +30,7 @@ mod cache;
 mod config;
 mod delta;
 mod hash;
+mod invariants;
 mod resource;
 mod response;
 mod sotw;

@@ -127,6 +127,7 @@ impl<V: Notation> Player for Script<V> {
                 self.client.handle_sent(self.clock.0, transmit.sent);
             }
         }
+        assert_eq!(self.client.check_invariants(), Ok(()));
         answers
     }
 }

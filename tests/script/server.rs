@@ -115,6 +115,7 @@ impl<V: Notation> Player for Script<V> {
         while let Some(action) = self.server.poll_action() {
             answers.extend(self.action(action));
         }
+        assert_eq!(self.server.check_invariants().and(self.cache.check_invariants()), Ok(()));
         answers
     }
 }

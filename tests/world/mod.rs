@@ -240,6 +240,23 @@ impl<V: Both> World<V> {
                 self.pairs[c].drain(&setup);
             }
         }
+        self.check_invariants(step);
+    }
+
+    /// What must hold of the machines that a step touched.
+    fn check_invariants(&self, step: Step) {
+        let holds = |checked: Result<(), String>| {
+            if let Err(what) = checked {
+                panic!("invariant: {what}");
+            }
+        };
+        if let Step::Put { .. } | Step::Delete { .. } = step {
+            return holds(self.cache.check_invariants());
+        }
+        for (_, pair) in self.pairs.iter().enumerate().filter(|(c, _)| step.client().is_none_or(|of| of == *c)) {
+            holds(pair.client.check_invariants());
+            pair.server.iter().for_each(|server| holds(server.check_invariants()));
+        }
     }
 
     /// The content of a resource in the store.
