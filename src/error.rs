@@ -6,6 +6,8 @@ use core::fmt;
 use crate::name::TypeUrl;
 
 /// Why an input was refused. The machine is exactly as it was before.
+///
+#[doc = include_str!("bad_input.md")]
 #[derive(Clone, Debug, Eq, Hash, PartialEq, thiserror::Error)]
 pub enum Error {
     /// The caller's bug.

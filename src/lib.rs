@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod client;
+mod ensure;
 mod error;
 mod fields;
 mod interest;

@@ -2,7 +2,8 @@
 //! that the engines found in its own machines since. Each is played in the world, and must end well.
 //!
 //! The notation: `Sub`/`Uns` the application's wish, `CS` the client sends, `SR` the server reads, `SS` the server sends,
-//! `CR` the client reads, `Acc`/`Rej` the verdict, `Put`/`Del` the store, `Cut`/`Open` the stream, `Tick` time.
+//! `CR` the client reads, `Acc`/`Rej` the verdict, `Put`/`Del` the store, `Cut`/`Open` the stream, `Tick` time. A `2` is for
+//! the second type.
 
 mod checker;
 mod world;
@@ -22,8 +23,8 @@ fn partial() -> Setup {
 }
 
 fn step(word: &str) -> Step {
-    let (c, t) = (0, 0);
     let (verb, name) = word.split_once(' ').unwrap_or((word, ""));
+    let (c, verb, t) = verb.strip_suffix('2').map_or((0, verb, 0), |verb| (0, verb, 1));
     let name = || NAMES.iter().position(|&known| known == name).expect("a name");
     match verb {
         "Open" => Step::Open { c },
@@ -129,4 +130,7 @@ stories! {
     /// Delta: an accepted removal told the application that the resource is gone, and the clock told it again.
     missing_once: Delta, full_state(),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Del a, SS, CR, Cut, Open, Uns a, Sub a, CS, SR, SS, CR, Acc, CS, SR";
+    /// Delta: endpoints that the client has already, by its claim on reconnect, did not go again with a new cluster.
+    a_claim_does_not_keep_endpoints_back: Delta, Setup::warming(&NAMES, Budget::PLENTY),
+        "Sub a, Open, CS, SR, Put a, SS, CR, Acc, Sub2 a, Put2 a, Cut, Open, CS, SR, CS, SR, SS";
 }

@@ -110,9 +110,9 @@ impl Incoming {
             .chain(self.faults.iter().filter_map(|fault| fault.name.as_ref()))
     }
 
-    /// Whether the response holds nothing at all.
+    /// Whether no resource is in the response in any form, but for names of what does not exist.
     pub(super) fn is_empty(&self) -> bool {
-        self.resources.is_empty() && self.removed.is_empty() && self.faults.is_empty() && self.others().next().is_none()
+        self.resources.is_empty() && self.heartbeats.is_empty() && self.errors.is_empty() && self.faults.is_empty()
     }
 
     /// Whether something in the response is so broken that its name can't be told.

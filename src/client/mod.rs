@@ -40,6 +40,7 @@ mod backoff;
 mod config;
 mod delta;
 mod incoming;
+mod invariants;
 mod resources;
 mod sotw;
 mod subscription;

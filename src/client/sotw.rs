@@ -15,6 +15,7 @@ use super::resources::{Extra, Resource, Resources};
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
 use super::{Intent, answer_intent, check_answerable};
+use crate::ensure::ensure;
 use crate::error::PeerMisbehaved;
 use crate::message::sotw::{Item, Request, Response};
 use crate::name::{ResourceName, TypeUrl, Version, WILDCARD};
@@ -36,6 +37,9 @@ pub struct Told {
     start: Start,
     /// The last request listed the wildcard only because an empty list would have meant the same.
     stand_in: bool,
+    /// How often that was done since responses have this version.
+    stand_ins: u8,
+    version: Version,
     /// Names that were announced on this stream and left since.
     gone: BTreeSet<ResourceName>,
     /// There were more of them than the limit: any name may be one.
@@ -183,7 +187,11 @@ impl Protocol for Sotw {
     /// believes is wanted, and its answer says what really is. Of a partial type only one that has it.
     fn processed(of: &mut Subscription<Self>, incoming: &Incoming) {
         let full_state = of.kind.is_full_state() && !incoming.refused;
-        let Told { owed, retime, .. } = &mut of.told;
+        let Told { owed, retime, start, version, stand_ins, .. } = &mut of.told;
+        if matches!(start, Start::Legacy { .. }) && version != incoming.resources.version() {
+            *version = incoming.resources.version().clone();
+            *stand_ins = 0;
+        }
         owed.retain(|name, owed| {
             let settled = full_state || incoming.mentions(name.as_str());
             if settled && owed.last {
@@ -284,6 +292,18 @@ impl Protocol for Sotw {
         }
     }
 
+    fn check_told(of: &Subscription<Self>) -> Result<(), String> {
+        let Told { said, gone, owed, retime, .. } = &of.told;
+        ensure!(said.is_none_or(|said| said <= of.serial), "a request was sent under a response of the future");
+        let spoke = said.is_some() || !gone.is_empty() || !owed.is_empty();
+        ensure!(of.asked || !spoke, "something was said to a server that was asked nothing");
+        let astray = owed.keys().chain(retime).find(|name| !of.wishes.contains_key(*name));
+        ensure!(astray.is_none(), "{astray:?} is owed and not wanted");
+        let told = gone.iter().find(|name| of.wishes.get(*name).is_some_and(|wish| wish.told));
+        ensure!(told.is_none(), "{told:?} is gone and told");
+        Ok(())
+    }
+
     fn set_node(request: &mut Request, settings: &Settings) {
         request.node = Some(settings.node.clone());
     }
@@ -304,10 +324,12 @@ fn bare<V>(
     incoming: &mut Incoming,
     number: usize,
 ) -> Result<Read, String> {
+    // For people: what it may be called goes into the message, and counts for nothing.
+    let guess = || to.kind.guess_name_of(&any.value).map_or(String::new(), |name| format!("({name}, it seems) "));
     if any.type_url != *type_url {
-        return Err(format!("has the type {}", any.type_url));
+        return Err(format!("{}has the type {}", guess(), any.type_url));
     }
-    let bytes = to.kind.name_of(&any.value).map_err(|_| "can't be read")?;
+    let bytes = to.kind.name_of(&any.value).map_err(|_| format!("{}can't be read", guess()))?;
     if let Some((name, follows)) = names.0.find(bytes) {
         incoming.held += 1;
         return Ok((name.clone(), any.value, follows));
@@ -378,6 +400,7 @@ impl Subscription<Sotw> {
         if empty && !self.may_be_silent(serial) {
             // DESIGN rule 12: an empty list would still mean everything; a name first ends that.
             self.told.stand_in = true;
+            self.told.stand_ins += 1;
             self.told.start = Start::Legacy { named: current.then_some(serial) };
             return (Vec::from([WILDCARD.into()]), Asked::These(Vec::new()));
         }
@@ -452,11 +475,13 @@ impl Subscription<Sotw> {
         }
     }
 
-    /// Whether an empty list means that nothing is wanted.
+    /// Whether an empty list means that nothing is wanted. What was named under an older response may not have been
+    /// heard; but a server that did hear answers a wildcard that comes back, and if that alone made it come back again
+    /// there would be no end. So a response of no new version counts as such an answer, after some.
     fn may_be_silent(&self, serial: u64) -> bool {
         match self.told.start {
             Start::Silent | Start::Names { .. } => true,
-            Start::Legacy { named } => named == Some(serial),
+            Start::Legacy { named } => named == Some(serial) || self.told.stand_ins > REOPENINGS,
         }
     }
 

@@ -34,7 +34,7 @@ pub struct Subscription<V: Protocol> {
     pub(super) version: Version,
     /// Something held is not as an update that is accepted whole leaves it: has a version of its own, though that is
     /// implied, or is not claimed.
-    mixed: bool,
+    pub(super) mixed: bool,
     /// The update that waits for its verdict: one at a time (DESIGN rule 2). It belongs to the session, not to
     /// the stream.
     pub(super) out: Option<Out>,

@@ -1,8 +1,10 @@
 //! The deadlines of one type: names whose existence is in doubt, and resources with a TTL.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::string::String;
 
 use super::variant::Asked;
+use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
 use crate::name::ResourceName;
 use crate::time::Instant;
@@ -87,6 +89,24 @@ impl Timers {
     }
 }
 
+impl Timers {
+    /// What must hold: existence is awaited of names that `may_be_awaited`, and what `is_held` may expire.
+    pub(super) fn check(
+        &self,
+        may_be_awaited: impl Fn(&ResourceName) -> bool,
+        is_held: impl Fn(&ResourceName) -> bool,
+    ) -> Result<(), String> {
+        ensure!(self.asked.iter().is_sorted_by(|a, b| a.0 < b.0), "requests are not in order");
+        self.existence.check()?;
+        self.expiry.check()?;
+        let astray = self.existence.at.keys().find(|name| !may_be_awaited(name));
+        ensure!(astray.is_none(), "{astray:?} is awaited, and held or not wanted");
+        let astray = self.expiry.at.keys().find(|name| !is_held(name));
+        ensure!(astray.is_none(), "{astray:?} is to expire and is not held");
+        Ok(())
+    }
+}
+
 /// Names by name, and by deadline.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Deadlines {
@@ -123,6 +143,13 @@ impl Deadlines {
         let (_, name) = self.order.pop_first()?;
         self.at.remove(&name);
         Some(name)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let same = self.at.len() == self.order.len()
+            && self.order.iter().all(|(deadline, name)| self.at.get(name) == Some(deadline));
+        ensure!(same, "deadlines by name and by time differ");
+        Ok(())
     }
 
     fn next(&self) -> Option<Instant> {

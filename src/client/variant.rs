@@ -1,5 +1,6 @@
 //! What differs between the variants, behind one door.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -18,13 +19,13 @@ pub trait Variant: Protocol {}
 
 /// The half of [`Variant`] that nobody outside needs.
 #[allow(unnameable_types)] // this is the seal
-pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
+pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 'static {
     /// What the client sends.
-    type Request: Clone + Debug + Eq + Hash;
+    type Request: Clone + Debug + Eq + Hash + Send + Sync;
     /// What the client receives.
-    type Response: Clone + Debug + Eq + Hash;
+    type Response: Clone + Debug + Eq + Hash + Send + Sync;
     /// What the server was told of a type on this stream.
-    type Told: Clone + Debug + Default + Eq + Hash;
+    type Told: Clone + Debug + Default + Eq + Hash + Send + Sync;
 
     fn type_url(response: &Self::Response) -> &TypeUrl;
 
@@ -86,6 +87,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
 
     /// Shows what counts the type's responses.
     fn each_serial(told: &mut Self::Told, each: &mut dyn FnMut(&mut u64));
+
+    /// Checks what must hold of what the stream was told.
+    fn check_told(of: &Subscription<Self>) -> Result<(), String>;
 
     fn set_node(request: &mut Self::Request, settings: &Settings);
 }

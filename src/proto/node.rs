@@ -1,4 +1,4 @@
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
@@ -45,16 +45,15 @@ pub(super) fn decode(bytes: &Bytes) -> Result<Node, DecodeError> {
 pub(super) fn encode(node: &Node) -> Bytes {
     let mut bytes = Vec::new();
     let mut to = Writer(&mut bytes);
-    let mut string = |number: u8, text: &String| to.string(number, text.as_bytes());
-    string(ID, &node.id);
-    string(CLUSTER, &node.cluster);
-    string(USER_AGENT_NAME, &node.user_agent_name);
-    string(USER_AGENT_VERSION, &node.user_agent_version);
-    for feature in &node.client_features {
-        to.bytes(CLIENT_FEATURES, feature.as_bytes());
-    }
+    to.string(ID, node.id.as_bytes());
+    to.string(CLUSTER, node.cluster.as_bytes());
     if let Some(Locality { region, zone, sub_zone }) = node.locality.clone() {
         to.bytes(LOCALITY, &generated::Locality { region, zone, sub_zone }.encode_to_vec());
+    }
+    to.string(USER_AGENT_NAME, node.user_agent_name.as_bytes());
+    to.string(USER_AGENT_VERSION, node.user_agent_version.as_bytes());
+    for feature in &node.client_features {
+        to.bytes(CLIENT_FEATURES, feature.as_bytes());
     }
     bytes.extend_from_slice(&node.rest);
     bytes.into()

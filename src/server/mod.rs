@@ -30,6 +30,7 @@ mod cache;
 mod config;
 mod delta;
 mod hash;
+mod invariants;
 mod resource;
 mod response;
 mod sotw;
@@ -340,7 +341,7 @@ impl<V: Variant> Server<V> {
         // DESIGN rule 11: what refers to clusters waits for clusters that are not sent, unless it was asked for.
         let place = subscription.kind.place();
         let answers_only = place.is_front() && self.has_unsent_clusters(source);
-        if answers_only && !subscription.owes() {
+        if answers_only && !subscription.owes() && !beats {
             return None;
         }
         let hold = self.config.settings().removal_hold;
@@ -400,11 +401,7 @@ impl<V: Variant> Server<V> {
     /// clusters that changed.
     fn refresh_dependents<S: Source>(&mut self, type_url: &TypeUrl, draft: &Draft, source: &S) {
         let Some(dependent_type) = source.dependent_type(type_url) else { return };
-        let dependents = |subscription: &&mut Subscription| {
-            // What was not served yet will be anyhow.
-            subscription.type_url() == dependent_type && subscription.cursor.is_some() && !subscription.sweep
-        };
-        let Some(dependents) = self.types.iter_mut().find(dependents) else { return };
+        let Some(dependents) = self.types.iter_mut().find(|other| other.type_url() == dependent_type) else { return };
         let mut refresh = |resource: &Resource| {
             let Some(name) = source.dependent(type_url, resource) else { return };
             let wanted = match dependents.interest.names.get(&*name) {
@@ -412,8 +409,15 @@ impl<V: Variant> Server<V> {
                 None if dependents.interest.wildcard => ResourceName::from(&*name),
                 None => return,
             };
-            if source.get(dependents.type_url(), wanted.as_str()).resource().is_some() {
-                dependents.owed.insert(wanted);
+            if source.get(dependents.type_url(), wanted.as_str()).resource().is_none() {
+                return;
+            }
+            match &mut dependents.initial {
+                Some(initial) => initial.doubt(&wanted), // though the client has it
+                None if dependents.cursor.is_none() || dependents.sweep => {} // comes anyhow
+                None => {
+                    dependents.owed.insert(wanted);
+                }
             }
         };
         match &draft.changed {

@@ -61,9 +61,10 @@ impl Resource {
 
     /// The same with a time to live: a client that supports it drops the resource unless it comes again, or a
     /// heartbeat does, in this time (xds_protocol.rst, "TTL"). Sent only to clients that say that they support it.
+    /// Zero: for as long as it is there, as without a TTL.
     #[must_use]
     pub fn with_ttl(self, ttl: Duration) -> Self {
-        self.changed(|stored| stored.extra.get_or_insert_default().ttl = Some(ttl))
+        self.changed(|stored| stored.extra.get_or_insert_default().ttl = Some(ttl).filter(|ttl| !ttl.is_zero()))
     }
 
     /// The same with other names besides (delta; xds_protocol.rst, "Resource names").

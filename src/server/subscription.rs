@@ -15,6 +15,9 @@ use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::resource_type::ResourceType;
 use crate::time::Instant;
 
+/// However short a TTL is, heartbeats are not more frequent than this.
+const SHORTEST_BEAT: Duration = Duration::from_millis(1);
+
 /// Nothing of what was sent is kept by name: a response brings the client up to a revision of the source, so that
 /// one number says it all. A NACK needs no memory either: the cursor has passed what was rejected, and only a
 /// change makes it news again (S-SOTW-12, S-DELTA-24).
@@ -288,7 +291,8 @@ impl Subscription {
     /// (S-TTL-04).
     pub(super) fn schedule_beat<S: Source>(&mut self, now: Instant, source: &S) {
         let ttls = self.expiring(source).filter_map(|entry| entry.resource()?.ttl());
-        self.beat = ttls.min().map(|shortest| (now + shortest / 3, source.revision()));
+        let sent_to = self.cursor.unwrap_or(source.revision());
+        self.beat = ttls.min().map(|shortest| (now + (shortest / 3).max(SHORTEST_BEAT), sent_to));
     }
 
     /// Whether heartbeats are due, and may be sent.

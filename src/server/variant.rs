@@ -19,9 +19,9 @@ pub trait Variant: Protocol {}
 
 /// The half of [`Variant`] that nobody outside needs.
 #[allow(unnameable_types)] // this is the seal
-pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
+pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 'static {
     /// What the server receives.
-    type Request: Clone + Debug + Eq + Hash;
+    type Request: Clone + Debug + Eq + Hash + Send + Sync;
 
     /// Tells the variants apart: 0 or 1.
     const NUMBER: usize;
@@ -100,9 +100,13 @@ impl Add for Size {
 }
 
 /// Refuses names that no resource may have.
-pub(super) fn check_names(type_url: &TypeUrl, names: &[ResourceName], limits: &Limits) -> Result<(), PeerMisbehaved> {
+pub(super) fn check_names<'a>(
+    type_url: &TypeUrl,
+    names: impl IntoIterator<Item = &'a ResourceName>,
+    limits: &Limits,
+) -> Result<(), PeerMisbehaved> {
     let limit = limits.name_bytes;
-    for len in names.iter().map(|name| name.as_str().len()) {
+    for len in names.into_iter().map(|name| name.as_str().len()) {
         if len == 0 {
             return Err(PeerMisbehaved::EmptyName { type_url: type_url.clone() });
         }

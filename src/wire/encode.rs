@@ -116,7 +116,7 @@ impl Element<'_> {
         }
         if let Some(ttl) = self.ttl {
             to.head(6, duration_len(ttl));
-            for (number, value) in [(1, ttl.as_secs()), (2, u64::from(ttl.subsec_nanos()))] {
+            for (number, value) in [(1, seconds(ttl)), (2, u64::from(ttl.subsec_nanos()))] {
                 if value > 0 {
                     to.0.push(number << 3);
                     to.varint(value);
@@ -139,8 +139,13 @@ fn put_any(to: &mut Writer<'_>, type_url: &str, value: impl FnOnce(&mut Writer<'
     }
 }
 
+/// The field has a sign: what is beyond it would read as a time that is over.
+const fn seconds(ttl: Duration) -> u64 {
+    if ttl.as_secs() > i64::MAX as u64 { i64::MAX as u64 } else { ttl.as_secs() }
+}
+
 const fn duration_len(ttl: Duration) -> usize {
-    let seconds = if ttl.as_secs() > 0 { 1 + varint_len(ttl.as_secs()) } else { 0 };
+    let seconds = if seconds(ttl) > 0 { 1 + varint_len(seconds(ttl)) } else { 0 };
     let nanos = if ttl.subsec_nanos() > 0 { 1 + varint_len(ttl.subsec_nanos() as u64) } else { 0 };
     seconds + nanos
 }

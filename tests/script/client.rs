@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use xds_machine::client::{Action, Client, Config, Rejection, Update};
+use xds_machine::client::{Action, Client, Config, Rejection, Sent, Update};
 use xds_machine::message::Node;
 use xds_machine::{Error, ResourceName, ResourceType, TypeUrl, Types};
 
@@ -16,6 +16,9 @@ pub struct Script<V: Notation> {
     errors: Vec<String>,
     /// Whether the transport takes requests.
     room: bool,
+    /// Whether it says at once that they are sent; the last of which it did not.
+    slow: bool,
+    unsent: Option<Sent>,
 }
 
 /// `full=TYPE`, `notimer` (no existence time-out), `nottl`.
@@ -30,7 +33,15 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
         };
     }
     let client = Client::new(config);
-    Ok(Script { client, judging: BTreeMap::new(), clock: Clock::default(), errors: Vec::new(), room: true })
+    Ok(Script {
+        client,
+        judging: BTreeMap::new(),
+        clock: Clock::default(),
+        errors: Vec::new(),
+        room: true,
+        slow: false,
+        unsent: None,
+    })
 }
 
 impl<V: Notation> Player for Script<V> {
@@ -50,6 +61,22 @@ impl<V: Notation> Player for Script<V> {
             ["close"] => self.client.handle_close(now),
             ["blocked"] => self.room = false,
             ["unblocked"] => self.room = true,
+            ["slow"] => self.slow = true,
+            ["sent"] => {
+                let sent = self.unsent.take().ok_or("nothing is unsent")?;
+                self.client.handle_sent(now, sent);
+            }
+            ["pass", time] => self.clock.0 = now + read_duration(time)?,
+            ["wants"] => {
+                let wants = [
+                    ("a stream", self.client.wants_stream()),
+                    ("to send", self.client.wants_transmit()),
+                    ("to receive", self.client.wants_response()),
+                ];
+                let wants: Vec<&str> = wants.iter().filter(|(_, wants)| *wants).map(|(what, _)| *what).collect();
+                self.errors
+                    .push(format!("! wants {}", if wants.is_empty() { "nothing".into() } else { wants.join(", ") }));
+            }
             ["wait", time] => {
                 let target = now + read_duration(time)?;
                 self.clock.0 = target;
@@ -94,8 +121,13 @@ impl<V: Notation> Player for Script<V> {
             }
             let Some(transmit) = self.client.poll_transmit() else { break };
             answers.push(V::write_request(&transmit.request));
-            self.client.handle_sent(self.clock.0, transmit.sent);
+            if self.slow {
+                self.unsent = Some(transmit.sent);
+            } else {
+                self.client.handle_sent(self.clock.0, transmit.sent);
+            }
         }
+        assert_eq!(self.client.check_invariants(), Ok(()));
         answers
     }
 }

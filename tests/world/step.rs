@@ -80,6 +80,26 @@ pub enum Step {
 }
 
 impl Step {
+    /// The client that a step is about, if it is about one.
+    pub fn client(self) -> Option<usize> {
+        match self {
+            Self::Open { c }
+            | Self::ClientSends { c }
+            | Self::Sent { c }
+            | Self::ServerReads { c }
+            | Self::ServerSends { c }
+            | Self::ClientReads { c }
+            | Self::Cut { c }
+            | Self::Accept { c, .. }
+            | Self::Reject { c, .. }
+            | Self::RejectOne { c, .. }
+            | Self::Subscribe { c, .. }
+            | Self::Unsubscribe { c, .. }
+            | Self::Refetch { c, .. } => Some(c),
+            Self::Tick | Self::Put { .. } | Self::Delete { .. } => None,
+        }
+    }
+
     /// Whether the protocol takes this step by itself.
     pub fn is_protocol(self) -> bool {
         use Step::{Accept, ClientReads, ClientSends, Open, Sent, ServerReads, ServerSends, Tick};

@@ -1,11 +1,8 @@
-//! Runs the interop package, a program of its own: the other recipes don't wait for what it needs.
+//! The interop package is a program of its own: the other recipes don't wait for what it needs.
 
-use std::env;
-use std::error::Error;
-use std::process::Command;
+use crate::run;
 
-pub fn run(arguments: &[&str]) -> Result<(), Box<dyn Error>> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo).args(["run", "--quiet", "--package", "interop", "--"]).args(arguments).status()?;
-    if status.success() { Ok(()) } else { Err(format!("interop: {status}").into()) }
+/// Runs it; `part` selects clients and modes.
+pub fn run(part: &[&str]) -> run::Result {
+    run::run(&mut run::cargo(&[["run", "--quiet", "--package", "interop", "--"].as_slice(), part].concat()))
 }

@@ -1,12 +1,10 @@
 //! Generates Rust from `proto/`, with no `protoc`.
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{env, fs, process};
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the project")
-}
+use crate::run::root;
 
 fn generated() -> PathBuf {
     root().join("src/proto/generated.rs")

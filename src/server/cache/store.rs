@@ -1,5 +1,7 @@
 //! The resources of one type: a slot for each name, found by hash, strung up in the order of the last change.
 
+mod invariants;
+
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;

@@ -1,0 +1,65 @@
+//! The bodies of the fuzz targets, as plain functions: what panics is a find. The alphabet is that of all engines,
+//! `tests/world`; hostile peers are in `tests/hostile`.
+
+#[path = "../../benches/src/alloc.rs"]
+#[allow(dead_code)]
+mod alloc;
+#[path = "../../tests/hostile/mod.rs"]
+mod hostile;
+mod variants;
+mod wire;
+mod words;
+#[path = "../../tests/world/mod.rs"]
+mod world;
+mod worlds;
+
+use std::hint::black_box;
+
+use xds_machine::{Delta, Sotw};
+
+pub use self::variants::variants;
+pub use self::wire::wire;
+pub use self::worlds::world;
+
+#[global_allocator]
+static COUNTING: alloc::Counting = alloc::Counting;
+
+/// A target by its name, which is that of its corpus.
+pub const TARGETS: [(&str, fn(&[u8])); 5] =
+    [("world", world), ("client", client), ("server", server), ("wire", wire), ("variants", variants)];
+
+/// A server that keeps no rule, and a client machine.
+pub fn client(data: &[u8]) {
+    let Some((&which, data)) = data.split_first() else { return };
+    if which % 2 == 0 {
+        bounded(CLIENT_BYTES, || hostile::client::play::<Sotw>(data));
+    } else {
+        bounded(CLIENT_BYTES, || hostile::client::play::<Delta>(data));
+    }
+}
+
+/// A client that keeps no rule, and a server machine.
+pub fn server(data: &[u8]) {
+    let Some((&which, data)) = data.split_first() else { return };
+    if which % 2 == 0 {
+        bounded(SERVER_BYTES, || hostile::server::play::<Sotw>(data));
+    } else {
+        bounded(SERVER_BYTES, || hostile::server::play::<Delta>(data));
+    }
+}
+
+/// What a machine may hold at the end, with the small limits of the hostile plays: some times what all runs came to, and
+/// far less than what a leak of a few bytes a message comes to in a long one.
+const CLIENT_BYTES: u64 = 128 << 10;
+const SERVER_BYTES: u64 = 64 << 10;
+
+fn bounded<T>(most: u64, play: impl FnOnce() -> T) {
+    let before = alloc::live();
+    let machine = black_box(play());
+    let held = alloc::live().saturating_sub(before);
+    drop(machine);
+    if std::env::var_os("SHOW_HELD").is_some() {
+        println!("{held} bytes held");
+    }
+    assert!(held <= most, "{held} bytes are held at the end, limit {most}");
+}

@@ -1,0 +1,64 @@
+//! The same application history over SotW and over delta ends equal.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use xds_machine::{Delta, ResourceName, Sotw};
+
+use crate::words;
+use crate::world::{Both, Step, World};
+
+/// One history, two worlds.
+pub fn variants(data: &[u8]) {
+    let (setup, steps) = words::setup(data);
+    let (mut sotw, mut delta) = (World::<Sotw>::new(setup.clone()), World::<Delta>::new(setup.clone()));
+    for (at, &byte) in steps.iter().enumerate() {
+        match words::step(byte, &setup) {
+            // What the application and the store do, both do.
+            step @ (Step::Subscribe { .. } | Step::Unsubscribe { .. } | Step::Put { .. } | Step::Delete { .. }) => {
+                assert_eq!(sotw.can(step), delta.can(step), "{step:?}");
+                both(&mut sotw, &mut delta, step);
+            }
+            step @ (Step::Refetch { .. } | Step::Cut { .. }) => both(&mut sotw, &mut delta, step),
+            // What the protocol does, each does at its own pace.
+            Step::ClientSends { .. } => _ = words::run(&mut sotw, usize::from(byte >> 4), at as u64),
+            Step::ServerSends { .. } => _ = words::run(&mut delta, usize::from(byte >> 4), at as u64),
+            Step::Tick => settle(&mut sotw, &mut delta, at as u64),
+            _ => {}
+        }
+    }
+    settle(&mut sotw, &mut delta, steps.len() as u64);
+}
+
+fn both(sotw: &mut World<Sotw>, delta: &mut World<Delta>, step: Step) {
+    if sotw.can(step) {
+        sotw.take(step);
+    }
+    if delta.can(step) {
+        delta.take(step);
+    }
+}
+
+fn settle(sotw: &mut World<Sotw>, delta: &mut World<Delta>, choice: u64) {
+    words::settle(sotw, choice);
+    words::settle(delta, choice.rotate_left(7));
+    for (c, (of_sotw, of_delta)) in sotw.pairs.iter().zip(&delta.pairs).enumerate() {
+        for t in 0..sotw.setup.types.len() {
+            assert_eq!(view(sotw, c, t), view(delta, c, t), "client {c}, type {t}");
+            let (sotw_app, delta_app) = (&of_sotw.apps[t], &of_delta.apps[t]);
+            assert_eq!(sotw_app.wanted, delta_app.wanted);
+            if sotw.setup.full_state && sotw.setup.existence_timeout.is_some() {
+                assert_eq!(sotw_app.missing, delta_app.missing, "client {c}, type {t}: what does not exist");
+            }
+        }
+    }
+}
+
+/// What an application has, of what exists: of a partial type SotW never takes away what is gone.
+fn view<V: Both>(world: &World<V>, c: usize, t: usize) -> (BTreeMap<ResourceName, u8>, BTreeSet<ResourceName>) {
+    let pair = &world.pairs[c];
+    let there = |(name, _): &(&ResourceName, &u8)| world.content(t, name).is_some();
+    let applied = pair.apps[t].applied.iter().filter(there).map(|(name, &content)| (name.clone(), content));
+    let interest = pair.server.as_ref().and_then(|server| server.interest(&world.setup.types[t]));
+    let told = interest.into_iter().flat_map(|interest| interest.names().cloned());
+    (applied.collect(), told.collect())
+}

@@ -1,0 +1,71 @@
+//! Bytes as steps of the world. A byte means the same step wherever it stands, so that a mutation changes one step and
+//! not all that follow.
+
+use std::sync::Arc;
+
+use crate::world::{Both, Budget, Made, Setup, Step, World};
+
+/// The shape of a world, from two bytes.
+pub fn setup(data: &[u8]) -> (Arc<Made>, &[u8]) {
+    let [shape, flags, steps @ ..] = data else { return (Setup::full_state(&["a"], Budget::PLENTY).make(), &[]) };
+    let names = [&["*", "a"][..], &["a", "b"], &["*", "a", "b"], &["*", "a", "b", "c"]][usize::from(shape >> 2 & 3)];
+    let setup = match shape & 3 {
+        0 => Setup::full_state(names, Budget::PLENTY),
+        1 => Setup::partial(names, Budget::PLENTY),
+        2 => Setup::warming(names, Budget::PLENTY),
+        _ => Setup::order(names, Budget::PLENTY),
+    };
+    let setup = setup.clients(1 + usize::from(shape >> 4 & 1));
+    let setup = if flags & 1 > 0 { setup.strict_server() } else { setup };
+    let setup = if flags & 2 > 0 { setup.no_existence_timeout() } else { setup };
+    let setup = if flags & 4 > 0 { setup.slow_transport() } else { setup };
+    let setup = if flags & 8 > 0 { setup.tombstones(0) } else { setup };
+    let legacy = setup.full_state ^ (flags & 16 > 0);
+    (setup.legacy_wildcard(legacy).make(), steps)
+}
+
+/// The step that a byte is: its kind, and the client, type and name that it is about.
+pub fn step(byte: u8, setup: &Setup) -> Step {
+    let about = usize::from(byte >> 4);
+    let (c, t, n) = (about & 1, about >> 1 & 1, about >> 2);
+    let (c, t, n) = (c % setup.clients, t % setup.types.len(), n % setup.names.len());
+    match byte & 15 {
+        0 => Step::Open { c },
+        1 => Step::ClientSends { c },
+        2 => Step::Sent { c },
+        3 => Step::ServerReads { c },
+        4 => Step::ServerSends { c },
+        5 => Step::ClientReads { c },
+        6 => Step::Accept { c, t },
+        7 => Step::Tick,
+        8 => Step::Cut { c },
+        9 => Step::Reject { c, t },
+        10 => Step::RejectOne { c, t, n },
+        11 => Step::Subscribe { c, t, n },
+        12 => Step::Unsubscribe { c, t, n },
+        13 => Step::Refetch { c, t, n },
+        14 => Step::Put { t, n },
+        _ => Step::Delete { t, n },
+    }
+}
+
+/// Lets the protocol take up to so many of its own steps, in an order that `choice` says. Whether it came to rest.
+pub fn run<V: Both>(world: &mut World<V>, most: usize, mut choice: u64) -> bool {
+    let mut steps = Vec::new();
+    for _ in 0..most {
+        steps.clear();
+        world.protocol_steps(&mut steps);
+        if steps.is_empty() {
+            return true;
+        }
+        choice = choice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        world.take(steps[(choice >> 33) as usize % steps.len()]);
+    }
+    false
+}
+
+/// Lets the protocol come to rest, which must be as it should.
+pub fn settle<V: Both>(world: &mut World<V>, choice: u64) {
+    assert!(run(world, 10_000, choice), "the protocol does not come to rest");
+    world.check_settled();
+}

@@ -1,0 +1,27 @@
+//! Both machines, a wire and an application: after any steps the protocol comes to rest, and the client has what the
+//! server has.
+
+use xds_machine::{Delta, Sotw};
+
+use crate::words;
+use crate::world::{Both, Step, World};
+
+/// Two machines that keep the rules, and an environment that does what it likes.
+pub fn world(data: &[u8]) {
+    let Some((&which, data)) = data.split_first() else { return };
+    if which % 2 == 0 { play::<Sotw>(data) } else { play::<Delta>(data) }
+}
+
+fn play<V: Both>(data: &[u8]) {
+    let (setup, steps) = words::setup(data);
+    let mut world = World::<V>::new(setup.clone());
+    for (at, &byte) in steps.iter().enumerate() {
+        match words::step(byte, &setup) {
+            // Time passes when all is quiet, and only then: make it so.
+            Step::Tick => words::settle(&mut world, at as u64 ^ u64::from(byte)),
+            step if world.can(step) => world.take(step),
+            _ => {}
+        }
+    }
+    words::settle(&mut world, steps.len() as u64);
+}

@@ -1,0 +1,86 @@
+//! What holds of a cache between any two calls.
+
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+
+use super::{List, NONE, PAGE, Slot, Store, What};
+use crate::ensure::ensure;
+use crate::server::cache::Cache;
+use crate::server::hash;
+use crate::server::resource::Resource;
+use crate::server::source::Revision;
+
+impl Cache {
+    /// Checks what must hold of the cache whatever happened to it: for tests, fuzz targets and models of one's own.
+    /// Costs as much as there is.
+    ///
+    /// # Errors
+    ///
+    /// What does not hold. That is a bug in this crate.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        for (type_url, store) in &self.types {
+            store.check().map_err(|what| alloc::format!("{type_url}: {what}"))?;
+            ensure!(store.revision <= self.revision, "{type_url}: changed in the future, at {:?}", store.revision);
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    fn check(&self) -> Result<(), String> {
+        let free: BTreeSet<u32> = self.free.iter().copied().collect();
+        ensure!(free.len() == self.free.len(), "a slot is free twice");
+        for (at, slot) in self.slots.iter().enumerate() {
+            let at = at as u32;
+            let name = slot.what.name();
+            ensure!(name.is_none() == free.contains(&at), "slot {at} has {name:?}, and is free or not");
+            let found = name.map(|name| self.find(name.as_str()));
+            ensure!(
+                found.is_none_or(|found| found == Some(at as usize)),
+                "{name:?} is in slot {at}, found in {found:?}"
+            );
+            ensure!(slot.since <= self.revision, "{name:?} changed in the future, at {:?}", slot.since);
+            let lives = slot.resource().is_some_and(|resource| resource.ttl().is_some());
+            ensure!(lives == self.with_ttl.contains(&at), "{name:?} has a TTL or not, and is listed or not");
+        }
+        let named = self.slots.len() - self.free.len();
+        ensure!(self.index.len() == named, "{named} slots in use, {} names in the index", self.index.len());
+        ensure!(self.horizon <= self.revision, "removals of the future are forgotten");
+        self.check_list(&self.present, |slot| matches!(slot.what, What::Present(_)))?;
+        self.check_list(&self.absent, |slot| matches!(slot.what, What::Absent(_)))?;
+        let pair = |resource: &Resource| hash::pair(resource.name(), resource.version());
+        let sum = self.resources().map(pair).fold(0, u128::wrapping_add);
+        ensure!(sum == self.sum && self.version == hash::version(sum), "the version is of something else");
+        self.check_pages()
+    }
+
+    /// A list has all slots of its kind, in the order of their changes.
+    fn check_list(&self, list: &List, is: impl Fn(&Slot) -> bool) -> Result<(), String> {
+        let (mut at, mut newer, mut len, mut since) = (list.newest, NONE, 0, self.revision);
+        while let Some(slot) = self.slots.get(at as usize) {
+            ensure!(is(slot) && slot.newer == newer, "slot {at} is in another list");
+            ensure!(slot.since <= since && slot.since > Revision::default(), "slot {at} is out of order");
+            ensure!(len < self.slots.len(), "a list goes in a circle");
+            (newer, at, since, len) = (at, slot.older, slot.since, len + 1);
+        }
+        ensure!(at == NONE && list.oldest == newer, "a list ends before its end");
+        let all = self.slots.iter().filter(|slot| is(slot)).count();
+        ensure!(len == all && list.len == all, "{all} slots of a kind, {len} in their list, counted as {}", list.len);
+        Ok(())
+    }
+
+    /// What is published is true, and what is not is to be.
+    fn check_pages(&self) -> Result<(), String> {
+        for (at, published) in self.pages.iter().enumerate() {
+            let slots = || self.slots.iter().skip(at * PAGE).take(PAGE).filter_map(Slot::resource);
+            let true_to_life = |page: &crate::server::source::Page| page.resources().iter().eq(slots());
+            ensure!(published.page.as_ref().is_none_or(true_to_life), "page {at} is out of date");
+            for (stale, &listed) in self.stale.iter().zip(&published.stale) {
+                let times = stale.iter().filter(|&&page| page as usize == at).count();
+                ensure!(times == usize::from(listed), "page {at} is to be published, and listed {times} times");
+                ensure!(listed || published.page.is_some(), "page {at} is nowhere");
+            }
+        }
+        Ok(())
+    }
+}
