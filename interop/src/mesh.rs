@@ -28,6 +28,14 @@ pub struct Service {
     pub listener: Option<u16>,
     pub backend: u16,
     pub cluster: Cluster,
+    /// The time that the cluster gives a connection, in seconds.
+    pub timeout: u32,
+}
+
+impl Service {
+    pub fn new(listener: Option<u16>, backend: u16) -> Self {
+        Self { listener, backend, cluster: Cluster::Good, timeout: 1 }
+    }
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -87,7 +95,7 @@ impl Mesh {
 
     fn cluster(&self, number: u32, service: &Service) -> Option<Value> {
         let mut cluster = json!({
-            "name": format!("c{number}"), "type": "EDS", "connectTimeout": "1s",
+            "name": format!("c{number}"), "type": "EDS", "connectTimeout": format!("{}s", service.timeout),
             "edsClusterConfig": {"serviceName": format!("e{number}"), "edsConfig": self.source()},
         });
         match service.cluster {

@@ -1,6 +1,6 @@
 //! What is tried with each client whose traffic can be watched.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::control_plane::{ControlPlane, Event, count};
 use crate::mesh::{Cluster, Mesh};
@@ -21,9 +21,10 @@ pub struct Stage {
 pub type Scenario = (&'static str, fn(&mut Stage) -> Result<(), String>);
 
 /// Each goes on where the one before it has ended. They start with the services 1, 2 and 3, on backend `a`.
-pub const ALL: [Scenario; 7] = [
+pub const ALL: [Scenario; 8] = [
     ("initial load", initial_load),
     ("endpoint change moves traffic", endpoint_change),
+    ("cluster change, endpoints again", cluster_change),
     ("NACK: old traffic flows, no resend", invalid_cluster),
     ("return to what was accepted", fix),
     ("removal of cluster and listener", removal),
@@ -36,6 +37,8 @@ pub const EDS: &str = ".ClusterLoadAssignment";
 pub const LDS: &str = ".Listener";
 pub const RDS: &str = ".RouteConfiguration";
 
+/// After so long a client does without what it waits for.
+const FETCH: Duration = Duration::from_secs(15);
 /// So long nothing else may happen.
 pub const QUIET: Duration = Duration::from_millis(1500);
 
@@ -63,6 +66,28 @@ fn endpoint_change(stage: &mut Stage) -> Result<(), String> {
     let sent: Vec<Vec<&str>> =
         events.iter().filter(|event| event.is_any("send")).map(|event| event.names("resources")).collect();
     so(sent == [["e1"]], || format!("sent {sent:?}, not just the endpoints that changed"))
+}
+
+/// A client may use the changed cluster only once it has its endpoints, and acknowledge it only then.
+fn cluster_change(stage: &mut Stage) -> Result<(), String> {
+    let mark = stage.control_plane.mark()?;
+    stage.mesh.service(1)?.timeout = 2;
+    stage.mesh.write()?;
+    let start = Instant::now();
+    wait::until(|| {
+        let events = stage.control_plane.since(mark)?;
+        so(count(&events, "ack", CDS) == 1, || "no ACK of the cluster".to_owned())
+    })?;
+    // Nobody had to run into the time-out of 15 s.
+    so(start.elapsed() < FETCH / 2, || format!("the ACK took {:?}", start.elapsed()))?;
+    stage.all_accepted(mark)?;
+    if stage.ads {
+        let events = stage.control_plane.since(mark)?;
+        let again = events.iter().filter(|event| event.is("send", EDS)).map(|event| event.names("resources"));
+        let again: Vec<Vec<&str>> = again.collect();
+        so(again == [["e1"]], || format!("sent the endpoints {again:?}, not just those of the cluster"))?;
+    }
+    stage.still_answers(1, "b")
 }
 
 fn invalid_cluster(stage: &mut Stage) -> Result<(), String> {

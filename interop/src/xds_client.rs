@@ -62,7 +62,7 @@ pub fn play(programs: &Path, dir: &Path, variant: &'static str, lines: &mut Vec<
 fn start(program: &Path, programs: &Path, dir: &Path, variant: &'static str) -> Result<Stage, String> {
     let mut mesh = Mesh::new(dir, Scope::Ads);
     for number in 1..=3 {
-        mesh.services.insert(number, Service { listener: None, backend: 1, cluster: Cluster::Good });
+        mesh.services.insert(number, Service::new(None, 1));
     }
     mesh.write()?;
     let control_plane = ControlPlane::start(programs.join("control_plane"), dir)?;
@@ -92,7 +92,7 @@ fn endpoint_change(stage: &mut Stage) -> Result<(), String> {
 fn malformed_cluster(stage: &mut Stage) -> Result<(), String> {
     let mark = stage.control_plane.mark()?;
     stage.mesh.service(1)?.cluster = Cluster::Malformed;
-    stage.mesh.services.insert(4, Service { listener: None, backend: 1, cluster: Cluster::Good });
+    stage.mesh.services.insert(4, Service::new(None, 1));
     stage.mesh.write()?;
     wait::until(|| {
         let events = stage.control_plane.since(mark)?;
