@@ -138,7 +138,7 @@ fn of_a_name_in_two_files_the_first_file_counts() {
     let news = look(&mut folder);
     served(&news, &[("c1", 2), ("c2", 1)]);
     let line = dir.line("b.json", "type.googleapis.com/envoy.config.cluster.v3.Cluster c1 is in a.json already");
-    assert_eq!(news.complaints, [line.clone()]);
+    assert_eq!(news.complaints, std::slice::from_ref(&line));
 
     dir.write("a.json", &[("c1", 3)]);
     let news = look(&mut folder);
