@@ -221,7 +221,8 @@ async fn a_refusing_server_is_asked_seldom() {
 
 #[tokio::test]
 async fn a_server_that_is_away_is_found_when_it_comes() {
-    let away = Rude::<Sotw>::start().await.address;
+    // An address of its own, or another test's server is taken for it.
+    let away = TcpListener::bind("127.0.0.77:0").expect("a port").local_addr().expect("an address");
     let mut program = Program::start(away, "--variant sotw --subscribe cds=a --for 30");
     let reason = program.line().await["close"]["reason"].as_str().expect("a reason").to_string();
     assert_eq!(reason, "transport error: Connection refused (os error 111)");
@@ -230,9 +231,8 @@ async fn a_server_that_is_away_is_found_when_it_comes() {
     assert_eq!(said(&peer.request().await), (CLUSTER, vec!["a"], "", "", None));
     let opened = opened(1, &server);
     while program.line().await != opened {}
-    // Its connections die with it.
     drop(peer);
-    drop(server);
+    server.stop().await;
     assert!(program.line().await["close"]["reason"].is_string());
     let (lines, status) = Program::start(away, "--variant sotw --subscribe cds --for 0.5").rest().await;
     assert_eq!(status, Some(0));

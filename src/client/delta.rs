@@ -75,7 +75,7 @@ impl Protocol for Delta {
             }
             match resource.body {
                 Some(body) => {
-                    let extra = Extra { ttl: resource.ttl, aliases: resource.aliases };
+                    let extra = Extra { version: None, ttl: resource.ttl, aliases: resource.aliases };
                     incoming.resources.push(resource.name, resource.version, body.value, extra);
                 }
                 None => incoming.heartbeats.push(Heartbeat {

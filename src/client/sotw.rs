@@ -362,8 +362,10 @@ fn wrapped(
         }
         Some(_) if ttl.is_some_and(|ttl| ttl.is_zero()) => incoming.fault(Some(name), "a TTL must be positive"),
         Some(body) => {
-            if ttl.is_some() || !resource.aliases.is_empty() {
-                extras.push(Extra { ttl, aliases: resource.aliases });
+            let version = Some(resource.version).filter(|version| !version.is_empty());
+            let extra = Extra { version, ttl, aliases: resource.aliases };
+            if extra != Extra::default() {
+                extras.push(extra);
             }
             incoming.compared = false;
             return Some((name, body.value, false));

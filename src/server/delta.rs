@@ -247,6 +247,7 @@ fn removals(
 
 impl Initial {
     /// The names that are not wanted (any more).
+    #[allow(clippy::box_collection)] // as it is kept
     fn unheard(&self, of: &Subscription) -> Option<Box<BTreeSet<ResourceName>>> {
         let names: BTreeSet<_> =
             self.versions.keys().filter(|name| !of.interest.covers(name.as_str())).cloned().collect();

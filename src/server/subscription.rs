@@ -53,6 +53,7 @@ pub struct Subscription {
 
     /// Names that the client had before this stream and that nothing said when it was first served wanted: should the
     /// wildcard come (back), those that are gone are removed (delta).
+    #[allow(clippy::box_collection)] // seldom there, and a word in every subscription
     pub(super) unheard: Option<Box<BTreeSet<ResourceName>>>,
 
     /// The nonce of the last response, and its version while it is unanswered.

@@ -10,6 +10,9 @@ use xds_machine::{Code, Instant, Nonce, ResourceName, Version, WILDCARD, type_ur
 use super::variant::{Both, Response};
 use super::{Application, Bug, Made, body};
 
+/// Whether a response was accepted, and the versions of which one was the last accepted by then.
+type Judged = (bool, BTreeSet<Version>);
+
 /// One type's memory.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Memory {
@@ -20,7 +23,7 @@ struct Memory {
     named: bool,
     /// Responses that the client read and did not answer, in order, with the verdict and what may have
     /// been accepted by then.
-    unanswered: VecDeque<(Nonce, Version, Option<(bool, BTreeSet<Version>)>)>,
+    unanswered: VecDeque<(Nonce, Version, Option<Judged>)>,
     /// The last nonce that the client read.
     read: Option<Nonce>,
     /// The version of the last response that was accepted whole. More than one if the stream broke before the answer

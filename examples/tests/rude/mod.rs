@@ -26,13 +26,13 @@ use tonic::{Request, Response, Status, Streaming};
 use tower::Service;
 
 /// How long anything may take.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(40);
 
 pub async fn soon<T>(what: &str, event: impl Future<Output = T>) -> T {
     timeout(LIMIT, event).await.unwrap_or_else(|_| panic!("{what} did not come"))
 }
 
-/// A server whose streams the test speaks on. Dropped, it is gone with all its connections.
+/// A server whose streams the test speaks on.
 pub struct Rude<V: Wire> {
     pub address: SocketAddr,
     streams: mpsc::UnboundedReceiver<Peer<V>>,
@@ -59,6 +59,12 @@ impl<V: Wire> Rude<V> {
         let server = Server::builder().add_service(service).serve_with_incoming(TcpListenerStream::new(listener));
         let task = tokio::spawn(async move { server.await.expect("serves") });
         Self { address, streams, task }
+    }
+
+    /// Listens no longer.
+    pub async fn stop(mut self) {
+        self.task.abort();
+        assert!((&mut self.task).await.expect_err("it was aborted").is_cancelled());
     }
 
     /// The next stream; its headers are not sent yet.
