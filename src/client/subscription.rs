@@ -148,6 +148,9 @@ impl<V: Protocol> Subscription<V> {
 
     /// Takes in the names that were subscribed to since.
     pub(super) fn look(&mut self) {
+        if self.fresh.is_empty() {
+            return;
+        }
         let fresh = core::mem::take(&mut self.fresh);
         if self.wishes.is_empty() && V::never_spoke(self) {
             // A tree that is made at once is made faster, and of fuller nodes.
@@ -162,11 +165,6 @@ impl<V: Protocol> Subscription<V> {
                 self.untold += 1;
             }
         }
-    }
-
-    /// Whether [`look`](Self::look) has something to do.
-    pub(super) fn has_fresh(&self) -> bool {
-        !self.fresh.is_empty()
     }
 
     /// Whether a name was subscribed to that was not before.
@@ -240,6 +238,7 @@ impl<V: Protocol> Subscription<V> {
     }
 
     pub(super) fn receive(&mut self, response: V::Response, settings: &Settings) {
+        self.look();
         self.serial += 1;
         let mut incoming = V::read(response, settings, self);
         if !settings.ttl {
@@ -396,6 +395,7 @@ impl<V: Protocol> Subscription<V> {
     pub(super) fn verdict(&mut self, now: Instant, verdict: Verdict, settings: &Settings) -> Result<(), Misuse> {
         match self.out.take() {
             Some(out) if out.token == verdict.token => {
+                self.look();
                 self.settle(now, out, verdict.rejections, settings);
                 Ok(())
             }

@@ -145,6 +145,9 @@ impl<V: Variant> Server<V> {
         };
         let (nonce, error) = V::take_answer(&mut request);
         self.hear_answer(at, first, nonce, error);
+        if self.closed {
+            return Ok(());
+        }
         let subscription = &mut self.types[at];
         let heard = V::hear(request, subscription, first);
         if first || heard.turned || !heard.added.is_empty() || !heard.removed.is_empty() {
