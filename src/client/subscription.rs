@@ -141,7 +141,7 @@ impl<V: Protocol> Subscription<V> {
 
     // What the application wants.
 
-    /// To be followed by [`look`](Self::look) before anything else is done.
+    /// To be followed by [`look`](Self::look) before anything else that depends on what is wanted.
     pub(super) fn subscribe(&mut self, name: ResourceName) {
         self.fresh.push(name);
     }
@@ -449,11 +449,11 @@ impl<V: Protocol> Subscription<V> {
             let new = seen.new.iter().map(|&at| out.offer.resources.at(at).name().clone());
             return self.add(new.map(|name| (name, Held { version: Version::default(), claimed: true })));
         }
-        self.mixed = !implied;
+        let was_mixed = core::mem::replace(&mut self.mixed, !implied);
         // With the wildcard, what is held and what came are much the same names in the same order.
         let dense = wildcard && out.offer.resources.len() > self.held.len() / 8;
         let mut ahead = dense.then(|| self.held.iter_mut().peekable());
-        let mut new = Vec::new();
+        let (mut new, mut taken) = (Vec::new(), 0);
         for resource in out.offer.resources.iter() {
             let name = resource.name();
             let accepted = !rejected.contains(name);
@@ -474,6 +474,7 @@ impl<V: Protocol> Subscription<V> {
             let version = if implied { Version::default() } else { resource.version().clone() };
             let held = Held { version, claimed: !out.left.contains(name) };
             self.mixed |= !held.claimed;
+            taken += 1;
             if let Some(ahead) = &mut ahead {
                 while ahead.next_if(|(other, _)| *other < name).is_some() {}
                 if let Some((_, place)) = ahead.next_if(|(other, _)| *other == name) {
@@ -484,6 +485,8 @@ impl<V: Protocol> Subscription<V> {
             new.push((name.clone(), held));
         }
         self.add(new.into_iter());
+        // What was held and is not in the update, such as what had a heartbeat, is as it was.
+        self.mixed |= was_mixed && self.held.len() > taken;
     }
 
     fn add(&mut self, new: impl Iterator<Item = (ResourceName, Held)>) {
