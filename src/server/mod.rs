@@ -279,6 +279,13 @@ impl<V: Variant> Server<V> {
         if len > limit {
             return Err(PeerMisbehaved::TooManyNameBytes { len, limit }.into());
         }
+        let initial = if at.is_err() { V::initial_bytes(request) } else { 0 };
+        if initial > 0 {
+            let len = initial + self.types.iter().map(Subscription::initial_bytes).sum::<usize>();
+            if len > limit {
+                return Err(PeerMisbehaved::TooManyInitialVersionBytes { len, limit }.into());
+            }
+        }
         Ok(at)
     }
 
