@@ -55,6 +55,8 @@ impl Protocol for Delta {
         for resource in response.resources {
             let fault = if resource.name.as_str().is_empty() {
                 Some((None, "a resource has no name".into())) // C-DELTA-25
+            } else if resource.name.is_wildcard() {
+                Some((None, "a resource has the name of the wildcard".into()))
             } else if resource.version.as_str().len() > settings.limits.version_bytes {
                 let (len, limit) = (resource.version.as_str().len(), settings.limits.version_bytes);
                 Some((Some(resource.name.clone()), format!("version of {len} bytes, limit {limit}")))
@@ -86,6 +88,7 @@ impl Protocol for Delta {
             }
         }
         incoming.removed = response.removed;
+        incoming.removed.retain(|name| !name.is_wildcard()); // nothing has this name, so nothing of it is gone
         incoming.errors = response.errors;
         incoming.finish();
         incoming

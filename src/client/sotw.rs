@@ -338,6 +338,9 @@ fn bare<V>(
     if name.is_empty() {
         return Err("has no name".into());
     }
+    if name == WILDCARD {
+        return Err("has the name of the wildcard".into());
+    }
     incoming.new.push(number);
     let name = names.1.find(bytes).map_or_else(|| name.into(), |(name, _)| name.clone());
     Ok((name, any.value, false))
@@ -353,6 +356,10 @@ fn wrapped(
     let (name, ttl) = (resource.name, resource.ttl);
     if name.as_str().is_empty() {
         incoming.fault(None, "a resource wrapper has no name");
+        return None;
+    }
+    if name.is_wildcard() {
+        incoming.fault(None, "a resource wrapper has the name of the wildcard");
         return None;
     }
     match resource.body {
