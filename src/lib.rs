@@ -91,7 +91,7 @@
 //!
 //! # struct Nothing;
 //! # impl Transport for Nothing {
-//! #     fn send(&mut self, request: delta::Request) { assert_eq!(request.subscribe, ["*"].map(Into::into)); }
+//! #     fn send(&mut self, request: delta::Request) { assert_eq!(request.subscribe, [xds_machine::ResourceName::from("*")]); }
 //! #     fn receive(&mut self, _: Option<Instant>) -> Event { Event::Closed(Instant::EPOCH) }
 //! # }
 //! let mut client = Client::<Delta>::new(Config::new(Node::new("me")));
