@@ -1,5 +1,6 @@
 //! The project's recipes: `cargo xtask` lists them.
 
+mod fuzz;
 mod nostd;
 mod protos;
 mod run;
@@ -9,12 +10,19 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask RECIPE
 
-  nostd     prove that the library needs no std
-  protos    write src/proto/generated.rs from proto/";
+  corpus                   replay the fuzz corpus, with no fuzzer, and build the targets
+  fuzz TARGET [SECONDS]    fuzz: world, client, server, wire or variants (needs cargo-fuzz)
+  minimise TARGET          make the committed corpus the fewest inputs that reach as much
+  nostd                    prove that the library needs no std
+  protos                   write src/proto/generated.rs from proto/";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["corpus"] => fuzz::corpus(),
+        ["fuzz", target] => fuzz::fuzz(target, "600"),
+        ["fuzz", target, seconds] => fuzz::fuzz(target, seconds),
+        ["minimise", target] => fuzz::minimise(target),
         ["nostd"] => nostd::check(),
         ["protos"] => protos::write(),
         _ => {
