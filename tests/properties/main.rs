@@ -2,6 +2,8 @@
 //!
 //! What fails is made small, and printed as steps or bytes; as a story in words it belongs into `regressions.rs`.
 
+#![allow(unreachable_pub)]
+
 #[path = "../hostile/mod.rs"]
 mod hostile;
 mod story;
