@@ -1,7 +1,7 @@
 //! What CI checks besides the tests.
 
-use crate::nostd;
 use crate::run::{Result, cargo, run};
+use crate::{fuzz, nostd};
 
 /// The workspaces beside the main one.
 const OTHERS: [&str; 2] = ["fuzz", "nostd"];
@@ -11,7 +11,7 @@ pub fn check() -> Result {
     lints()?;
     docs()?;
     nostd::check()?;
-    corpus()
+    fuzz::corpus()
 }
 
 fn format() -> Result {
@@ -24,17 +24,20 @@ fn format() -> Result {
 
 fn lints() -> Result {
     run(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    run(&mut cargo(&["clippy", "--quiet", "--all-targets", "--manifest-path", &manifest("fuzz"), "--", "-D", "warnings"]))
+    run(&mut cargo(&[
+        "clippy",
+        "--quiet",
+        "--all-targets",
+        "--manifest-path",
+        &manifest("fuzz"),
+        "--",
+        "-D",
+        "warnings",
+    ]))
 }
 
 fn docs() -> Result {
     run(cargo(&["doc", "--quiet", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
-}
-
-/// Builds every fuzz target and plays the committed corpus, without a sanitizer, on the toolchain that is here.
-fn corpus() -> Result {
-    run(&mut cargo(&["build", "--quiet", "--release", "--bins", "--manifest-path", &manifest("fuzz")]))?;
-    run(&mut cargo(&["test", "--quiet", "--release", "--manifest-path", &manifest("fuzz")]))
 }
 
 fn manifest(of: &str) -> String {
