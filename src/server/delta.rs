@@ -204,6 +204,10 @@ impl Protocol for Delta {
         Ok(draft)
     }
 
+    fn beats_with_all(_: &Subscription) -> bool {
+        false
+    }
+
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
         if of.kind.has_heartbeats() {
             draft.add_heartbeats(of, source);

@@ -341,7 +341,14 @@ impl<V: Variant> Server<V> {
         let place = subscription.kind.place();
         let answers_only = place.is_front() && self.has_unsent_clusters(source);
         if answers_only && !subscription.owes() {
-            return None;
+            if !beats {
+                return None;
+            }
+            if V::beats_with_all(subscription) && V::has_push(subscription, source) {
+                // What changed would go with it. The next beat may do.
+                self.types[at].schedule_beat(now, source, &Draft::default(), true);
+                return None;
+            }
         }
         let hold = self.config.settings().removal_hold;
         let hold_removals = place.is_back()
@@ -359,7 +366,7 @@ impl<V: Variant> Server<V> {
         }
         subscription.served(now, hold, source.revision(), &mut draft);
         if self.ttl && (draft.send || beats || subscription.beat.is_none()) {
-            subscription.schedule_beat(now, source);
+            subscription.schedule_beat(now, source, &draft, beats);
         }
         if !draft.send {
             return None;

@@ -140,6 +140,10 @@ impl Protocol for Sotw {
         Ok(draft)
     }
 
+    fn beats_with_all(of: &Subscription) -> bool {
+        of.kind.is_full_state()
+    }
+
     /// Of a full-state type everything is sent: a heartbeat among resources reads as a removal to some clients, and a
     /// resource that is left out as one to all (S-TTL-06).
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {

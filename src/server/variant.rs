@@ -54,6 +54,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
     /// What is to be sent.
     fn draft<S: Source>(subscription: &mut Subscription, source: &S, order: Order) -> Result<Draft, Behind>;
 
+    /// Whether all that is wanted has to be sent to say that some of it lives on.
+    fn beats_with_all(of: &Subscription) -> bool;
+
     /// Adds the news that resources live on, but for those that were sent since the last time, or are now.
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft);
 
