@@ -208,6 +208,10 @@ impl Protocol for Delta {
         false
     }
 
+    fn version_of_beats(_: &Subscription) -> Option<Version> {
+        None
+    }
+
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
         if of.kind.has_heartbeats() {
             draft.add_heartbeats(of, source);

@@ -57,6 +57,8 @@ pub struct Subscription {
     pub(super) out: Option<Version>,
     /// The version of a response whose answer is no longer waited for, since nothing is wanted (S-SOTW-36).
     pub(super) late: Option<Version>,
+    /// The version that was accepted last, if the client takes TTLs.
+    pub(super) accepted: Version,
     /// Stale requests since the last that was not.
     pub(super) stale: u32,
     /// When to say that resources with a TTL live on, and the revision when that was last said.
@@ -152,6 +154,7 @@ impl Subscription {
             nonce: Nonce::default(),
             out: None,
             late: None,
+            accepted: Version::default(),
             stale: 0,
             beat: None,
         }
