@@ -141,7 +141,7 @@ impl Protocol for Delta {
         draft.behind = order.answers_only && !of.sweep;
         let initial = of.initial.take();
         let unheard = if of.sweep { of.unheard.take() } else { None };
-        let owed = of.take_owed();
+        let owed = core::mem::take(&mut of.owed);
         for name in &owed {
             match source.get(of.type_url(), name.as_str()).state {
                 State::Present(resource) => {
