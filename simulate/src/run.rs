@@ -158,61 +158,86 @@ impl<V: Both> Run<V> {
         }
     }
 
-    /// Takes a step if it can be taken, and if it does something. Whether it did.
-    fn attempt(&mut self, step: Step) -> bool {
-        let world = &mut self.world;
-        world.budget = Budget::PLENTY; // there is no end
-        self.taken.iter_mut().for_each(|taken| taken.push(step));
-        match step {
-            // Whether a server has something to say is found out by asking it.
-            Step::ServerSends { c } => {
-                let pair = &world.pairs[c];
-                if pair.server.is_none() {
-                    return false;
-                }
-                let before = pair.down.len();
-                world.take(step);
-                let pair = &world.pairs[c];
-                if pair.server.is_some() && pair.down.len() == before {
-                    return false;
-                }
-                self.tally.responses += 1;
-            }
-            _ if !world.can(step) => return false,
-            _ => world.take(step),
+    fn attempt(&mut self, step: Step) {
+        if attempt(&mut self.world, step) {
+            self.tally.note(step);
+            self.taken.iter_mut().for_each(|taken| taken.push(step));
         }
-        self.tally.requests += u64::from(matches!(step, Step::ClientSends { .. }));
-        self.tally.streams += u64::from(matches!(step, Step::Open { .. }));
-        self.tally.steps += 1;
-        true
     }
 
     /// Lets the protocol take its steps until there are none, and checks what must hold then.
     fn come_to_rest(&mut self) {
-        for _ in 0..10_000 {
-            let mut moved = false;
-            for c in 0..self.world.pairs.len() {
-                moved |= self.rest_of(c);
-            }
-            if !moved && !self.attempt(Step::Tick) {
-                self.tally.rests += 1;
-                self.world.check_invariants();
-                return self.world.check_settled();
-            }
-        }
-        panic!("the protocol does not come to rest");
-    }
-
-    fn rest_of(&mut self, c: usize) -> bool {
-        let own = [
-            Step::Open { c },
-            Step::ClientSends { c },
-            Step::Sent { c },
-            Step::ServerReads { c },
-            Step::ServerSends { c },
-            Step::ClientReads { c },
-        ];
-        let accept = (0..self.world.setup.types.len()).map(|t| Step::Accept { c, t });
-        own.into_iter().chain(accept).fold(false, |moved, step| self.attempt(step) || moved)
+        let (tally, taken) = (&mut self.tally, &mut self.taken);
+        come_to_rest(&mut self.world, &mut |step| {
+            tally.note(step);
+            taken.iter_mut().for_each(|taken| taken.push(step));
+        });
+        self.tally.rests += 1;
     }
 }
+
+impl Tally {
+    fn note(&mut self, step: Step) {
+        self.steps += 1;
+        match step {
+            Step::ClientSends { .. } => self.requests += 1,
+            Step::ServerSends { .. } => self.responses += 1,
+            Step::Open { .. } => self.streams += 1,
+            _ => {}
+        }
+    }
+}
+
+/// Takes a step if it can be taken, and if it does something. Whether it did.
+pub fn attempt<V: Both>(world: &mut World<V>, step: Step) -> bool {
+    world.budget = Budget::PLENTY; // there is no end
+    let Step::ServerSends { c } = step else {
+        let can = world.can(step);
+        if can {
+            world.take(step);
+        }
+        return can;
+    };
+    // Whether a server has something to say is found out by asking it.
+    if world.pairs[c].server.is_none() {
+        return false;
+    }
+    let before = world.pairs[c].down.len();
+    world.take(step);
+    world.pairs[c].server.is_none() || world.pairs[c].down.len() > before
+}
+
+/// Lets the protocol take its steps until there are none, one client after the other, and checks what must hold then.
+pub fn come_to_rest<V: Both>(world: &mut World<V>, on: &mut impl FnMut(Step)) {
+    // Each round is a turn for everybody, and each is answered a few times at most.
+    for _ in 0..ROUNDS {
+        let mut moved = false;
+        for c in 0..world.pairs.len() {
+            let own = [
+                Step::Open { c },
+                Step::ClientSends { c },
+                Step::Sent { c },
+                Step::ServerReads { c },
+                Step::ServerSends { c },
+                Step::ClientReads { c },
+            ];
+            let accept = (0..world.setup.types.len()).map(|t| Step::Accept { c, t });
+            for step in own.into_iter().chain(accept) {
+                if attempt(world, step) {
+                    on(step);
+                    moved = true;
+                }
+            }
+        }
+        if !moved {
+            if !attempt(world, Step::Tick) {
+                world.check_invariants();
+                return world.check_settled();
+            }
+            on(Step::Tick);
+        }
+    }
+    panic!("the protocol does not come to rest");
+}
+
+const ROUNDS: usize = 1_000;

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use crate::world::{Both, Budget, Made, Step, World, words};
+use crate::run::{attempt, come_to_rest};
+use crate::world::{Both, Made, Step, World};
 
 /// Plays steps, those that can be taken, and lets the world come to rest. After how many steps it failed.
 fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> Option<usize> {
@@ -13,12 +14,9 @@ fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> Option<usize> {
         let mut world = World::<V>::new(setup.clone());
         for &step in steps {
             at.set(at.get() + 1);
-            world.budget = Budget::PLENTY;
-            if world.can(step) {
-                world.take(step);
-            }
+            attempt(&mut world, step);
         }
-        words::settle(&mut world, 0);
+        come_to_rest(&mut world, &mut |_| {});
     };
     panic::catch_unwind(AssertUnwindSafe(play)).is_err().then(|| at.get())
 }
