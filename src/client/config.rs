@@ -105,6 +105,9 @@ pub struct Limits {
     pub waiting_responses: usize,
     /// Resources, removed names and errors in one response. Default 200,000. More are a NACK.
     pub resources_per_response: usize,
+    /// Resources of one type that are held by the wildcard: names that are subscribed to are the application's own
+    /// measure. Default 1,000,000. A response with which there would be more is a NACK.
+    pub resources_per_type: usize,
     /// Bytes of a nonce. Default 1,024. A longer one can't be echoed: the stream must end.
     pub nonce_bytes: usize,
     /// Bytes of a version. Default 4,096. A longer one is a NACK.
@@ -124,6 +127,7 @@ impl Default for Limits {
         Self {
             waiting_responses: 8,
             resources_per_response: 200_000,
+            resources_per_type: 1_000_000,
             nonce_bytes: 1024,
             version_bytes: 4096,
             error_bytes: 4096,

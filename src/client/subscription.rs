@@ -301,6 +301,9 @@ impl<V: Protocol> Subscription<V> {
         settings: &Settings,
         act: &mut impl FnMut(Action),
     ) {
+        if let Some(reason) = self.too_many_with(&incoming, settings.limits.resources_per_type) {
+            incoming.refuse(reason);
+        }
         let empty = incoming.is_empty();
         V::processed(self, &incoming);
         for name in incoming.faults.iter().filter_map(|fault| fault.name.as_ref()) {
@@ -342,6 +345,21 @@ impl<V: Protocol> Subscription<V> {
             act(Action::Apply(Update { token: out.token.clone(), offer: out.offer.clone() }));
             self.out = Some(out);
         }
+    }
+
+    /// Whether a server that was asked for everything sends more than this.
+    fn too_many_with(&self, incoming: &Incoming, limit: usize) -> Option<String> {
+        if self.held.len() + incoming.resources.len() <= limit || !self.wants(WILDCARD) {
+            return None;
+        }
+        let held = |name: &&ResourceName| self.held.contains_key(*name);
+        let gone = if V::absence_removes(self, incoming) {
+            self.held.len() - incoming.resources.names().filter(held).count()
+        } else {
+            incoming.removed.iter().filter(held).count()
+        };
+        let count = self.held.len() - gone + incoming.resources.names().filter(|name| !held(name)).count();
+        (count > limit).then(|| alloc::format!("{count} resources with the response, limit {limit}"))
     }
 
     /// Heartbeats: the TTL starts anew (C-TTL-02, C-TTL-03), nothing else happens. One that names a version that

@@ -27,8 +27,9 @@ pub struct Subscription {
     pub(super) interest: Interest,
     /// The bytes of the names.
     pub(super) name_bytes: usize,
-    /// The names that left while everything is wanted, and are owed an answer all the same: they count until they have
-    /// it, or a client that never acknowledges could make the stream hold any number of them.
+    /// The names that left while everything is wanted, and are owed an answer all the same or had one ahead of what
+    /// changed. They count as long as they are kept, or a client that never acknowledges could make the stream hold any
+    /// number of them.
     pub(super) leaving: Size,
     /// The client has named something: an empty list no longer means everything (SotW).
     pub(super) explicit: bool,
@@ -183,7 +184,7 @@ impl Subscription {
             return false;
         }
         let Size { names, bytes } = Size::of([&name]);
-        if self.owed.contains(&name) {
+        if self.lingers(&name) {
             // It left and comes back: it counts once.
             let left = self.leaving;
             self.leaving = Size { names: left.names.saturating_sub(names), bytes: left.bytes.saturating_sub(bytes) };
@@ -195,10 +196,10 @@ impl Subscription {
     pub(super) fn remove_name(&mut self, name: &str) -> Option<ResourceName> {
         let name = self.interest.names.take(name)?;
         self.name_bytes -= name.as_str().len();
-        self.ahead.remove(&name);
         if !self.interest.wildcard {
             self.owed.remove(&name);
-        } else if self.owed.contains(&name) {
+            self.ahead.remove(&name);
+        } else if self.lingers(&name) {
             self.leaving = self.leaving + Size::of([&name]);
         }
         Some(name)
@@ -206,15 +207,20 @@ impl Subscription {
 
     /// A name that left is to be answered once more.
     pub(super) fn owe_leaving(&mut self, name: ResourceName) {
-        let size = Size::of([&name]);
-        if self.owed.insert(name) {
-            self.leaving = self.leaving + size;
+        if !self.lingers(&name) {
+            self.leaving = self.leaving + Size::of([&name]);
         }
+        self.owed.insert(name);
     }
 
-    pub(super) fn take_owed(&mut self) -> BTreeSet<ResourceName> {
-        self.leaving = Size::default();
-        core::mem::take(&mut self.owed)
+    /// Whether a name is kept even if nobody wants it by name.
+    fn lingers(&self, name: &ResourceName) -> bool {
+        self.owed.contains(name) || self.ahead.contains_key(name)
+    }
+
+    /// The names that are.
+    pub(super) fn lingering(&self) -> impl Iterator<Item = &ResourceName> {
+        self.owed.iter().chain(self.ahead.keys().filter(|name| !self.owed.contains(*name)))
     }
 
     /// Everything is wanted, from now on or again.
@@ -233,6 +239,7 @@ impl Subscription {
         } else {
             self.owed.retain(|name| names.contains(name));
         }
+        self.ahead.retain(|name, _| names.contains(name));
     }
 
     /// The oldest revision of which the client may take what it no longer wants.
@@ -388,11 +395,11 @@ impl Subscription {
         }
         if draft.behind && self.cursor.is_some() {
             let answered = core::mem::take(&mut draft.answered);
-            let wanted = answered.into_iter().filter(|name| self.interest.names.contains(name));
-            self.ahead.extend(wanted.map(|name| (name, revision)));
+            self.ahead.extend(answered.into_iter().map(|name| (name, revision)));
             return;
         }
         self.ahead.clear();
+        self.leaving = Size::default();
         self.cursor = Some(revision);
         if draft.held {
             self.held_until.get_or_insert(now + hold);
