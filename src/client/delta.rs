@@ -149,6 +149,10 @@ impl Protocol for Delta {
         of.told.refetch.extend(names);
     }
 
+    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
+        of.told.refetch.insert(name);
+    }
+
     fn may_speak(_: &Subscription<Self>) -> bool {
         true
     }

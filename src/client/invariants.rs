@@ -66,7 +66,7 @@ impl<V: Protocol> Subscription<V> {
         ensure!(self.mixed || self.held.values().all(plain), "something held is not as the last update leaves it");
         let limit = settings.limits.waiting_responses;
         ensure!(self.unanswered() <= limit, "{} responses unanswered, limit {limit}", self.unanswered());
-        ensure!(self.waiting.is_empty() || self.out.is_some(), "a response waits for nothing");
+        ensure!(self.waiting.is_empty() || self.out.is_some() || self.on_hold, "a response waits for nothing");
         ensure!(self.waiting.iter().all(|incoming| incoming.serial <= self.serial), "a response of the future waits");
         if let Some(out) = &self.out {
             out.check()?;

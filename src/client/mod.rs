@@ -41,6 +41,7 @@ mod config;
 mod delta;
 mod incoming;
 mod invariants;
+mod known;
 mod resources;
 mod sotw;
 mod subscription;
@@ -208,7 +209,9 @@ impl<V: Variant> Client<V> {
         self.epoch += 1;
         self.stream = Some(Stream::default());
         // A type that nothing is wanted of, nor was when the last stream ended, has nothing to remember.
-        self.types.retain(|subscription| !subscription.wishes.is_empty() || subscription.out.is_some());
+        self.types.retain(|subscription| {
+            !subscription.wishes.is_empty() || subscription.out.is_some() || subscription.on_hold
+        });
     }
 
     /// A response came.

@@ -247,6 +247,11 @@ impl Protocol for Sotw {
         of.told.retime.extend(names); // what is held is not awaited all the same
     }
 
+    /// It is announced in the careful way: gone, then wanted (DESIGN rule 4).
+    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
+        of.told.owed.entry(name).or_insert(Owed { stage: Stage::Leave, reopened: 0, last: false });
+    }
+
     /// Not while a response is unanswered: changes ride on the answer (DESIGN rule 2).
     fn may_speak(of: &Subscription<Self>) -> bool {
         !of.asked || of.unanswered() == 0
