@@ -122,6 +122,7 @@ mod queue;
 mod resource;
 mod resource_type;
 pub mod server;
+pub mod servers;
 mod text;
 mod time;
 mod variant;

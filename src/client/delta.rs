@@ -32,6 +32,8 @@ impl Protocol for Delta {
     type Response = Response;
     type Told = Told;
 
+    const SAYS_WHAT_IS_HELD: bool = true;
+
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
     }

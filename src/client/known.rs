@@ -30,6 +30,14 @@ impl<V: Variant> Client<V> {
         }
     }
 
+    /// The application knows from somewhere else that these do not exist, or no more: it is not told so again. What this
+    /// server sends makes them exist. What is held, or not wanted, is ignored.
+    pub fn take_for_missing<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
+        if let Some(subscription) = self.look_at(type_url) {
+            names.into_iter().for_each(|name| subscription.take_for_missing(name));
+        }
+    }
+
     /// The application is given no updates of this type until [`release_updates`](Self::release_updates), which is to be
     /// called as often. Responses wait meanwhile, and stop existence time-outs, as they do behind an update that waits for
     /// its verdict; the answers to them wait too. A type of which nothing was ever wanted is ignored.
@@ -62,6 +70,19 @@ impl<V: Variant> Client<V> {
         of_type.is_some_and(|subscription| subscription.awaits(name))
     }
 
+    /// Whether this is wanted, and the application knows that it does not exist.
+    pub fn is_missing(&self, type_url: &TypeUrl, name: &str) -> bool {
+        let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
+        of_type.is_some_and(|subscription| subscription.wishes.get(name).is_some_and(|wish| wish.missing))
+    }
+
+    /// Whether the application has something from [elsewhere](Self::adopt) that the server of this stream can't be asked
+    /// about, so that it would stay though the server does not have it: in delta, what only the wildcard covers. The first
+    /// request of a new stream says that it is there.
+    pub fn wants_new_stream(&self) -> bool {
+        self.types.iter().any(|subscription| subscription.unsaid)
+    }
+
     fn look_at(&mut self, type_url: &TypeUrl) -> Option<&mut Subscription<V>> {
         self.look();
         self.find_mut(type_url)
@@ -83,8 +104,17 @@ impl<V: Protocol> Subscription<V> {
         self.mixed = true;
         self.unclaim(&name, expires);
         self.timers.stop(&name);
-        if held.is_some_and(|held| held.claimed) {
-            self.ask_anew(name);
+        match held {
+            Some(held) if held.claimed => self.ask_anew(name),
+            Some(_) => {}
+            None => self.unsaid |= V::SAYS_WHAT_IS_HELD && self.asked && !self.wishes.contains_key(&name),
+        }
+    }
+
+    fn take_for_missing(&mut self, name: &str) {
+        if let Some(wish) = self.wishes.get_mut(name).filter(|_| !self.held.contains_key(name) && name != WILDCARD) {
+            (wish.missing, wish.rejected) = (true, false);
+            self.timers.stop(&name.into());
         }
     }
 

@@ -92,6 +92,8 @@ impl Protocol for Sotw {
     type Response = Response;
     type Told = Told;
 
+    const SAYS_WHAT_IS_HELD: bool = false;
+
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
     }

@@ -57,6 +57,8 @@ pub struct Subscription<V: Protocol> {
     /// The nonce of the last.
     pub(super) nonce: Nonce,
     pub(super) timers: Timers,
+    /// The application has something that the server should have been told of with the first request, and was not.
+    pub(super) unsaid: bool,
     pub(super) told: V::Told,
 }
 
@@ -138,6 +140,7 @@ impl<V: Protocol> Subscription<V> {
             serial: 0,
             nonce: Nonce::default(),
             timers: Timers::default(),
+            unsaid: false,
             told: V::Told::default(),
         }
     }
@@ -234,6 +237,7 @@ impl<V: Protocol> Subscription<V> {
         self.nonce = Nonce::default();
         self.timers.stop_all();
         self.told = V::Told::default();
+        self.unsaid = false;
         if let Some(out) = &mut self.out {
             out.live = false;
         }
