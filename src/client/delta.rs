@@ -152,7 +152,11 @@ impl Protocol for Delta {
     }
 
     fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
-        of.told.refetch.insert(name);
+        if of.is_told(name.as_str()) {
+            of.told.refetch.insert(name);
+        } else if of.is_told(WILDCARD) && !of.wishes.contains_key(&name) {
+            of.told.refetch.insert(WILDCARD.into());
+        }
     }
 
     fn may_speak(_: &Subscription<Self>) -> bool {

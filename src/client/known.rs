@@ -130,14 +130,16 @@ impl<V: Protocol> Subscription<V> {
         }
     }
 
-    /// The server may believe that the client has this.
+    /// The server may believe that the client has this. Who was asked nothing has given nothing.
     fn ask_anew(&mut self, name: ResourceName) {
-        let told = |name: &str| self.wishes.get_key_value(name).filter(|(_, wish)| wish.told);
-        // Who was told nothing has answered nothing, and what is untold is told as something new.
-        let by = if self.wishes.contains_key(&name) { told(name.as_str()) } else { told(WILDCARD) };
-        if let Some(by) = by.map(|(by, _)| by.clone()).filter(|_| self.asked) {
-            V::ask_anew(self, by);
+        if self.asked {
+            V::ask_anew(self, name);
         }
+    }
+
+    /// Whether the server was told that this name is wanted.
+    pub(super) fn is_told(&self, name: &str) -> bool {
+        self.wishes.get(name).is_some_and(|wish| wish.told)
     }
 
     fn awaits(&self, name: &str) -> bool {

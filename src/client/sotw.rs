@@ -249,9 +249,14 @@ impl Protocol for Sotw {
         of.told.retime.extend(names); // what is held is not awaited all the same
     }
 
-    /// It is announced in the careful way: gone, then wanted (DESIGN rule 4).
+    /// It is announced in the careful way: gone, then wanted (DESIGN rule 4). So is the wildcard, without which it
+    /// would not be gone.
     fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
-        of.told.owed.entry(name).or_insert(Owed { stage: Stage::Leave, reopened: 0, last: false });
+        let wildcard = ResourceName::from(WILDCARD);
+        for name in [name, wildcard].into_iter().filter(|name| of.is_told(name.as_str())).collect::<Vec<_>>() {
+            of.told.retime.insert(name.clone()); // a response may settle it before it was left out
+            of.told.owed.insert(name, Owed { stage: Stage::Leave, reopened: 0, last: false });
+        }
     }
 
     /// Not while a response is unanswered: changes ride on the answer (DESIGN rule 2).

@@ -79,7 +79,7 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// Asks again for names that are wanted.
     fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>);
 
-    /// The server may believe that the client has this, which is wanted and told; it has not.
+    /// The server may believe that the client has this, which is wanted; it has not.
     fn ask_anew(of: &mut Subscription<Self>, name: ResourceName);
 
     /// Whether a change may be said now, and not only with the next answer.

@@ -55,6 +55,17 @@ impl<V: Variant> Servers<V> {
                 self.switched(at);
             }
         }
+        self.forgive();
+    }
+
+    /// A server that is asked no more begins anew when it is asked again: it is tried before it counts as failing. It
+    /// still waits as long as its backoff says.
+    pub(super) fn forgive(&mut self) {
+        for server in 0..self.links.len() {
+            if self.links[server].failing && !self.is_used(server) {
+                self.links[server].failing = false;
+            }
+        }
     }
 
     /// `Policy::Grpc`: asks the next servers if gRFC A71 says so, and says that there is none if there is none.

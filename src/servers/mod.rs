@@ -168,6 +168,7 @@ impl<V: Variant> Servers<V> {
                 }
             }
         }
+        self.forgive();
     }
 
     /// Asks again for resources that are wanted, of the server whose word counts: see [`Client::refetch`].
@@ -259,6 +260,7 @@ impl<V: Variant> Servers<V> {
         link.state = State::Down(now + link.backoff.next(random));
         link.failing |= !answered;
         self.ended(server, answered);
+        self.forgive();
     }
 
     /// The time that [`poll_timeout`](Self::poll_timeout) gave has come.
