@@ -32,6 +32,8 @@ impl Protocol for Delta {
     type Response = Response;
     type Told = Told;
 
+    const SAYS_WHAT_IS_HELD: bool = true;
+
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
     }
@@ -145,6 +147,14 @@ impl Protocol for Delta {
 
     fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
         of.told.refetch.extend(names);
+    }
+
+    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
+        if of.is_told(name.as_str()) {
+            of.told.refetch.insert(name);
+        } else if of.is_told(WILDCARD) && !of.wishes.contains_key(&name) {
+            of.told.refetch.insert(WILDCARD.into());
+        }
     }
 
     fn may_speak(_: &Subscription<Self>) -> bool {

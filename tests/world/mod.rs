@@ -101,6 +101,7 @@ impl<V: Both> World<V> {
                     add(Step::Subscribe { c, t, n });
                     add(Step::Unsubscribe { c, t, n });
                     add(Step::Refetch { c, t, n });
+                    add(Step::Forget { c, t, n });
                 }
             }
         }
@@ -156,6 +157,7 @@ impl<V: Both> World<V> {
             Step::Subscribe { c, t, n } => budget.subscribes > 0 && !pair(c).apps[t].wanted.contains(name(n)),
             Step::Unsubscribe { c, t, n } => budget.unsubscribes > 0 && pair(c).apps[t].wanted.contains(name(n)),
             Step::Refetch { c, t, n } => budget.refetches > 0 && pair(c).apps[t].wanted.contains(name(n)),
+            Step::Forget { c, t, n } => budget.forgets > 0 && pair(c).apps[t].applied.contains_key(name(n)),
             Step::Put { n, .. } => budget.puts > 0 && !name(n).is_wildcard(),
             Step::Delete { t, n } => budget.deletes > 0 && self.content(t, name(n)).is_some(),
         }
@@ -239,6 +241,10 @@ impl<V: Both> World<V> {
                 self.pairs[c].client.refetch(&setup.types[t], [setup.names[n].as_str()]);
                 self.pairs[c].apps[t].missing.remove(&setup.names[n]);
                 self.pairs[c].drain(&setup);
+            }
+            Step::Forget { c, t, n } => {
+                self.budget.forgets -= 1;
+                self.pairs[c].forget(&setup, t, &setup.names[n]);
             }
         }
         self.check_touched(step);
