@@ -56,8 +56,9 @@ enum Start {
     #[default]
     Silent,
     /// With an empty list, the legacy wildcard. An empty list goes on meaning it until the server has heard a
-    /// name; `named` is the response under which it was last told one.
-    Legacy { named: Option<u64> },
+    /// name; `named` is the response under which it was last told one, and `reopened` how often it was told again
+    /// because a newer response came.
+    Legacy { named: Option<u64>, reopened: u8 },
     /// With names: an empty list means nothing.
     Names { wildcard: bool },
 }
@@ -275,7 +276,7 @@ impl Protocol for Sotw {
 
     fn each_serial(told: &mut Told, each: &mut dyn FnMut(&mut u64)) {
         told.said.iter_mut().for_each(&mut *each);
-        if let Start::Legacy { named: Some(serial) } = &mut told.start {
+        if let Start::Legacy { named: Some(serial), .. } = &mut told.start {
             each(serial);
         }
         for owed in told.owed.values_mut() {
@@ -398,7 +399,11 @@ impl Subscription<Sotw> {
         if empty && !self.may_be_silent(serial) {
             // DESIGN rule 12: an empty list would still mean everything; a name first ends that.
             self.told.stand_in = true;
-            self.told.start = Start::Legacy { named: current.then_some(serial) };
+            let reopened = match self.told.start {
+                Start::Legacy { named, reopened } => reopened.saturating_add(u8::from(named.is_some())),
+                Start::Silent | Start::Names { .. } => 0,
+            };
+            self.told.start = Start::Legacy { named: current.then_some(serial), reopened };
             return (Vec::from([WILDCARD.into()]), Asked::These(Vec::new()));
         }
         let all_new = self.untold == self.wishes.len() && left_out.is_empty();
@@ -425,14 +430,16 @@ impl Subscription<Sotw> {
         if only_wildcard
             && left_out.is_empty()
             && legacy
-            && matches!(start, Start::Silent | Start::Legacy { named: None })
+            && matches!(start, Start::Silent | Start::Legacy { named: None, .. })
         {
-            *start = Start::Legacy { named: None };
+            *start = Start::Legacy { named: None, reopened: 0 };
             names.clear(); // C-SUB-01: the legacy wildcard, which every server knows
         }
         match start {
             Start::Silent => *start = Start::Names { wildcard: self.wishes.contains_key(WILDCARD) },
-            Start::Legacy { named } if current && !names.is_empty() => *named = Some(serial),
+            Start::Legacy { named, reopened } if current && !names.is_empty() => {
+                (*named, *reopened) = (Some(serial), 0)
+            }
             Start::Legacy { .. } | Start::Names { .. } => {}
         }
         self.told.stand_in = false;
@@ -476,7 +483,8 @@ impl Subscription<Sotw> {
     fn may_be_silent(&self, serial: u64) -> bool {
         match self.told.start {
             Start::Silent | Start::Names { .. } => true,
-            Start::Legacy { named } => named == Some(serial),
+            // A server that answers each name would be told for ever (as in rule 4).
+            Start::Legacy { named, reopened } => named == Some(serial) || reopened >= REOPENINGS,
         }
     }
 

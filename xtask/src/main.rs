@@ -14,7 +14,8 @@ usage: cargo xtask RECIPE
   fuzz TARGET [SECONDS]    fuzz: world, client, server, wire or variants (needs cargo-fuzz)
   minimise TARGET          make the committed corpus the fewest inputs that reach as much
   nostd                    prove that the library needs no std
-  protos                   write src/proto/generated.rs from proto/";
+  protos                   write src/proto/generated.rs from proto/
+  simulate MILLIONS SEED   random steps at full speed; `simulate explain SEED RUN` makes a failure small";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +25,9 @@ fn main() -> ExitCode {
         ["fuzz", target, seconds] => fuzz::fuzz(target, seconds),
         ["minimise", target] => fuzz::minimise(target),
         ["nostd"] => nostd::check(),
+        ["simulate", ..] => {
+            run::run(run::cargo(&["run", "--quiet", "--release", "--package", "simulate", "--"]).args(&arguments[1..]))
+        }
         ["protos"] => protos::write(),
         _ => {
             eprintln!("{USAGE}");
