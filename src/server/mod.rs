@@ -416,7 +416,7 @@ impl<V: Variant> Server<V> {
             let Some(name) = source.dependent(type_url, resource) else { return };
             let wanted = match dependents.interest.names.get(&*name) {
                 Some(name) => name.clone(),
-                None if dependents.interest.wildcard => ResourceName::from(&*name),
+                None if dependents.interest.covers(&name) => ResourceName::from(&*name),
                 None => return,
             };
             if source.get(dependents.type_url(), wanted.as_str()).resource().is_none() {

@@ -184,19 +184,29 @@ impl Subscription {
             self.leaving = Size { names: left.names.saturating_sub(names), bytes: left.bytes.saturating_sub(bytes) };
         }
         self.name_bytes += bytes;
-        self.interest.names.insert(name)
+        self.interest.insert(name)
     }
 
     pub(super) fn remove_name(&mut self, name: &str) -> Option<ResourceName> {
-        let name = self.interest.names.take(name)?;
+        let name = self.interest.take(name)?;
         self.name_bytes -= name.as_str().len();
         self.ahead.remove(&name);
-        if !self.interest.wildcard {
+        if name.is_glob() {
+            self.owed.remove(&name);
+            self.drop_unwanted_owed();
+        } else if !self.interest.covers(name.as_str()) {
             self.owed.remove(&name);
         } else if self.owed.contains(&name) {
             self.leaving = self.leaving + Size::of([&name]);
         }
         Some(name)
+    }
+
+    /// Something that stood for many names left: what only it wanted is owed no longer.
+    fn drop_unwanted_owed(&mut self) {
+        let interest = &self.interest;
+        self.owed.retain(|name| interest.covers(name.as_str()));
+        self.leaving = Size::of(self.owed.iter().filter(|name| !interest.names.contains(*name)));
     }
 
     /// A name that left is to be answered once more.
@@ -221,18 +231,16 @@ impl Subscription {
 
     pub(super) fn remove_wildcard(&mut self) {
         self.interest.wildcard = false;
-        self.leaving = Size::default();
-        let names = &self.interest.names;
         if core::mem::take(&mut self.sweep) {
-            self.owed = names.clone(); // what the wildcard would have brought
-        } else {
-            self.owed.retain(|name| names.contains(name));
+            self.owed = self.interest.names.clone(); // what the wildcard would have brought
         }
+        self.drop_unwanted_owed();
     }
 
-    /// The oldest revision of which the client may take what it no longer wants.
+    /// The oldest revision of which the client may take what it no longer wants: only while it has not answered for
+    /// all that it was sent.
     pub(super) fn note_left(&mut self) {
-        if let Some(cursor) = self.cursor {
+        if let Some(cursor) = self.cursor.filter(|_| self.out.is_some()) {
             let since = cursor.min(self.removed_to);
             self.left = Some(self.left.map_or(since, |left| left.min(since)));
         }
@@ -253,14 +261,23 @@ impl Subscription {
 
     /// Whether a resource that is there is news to the client.
     fn is_new(&self, resource: &Resource, entry: &Entry<'_>) -> bool {
-        let served_to = self.ahead.get(resource.name()).copied().or(self.cursor);
+        let served_to = self.ahead_of(resource.name()).or(self.cursor);
         served_to.is_some_and(|cursor| entry.is_news(cursor, cursor))
+    }
+
+    /// At which revision a name was answered though what changed had to wait, by itself or as one of a collection.
+    fn ahead_of(&self, name: &ResourceName) -> Option<Revision> {
+        if self.ahead.is_empty() {
+            return None;
+        }
+        let by_glob = self.interest.globs.of(name.as_str()).and_then(|glob| self.ahead.get(glob));
+        self.ahead.get(name).max(by_glob).copied()
     }
 
     /// Whether a removal is.
     fn is_gone(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
-        match (self.ahead.get(name), self.cursor) {
-            (Some(&at), _) => entry.is_news(at, at),
+        match (self.ahead_of(name), self.cursor) {
+            (Some(at), _) => entry.is_news(at, at),
             (None, Some(cursor)) => entry.is_news(self.removed_to, cursor),
             (None, None) => false,
         }
@@ -277,9 +294,8 @@ impl Subscription {
         if self.interest.wildcard {
             source.changes(self.type_url(), cursor).for_each(take_news);
         } else if self.is_few(source.changes(self.type_url(), cursor)) {
-            let wanted = |name: &ResourceName| self.interest.names.contains(name);
             for entry in source.changes(self.type_url(), cursor) {
-                if entry.resource().is_some_and(|resource| wanted(resource.name())) {
+                if entry.resource().is_some_and(|resource| self.interest.covers(resource.name().as_str())) {
                     take_news(entry);
                 }
             }
@@ -294,7 +310,7 @@ impl Subscription {
     pub(super) fn removals<S: Source>(&self, source: &S) -> Result<Vec<ResourceName>, Behind> {
         let removals = || source.removals(self.type_url(), self.removed_to);
         Ok(match removals() {
-            None if self.interest.wildcard => return Err(Behind),
+            None if self.interest.wildcard || !self.interest.globs.is_empty() => return Err(Behind),
             Some(few) if self.interest.wildcard || self.is_few(removals().into_iter().flatten()) => few
                 .filter(|(name, entry)| self.interest.covers(name.as_str()) && self.is_gone(name, entry))
                 .map(|(name, _)| name.clone())
@@ -333,7 +349,11 @@ impl Subscription {
         self.beat.filter(|_| self.out.is_none()).map(|(due, _)| due)
     }
 
+    /// Whether changes are fewer than what is wanted, which with a collection is any number.
     fn is_few<T>(&self, changes: impl Iterator<Item = T>) -> bool {
+        if !self.interest.globs.is_empty() {
+            return true;
+        }
         let names = self.interest.names.len();
         changes.take(names + 1).count() <= names
     }

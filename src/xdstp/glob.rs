@@ -3,7 +3,7 @@
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -103,6 +103,49 @@ impl Globs {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ResourceName> {
         self.0.iter().flat_map(|globs| globs.iter().map(|glob| &glob.0))
+    }
+}
+
+/// The members of collections, as far as there are any.
+#[derive(Clone, Debug)]
+pub(crate) struct Collections<T>(BTreeMap<Glob, BTreeSet<T>>);
+
+impl<T> Default for Collections<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T: Ord> Collections<T> {
+    pub(crate) fn insert(&mut self, name: &ResourceName, member: T) {
+        let Some(parts) = Parts::of(name.as_str()).filter(|parts| parts.leaf != "*") else { return };
+        if let Some(members) = self.0.get_mut(&parts as &dyn Collection) {
+            members.insert(member);
+        } else {
+            self.0.insert(Glob(parts.glob().into()), BTreeSet::from([member]));
+        }
+    }
+
+    pub(crate) fn remove(&mut self, name: &ResourceName, member: T) {
+        if self.0.is_empty() {
+            return;
+        }
+        let Some(parts) = Parts::of(name.as_str()) else { return };
+        let Some(members) = self.0.get_mut(&parts as &dyn Collection) else { return };
+        members.remove(&member);
+        if members.is_empty() {
+            self.0.remove(&parts as &dyn Collection);
+        }
+    }
+
+    pub(crate) fn members(&self, glob: &str) -> impl Iterator<Item = &T> {
+        let parts = Parts::of(glob).filter(|parts| parts.leaf == "*" && !self.0.is_empty());
+        parts.and_then(|parts| self.0.get(&parts as &dyn Collection)).into_iter().flatten()
+    }
+
+    /// How many members all have.
+    pub(crate) fn len(&self) -> usize {
+        self.0.values().map(BTreeSet::len).sum()
     }
 }
 

@@ -26,7 +26,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
 use self::escape::{Part, decode, encode};
-pub(crate) use self::glob::{Globs, Parts, is_glob};
+pub(crate) use self::glob::{Collections, Globs, Parts, is_glob};
 use crate::name::TypeUrl;
 
 /// How a structured name begins. What begins so and can't be parsed is no name of a resource.

@@ -209,6 +209,10 @@ impl Source for Cache {
         self.types.get(type_url).into_iter().flat_map(Store::with_ttl)
     }
 
+    fn members(&self, type_url: &TypeUrl, glob: &str) -> impl Iterator<Item = Entry<'_>> {
+        self.types.get(type_url).into_iter().flat_map(move |store| store.members(glob))
+    }
+
     fn is_known(&self, type_url: &TypeUrl) -> bool {
         self.types.get(type_url).map_or(self.known, Store::is_known)
     }

@@ -17,6 +17,7 @@ use crate::server::hash;
 use crate::server::resource::Resource;
 use crate::server::source::{Entry, Page, Revision, State};
 use crate::server::variant::Variant;
+use crate::xdstp::Collections;
 
 /// Slots in a page. Few enough that a change encodes little anew; so many that a stream that is sent all takes
 /// hold of few.
@@ -43,6 +44,8 @@ pub(super) struct Store {
     absent: List,
     /// Slots of resources with a TTL.
     with_ttl: BTreeSet<u32>,
+    /// Slots of what is present or not known, by collection.
+    collections: Collections<u32>,
     /// Changes of which the history is kept, the oldest first.
     histories: VecDeque<(u32, Revision)>,
     /// The sum of the hashes of all (name, version) pairs, and the version that is made of it.
@@ -150,6 +153,7 @@ impl Store {
             present: List::EMPTY,
             absent: List::EMPTY,
             with_ttl: BTreeSet::new(),
+            collections: Collections::default(),
             histories: VecDeque::new(),
             sum: 0,
             version: hash::version(0),
@@ -230,6 +234,12 @@ impl Store {
             self.with_ttl.insert(at as u32);
         } else if !self.with_ttl.is_empty() {
             self.with_ttl.remove(&(at as u32));
+        }
+        if let Some(name) = slot.what.name() {
+            match slot.what {
+                What::Present(_) | What::Unknown(_) => self.collections.insert(name, at as u32),
+                What::Absent(_) | What::Free => self.collections.remove(name, at as u32),
+            }
         }
         let list = match slot.what {
             What::Present(_) => Some(&mut self.present),
@@ -341,6 +351,10 @@ impl Store {
 
     pub(super) fn with_ttl(&self) -> impl Iterator<Item = Entry<'_>> {
         self.with_ttl.iter().map(|&at| self.slots[at as usize].entry())
+    }
+
+    pub(super) fn members(&self, glob: &str) -> impl Iterator<Item = Entry<'_>> {
+        self.collections.members(glob).map(|&at| self.slots[at as usize].entry())
     }
 
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
