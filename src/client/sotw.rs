@@ -10,7 +10,8 @@ use core::time::Duration;
 use bytes::Bytes;
 
 use super::config::Settings;
-use super::incoming::{Heartbeat, Incoming, Walk, no_name};
+use super::incoming::{Heartbeat, Incoming, Walk};
+use super::names::no_name;
 use super::resources::{Extra, Resource, Resources};
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
@@ -91,6 +92,8 @@ impl Protocol for Sotw {
     type Request = Request;
     type Response = Response;
     type Told = Told;
+
+    const ALIASES: bool = false;
 
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
@@ -335,7 +338,7 @@ fn bare<V>(
         return Ok((name.clone(), any.value, follows));
     }
     let name = core::str::from_utf8(bytes).map_err(|_| "has a name that is no text")?;
-    if let Some(reason) = no_name(name) {
+    if let Some(reason) = no_name(name, type_url) {
         return Err(reason.into());
     }
     incoming.new.push(number);
@@ -351,7 +354,7 @@ fn wrapped(
     extras: &mut Vec<Extra>,
 ) -> Option<Read> {
     let (name, ttl) = (resource.name, resource.ttl);
-    if let Some(reason) = no_name(name.as_str()) {
+    if let Some(reason) = no_name(name.as_str(), type_url) {
         incoming.fault(None, format!("a resource wrapper {reason}"));
         return None;
     }
@@ -372,7 +375,7 @@ fn wrapped(
         }
         None => {
             let version = incoming.resources.version().clone();
-            incoming.heartbeats.push(Heartbeat { name, version, ttl });
+            incoming.heartbeats.push(Heartbeat { name, version, ttl, aliases: Vec::new() });
         }
     }
     None

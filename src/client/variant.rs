@@ -27,6 +27,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// What the server was told of a type on this stream.
     type Told: Clone + Debug + Default + Eq + Hash + Send + Sync;
 
+    /// Whether resources have other names, by which they may be asked for.
+    const ALIASES: bool;
+
     fn type_url(response: &Self::Response) -> &TypeUrl;
 
     fn nonce(response: &Self::Response) -> &Nonce;

@@ -190,8 +190,7 @@ impl Protocol for Delta {
                     // S-DELTA-06: what the client has is not sent, and what it has and is gone is removed.
                     for page in source.pages(of.type_url()) {
                         let new = page.resources().iter().filter(|resource| {
-                            !owed.has(resource.name())
-                                && !initial.has_by_wildcard(resource.name(), resource.version())
+                            !owed.has(resource.name()) && !initial.has_by_wildcard(resource.name(), resource.version())
                         });
                         draft.parts.extend(new.cloned().map(Part::One));
                     }

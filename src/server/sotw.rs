@@ -135,7 +135,8 @@ impl Protocol for Sotw {
         } else {
             let answers = named(of, source, &owed);
             answers.iter().for_each(|resource| draft.push(resource));
-            let by_glob = |name: &ResourceName| of.interest.globs.of(name.as_str()).is_some_and(|glob| owed.contains(glob));
+            let by_glob =
+                |name: &ResourceName| of.interest.globs.of(name.as_str()).is_some_and(|glob| owed.contains(glob));
             for resource in changed {
                 if !owed.contains(resource.name()) && !by_glob(resource.name()) {
                     draft.push(resource);
@@ -186,8 +187,7 @@ fn all_wanted(of: &Subscription, source: &impl Source) -> Vec<Part> {
 
 /// The resources that these names stand for, each once.
 fn named<'s, S: Source>(of: &Subscription, source: &'s S, names: &BTreeSet<ResourceName>) -> Vec<&'s Resource> {
-    let mut all: Vec<_> =
-        names.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource()).collect();
+    let mut all: Vec<_> = names.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource()).collect();
     if !of.interest.globs.is_empty() {
         for glob in names.iter().filter(|name| name.is_glob()) {
             let members = source.members(of.type_url(), glob.as_str()).filter_map(|entry| entry.resource());

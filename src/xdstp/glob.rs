@@ -90,6 +90,11 @@ impl Globs {
         was
     }
 
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        let Some(globs) = &self.0 else { return false };
+        Parts::of(name).is_some_and(|parts| parts.leaf == "*" && globs.contains(&parts as &dyn Collection))
+    }
+
     /// The collection here that a name belongs to.
     pub(crate) fn of(&self, name: &str) -> Option<&ResourceName> {
         let globs = self.0.as_ref()?;
