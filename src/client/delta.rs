@@ -18,6 +18,7 @@ use crate::error::PeerMisbehaved;
 use crate::message::delta::{Request, Response};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 use crate::variant::Delta;
+use crate::xdstp;
 
 /// What a stream was told besides the wishes that are marked so.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -57,7 +58,10 @@ impl Protocol for Delta {
         }
         for resource in response.resources {
             let fault = if let Some(reason) = no_name(resource.name.as_str(), &response.type_url) {
-                Some((None, format!("a resource {reason}"))) // C-DELTA-25
+                match xdstp::is_structured(resource.name.as_str()) {
+                    true => Some((Some(resource.name.clone()), reason.into())),
+                    false => Some((None, format!("a resource {reason}"))), // C-DELTA-25
+                }
             } else if resource.version.as_str().len() > settings.limits.version_bytes {
                 let (len, limit) = (resource.version.as_str().len(), settings.limits.version_bytes);
                 Some((Some(resource.name.clone()), format!("version of {len} bytes, limit {limit}")))

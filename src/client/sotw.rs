@@ -22,6 +22,7 @@ use crate::message::sotw::{Item, Request, Response};
 use crate::name::{ResourceName, TypeUrl, Version, WILDCARD};
 use crate::resource::Any;
 use crate::variant::Sotw;
+use crate::xdstp;
 
 /// How often a newer response makes a name be announced anew before only time does (DESIGN rule 4: on every
 /// response, a server that answers each added name though it does not exist would be asked for ever).
@@ -355,7 +356,10 @@ fn wrapped(
 ) -> Option<Read> {
     let (name, ttl) = (resource.name, resource.ttl);
     if let Some(reason) = no_name(name.as_str(), type_url) {
-        incoming.fault(None, format!("a resource wrapper {reason}"));
+        match xdstp::is_structured(name.as_str()) {
+            true => incoming.fault(Some(name), reason),
+            false => incoming.fault(None, format!("a resource wrapper {reason}")),
+        }
         return None;
     }
     match resource.body {
