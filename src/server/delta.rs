@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::config::Settings;
 use super::resource::Resource;
 use super::response::{Part, Piece};
-use super::source::{Source, State};
+use super::source::{Entry, Source, State};
 use super::subscription::{Draft, Heard, Initial, Subscription};
 use super::variant::{Behind, Order, Protocol, Size, Variant, check_names};
 use crate::error::{PeerMisbehaved, Status};
@@ -27,6 +27,7 @@ impl Protocol for Delta {
 
     const NUMBER: usize = 1;
     const CONTROL_PLANE: u8 = 7;
+    const ALIASES: bool = true;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
         request.node.as_ref()
@@ -138,22 +139,37 @@ impl Protocol for Delta {
         let mut draft = Draft { send: of.answer, ..Draft::default() };
         draft.behind = order.answers_only && !of.sweep;
         let initial = of.initial.take();
-        let owed = Owed::take(of);
+        let mut owed = Owed::take(of);
         let unheard = of.take_unheard(&owed);
         let swept = of.sweep && initial.is_none();
         let is_new = |resource: &Resource| {
             !swept && !initial.as_ref().is_some_and(|initial| initial.has(resource.name(), resource.version()))
         };
         for name in &owed.names {
-            match source.get(of.type_url(), name.as_str()).state {
-                State::Present(resource) => {
+            let entry = source.get(of.type_url(), name.as_str());
+            match entry.state {
+                State::Present(resource) if resource.name() == name => {
                     of.share_name(resource.name());
                     if is_new(resource) {
                         draft.push(resource);
                     }
                 }
+                State::Present(resource) => {
+                    // By an alias (S-DELTA-42): once, whatever other names it is wanted by.
+                    let others = owed.names.contains(resource.name()) || owed.globs.cover(resource.name().as_str());
+                    if !others && owed.by_alias.insert(resource.name().clone()) && is_new(resource) {
+                        draft.push(resource);
+                    }
+                }
                 State::Absent if name.is_glob() && !owed.globs.is_empty() => {}
-                State::Absent => draft.removed.push(name.clone()),
+                State::Absent => {
+                    draft.removed.extend(of.stray(source, name).cloned());
+                    match of.how_to_say_nowhere(name, &entry, initial.as_deref()) {
+                        Nowhere::Removed => draft.removed.push(name.clone()),
+                        Nowhere::Stub => draft.parts.push(Part::Nowhere(Resource::nowhere(name.clone()))),
+                        Nowhere::Known => {}
+                    }
+                }
                 State::Unknown => {}
             }
         }
@@ -246,6 +262,19 @@ impl Protocol for Delta {
 }
 
 impl Subscription {
+    /// Of a type with heartbeats a name is simply removed. Of another, something without content says so, but not of what
+    /// the client may hold.
+    fn how_to_say_nowhere(&self, name: &ResourceName, entry: &Entry<'_>, initial: Option<&Initial>) -> Nowhere {
+        if self.kind.has_heartbeats() || self.is_gone(name, entry) {
+            return Nowhere::Removed;
+        }
+        match initial.and_then(|initial| initial.versions.get(name)) {
+            Some(version) if *version == Resource::nowhere_version() => Nowhere::Known,
+            Some(_) => Nowhere::Removed,
+            None => Nowhere::Stub,
+        }
+    }
+
     /// The names that the client had and that nothing wanted, of what is wanted now.
     fn take_unheard(&mut self, owed: &Owed) -> BTreeSet<ResourceName> {
         match &mut self.unheard {
@@ -279,10 +308,22 @@ fn removals(of: &Subscription, source: &impl Source, owed: &Owed) -> Result<Vec<
     if let Some(left) = of.left.filter(|_| of.sweep || !owed.globs.is_empty()) {
         // DESIGN rule 5: whatever went since the client first left may have crossed on the wire with what it took.
         let gone = source.removals(of.type_url(), left).ok_or(Behind)?.map(|(name, _)| name);
-        removed.extend(gone.filter(|name| of.sweep || owed.globs.cover(name.as_str())).cloned());
+        let wanted = |name: &&ResourceName| of.sweep || owed.globs.cover(name.as_str());
+        removed.extend(gone.filter(wanted).filter(|name| of.may_have_held(source, name)).cloned());
     }
     removed.retain(|name| !owed.names.contains(name));
+    let strays: Vec<ResourceName> = removed.iter().filter_map(|name| of.stray(source, name)).cloned().collect();
+    removed.extend(strays);
     Ok(removed)
+}
+
+/// How a name that does not exist is answered.
+enum Nowhere {
+    Removed,
+    /// As an alias of nothing (S-DELTA-43).
+    Stub,
+    /// The client has heard it before.
+    Known,
 }
 
 /// What is to be answered, changed or not.
@@ -290,6 +331,8 @@ struct Owed {
     names: BTreeSet<ResourceName>,
     /// Those of the names that stand for collections.
     globs: Globs,
+    /// Names of resources that aliases among the names stand for.
+    by_alias: BTreeSet<ResourceName>,
 }
 
 impl Owed {
@@ -298,12 +341,12 @@ impl Owed {
         if !of.interest.globs.is_empty() {
             names.iter().for_each(|name| _ = globs.insert(name));
         }
-        Self { names, globs }
+        Self { names, globs, by_alias: BTreeSet::new() }
     }
 
     /// Whether a resource of this name comes with the answer.
     fn has(&self, name: &ResourceName) -> bool {
-        self.names.contains(name) || self.globs.cover(name.as_str())
+        self.names.contains(name) || self.globs.cover(name.as_str()) || self.by_alias.contains(name)
     }
 }
 

@@ -139,7 +139,7 @@ impl<V: Variant> Server<V> {
                 let kind = self.config.settings().types.get(V::type_url(&mut request));
                 // One more, not twice as many: a stream has few types and there are many streams.
                 self.types.reserve_exact(1);
-                self.types.insert(at, Subscription::new(kind));
+                self.types.insert(at, Subscription::new(kind, V::ALIASES));
                 (at, true)
             }
         };

@@ -25,6 +25,7 @@ impl Protocol for Sotw {
 
     const NUMBER: usize = 0;
     const CONTROL_PLANE: u8 = 6;
+    const ALIASES: bool = false;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
         request.node.as_ref()
@@ -187,7 +188,7 @@ fn all_wanted(of: &Subscription, source: &impl Source) -> Vec<Part> {
 
 /// The resources that these names stand for, each once.
 fn named<'s, S: Source>(of: &Subscription, source: &'s S, names: &BTreeSet<ResourceName>) -> Vec<&'s Resource> {
-    let mut all: Vec<_> = names.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource()).collect();
+    let mut all: Vec<_> = names.iter().filter_map(|name| of.get(source, name).resource()).collect();
     if !of.interest.globs.is_empty() {
         for glob in names.iter().filter(|name| name.is_glob()) {
             let members = source.members(of.type_url(), glob.as_str()).filter_map(|entry| entry.resource());

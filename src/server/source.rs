@@ -45,7 +45,9 @@ pub trait Source {
     /// on it.
     fn version(&self, type_url: &TypeUrl) -> Version;
 
-    /// What is to be said of one name.
+    /// What is to be said of one name, which may be an alias: then the resource has another name. (An alias that stands
+    /// for something, or for nothing, from now on has a revision of its own, as a name has that becomes present, or
+    /// absent.)
     fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_>;
 
     /// The resources that became present or changed after `since` and are present, the latest first.
@@ -63,6 +65,13 @@ pub trait Source {
     fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
         let _ = type_url;
         iter::empty()
+    }
+
+    /// The name of the resource that an alias stands for, or stood for last. `None` for other names. The default has no
+    /// aliases.
+    fn target(&self, type_url: &TypeUrl, alias: &str) -> Option<&ResourceName> {
+        let _ = (type_url, alias);
+        None
     }
 
     /// The resources of the type in a collection, by its name `xdstp://../*`; those of which nothing is known as well,

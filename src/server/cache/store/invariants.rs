@@ -62,7 +62,8 @@ impl Store {
         ensure!(listed == all, "{all} members of collections, {listed} are listed");
         ensure!(self.horizon <= self.revision, "removals of the future are forgotten");
         self.check_list(&self.present, |slot| matches!(slot.what, What::Present(_)))?;
-        self.check_list(&self.absent, |slot| matches!(slot.what, What::Absent(_)))?;
+        self.check_list(&self.absent, |slot| slot.what.is_absent())?;
+        self.check_aliases()?;
         let pair = |resource: &Resource| hash::pair(resource.name(), resource.version());
         let sum = self.resources().map(pair).fold(0, u128::wrapping_add);
         ensure!(sum == self.sum && self.version == hash::version(sum), "the version is of something else");
