@@ -211,6 +211,8 @@ impl<V: Protocol> Subscription<V> {
         missing.extend(orphans.filter(|alias| !incoming.mentions(alias.as_str())).cloned());
         let mut moved: BTreeSet<&ResourceName> =
             missing.iter().filter(|alias| self.links.target(alias.as_str()).is_some()).collect();
+        // A name may have been an alias before.
+        moved.extend(incoming.resources.names().filter(|name| self.links.target(name.as_str()).is_some()));
         for resource in incoming.resources.with_aliases() {
             let elsewhere = |alias: &&ResourceName| {
                 self.links.target(alias.as_str()).is_some_and(|target| target != resource.name())

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::config::Settings;
 use super::resource::Resource;
 use super::response::{Part, Piece};
-use super::source::{Entry, Source, State};
+use super::source::{Entry, Revision, Source, State};
 use super::subscription::{Draft, Heard, Initial, Subscription};
 use super::variant::{Behind, Order, Protocol, Size, Variant, check_names};
 use crate::error::{PeerMisbehaved, Status};
@@ -160,10 +160,11 @@ impl Protocol for Delta {
                     if !others && owed.by_alias.insert(resource.name().clone()) && is_new(resource) {
                         draft.push(resource);
                     }
+                    draft.removed.extend(of.strays(source, name, Revision::default()).cloned());
                 }
                 State::Absent if name.is_glob() && !owed.globs.is_empty() => {}
                 State::Absent => {
-                    draft.removed.extend(of.stray(source, name).cloned());
+                    draft.removed.extend(of.strays(source, name, Revision::default()).cloned());
                     match of.how_to_say_nowhere(name, &entry, initial.as_deref()) {
                         Nowhere::Removed => draft.removed.push(name.clone()),
                         Nowhere::Stub => draft.parts.push(Part::Nowhere(Resource::nowhere(name.clone()))),
@@ -218,6 +219,7 @@ impl Protocol for Delta {
             of.each_change(source, |resource| {
                 if !owed.has(resource.name()) {
                     draft.push(resource);
+                    draft.removed.extend(of.strays_for(source, resource).into_iter().cloned());
                 }
             });
             draft.parts[first..].reverse(); // the oldest first
@@ -312,7 +314,8 @@ fn removals(of: &Subscription, source: &impl Source, owed: &Owed) -> Result<Vec<
         removed.extend(gone.filter(wanted).filter(|name| of.may_have_held(source, name)).cloned());
     }
     removed.retain(|name| !owed.names.contains(name));
-    let strays: Vec<ResourceName> = removed.iter().filter_map(|name| of.stray(source, name)).cloned().collect();
+    let strays = |name| of.strays(source, name, Revision::default());
+    let strays: Vec<ResourceName> = removed.iter().flat_map(strays).cloned().collect();
     removed.extend(strays);
     Ok(removed)
 }

@@ -67,9 +67,9 @@ pub trait Source {
         iter::empty()
     }
 
-    /// The name of the resource that an alias stands for, or stood for last. `None` for other names. The default has no
-    /// aliases.
-    fn target(&self, type_url: &TypeUrl, alias: &str) -> Option<&ResourceName> {
+    /// The names of resources that an alias stood for lately and does not any more, and since when that is so. `None` for
+    /// a name that is no alias and was none. The default has no aliases.
+    fn former(&self, type_url: &TypeUrl, alias: &str) -> Option<(Revision, &[ResourceName])> {
         let _ = (type_url, alias);
         None
     }

@@ -365,15 +365,30 @@ impl Subscription {
     /// Whether a name that is gone is one that was wanted: of many together an alias is none.
     pub(super) fn may_have_held(&self, source: &impl Source, name: &ResourceName) -> bool {
         self.interest.names.contains(name)
-            || (self.interest.covers(name.as_str()) && source.target(self.type_url(), name.as_str()).is_none())
+            || (self.interest.covers(name.as_str()) && source.former(self.type_url(), name.as_str()).is_none())
     }
 
-    /// What the client has by an alias that stands for it no longer, if it wants that by no other name.
-    pub(super) fn stray<'s, S: Source>(&self, source: &'s S, alias: &ResourceName) -> Option<&'s ResourceName> {
-        let name = source.target(self.type_url(), alias.as_str())?;
-        let there = source.get(self.type_url(), name.as_str()).resource();
-        let wanted = there.is_some_and(|resource| self.wants(source, resource));
-        (!wanted && !self.interest.covers(name.as_str())).then_some(name)
+    /// What the client may have by an alias that stands for it no longer, since a revision, if it wants that by no other
+    /// name.
+    pub(super) fn strays<'s, S: Source>(
+        &self,
+        source: &'s S,
+        alias: &ResourceName,
+        since: Revision,
+    ) -> impl Iterator<Item = &'s ResourceName> {
+        let former = source.former(self.type_url(), alias.as_str()).filter(|&(then, _)| then > since);
+        former.into_iter().flat_map(|(_, names)| names).filter(|name| {
+            let there = source.get(self.type_url(), name.as_str()).resource();
+            let by_alias = there.is_some_and(|resource| self.wants(source, resource));
+            !by_alias && !self.interest.covers(name.as_str())
+        })
+    }
+
+    /// The same for the aliases of a resource that changed.
+    pub(super) fn strays_for<'s, S: Source>(&self, source: &'s S, resource: &Resource) -> Vec<&'s ResourceName> {
+        let since = self.cursor.unwrap_or_default();
+        let aliases = resource.aliases().iter().filter(|alias| self.interest.names.contains(*alias));
+        aliases.flat_map(|alias| self.strays(source, alias, since)).collect()
     }
 
     /// The wanted resources that have a TTL.

@@ -210,8 +210,8 @@ impl Source for Cache {
         self.types.get(type_url).into_iter().flat_map(Store::with_ttl)
     }
 
-    fn target(&self, type_url: &TypeUrl, alias: &str) -> Option<&ResourceName> {
-        self.types.get(type_url)?.target(alias)
+    fn former(&self, type_url: &TypeUrl, alias: &str) -> Option<(Revision, &[ResourceName])> {
+        self.types.get(type_url)?.former(alias)
     }
 
     fn members(&self, type_url: &TypeUrl, glob: &str) -> impl Iterator<Item = Entry<'_>> {

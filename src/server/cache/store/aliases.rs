@@ -12,11 +12,27 @@ use crate::name::ResourceName;
 use crate::server::hash;
 use crate::server::source::{Entry, Revision, State};
 
+/// What an alias stood for is remembered, so that who has it by that can be told: this many at most.
+const FORMER: usize = 4;
+
 /// A name, and the resource that it stands for.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Alias {
     pub(super) name: ResourceName,
-    pub(super) of: ResourceName,
+    of: Option<ResourceName>,
+    /// What it stood for before, the latest last.
+    former: Vec<ResourceName>,
+}
+
+impl Alias {
+    /// What it will be once it stands for something else.
+    fn pointed(&self, of: Option<&ResourceName>) -> Self {
+        let mut former = self.former.clone();
+        former.extend(self.of.clone());
+        former.retain(|name| Some(name) != of);
+        former.drain(..former.len().saturating_sub(FORMER));
+        Self { name: self.name.clone(), of: of.cloned(), former }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -25,6 +41,8 @@ pub(super) struct Aliases {
     of: BTreeMap<ResourceName, Vec<ResourceName>>,
     /// The resources that have an alias, in the order in which they got it: it stands for the last.
     claims: BTreeMap<ResourceName, Vec<ResourceName>>,
+    /// There was one at some time.
+    ever: bool,
 }
 
 impl Store {
@@ -34,6 +52,7 @@ impl Store {
         if before.is_empty() && aliases.is_empty() {
             return;
         }
+        self.aliases.ever = true;
         aliases.retain(|alias| alias != name);
         for alias in before.iter().filter(|alias| !aliases.contains(alias)) {
             self.unclaim(alias, name, now);
@@ -65,14 +84,12 @@ impl Store {
             self.aliases.claims.remove(alias);
         }
         let Some(at) = self.find(alias.as_str()) else { return };
-        if !matches!(&self.slots[at].what, What::Alias(Alias { of, .. }) if of == name) {
-            return;
-        }
+        let what = match &self.slots[at].what {
+            What::Alias(alias) if alias.of.as_ref() == Some(name) => alias.pointed(None),
+            _ => return,
+        };
         match next {
-            None => {
-                let alias = Alias { name: alias.clone(), of: name.clone() };
-                self.set(Some(at), What::Unaliased(alias), now);
-            }
+            None => self.set(Some(at), What::Unaliased(what), now),
             Some(next) => {
                 // To those who want the alias the other is new.
                 self.point(alias, &next, now);
@@ -91,16 +108,19 @@ impl Store {
     /// Makes an alias stand for a resource, unless it is the name of one that is there.
     fn point(&mut self, alias: &ResourceName, to: &ResourceName, now: Revision) {
         let at = self.find(alias.as_str());
-        if !at.is_some_and(|at| matches!(self.slots[at].what, What::Present(_))) {
-            self.set(at, What::Alias(Alias { name: alias.clone(), of: to.clone() }), now);
-        }
+        let pointed = match at.map(|at| &self.slots[at].what) {
+            Some(What::Present(_)) => return,
+            Some(What::Alias(alias) | What::Unaliased(alias)) => alias.pointed(Some(to)),
+            _ => Alias { name: alias.clone(), of: Some(to.clone()), former: Vec::new() },
+        };
+        self.set(at, What::Alias(pointed), now);
     }
 
     /// What is to be said of the name in a slot: of an alias, what is to be said of the resource.
     pub(super) fn entry(&self, at: usize) -> Entry<'_> {
         let slot = &self.slots[at];
         let own = slot.entry();
-        let What::Alias(Alias { of, .. }) = &slot.what else { return own };
+        let What::Alias(Alias { of: Some(of), .. }) = &slot.what else { return own };
         let Some(target) = self.find(of.as_str()) else { return own };
         let Entry { state, since, before } = self.slots[target].entry();
         if own.since <= since {
@@ -111,10 +131,14 @@ impl Store {
         }
     }
 
-    /// What an alias stands for, or stood for last.
-    pub(in crate::server::cache) fn target(&self, alias: &str) -> Option<&ResourceName> {
-        match &self.slots[self.find(alias)?].what {
-            What::Alias(alias) | What::Unaliased(alias) => Some(&alias.of),
+    /// What an alias stood for, and since when it does not.
+    pub(in crate::server::cache) fn former(&self, alias: &str) -> Option<(Revision, &[ResourceName])> {
+        if !self.aliases.ever {
+            return None;
+        }
+        let slot = &self.slots[self.find(alias)?];
+        match &slot.what {
+            What::Alias(alias) | What::Unaliased(alias) => Some((slot.since, &alias.former)),
             _ => None,
         }
     }
@@ -132,7 +156,7 @@ impl Store {
             let slot = self.find(alias.as_str()).map(|at| &self.slots[at].what);
             let owner = by.last();
             let right = match slot {
-                Some(What::Alias(Alias { of, .. })) => Some(of) == owner,
+                Some(What::Alias(Alias { of, .. })) => of.as_ref() == owner,
                 _ => true, // the name of a resource, or it was
             };
             ensure!(right, "{alias} does not stand for {owner:?}");
