@@ -39,11 +39,14 @@ impl Protocol for Sotw {
         (core::mem::take(&mut request.nonce), request.error.take())
     }
 
-    fn check(request: &mut Request, _: Option<&Subscription>, settings: &Settings) -> Result<Size, PeerMisbehaved> {
+    fn check(request: &mut Request, known: Option<&Subscription>, settings: &Settings) -> Result<Size, PeerMisbehaved> {
         check_names(&request.type_url, &request.names, &settings.limits)?;
         request.names.sort_unstable(); // in place: a request that changes nothing allocates nothing
         request.names.dedup();
-        Ok(Size::of(request.names.iter().filter(|name| !name.is_wildcard())))
+        let names = &request.names;
+        let leaving = known.filter(|known| known.interest.wildcard).into_iter().flat_map(|known| &known.owed);
+        let leaving = leaving.filter(|name| names.binary_search(name).is_err());
+        Ok(Size::of(names.iter().filter(|name| !name.is_wildcard()).chain(leaving)))
     }
 
     fn initial_bytes(_: &Request) -> usize {
