@@ -120,7 +120,8 @@ struct App {
 pub struct World<V: Both> {
     setup: &'static Setup,
     types: [TypeUrl; TYPES],
-    names: Vec<ResourceName>,
+    /// By type: a structured name says its own.
+    names: [Vec<ResourceName>; TYPES],
     servers: Servers<V>,
     sides: Vec<Side<V>>,
     apps: [App; TYPES],
@@ -153,10 +154,14 @@ impl<V: Both> World<V> {
             failures: 0,
             ever: false,
         };
+        let types = [setup.type_url, type_url::SECRET];
         Self {
             setup,
-            types: [setup.type_url.into(), type_url::SECRET.into()],
-            names: setup.names.iter().map(|&name| name.into()).collect(),
+            types: types.map(Into::into),
+            names: types.map(|url| {
+                let own = url.strip_prefix("type.googleapis.com/").expect("a type of the API");
+                setup.names.iter().map(|name| name.replace("/TYPE/", &format!("/{own}/")).into()).collect()
+            }),
             servers: Servers::new(config).expect("a good configuration"),
             sides: (0..count).map(side).collect(),
             apps: Default::default(),
@@ -219,9 +224,9 @@ impl<V: Both> World<V> {
             }
         }
         for (t, n) in self.all() {
-            let wanted = self.apps[t].wanted.contains(&self.names[n]);
+            let wanted = self.apps[t].wanted.contains(&self.names[t][n]);
             others.push(if wanted { Step::Unsubscribe { t, n } } else { Step::Subscribe { t, n } });
-            if self.apps[t].has.contains_key(&self.names[n]) {
+            if self.apps[t].has.contains_key(&self.names[t][n]) {
                 others.push(Step::Forget { t, n });
             }
         }
@@ -235,7 +240,7 @@ impl<V: Both> World<V> {
     }
 
     fn all(&self) -> impl Iterator<Item = (usize, usize)> + use<V> {
-        let names = self.names.len();
+        let names = self.setup.names.len();
         (0..TYPES).flat_map(move |t| (0..names).map(move |n| (t, n)))
     }
 
@@ -294,23 +299,23 @@ impl<V: Both> World<V> {
             }
             Step::Up { s } => self.sides[s].up = true,
             Step::Subscribe { t, n } => {
-                let name = self.names[n].clone();
+                let name = self.names[t][n].clone();
                 self.apps[t].wanted.insert(name.clone());
                 self.servers.subscribe(&self.types[t], [name]).expect("a name with a server");
             }
             Step::Unsubscribe { t, n } => self.unsubscribe(t, n),
             Step::Forget { t, n } => {
-                self.apps[t].has.remove(&self.names[n]);
-                self.servers.forget(&self.types[t], [self.names[n].as_str()]);
+                self.apps[t].has.remove(&self.names[t][n]);
+                self.servers.forget(&self.types[t], [self.names[t][n].as_str()]);
             }
             Step::Put { s, t, n } => {
-                if !self.names[n].is_wildcard() {
+                if !self.names[t][n].is_wildcard() {
                     self.contents = self.contents.wrapping_add(1);
-                    let body = body(&self.names[n], s as u8, self.contents);
-                    self.sides[s].cache.insert(&self.types[t], Resource::new(self.names[n].clone(), body));
+                    let body = body(&self.names[t][n], s as u8, self.contents);
+                    self.sides[s].cache.insert(&self.types[t], Resource::new(self.names[t][n].clone(), body));
                 }
             }
-            Step::Delete { s, t, n } => _ = self.sides[s].cache.remove(&self.types[t], self.names[n].as_str()),
+            Step::Delete { s, t, n } => _ = self.sides[s].cache.remove(&self.types[t], self.names[t][n].as_str()),
         }
         self.drain();
         let used: BTreeSet<usize> = (0..self.setup.lists.len()).flat_map(|l| self.used(l)).copied().collect();
@@ -394,12 +399,12 @@ impl<V: Both> World<V> {
     }
 
     fn unsubscribe(&mut self, t: usize, n: usize) {
-        let name = self.names[n].clone();
+        let name = self.names[t][n].clone();
         self.servers.unsubscribe(&self.types[t], [name.as_str()]);
         let app = &mut self.apps[t];
         app.wanted.remove(&name);
         let wildcard = app.wanted.contains("*");
-        for gone in self.names.iter().filter(|name| !app.wanted.contains(*name)) {
+        for gone in self.names[t].iter().filter(|name| !app.wanted.contains(*name)) {
             app.missing.remove(gone);
             app.judging.values_mut().for_each(|(_, left)| _ = left.insert(gone.clone()));
             if !wildcard {
@@ -565,7 +570,7 @@ impl<V: Both> World<V> {
     fn check_data(&self, l: usize, s: usize) {
         for (t, app) in self.apps.iter().enumerate() {
             let full = t == 0 && self.setup.type_url == type_url::CLUSTER;
-            for name in self.names.iter().filter(|name| self.list_of(name) == l && !name.is_wildcard()) {
+            for name in self.names[t].iter().filter(|name| self.list_of(name) == l && !name.is_wildcard()) {
                 if !app.wanted.contains(name) && !app.wanted.contains("*") || app.rejected.contains(name) {
                     continue;
                 }
