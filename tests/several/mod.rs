@@ -557,14 +557,22 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// A SotW server that has nothing of what is wanted says nothing.
+    /// A server that has no news says nothing, and so it is not known that it works: SotW, nothing of what is wanted; delta,
+    /// just what the application has of it already, and claims.
     fn is_silent(&self, s: usize) -> bool {
-        let has = |t: usize, name: &ResourceName| {
-            self.used(self.list_of(name)).contains(&s)
-                && matches!(self.sides[s].cache.get(&self.types[t], name.as_str()).state, server::State::Present(_))
+        let news = |t: usize, name: &ResourceName| {
+            let has = self.apps[t].has.get(name).copied();
+            match self.sides[s].cache.get(&self.types[t], name.as_str()).state {
+                server::State::Present(_) if !V::DELTA => true,
+                server::State::Present(resource) => has != Some((s, *resource.body().last().expect("a body"))),
+                _ => V::DELTA,
+            }
         };
-        let says = |(t, app): (usize, &App)| app.wanted.contains("*") || app.wanted.iter().any(|name| has(t, name));
-        !V::DELTA && !self.sides[s].answered && !self.apps.iter().enumerate().any(says)
+        let says = |(t, app): (usize, &App)| {
+            let asked = |name: &&ResourceName| self.used(self.list_of(name)).contains(&s);
+            app.wanted.contains("*") || app.wanted.iter().filter(asked).any(|name| news(t, name))
+        };
+        !self.sides[s].answered && !self.apps.iter().enumerate().any(says)
     }
 
     fn check_data(&self, l: usize, s: usize) {
