@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use core::borrow::Borrow;
 use core::cmp::Ordering;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 use crate::text::Text;
 
@@ -15,7 +16,7 @@ pub const WILDCARD: &str = "*";
 macro_rules! string_type {
     ($(#[$doc:meta])* $name:ident($inner:ty) $new:expr) => {
         $(#[$doc])*
-        #[derive(Clone, Eq, Hash)]
+        #[derive(Clone, Eq)]
         pub struct $name($inner);
 
         impl $name {
@@ -34,6 +35,12 @@ macro_rules! string_type {
         impl From<String> for $name {
             fn from(text: String) -> Self {
                 Self($new(text.as_str()))
+            }
+        }
+
+        impl Hash for $name {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                self.as_str().hash(state);
             }
         }
 

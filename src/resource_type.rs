@@ -4,7 +4,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::fields::{self, Malformed};
+use crate::fields::{self, Fields, Malformed, Value};
 use crate::name::TypeUrl;
 
 /// The type URLs of the xDS API, version 3.
@@ -159,6 +159,15 @@ impl ResourceType {
     #[inline]
     pub(crate) fn name_of<'a>(&self, value: &'a [u8]) -> Result<&'a [u8], Malformed> {
         fields::bytes(value, self.name_field)
+    }
+
+    /// What the name seems to be, of something that can't be read to its end, or is of another type.
+    pub(crate) fn guess_name_of<'a>(&self, value: &'a [u8]) -> Option<&'a str> {
+        let name = |field| match field {
+            (number, Value::Bytes(name)) if number == self.name_field => core::str::from_utf8(name).ok(),
+            _ => None,
+        };
+        Fields::new(value).map_while(Result::ok).find_map(name).filter(|name| !name.is_empty())
     }
 }
 

@@ -1,114 +1,304 @@
-//! The exhaustive check of client x server x wire x application.
+//! The exhaustive check of client x server x wire x application, over the real machines: every order in which what can
+//! happen happens, within budgets. What must hold is in `world/ghost.rs` after each step, in `world/settled.rs` when
+//! nothing is left to do; and the protocol's own steps never go in a circle.
+//!
+//! `cargo test --release --test model -- --nocapture` shows the counts; `cargo xtask model-deep` goes further.
 
 mod checker;
 mod world;
 
-use world::{Both, Budget, Setup};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use world::{Budget, Goal, Goals, Setup};
 use xds_machine::{Delta, Sotw};
 
-fn check<V: Both>(name: &str, setup: Setup, limit: usize) {
-    let start = std::time::Instant::now();
-    let report = checker::explore::<V>(&setup.make(), limit);
-    println!(
-        "{name}: {} unique states, {} settled, {} transitions, complete {}, {:?}",
-        report.states,
-        report.settled,
-        report.transitions,
-        report.complete,
-        start.elapsed()
-    );
-    if let Some(fault) = report.fault {
-        println!("FAULT {name}: {}\n{:?}", fault.what, fault.trace);
+/// A family of checks: one shape of world, with several budgets.
+struct Variant {
+    name: &'static str,
+    delta: bool,
+    setup: fn(&[&str], Budget) -> Setup,
+    names: &'static [&'static str],
+    budgets: Vec<Budget>,
+}
+
+fn variant(name: &'static str, setup: fn(&[&str], Budget) -> Setup, names: &'static [&'static str]) -> Variant {
+    Variant { name, delta: name.starts_with("delta"), setup, names, budgets: Vec::new() }
+}
+
+impl Variant {
+    fn with(mut self, budgets: impl IntoIterator<Item = Budget>) -> Self {
+        self.budgets.extend(budgets);
+        self
     }
 }
 
-#[test]
-fn scratch() {
-    let limit = std::env::var("LIMIT").map_or(1_000_000, |l| l.parse().unwrap());
-    let only = std::env::var("ONLY").unwrap_or_default();
-    let n = Budget::NONE;
-    let budgets = [
-        ("2cuts", n.cuts(2).wishes(2, 1).changes(2, 1)),
-        ("2uns", n.cuts(1).wishes(3, 2).changes(2, 1)),
-        ("2rej", n.cuts(1).rejects(2).wishes(1, 1).changes(2, 1)),
-        ("2del", n.cuts(1).wishes(2, 1).changes(3, 2)),
-        ("nocut", n.rejects(1).wishes(3, 2).changes(3, 2)),
-    ];
-    for (names, nn) in [(&["a"][..], "a"), (&["*", "a"][..], "*a"), (&["a", "b"][..], "ab")] {
-        for (bn, budget) in budgets {
-            for (v, setup) in [
-                ("full", Setup::full_state(names, budget)),
-                ("partial", Setup::partial(names, budget)),
-                ("warming", Setup::warming(names, budget)),
-                ("order", Setup::order(names, budget)),
-            ] {
-                for (w, setup) in [
-                    ("", setup.clone()),
-                    ("strict", setup.clone().strict_server()),
-                    ("notimer", setup.clone().no_existence_timeout()),
-                ] {
-                    let name = format!("sotw {v} {nn} {bn} {w}");
-                    if name.contains(&only) {
-                        check::<Sotw>(&name, setup, limit);
-                    }
-                }
-                let name = format!("delta {v} {nn} {bn}");
-                if name.contains(&only) {
-                    check::<Delta>(&name, setup, limit);
-                }
+/// The kinds of environment events, each twice.
+const KINDS: [fn(Budget) -> Budget; 7] = [
+    |budget| Budget { cuts: 2, ..budget },
+    |budget| Budget { rejects: 2, ..budget },
+    |budget| Budget { subscribes: 2, ..budget },
+    |budget| Budget { unsubscribes: 2, ..budget },
+    |budget| Budget { refetches: 2, ..budget },
+    |budget| Budget { puts: 2, ..budget },
+    |budget| Budget { deletes: 2, ..budget },
+];
+
+/// Every two of them, with what it takes for something to happen at all.
+fn pairs() -> impl Iterator<Item = Budget> {
+    let both = move |(a, b): (usize, usize)| KINDS[a](KINDS[b](Budget::NONE.wishes(1, 0).changes(1, 0)));
+    (0..KINDS.len()).flat_map(|a| (0..a).map(move |b| (a, b))).map(both)
+}
+
+/// Each of them with an application that loses what it has.
+fn losses() -> impl Iterator<Item = Budget> {
+    KINDS.iter().map(|kind| kind(Budget::NONE.wishes(1, 0).changes(1, 0).forgets(2)))
+}
+
+/// More of everything at once.
+const WIDE: [Budget; 4] = [
+    Budget::NONE.cuts(2).wishes(2, 1).changes(2, 1),
+    Budget::NONE.cuts(1).wishes(2, 2).changes(2, 1),
+    Budget::NONE.cuts(1).rejects(2).wishes(1, 1).changes(2, 1),
+    Budget::NONE.cuts(1).wishes(2, 1).changes(3, 2),
+];
+
+fn strict(names: &[&str], budget: Budget) -> Setup {
+    Setup::full_state(names, budget).strict_server()
+}
+
+fn strict_partial(names: &[&str], budget: Budget) -> Setup {
+    Setup::partial(names, budget).strict_server()
+}
+
+fn without_timer(names: &[&str], budget: Budget) -> Setup {
+    Setup::partial(names, budget).no_existence_timeout()
+}
+
+fn slow(names: &[&str], budget: Budget) -> Setup {
+    Setup::partial(names, budget).slow_transport()
+}
+
+fn forgetful(names: &[&str], budget: Budget) -> Setup {
+    Setup::full_state(names, budget).tombstones(0)
+}
+
+fn two_clients(names: &[&str], budget: Budget) -> Setup {
+    Setup::full_state(names, budget).clients(2)
+}
+
+const A: &[&str] = &["a"];
+const ALL_A: &[&str] = &["*", "a"];
+const AB: &[&str] = &["a", "b"];
+const ALL_AB: &[&str] = &["*", "a", "b"];
+
+/// What every test run checks.
+fn variants() -> Vec<Variant> {
+    let two = Budget::NONE.cuts(1).wishes(2, 0).changes(2, 0);
+    let part = Budget::NONE.rejects(2).wishes(2, 0).changes(3, 0);
+    let order = Budget::NONE.wishes(2, 0).changes(3, 1);
+    vec![
+        variant("sotw full-state", Setup::full_state, ALL_A).with(pairs()),
+        variant("sotw full-state, named", Setup::full_state, A).with(WIDE),
+        variant("sotw full-state, two names", Setup::full_state, AB).with([part]),
+        variant("sotw full-state, strict server", strict, ALL_A).with(pairs()),
+        variant("sotw partial", Setup::partial, ALL_A).with(pairs()),
+        variant("sotw partial, named", Setup::partial, A).with(WIDE),
+        variant("sotw partial, two names", Setup::partial, AB).with([part]),
+        variant("sotw partial, strict server", strict_partial, ALL_A).with(pairs()),
+        variant("sotw partial, no existence timeout", without_timer, A).with(WIDE),
+        variant("sotw partial, slow transport", slow, A).with(pairs()),
+        variant("sotw, clusters and endpoints", Setup::warming, A).with(pairs()),
+        variant("sotw, listeners and clusters", Setup::order, A).with(pairs()).with([order]),
+        variant("delta", Setup::full_state, ALL_A).with(pairs()),
+        variant("delta, named", Setup::full_state, A).with(WIDE),
+        variant("delta, two names", Setup::full_state, AB).with([part]),
+        variant("delta, forgetful store", forgetful, ALL_A).with(pairs()),
+        variant("delta, clusters and endpoints", Setup::warming, A).with(pairs()),
+        variant("delta, listeners and clusters", Setup::order, A).with(pairs()).with([order]),
+        variant("sotw full-state, losses", Setup::full_state, ALL_A).with(losses()),
+        variant("sotw partial, losses", Setup::partial, ALL_A).with(losses()),
+        variant("sotw partial, strict server, losses", strict_partial, A).with(losses()),
+        variant("delta, losses", Setup::full_state, ALL_A).with(losses()),
+        variant("delta, two clients", two_clients, A).with([two]),
+    ]
+}
+
+/// What takes hours on two cores: see `tests/model-deep.md`.
+fn deep() -> Vec<Variant> {
+    let wide = |name, setup| variant(name, setup, ALL_A).with(WIDE);
+    let names = |name, setup, names| variant(name, setup, names).with([WIDE[0], WIDE[2]]);
+    vec![
+        wide("sotw full-state", Setup::full_state),
+        wide("sotw full-state, strict server", strict),
+        wide("sotw partial", Setup::partial),
+        wide("sotw partial, strict server", strict_partial),
+        wide("sotw partial, no existence timeout", without_timer),
+        wide("delta", Setup::full_state),
+        wide("delta, forgetful store", forgetful),
+        names("sotw partial, two names", Setup::partial, AB),
+        names("sotw full-state, two names", Setup::full_state, AB),
+        names("delta, two names", Setup::full_state, AB),
+        names("delta, two names and the wildcard", Setup::full_state, ALL_AB),
+        names("sotw, clusters and endpoints", Setup::warming, A),
+        names("sotw, listeners and clusters", Setup::order, A),
+        names("delta, clusters and endpoints", Setup::warming, A),
+        names("delta, listeners and clusters", Setup::order, A),
+    ]
+}
+
+/// The results for one variant.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    states: usize,
+    settled: usize,
+    transitions: usize,
+    goals: Goals,
+    complete: bool,
+}
+
+/// Checks all variants, on as many threads as there are processors.
+fn check(variants: &[Variant], limit: usize) -> Vec<Sum> {
+    let jobs: Vec<(usize, Budget)> =
+        variants.iter().enumerate().flat_map(|(at, variant)| variant.budgets.iter().map(move |&b| (at, b))).collect();
+    let next = AtomicUsize::new(0);
+    let sums = Mutex::new(vec![Sum { complete: true, ..Sum::default() }; variants.len()]);
+    let work = || {
+        while let Some(&(at, budget)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let variant = &variants[at];
+            let setup = (variant.setup)(variant.names, budget);
+            let report = if variant.delta {
+                checker::explore::<Delta>(&setup.make(), limit)
+            } else {
+                checker::explore::<Sotw>(&setup.make(), limit)
+            };
+            if let Some(fault) = report.fault {
+                panic!("{}: {}\n{:?}\n{budget:?}", variant.name, fault.what, fault.trace);
             }
+            let sum = &mut sums.lock().expect("no other panicked")[at];
+            sum.states += report.states;
+            sum.settled += report.settled;
+            sum.transitions += report.transitions;
+            sum.goals.0 |= report.goals.0;
+            sum.complete &= report.complete;
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..threads).for_each(|_| _ = scope.spawn(work));
+    });
+    sums.into_inner().expect("no thread panicked")
+}
+
+#[test]
+fn everything_holds_in_every_order() {
+    let variants = variants();
+    let sums = check(&variants, usize::MAX);
+    let mut goals = BTreeMap::new();
+    for (variant, sum) in variants.iter().zip(&sums) {
+        println!("{}: {} unique states, {} settled, {} steps", variant.name, sum.states, sum.settled, sum.transitions);
+        assert!(sum.complete);
+        goals.entry(variant.delta).or_insert(Goals::default()).0 |= sum.goals.0;
+    }
+    let total: usize = sums.iter().map(|sum| sum.states).sum();
+    println!("in total: {total} unique states");
+    assert!(total >= 1_000_000, "{total} states are too few to prove much");
+
+    // A check in which nothing happens finds nothing.
+    use Goal::*;
+    let both =
+        [Nack, NackInPart, Synced, Waited, LateVerdict, Stale, TimedOut, Claimed, Warmed, CameBack, Coalesced, Lost];
+    let of_sotw = [NoClaim, StoodIn, WildcardAndNames];
+    let of_delta = [Removed, ClaimedUnjudged, Held, Behind];
+    for (delta, own) in [(false, &of_sotw[..]), (true, &of_delta[..])] {
+        for goal in both.iter().chain(own).filter(|&&goal| !(delta && goal == Stale)) {
+            assert!(goals[&delta].has(*goal), "{goal:?} never happened (delta: {delta})");
         }
     }
 }
 
-fn walks<V: Both>(name: &str, setup: Setup, runs: u64) {
-    let start = std::time::Instant::now();
-    let setup = setup.make();
+/// Not part of a test run: `cargo xtask model-deep` runs it.
+#[test]
+#[ignore = "takes long"]
+fn deeper() {
+    let limit = std::env::var("LIMIT").map_or(12_000_000, |limit| limit.parse().expect("a number of states"));
+    let only = std::env::var("ONLY").unwrap_or_default();
     let mut total = 0;
-    for seed in 0..runs {
-        let (steps, fault) = checker::walk::walk::<V>(&setup, seed);
-        total += steps.len();
-        if let Some(fault) = fault {
-            let (fewer, what) = checker::walk::shrink::<V>(&setup, steps);
-            println!("FAULT {name} seed {seed}: {fault}\n shrunk: {what}\n{fewer:?}");
-            return;
-        }
+    for variant in deep().into_iter().filter(|variant| variant.name.contains(&only)) {
+        let (start, variant) = (std::time::Instant::now(), [variant]);
+        let sum = check(&variant, limit)[0];
+        let (of, all) = (&variant[0], if sum.complete { "all" } else { "cut off" });
+        let names = of.names.join(" ");
+        println!(
+            "| {} | `{names}` | {} unique states | {} | {all} | {} s |",
+            of.name,
+            sum.states,
+            sum.settled,
+            start.elapsed().as_secs()
+        );
+        total += sum.states;
     }
-    println!("{name}: {runs} walks, {total} steps, {:?}", start.elapsed());
+    println!("in total: {total} unique states");
 }
 
-#[test]
-fn scratch_walks() {
-    let runs = std::env::var("RUNS").map_or(20_000, |l| l.parse().unwrap());
-    let only = std::env::var("ONLY").unwrap_or_default();
-    let budget = Budget { cuts: 3, rejects: 4, subscribes: 6, unsubscribes: 5, puts: 6, deletes: 4, refetches: 2 };
-    for (names, nn) in
-        [(&["a"][..], "a"), (&["*", "a"][..], "*a"), (&["a", "b"][..], "ab"), (&["*", "a", "b"][..], "*ab")]
-    {
-        for (v, setup) in [
-            ("full", Setup::full_state(names, budget)),
-            ("partial", Setup::partial(names, budget)),
-            ("warming", Setup::warming(names, budget)),
-            ("order", Setup::order(names, budget)),
-            ("two", Setup::full_state(names, budget).clients(2)),
-            ("slow", Setup::partial(names, budget).slow_transport()),
-            ("tomb", Setup::full_state(names, budget).tombstones(0)),
-        ] {
-            for (w, setup) in [
-                ("", setup.clone()),
-                ("strict", setup.clone().strict_server()),
-                ("notimer", setup.clone().no_existence_timeout()),
-                ("legacy", setup.clone().legacy_wildcard(!setup.full_state)),
-            ] {
-                let name = format!("walk sotw {v} {nn} {w}");
-                if name.contains(&only) {
-                    walks::<Sotw>(&name, setup, runs);
-                }
-            }
-            let name = format!("walk delta {v} {nn}");
-            if name.contains(&only) {
-                walks::<Delta>(&name, setup, runs);
-            }
+/// The same model under a checker that is not ours.
+mod second_checker {
+    use std::sync::Arc;
+
+    use stateright::{Checker, Model, Property};
+
+    use super::world::{Both, Budget, Made, Setup, Step, World};
+    use super::{checker, pairs};
+    use xds_machine::{Delta, Sotw};
+
+    struct Stateright<V>(Arc<Made>, std::marker::PhantomData<fn() -> V>);
+
+    impl<V: Both> Model for Stateright<V> {
+        type State = World<V>;
+        type Action = Step;
+
+        fn init_states(&self) -> Vec<World<V>> {
+            let mut world = World::new(self.0.clone());
+            world.canonicalize();
+            vec![world]
         }
+
+        fn actions(&self, world: &World<V>, steps: &mut Vec<Step>) {
+            world.steps(steps);
+        }
+
+        fn next_state(&self, world: &World<V>, step: Step) -> Option<World<V>> {
+            let mut next = world.clone();
+            next.take(step);
+            next.canonicalize();
+            Some(next)
+        }
+
+        fn properties(&self) -> Vec<Property<Self>> {
+            vec![Property::always("what has settled has converged", |_, world: &World<V>| {
+                if world.is_settled() {
+                    world.check_settled();
+                }
+                true
+            })]
+        }
+    }
+
+    fn compare<V: Both>(setup: Setup) {
+        let setup = setup.make();
+        let ours = checker::explore::<V>(&setup, usize::MAX);
+        assert_eq!(ours.fault.map(|fault| fault.what), None);
+        let theirs = Stateright::<V>(setup, std::marker::PhantomData).checker().spawn_bfs().join();
+        assert_eq!(theirs.unique_state_count(), ours.states);
+        println!("both checkers: {} states", ours.states);
+    }
+
+    #[test]
+    fn two_checkers_count_the_same_states() {
+        let budget = Budget::NONE.cuts(1).rejects(1).wishes(2, 1).changes(2, 1);
+        compare::<Sotw>(Setup::partial(&["a"], budget));
+        compare::<Sotw>(Setup::full_state(&["*", "a"], pairs().next().expect("a pair")));
+        compare::<Delta>(Setup::full_state(&["a"], budget));
     }
 }

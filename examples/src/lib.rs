@@ -1,3 +1,14 @@
 //! What the programs share.
 
+pub mod arguments;
+pub mod canonical;
 pub mod codec;
+pub mod dial;
+pub mod discovery_file;
+pub mod element;
+pub mod folder;
+pub mod line;
+pub mod log;
+pub mod references;
+pub mod services;
+pub mod serving;

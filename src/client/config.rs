@@ -18,6 +18,7 @@ pub struct Config(Arc<Settings>);
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Settings {
+    pub(super) id: u64,
     pub(super) node: Arc<Node>,
     pub(super) types: Types,
     pub(super) existence_timeout: Option<Duration>,
@@ -35,12 +36,21 @@ impl Config {
             }
         }
         Self(Arc::new(Settings {
+            id: 0,
             node: Arc::new(node),
             types: Types::default(),
             existence_timeout: Some(Duration::from_secs(15)),
             ttl: true,
             limits: Limits::default(),
         }))
+    }
+
+    /// Which client this is, where there are several: updates and verdicts say it, and no client takes the verdict of
+    /// another's update. Default 0.
+    #[must_use]
+    pub fn with_id(mut self, id: u64) -> Self {
+        self.settings_mut().id = id;
+        self
     }
 
     /// Which types are full state, have a legacy wildcard, and so on. Default: those of the xDS API.

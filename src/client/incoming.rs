@@ -11,7 +11,7 @@ use core::time::Duration;
 use super::resources::Resources;
 use super::update::Rejection;
 use crate::message::ResourceError;
-use crate::name::{Nonce, ResourceName, Version};
+use crate::name::{Nonce, ResourceName, Version, WILDCARD};
 
 /// A response that is not processed yet.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -110,14 +110,23 @@ impl Incoming {
             .chain(self.faults.iter().filter_map(|fault| fault.name.as_ref()))
     }
 
-    /// Whether the response holds nothing at all.
+    /// Whether no resource is in the response in any form, but for names of what does not exist.
     pub(super) fn is_empty(&self) -> bool {
-        self.resources.is_empty() && self.removed.is_empty() && self.faults.is_empty() && self.others().next().is_none()
+        self.resources.is_empty() && self.heartbeats.is_empty() && self.errors.is_empty() && self.faults.is_empty()
     }
 
     /// Whether something in the response is so broken that its name can't be told.
     pub(super) fn has_nameless_fault(&self) -> bool {
         self.faults.iter().any(|fault| fault.name.is_none())
+    }
+}
+
+/// Why this is no name that a resource may have.
+pub(super) fn no_name(name: &str) -> Option<&'static str> {
+    match name {
+        "" => Some("has no name"),
+        WILDCARD => Some("has the wildcard for a name"),
+        _ => None,
     }
 }
 

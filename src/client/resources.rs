@@ -30,6 +30,8 @@ struct Entry {
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Extra {
+    /// Of a wrapped SotW resource that says one.
+    pub(super) version: Option<Version>,
     pub(super) ttl: Option<Duration>,
     pub(super) aliases: Vec<ResourceName>,
 }
@@ -49,7 +51,7 @@ impl<'a> Resource<'a> {
         self.name
     }
 
-    /// The version; of a SotW resource that of its response.
+    /// The version; of a SotW resource that of its response, unless its wrapper says one.
     pub fn version(&self) -> &'a Version {
         self.version
     }
@@ -105,7 +107,7 @@ impl Resources {
     /// Adds one with a version of its own.
     pub(super) fn push(&mut self, name: ResourceName, version: Version, body: Bytes, extra: Extra) {
         self.ordered &= self.entries.last().is_none_or(|last| last.name < name);
-        if extra.ttl.is_some() || !extra.aliases.is_empty() {
+        if extra != Extra::default() {
             self.extras.push((self.entries.len(), extra));
         }
         self.entries.push(Entry { name, body });
@@ -150,7 +152,7 @@ impl Resources {
     /// Forgets the TTLs.
     pub(super) fn drop_ttls(&mut self) {
         self.extras.iter_mut().for_each(|(_, extra)| extra.ttl = None);
-        self.extras.retain(|(_, extra)| !extra.aliases.is_empty());
+        self.extras.retain(|(_, extra)| *extra != Extra::default());
     }
 
     pub(super) fn len(&self) -> usize {
@@ -161,7 +163,7 @@ impl Resources {
         self.entries.is_empty()
     }
 
-    /// Whether none has a TTL or aliases.
+    /// Whether none has a TTL, aliases, or a version of its wrapper.
     pub(super) fn is_plain(&self) -> bool {
         self.extras.is_empty()
     }
@@ -184,8 +186,9 @@ impl Resources {
     }
 
     pub(super) fn at(&self, at: usize) -> Resource<'_> {
-        let Entry { name, body } = &self.entries[at];
-        Resource { name, version: self.versions.get(at).unwrap_or(&self.version), body, extra: self.extra(at) }
+        let (Entry { name, body }, extra) = (&self.entries[at], self.extra(at));
+        let own = self.versions.get(at).or_else(|| extra?.version.as_ref());
+        Resource { name, version: own.unwrap_or(&self.version), body, extra }
     }
 
     fn extra(&self, at: usize) -> Option<&Extra> {
@@ -203,7 +206,7 @@ mod tests {
         for (at, &name) in names.iter().enumerate() {
             let ttl = (name == "b").then(|| Duration::from_secs(at as u64 + 1));
             let version = alloc::format!("{name}{at}").into();
-            resources.push(name.into(), version, Bytes::new(), Extra { ttl, aliases: Vec::new() });
+            resources.push(name.into(), version, Bytes::new(), Extra { ttl, ..Extra::default() });
         }
         resources
     }

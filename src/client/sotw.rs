@@ -10,7 +10,7 @@ use core::time::Duration;
 use bytes::Bytes;
 
 use super::config::Settings;
-use super::incoming::{Heartbeat, Incoming, Walk};
+use super::incoming::{Heartbeat, Incoming, Walk, no_name};
 use super::resources::{Extra, Resource, Resources};
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
@@ -37,6 +37,9 @@ pub struct Told {
     start: Start,
     /// The last request listed the wildcard only because an empty list would have meant the same.
     stand_in: bool,
+    /// How often that was done since responses have this version.
+    stand_ins: u8,
+    version: Version,
     /// Names that were announced on this stream and left since.
     gone: BTreeSet<ResourceName>,
     /// There were more of them than the limit: any name may be one.
@@ -56,9 +59,8 @@ enum Start {
     #[default]
     Silent,
     /// With an empty list, the legacy wildcard. An empty list goes on meaning it until the server has heard a
-    /// name; `named` is the response under which it was last told one, and `reopened` how often it was told again
-    /// because a newer response came.
-    Legacy { named: Option<u64>, reopened: u8 },
+    /// name; `named` is the response under which it was last told one.
+    Legacy { named: Option<u64> },
     /// With names: an empty list means nothing.
     Names { wildcard: bool },
 }
@@ -89,6 +91,8 @@ impl Protocol for Sotw {
     type Request = Request;
     type Response = Response;
     type Told = Told;
+
+    const SAYS_WHAT_IS_HELD: bool = false;
 
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
@@ -185,7 +189,11 @@ impl Protocol for Sotw {
     /// believes is wanted, and its answer says what really is. Of a partial type only one that has it.
     fn processed(of: &mut Subscription<Self>, incoming: &Incoming) {
         let full_state = of.kind.is_full_state() && !incoming.refused;
-        let Told { owed, retime, .. } = &mut of.told;
+        let Told { owed, retime, start, version, stand_ins, .. } = &mut of.told;
+        if matches!(start, Start::Legacy { .. }) && version != incoming.resources.version() {
+            *version = incoming.resources.version().clone();
+            *stand_ins = 0;
+        }
         owed.retain(|name, owed| {
             let settled = full_state || incoming.mentions(name.as_str());
             if settled && owed.last {
@@ -241,6 +249,16 @@ impl Protocol for Sotw {
         of.told.retime.extend(names); // what is held is not awaited all the same
     }
 
+    /// It is announced in the careful way: gone, then wanted (DESIGN rule 4). So is the wildcard, without which it
+    /// would not be gone.
+    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
+        let wildcard = ResourceName::from(WILDCARD);
+        for name in [name, wildcard].into_iter().filter(|name| of.is_told(name.as_str())).collect::<Vec<_>>() {
+            of.told.retime.insert(name.clone()); // a response may settle it before it was left out
+            of.told.owed.insert(name, Owed { stage: Stage::Leave, reopened: 0, last: false });
+        }
+    }
+
     /// Not while a response is unanswered: changes ride on the answer (DESIGN rule 2).
     fn may_speak(of: &Subscription<Self>) -> bool {
         !of.asked || of.unanswered() == 0
@@ -276,7 +294,7 @@ impl Protocol for Sotw {
 
     fn each_serial(told: &mut Told, each: &mut dyn FnMut(&mut u64)) {
         told.said.iter_mut().for_each(&mut *each);
-        if let Start::Legacy { named: Some(serial), .. } = &mut told.start {
+        if let Start::Legacy { named: Some(serial) } = &mut told.start {
             each(serial);
         }
         for owed in told.owed.values_mut() {
@@ -318,20 +336,19 @@ fn bare<V>(
     incoming: &mut Incoming,
     number: usize,
 ) -> Result<Read, String> {
+    // For people: what it may be called goes into the message, and counts for nothing.
+    let guess = || to.kind.guess_name_of(&any.value).map_or(String::new(), |name| format!("({name}, it seems) "));
     if any.type_url != *type_url {
-        return Err(format!("has the type {}", any.type_url));
+        return Err(format!("{}has the type {}", guess(), any.type_url));
     }
-    let bytes = to.kind.name_of(&any.value).map_err(|_| "can't be read")?;
+    let bytes = to.kind.name_of(&any.value).map_err(|_| format!("{}can't be read", guess()))?;
     if let Some((name, follows)) = names.0.find(bytes) {
         incoming.held += 1;
         return Ok((name.clone(), any.value, follows));
     }
     let name = core::str::from_utf8(bytes).map_err(|_| "has a name that is no text")?;
-    if name.is_empty() {
-        return Err("has no name".into());
-    }
-    if name == WILDCARD {
-        return Err("has the name of the wildcard".into());
+    if let Some(reason) = no_name(name) {
+        return Err(reason.into());
     }
     incoming.new.push(number);
     let name = names.1.find(bytes).map_or_else(|| name.into(), |(name, _)| name.clone());
@@ -346,12 +363,8 @@ fn wrapped(
     extras: &mut Vec<Extra>,
 ) -> Option<Read> {
     let (name, ttl) = (resource.name, resource.ttl);
-    if name.as_str().is_empty() {
-        incoming.fault(None, "a resource wrapper has no name");
-        return None;
-    }
-    if name.is_wildcard() {
-        incoming.fault(None, "a resource wrapper has the name of the wildcard");
+    if let Some(reason) = no_name(name.as_str()) {
+        incoming.fault(None, format!("a resource wrapper {reason}"));
         return None;
     }
     match resource.body {
@@ -361,8 +374,10 @@ fn wrapped(
         }
         Some(_) if ttl.is_some_and(|ttl| ttl.is_zero()) => incoming.fault(Some(name), "a TTL must be positive"),
         Some(body) => {
-            if ttl.is_some() || !resource.aliases.is_empty() {
-                extras.push(Extra { ttl, aliases: resource.aliases });
+            let version = Some(resource.version).filter(|version| !version.is_empty());
+            let extra = Extra { version, ttl, aliases: resource.aliases };
+            if extra != Extra::default() {
+                extras.push(extra);
             }
             incoming.compared = false;
             return Some((name, body.value, false));
@@ -399,11 +414,8 @@ impl Subscription<Sotw> {
         if empty && !self.may_be_silent(serial) {
             // DESIGN rule 12: an empty list would still mean everything; a name first ends that.
             self.told.stand_in = true;
-            let reopened = match self.told.start {
-                Start::Legacy { named, reopened } => reopened.saturating_add(u8::from(named.is_some())),
-                Start::Silent | Start::Names { .. } => 0,
-            };
-            self.told.start = Start::Legacy { named: current.then_some(serial), reopened };
+            self.told.stand_ins += 1;
+            self.told.start = Start::Legacy { named: current.then_some(serial) };
             return (Vec::from([WILDCARD.into()]), Asked::These(Vec::new()));
         }
         let all_new = self.untold == self.wishes.len() && left_out.is_empty();
@@ -430,16 +442,14 @@ impl Subscription<Sotw> {
         if only_wildcard
             && left_out.is_empty()
             && legacy
-            && matches!(start, Start::Silent | Start::Legacy { named: None, .. })
+            && matches!(start, Start::Silent | Start::Legacy { named: None })
         {
-            *start = Start::Legacy { named: None, reopened: 0 };
+            *start = Start::Legacy { named: None };
             names.clear(); // C-SUB-01: the legacy wildcard, which every server knows
         }
         match start {
             Start::Silent => *start = Start::Names { wildcard: self.wishes.contains_key(WILDCARD) },
-            Start::Legacy { named, reopened } if current && !names.is_empty() => {
-                (*named, *reopened) = (Some(serial), 0)
-            }
+            Start::Legacy { named } if current && !names.is_empty() => *named = Some(serial),
             Start::Legacy { .. } | Start::Names { .. } => {}
         }
         self.told.stand_in = false;
@@ -479,12 +489,13 @@ impl Subscription<Sotw> {
         }
     }
 
-    /// Whether an empty list means that nothing is wanted.
+    /// Whether an empty list means that nothing is wanted. What was named under an older response may not have been
+    /// heard; but a server that did hear answers a wildcard that comes back, and if that alone made it come back again
+    /// there would be no end. So a response of no new version counts as such an answer, after some.
     fn may_be_silent(&self, serial: u64) -> bool {
         match self.told.start {
             Start::Silent | Start::Names { .. } => true,
-            // A server that answers each name would be told for ever (as in rule 4).
-            Start::Legacy { named, reopened } => named == Some(serial) || reopened >= REOPENINGS,
+            Start::Legacy { named } => named == Some(serial) || self.told.stand_ins > REOPENINGS,
         }
     }
 

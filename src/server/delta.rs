@@ -14,7 +14,7 @@ use super::variant::{Behind, Order, Protocol, Size, Variant, check_names};
 use crate::error::{PeerMisbehaved, Status};
 use crate::message::delta::Request;
 use crate::message::{Node, feature};
-use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 use crate::variant::Delta;
 use crate::wire::{Element, Writer};
 
@@ -46,11 +46,9 @@ impl Protocol for Delta {
         if count > limit {
             return Err(PeerMisbehaved::TooManyInitialVersions { type_url: type_url.clone(), count, limit });
         }
-        for (name, version) in &request.initial_versions {
-            let (len, limit) = (name.as_str().len(), limits.name_bytes);
-            if len > limit {
-                return Err(PeerMisbehaved::NameTooLong { type_url: type_url.clone(), len, limit });
-            }
+        request.initial_versions.remove(WILDCARD); // no resource has this name, so it would be said to be gone
+        check_names(type_url, request.initial_versions.keys(), limits)?;
+        for version in request.initial_versions.values() {
             let (len, limit) = (version.as_str().len(), limits.version_bytes);
             if len > limit {
                 return Err(PeerMisbehaved::VersionTooLong { type_url: type_url.clone(), len, limit });
@@ -211,6 +209,14 @@ impl Protocol for Delta {
         Ok(draft)
     }
 
+    fn beats_with_all(_: &Subscription) -> bool {
+        false
+    }
+
+    fn version_of_beats(_: &Subscription) -> Option<Version> {
+        None
+    }
+
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
         if of.kind.has_heartbeats() {
             draft.add_heartbeats(of, source);
@@ -262,6 +268,7 @@ fn removals(
 
 impl Initial {
     /// The names that are not wanted (any more).
+    #[allow(clippy::box_collection)] // as it is kept
     fn unheard(&self, of: &Subscription) -> Option<Box<BTreeSet<ResourceName>>> {
         let names: BTreeSet<_> =
             self.versions.keys().filter(|name| !of.interest.covers(name.as_str())).cloned().collect();

@@ -11,7 +11,7 @@ use super::source::Source;
 use super::subscription::{Draft, Heard, Subscription};
 use crate::error::{PeerMisbehaved, Status};
 use crate::message::Node;
-use crate::name::{Nonce, ResourceName, TypeUrl};
+use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::wire::{Element, Writer};
 
 /// A variant of the protocol, as the server sees it: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta). Sealed.
@@ -19,9 +19,9 @@ pub trait Variant: Protocol {}
 
 /// The half of [`Variant`] that nobody outside needs.
 #[allow(unnameable_types)] // this is the seal
-pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
+pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 'static {
     /// What the server receives.
-    type Request: Clone + Debug + Eq + Hash;
+    type Request: Clone + Debug + Eq + Hash + Send + Sync;
 
     /// Tells the variants apart: 0 or 1.
     const NUMBER: usize;
@@ -56,6 +56,12 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Sized {
 
     /// What is to be sent.
     fn draft<S: Source>(subscription: &mut Subscription, source: &S, order: Order) -> Result<Draft, Behind>;
+
+    /// Whether all that is wanted has to be sent to say that some of it lives on.
+    fn beats_with_all(of: &Subscription) -> bool;
+
+    /// The version of a response that has heartbeats and nothing else, for a variant in which they go alone.
+    fn version_of_beats(of: &Subscription) -> Option<Version>;
 
     /// Adds the news that resources live on, but for those that were sent since the last time, or are now.
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft);
@@ -103,9 +109,13 @@ impl Add for Size {
 }
 
 /// Refuses names that no resource may have.
-pub(super) fn check_names(type_url: &TypeUrl, names: &[ResourceName], limits: &Limits) -> Result<(), PeerMisbehaved> {
+pub(super) fn check_names<'a>(
+    type_url: &TypeUrl,
+    names: impl IntoIterator<Item = &'a ResourceName>,
+    limits: &Limits,
+) -> Result<(), PeerMisbehaved> {
     let limit = limits.name_bytes;
-    for len in names.iter().map(|name| name.as_str().len()) {
+    for len in names.into_iter().map(|name| name.as_str().len()) {
         if len == 0 {
             return Err(PeerMisbehaved::EmptyName { type_url: type_url.clone() });
         }

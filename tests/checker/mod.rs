@@ -11,7 +11,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
 
-use crate::world::{Both, Made, Step, World};
+use crate::world::{Both, Goals, Made, Step, World};
 
 /// What an exploration found.
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Report {
     pub states: usize,
     pub settled: usize,
     pub transitions: usize,
+    /// What happened on the way.
+    pub goals: Goals,
     /// Whether everything was seen, and not only as much as was asked for.
     pub complete: bool,
     pub fault: Option<Fault>,
@@ -141,6 +143,7 @@ pub fn explore<V: Both>(setup: &Arc<Made>, limit: usize) -> Report {
             if let Some(what) = catch(|| next.take(step)) {
                 return Report { fault: Some(fault(&states, print, Some(step), what)), states: states.len(), ..report };
             }
+            next.pairs.iter().for_each(|pair| report.goals.0 |= pair.goals.0);
             next.canonicalize();
             let next_print = fingerprint(&next);
             let next_number = states.len() as u32;
@@ -170,22 +173,36 @@ pub fn explore<V: Both>(setup: &Arc<Made>, limit: usize) -> Report {
     report
 }
 
-/// A state from which the protocol's own steps lead back to it, if there is one (Kahn's algorithm): where there is none,
-/// the protocol comes to rest whenever it is left alone.
+/// A state from which the protocol's own steps lead back to it, if there is one: where there is none, the protocol comes to
+/// rest whenever it is left alone.
 fn on_a_cycle(states: usize, edges: &[(u32, u32)]) -> Option<u32> {
+    // What can't be reached from a cycle goes, then what leads to none: what is left is on one, or between two.
+    let mut left = vec![true; states];
+    peel(&mut left, edges.iter().copied());
+    peel(&mut left, edges.iter().map(|&(from, to)| (to, from)));
+    (0..states as u32).find(|&state| left[state as usize])
+}
+
+/// Takes away what no edge leads to, as long as there is something (Kahn's algorithm).
+fn peel(left: &mut [bool], edges: impl Iterator<Item = (u32, u32)> + Clone) {
+    let states = left.len();
     let (mut incoming, mut starts) = (vec![0_u32; states], vec![0_usize; states + 1]);
-    for &(from, to) in edges {
+    let alive: Vec<bool> = left.to_vec();
+    let edges = edges.filter(|&(from, to)| alive[from as usize] && alive[to as usize]);
+    for (from, to) in edges.clone() {
         incoming[to as usize] += 1;
         starts[from as usize + 1] += 1;
     }
     (0..states).for_each(|at| starts[at + 1] += starts[at]);
-    let (mut places, mut targets) = (starts.clone(), vec![0_u32; edges.len()]);
-    for &(from, to) in edges {
+    let (mut places, mut targets) = (starts.clone(), vec![0_u32; starts[states]]);
+    for (from, to) in edges {
         targets[places[from as usize]] = to;
         places[from as usize] += 1;
     }
-    let mut free: Vec<u32> = (0..states as u32).filter(|&state| incoming[state as usize] == 0).collect();
+    let mut free: Vec<u32> =
+        (0..states as u32).filter(|&state| left[state as usize] && incoming[state as usize] == 0).collect();
     while let Some(state) = free.pop() {
+        left[state as usize] = false;
         for &to in &targets[starts[state as usize]..starts[state as usize + 1]] {
             incoming[to as usize] -= 1;
             if incoming[to as usize] == 0 {
@@ -193,8 +210,6 @@ fn on_a_cycle(states: usize, edges: &[(u32, u32)]) -> Option<u32> {
             }
         }
     }
-    // What is left is on a cycle or behind one; the first that was reached is as near as any.
-    (0..states as u32).find(|&state| incoming[state as usize] > 0)
 }
 
 fn fault(states: &States, mut print: u64, last: Option<Step>, what: String) -> Fault {

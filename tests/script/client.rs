@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use xds_machine::client::{Action, Client, Config, Rejection, Update};
+use xds_machine::client::{Action, Client, Config, Rejection, Sent, Update};
 use xds_machine::message::Node;
 use xds_machine::{Error, ResourceName, ResourceType, TypeUrl, Types};
 
@@ -16,6 +16,11 @@ pub struct Script<V: Notation> {
     errors: Vec<String>,
     /// Whether the transport takes requests.
     room: bool,
+    /// Whether it says at once that they are sent; the last of which it did not.
+    slow: bool,
+    unsent: Option<Sent>,
+    /// The same of the stream before.
+    late: Option<Sent>,
 }
 
 /// `full=TYPE`, `notimer` (no existence time-out), `nottl`.
@@ -30,7 +35,16 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
         };
     }
     let client = Client::new(config);
-    Ok(Script { client, judging: BTreeMap::new(), clock: Clock::default(), errors: Vec::new(), room: true })
+    Ok(Script {
+        client,
+        judging: BTreeMap::new(),
+        clock: Clock::default(),
+        errors: Vec::new(),
+        room: true,
+        slow: false,
+        unsent: None,
+        late: None,
+    })
 }
 
 impl<V: Notation> Player for Script<V> {
@@ -45,15 +59,38 @@ impl<V: Notation> Player for Script<V> {
                 }
             }
             ["unsub", kind, ref names @ ..] => self.client.unsubscribe(&read_type(kind), names.iter().copied()),
+            ["forget", kind, ref names @ ..] => self.client.forget(&read_type(kind), names.iter().copied()),
             ["refetch", kind, ref names @ ..] => self.client.refetch(&read_type(kind), names.iter().copied()),
             ["open"] => self.client.handle_open(now),
-            ["close"] => self.client.handle_close(now),
+            ["close"] => {
+                self.late = self.unsent.take();
+                self.client.handle_close(now);
+            }
             ["blocked"] => self.room = false,
             ["unblocked"] => self.room = true,
+            ["slow"] => self.slow = true,
+            ["sent"] => {
+                let sent = self.unsent.take().ok_or("nothing is unsent")?;
+                self.client.handle_sent(now, sent);
+            }
+            ["sent", "late"] => self.client.handle_sent(now, self.late.take().ok_or("nothing was unsent")?),
+            ["pass", time] => self.clock.0 = now + read_duration(time)?,
+            ["wants"] => {
+                let wants = [
+                    ("a stream", self.client.wants_stream()),
+                    ("to send", self.client.wants_transmit()),
+                    ("to receive", self.client.wants_response()),
+                ];
+                let wants: Vec<&str> = wants.iter().filter(|(_, wants)| *wants).map(|(what, _)| *what).collect();
+                self.errors
+                    .push(format!("! wants {}", if wants.is_empty() { "nothing".into() } else { wants.join(", ") }));
+            }
             ["wait", time] => {
                 let target = now + read_duration(time)?;
                 self.clock.0 = target;
                 self.client.handle_timeout(target);
+                let due = self.client.poll_timeout().filter(|due| *due <= target);
+                assert_eq!(due, None, "a time that has come and stays makes a driver spin");
             }
             ["accept", kind] => {
                 let update = self.judging.remove(&read_type(kind)).ok_or("nothing to judge")?;
@@ -94,7 +131,11 @@ impl<V: Notation> Player for Script<V> {
             }
             let Some(transmit) = self.client.poll_transmit() else { break };
             answers.push(V::write_request(&transmit.request));
-            self.client.handle_sent(self.clock.0, transmit.sent);
+            if self.slow {
+                self.unsent = Some(transmit.sent);
+            } else {
+                self.client.handle_sent(self.clock.0, transmit.sent);
+            }
         }
         assert_eq!(self.client.check_invariants(), Ok(()));
         answers
@@ -103,38 +144,45 @@ impl<V: Notation> Player for Script<V> {
 
 impl<V: Notation> Script<V> {
     fn action(&mut self, action: Action) -> String {
-        let list = |names: &[ResourceName]| names.iter().map(ResourceName::as_str).collect::<Vec<_>>().join(",");
-        match action {
-            Action::Apply(update) => {
-                let resources = update.resources().map(|resource| {
-                    let ttl = resource.ttl().map_or(String::new(), |ttl| format!("/{}", write_duration(ttl)));
-                    format!("{}@{}{ttl}", resource.name(), resource.version())
-                });
-                let resources: Vec<String> = resources.collect();
-                let removed = match list(update.removed()) {
-                    names if names.is_empty() => String::new(),
-                    names => format!(" rm[{names}]"),
-                };
-                let line = format!("! apply {} {{{}}}{removed}", write_type(update.type_url()), resources.join(","));
-                self.judging.insert(update.type_url().clone(), update);
-                line
-            }
-            Action::DropStale { type_url, reason, count, .. } => {
-                let count = if count > 1 { format!(" x{count}") } else { String::new() };
-                format!("! stale {} {reason:?}{count}", write_type(&type_url))
-            }
-            Action::Expired { type_url, names } => format!("! expired {} {}", write_type(&type_url), list(&names)),
-            Action::Missing { type_url, names } => format!("! missing {} {}", write_type(&type_url), list(&names)),
-            Action::Rejected { type_url, faults, .. } => {
-                let fault = |fault: &Rejection| match &fault.name {
-                    Some(name) => format!("{name}: {}", fault.reason),
-                    None => fault.reason.clone(),
-                };
-                let faults: Vec<String> = faults.iter().map(fault).collect();
-                format!("! rejected {} {}", write_type(&type_url), faults.join("; "))
-            }
-            Action::Synced { type_url } => format!("! synced {}", write_type(&type_url)),
-            other => format!("! {other:?}"),
+        let line = write_action(&action);
+        if let Action::Apply(update) = action {
+            self.judging.insert(update.type_url().clone(), update);
         }
+        line
+    }
+}
+
+/// What a client says, as a line without its mark.
+pub fn write_action(action: &Action) -> String {
+    let list = |names: &[ResourceName]| names.iter().map(ResourceName::as_str).collect::<Vec<_>>().join(",");
+    match action {
+        Action::Apply(update) => {
+            let resources = update.resources().map(|resource| {
+                let ttl = resource.ttl().map_or(String::new(), |ttl| format!("/{}", write_duration(ttl)));
+                format!("{}@{}{ttl}", resource.name(), resource.version())
+            });
+            let resources: Vec<String> = resources.collect();
+            let removed = match list(update.removed()) {
+                names if names.is_empty() => String::new(),
+                names => format!(" rm[{names}]"),
+            };
+            format!("! apply {} {{{}}}{removed}", write_type(update.type_url()), resources.join(","))
+        }
+        Action::DropStale { type_url, reason, count, .. } => {
+            let count = if *count > 1 { format!(" x{count}") } else { String::new() };
+            format!("! stale {} {reason:?}{count}", write_type(type_url))
+        }
+        Action::Expired { type_url, names } => format!("! expired {} {}", write_type(type_url), list(names)),
+        Action::Missing { type_url, names } => format!("! missing {} {}", write_type(type_url), list(names)),
+        Action::Rejected { type_url, faults, .. } => {
+            let fault = |fault: &Rejection| match &fault.name {
+                Some(name) => format!("{name}: {}", fault.reason),
+                None => fault.reason.clone(),
+            };
+            let faults: Vec<String> = faults.iter().map(fault).collect();
+            format!("! rejected {} {}", write_type(type_url), faults.join("; "))
+        }
+        Action::Synced { type_url } => format!("! synced {}", write_type(type_url)),
+        other => format!("! {other:?}"),
     }
 }

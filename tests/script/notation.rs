@@ -1,12 +1,14 @@
 //! Messages as lines, and lines as messages.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use xds_machine::message::{Node, ResourceError, delta, sotw};
 use xds_machine::{
-    Any, Code, Delta, Instant, Resource, ResourceName, Sotw, Status, TypeUrl, Version, client, server, type_url,
+    Any, Code, Delta, Instant, Resource, ResourceName, Sotw, Status, TypeUrl, Version, client, proto, server, type_url,
 };
 
 /// A variant whose messages can be written as lines.
@@ -15,12 +17,13 @@ pub trait Notation:
     + server::Variant<Request = <Self as Notation>::Req>
 {
     type Req;
-    type Resp;
+    type Resp: Debug + PartialEq;
 
     fn read_request(words: Words<'_>, symbols: &Symbols) -> Result<Self::Req, String>;
     fn write_request(request: &Self::Req) -> String;
     fn read_response(words: Words<'_>) -> Result<Self::Resp, String>;
     fn message(response: &server::Response<Self>) -> Self::Resp;
+    fn decode_response(bytes: Bytes) -> Self::Resp;
     fn write_response(response: &Self::Resp, symbols: &mut Symbols) -> String;
     fn give_node(request: &mut Self::Req, node: Option<Node>);
 }
@@ -194,9 +197,13 @@ fn read_resource(word: &str, type_url: &TypeUrl) -> Result<Resource, String> {
         Some((word, aliases)) => (word, aliases.split('~').map(ResourceName::from).collect()),
         None => (word, Vec::new()),
     };
-    let (word, ttl) = match word.split_once('/') {
-        Some((word, ttl)) => (word, Some(read_duration(ttl)?)),
-        None => (word, None),
+    // A name may have slashes too, but not after a version.
+    let version = word.rfind('@').unwrap_or(0);
+    let (word, ttl) = match word[version..].split_once('/') {
+        Some((before, ttl)) if version > 0 || !word.contains(':') => {
+            (&word[..version + before.len()], Some(read_duration(ttl)?))
+        }
+        _ => (word, None),
     };
     let (name, version) = word.split_once('@').unwrap_or((word, ""));
     let (name, beat) = name.strip_prefix('^').map_or((name, false), |name| (name, true));
@@ -288,6 +295,10 @@ impl Notation for Sotw {
         response.into()
     }
 
+    fn decode_response(bytes: Bytes) -> sotw::Response {
+        proto::sotw::decode_response(bytes).expect("a response")
+    }
+
     fn write_response(response: &sotw::Response, symbols: &mut Symbols) -> String {
         let item = |item: &sotw::Item| match item {
             sotw::Item::Bare(any) => {
@@ -362,6 +373,10 @@ impl Notation for Delta {
 
     fn message(response: &server::Response<Self>) -> delta::Response {
         response.into()
+    }
+
+    fn decode_response(bytes: Bytes) -> delta::Response {
+        proto::delta::decode_response(bytes).expect("a response")
     }
 
     fn write_response(response: &delta::Response, symbols: &mut Symbols) -> String {

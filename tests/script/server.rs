@@ -17,9 +17,11 @@ pub struct Script<V: Notation> {
     /// The node of the next stream's first request.
     node: Option<Node>,
     errors: Vec<String>,
+    /// Whether the transport takes responses.
+    room: bool,
 }
 
-/// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `unknown` (the store knows nothing yet),
+/// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `wrapper` or `lone-ttl` (half of that), `unknown` (the store knows nothing yet),
 /// `tombstones=N`, `node` (required).
 pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
@@ -29,6 +31,8 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
             ("single", name) => config = Config::single(read_type(name)),
             ("full", name) => types = types.and([ResourceType::full_state(name)]),
             ("ttl", _) => node.client_features.extend([feature::TTL, feature::WRAPPER[0]].map(Into::into)),
+            ("wrapper", _) => node.client_features.push(feature::WRAPPER[0].into()),
+            ("lone-ttl", _) => node.client_features.push(feature::TTL.into()),
             ("unknown", _) => cache = Cache::unknown(1),
             ("tombstones", count) => cache = cache.with_tombstones(count.parse().map_err(|_| "a number")?),
             ("node", _) => config = config.with_node_required(),
@@ -38,7 +42,7 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     config = config.with_types(types);
     let server = Server::new(config.clone(), StreamId(1));
     let (symbols, clock) = (Symbols::default(), Clock::default());
-    Ok(Script { config, streams: 1, server, cache, symbols, clock, node: Some(node), errors: Vec::new() })
+    Ok(Script { config, streams: 1, server, cache, symbols, clock, node: Some(node), errors: Vec::new(), room: true })
 }
 
 impl<V: Notation> Player for Script<V> {
@@ -81,6 +85,8 @@ impl<V: Notation> Player for Script<V> {
                 self.symbols.new_stream();
                 self.node.get_or_insert_with(|| Node::new("n"));
             }
+            ["blocked"] => self.room = false,
+            ["unblocked"] => self.room = true,
             ["nodeless"] => self.node = None,
             ["C>", ..] => {
                 let mut request = V::read_request(Words::new(line.trim_start_matches("C>")), &self.symbols)?;
@@ -105,20 +111,31 @@ impl<V: Notation> Player for Script<V> {
             while let Some(action) = self.server.poll_action() {
                 answers.extend(self.action(action));
             }
-            match self.server.poll_transmit(self.clock.0, &self.cache) {
-                Some(response) => answers.push(V::write_response(&V::message(&response), &mut self.symbols)),
-                None => break,
-            }
+            let Some(response) = self.poll() else { break };
+            answers.push(V::write_response(&response, &mut self.symbols));
         }
         while let Some(action) = self.server.poll_action() {
             answers.extend(self.action(action));
         }
         assert_eq!(self.server.check_invariants().and(self.cache.check_invariants()), Ok(()));
+        let due = self.server.poll_timeout().filter(|due| self.room && *due <= self.clock.0);
+        assert_eq!(due, None, "a time that has come and stays makes a driver spin");
         answers
     }
 }
 
 impl<V: Notation> Script<V> {
+    /// The next response, as it is written on the wire and read again.
+    fn poll(&mut self) -> Option<V::Resp> {
+        let response = self.room.then(|| self.server.poll_transmit(self.clock.0, &self.cache))??;
+        let mut bytes = Vec::with_capacity(response.encoded_len());
+        response.encode(&mut bytes);
+        assert_eq!(bytes.len(), response.encoded_len());
+        let read = V::decode_response(bytes.into());
+        assert_eq!(read, V::message(&response), "what is written is what is meant");
+        Some(read)
+    }
+
     fn action(&mut self, action: Action) -> Option<String> {
         let symbols = &mut self.symbols;
         let mut of = |type_url: &TypeUrl, version: &str, nonce: &str| {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xds_machine::client::{Rejection, Update};
 use xds_machine::{Instant, ResourceName, WILDCARD};
 
-use super::{Both, Made, Pair};
+use super::{Both, Bug, Goal, Made, Pair};
 
 /// One type.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -18,6 +18,8 @@ pub struct Application {
     pub missing: BTreeSet<ResourceName>,
     /// The update that waits for a verdict.
     pub judging: Option<Update>,
+    /// Something was answered since the wildcard is wanted.
+    pub heard: bool,
     /// Names that were unwanted at some time since it is out.
     pub left: BTreeSet<ResourceName>,
 }
@@ -44,7 +46,9 @@ impl Application {
 impl<V: Both> Pair<V> {
     pub(super) fn subscribe(&mut self, setup: &Made, t: usize, name: &ResourceName) {
         self.client.subscribe(&setup.types[t], [name.clone()]).expect("a good name");
-        self.apps[t].wanted.insert(name.clone());
+        let app = &mut self.apps[t];
+        app.wanted.insert(name.clone());
+        app.heard &= !name.is_wildcard();
         self.drain(setup);
     }
 
@@ -62,9 +66,20 @@ impl<V: Both> Pair<V> {
         self.drain(setup);
     }
 
+    pub(super) fn forget(&mut self, setup: &Made, t: usize, name: &ResourceName) {
+        self.client.forget(&setup.types[t], [name.as_str()]);
+        self.apps[t].applied.remove(name);
+        self.apps[t].rejected.remove(name);
+        if self.server.is_some() {
+            self.goals.reach(Goal::Lost);
+        }
+        self.drain(setup);
+    }
+
     pub(super) fn judge(&mut self, setup: &Made, now: Instant, t: usize, reject: impl Fn(&ResourceName) -> bool) {
         let app = &mut self.apps[t];
         let update = app.judging.take().expect("an update is out");
+        let whole = update.resources().all(|resource| !reject(resource.name()));
         let mut rejections = Vec::new();
         for resource in update.resources() {
             let (name, content) = (resource.name().clone(), *resource.body().last().expect("a body"));
@@ -74,6 +89,9 @@ impl<V: Both> Pair<V> {
             }
             if !app.wants(&name) {
                 continue; // it was unsubscribed meanwhile
+            }
+            if setup.bug == Some(Bug::DropsTheGood) && !whole {
+                continue;
             }
             app.missing.remove(&name);
             if rejected {
@@ -91,6 +109,9 @@ impl<V: Both> Pair<V> {
             }
         }
         app.left.clear();
+        if !rejections.is_empty() && rejections.len() < update.resources().len() {
+            self.goals.reach(Goal::NackInPart);
+        }
         self.ghost.judged(t, &update, !rejections.is_empty());
         self.client.handle_verdict(now, update.reject(rejections)).expect("the update is out");
         self.drain(setup);

@@ -87,7 +87,7 @@ impl<V: Both> Relabel for World<V> {
         let Self { setup: _, budget: _, now, cache, streams: _, pairs } = self;
         now.relabel(by);
         cache.relabel(by);
-        for Pair { client, server, up, down, sending, apps, ghost } in pairs {
+        for Pair { client, server, up, down, sending, apps, ghost, faulty, goals: _ } in pairs {
             client.relabel(by);
             server.relabel(by);
             up.iter_mut().for_each(|request| request.relabel(by));
@@ -95,6 +95,7 @@ impl<V: Both> Relabel for World<V> {
             sending.relabel(by);
             apps.iter_mut().for_each(|app| app.judging.relabel(by));
             ghost.relabel(by);
+            faulty.relabel(by);
         }
     }
 }

@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use xds_machine::client::{Intent, Transmit, Update};
+use xds_machine::client::{Intent, Update};
 use xds_machine::model::{Label, Relabel};
 use xds_machine::server::{Action, Cache, Resource, Source, State};
 use xds_machine::{Code, Instant, Nonce, ResourceName, Version, WILDCARD, type_url};
 
 use super::variant::{Both, Response};
-use super::{Application, Made, body};
+use super::{Application, Bug, Made, body};
+
+/// Whether a response was accepted, and the versions of which one was the last accepted by then.
+type Judged = (bool, BTreeSet<Version>);
 
 /// One type's memory.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -20,7 +23,7 @@ struct Memory {
     named: bool,
     /// Responses that the client read and did not answer, in order, with the verdict and what may have
     /// been accepted by then.
-    unanswered: VecDeque<(Nonce, Version, Option<(bool, BTreeSet<Version>)>)>,
+    unanswered: VecDeque<(Nonce, Version, Option<Judged>)>,
     /// The last nonce that the client read.
     read: Option<Nonce>,
     /// The version of the last response that was accepted whole. More than one if the stream broke before the answer
@@ -89,22 +92,22 @@ impl Ghost {
         }
     }
 
-    pub fn client_sends<V: Both>(&mut self, setup: &Made, apps: &[Application], transmit: &Transmit<V::Req>) {
+    pub fn client_says<V: Both>(&mut self, setup: &Made, apps: &[Application], intent: Intent, request: &V::Req) {
         assert!(self.up, "a request with no stream");
-        let request = V::request(&transmit.request);
+        let request = V::request(request);
         let t = setup.type_number(request.type_url);
         let (memory, app) = (&mut self.types[t], &apps[t]);
         self.requests = 1;
 
-        assert_eq!(transmit.intent == Intent::Initial, !memory.asked, "the first request of a type is its first");
-        assert_eq!(request.error.is_some(), transmit.intent == Intent::Nack, "NACK is the presence of an error");
-        match transmit.intent {
+        assert_eq!(intent == Intent::Initial, !memory.asked, "the first request of a type is its first");
+        assert_eq!(request.error.is_some(), intent == Intent::Nack, "NACK is the presence of an error");
+        match intent {
             Intent::Ack | Intent::Nack => {
                 let (nonce, version, verdict) =
                     memory.unanswered.pop_front().expect("an answer to a response that was read");
                 assert_eq!(*request.nonce, nonce, "responses are answered in order");
                 // What is answered unseen had nothing in it that is wanted.
-                let accepted = transmit.intent == Intent::Ack;
+                let accepted = intent == Intent::Ack;
                 let by_then = match verdict {
                     Some((verdict, by_then)) => {
                         assert_eq!(verdict, accepted, "the answer is the verdict");
@@ -148,7 +151,7 @@ impl Ghost {
             assert!(app.wanted.iter().any(|name| name.is_wildcard()), "an empty list, and nobody wants everything");
         }
         assert!(
-            V::LISTS || transmit.intent != Intent::Initial || !request.names.is_empty() || !app.wanted.is_empty(),
+            V::LISTS || intent != Intent::Initial || !request.names.is_empty() || !app.wanted.is_empty(),
             "a first request that wants nothing"
         );
         memory.asked = true;
@@ -233,7 +236,8 @@ impl Ghost {
         }
     }
 
-    pub fn server_sends<V: Both>(&mut self, setup: &Made, now: Instant, cache: &Cache, response: &V::Resp) {
+    /// Whether endpoints went again that a cluster was waiting for.
+    pub fn server_sends<V: Both>(&mut self, setup: &Made, now: Instant, cache: &Cache, response: &V::Resp) -> bool {
         let response = V::response(response);
         let t = setup.type_number(&response.type_url);
         self.check_order(setup, now, cache, t, &response);
@@ -248,18 +252,20 @@ impl Ghost {
             assert!(memory.server_wants(name), "{name} is sent, and not wanted as far as the server can know");
         }
         if V::LISTS && setup.full_state {
-            assert_ne!(Some(&resources), memory.rejected_whole.as_ref(), "what was rejected is sent again");
+            let rejected = memory.rejected_whole.as_ref().filter(|_| setup.bug != Some(Bug::NackLoop));
+            assert_ne!(Some(&resources), rejected, "what was rejected is sent again");
             let there = |name: &&ResourceName| memory.server_wants(name) && content(setup, cache, t, name).is_some();
             let all: BTreeSet<&ResourceName> = setup.names.iter().filter(there).collect();
             assert!(all.into_iter().eq(resources.keys()), "a full-state type has all that is wanted");
         } else {
-            for (name, content) in &resources {
+            for (name, content) in resources.iter().filter(|_| setup.bug != Some(Bug::NackLoop)) {
                 assert_ne!(Some(content), memory.rejected.get(name), "{name} was rejected and is sent again");
             }
         }
+        let mut warm = false;
         for name in resources.keys().chain(&response.removed) {
             memory.rejected.remove(name);
-            memory.cold.remove(name);
+            warm |= memory.cold.remove(name);
         }
         memory.rejected_whole = None;
         memory.stirred.clear();
@@ -275,6 +281,7 @@ impl Ghost {
         memory.delivered.retain(|name, _| !response.removed.contains(name));
         memory.out = Some((response.nonce, resources.clone()));
         self.parent_sent(setup, cache, t, &resources, &changed);
+        warm
     }
 
     /// Once a cluster that is new or changed is sent, its endpoints have to go again, if they went before.

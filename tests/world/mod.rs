@@ -6,8 +6,10 @@
 #![allow(dead_code, unreachable_pub)] // each engine uses its part
 
 mod application;
+mod bug;
 mod canonical;
 mod ghost;
+mod goal;
 mod settled;
 mod setup;
 mod step;
@@ -17,12 +19,15 @@ pub mod words;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use xds_machine::client::{self, Client, Sent};
-use xds_machine::server::{Cache, Resource, Server, Source, State, StreamId};
+use xds_machine::client::{self, Client, Intent, Sent};
+use xds_machine::server::{self, Cache, Resource, Server, Source, State, StreamId};
 use xds_machine::{Instant, ResourceName};
 
 pub use self::application::Application;
+pub use self::bug::Bug;
+use self::bug::Faulty;
 use self::ghost::Ghost;
+pub use self::goal::{Goal, Goals};
 pub use self::setup::{Made, Setup};
 pub use self::step::{Budget, Step};
 pub use self::variant::Both;
@@ -51,6 +56,8 @@ pub struct Pair<V: Both> {
     /// Of each type.
     pub apps: Vec<Application>,
     pub ghost: Ghost,
+    pub faulty: Faulty<V>,
+    pub goals: Goals,
 }
 
 impl<V: Both> World<V> {
@@ -63,6 +70,8 @@ impl<V: Both> World<V> {
             sending: None,
             apps: vec![Application::default(); setup.types.len()],
             ghost: Ghost::new(setup.types.len()),
+            faulty: Faulty::default(),
+            goals: Goals::default(),
         };
         Self {
             budget: setup.budget,
@@ -92,6 +101,7 @@ impl<V: Both> World<V> {
                     add(Step::Subscribe { c, t, n });
                     add(Step::Unsubscribe { c, t, n });
                     add(Step::Refetch { c, t, n });
+                    add(Step::Forget { c, t, n });
                 }
             }
         }
@@ -131,8 +141,10 @@ impl<V: Both> World<V> {
             Step::Open { c } => pair(c).server.is_none() && pair(c).client.wants_stream(),
             Step::ClientSends { c } => pair(c).sending.is_none() && pair(c).client.wants_transmit(),
             Step::Sent { c } => pair(c).sending.is_some(),
-            Step::ServerReads { c } => !pair(c).up.is_empty(),
-            Step::ServerSends { c } => pair(c).server.as_ref().is_some_and(|server| self.polls(server)),
+            Step::ServerReads { c } => pair(c).server.is_some() && !pair(c).up.is_empty(),
+            Step::ServerSends { c } => {
+                pair(c).faulty.is_late() || pair(c).server.as_ref().is_some_and(|server| self.polls(server))
+            }
             Step::ClientReads { c } => !pair(c).down.is_empty() && pair(c).client.wants_response(),
             Step::Accept { c, t } => pair(c).apps[t].judging.is_some(),
             Step::Tick => self.next_due().is_some(),
@@ -145,6 +157,7 @@ impl<V: Both> World<V> {
             Step::Subscribe { c, t, n } => budget.subscribes > 0 && !pair(c).apps[t].wanted.contains(name(n)),
             Step::Unsubscribe { c, t, n } => budget.unsubscribes > 0 && pair(c).apps[t].wanted.contains(name(n)),
             Step::Refetch { c, t, n } => budget.refetches > 0 && pair(c).apps[t].wanted.contains(name(n)),
+            Step::Forget { c, t, n } => budget.forgets > 0 && pair(c).apps[t].applied.contains_key(name(n)),
             Step::Put { n, .. } => budget.puts > 0 && !name(n).is_wildcard(),
             Step::Delete { t, n } => budget.deletes > 0 && self.content(t, name(n)).is_some(),
         }
@@ -195,10 +208,13 @@ impl<V: Both> World<V> {
             Step::ServerReads { c } => self.pairs[c].server_reads(&setup, self.now),
             Step::ServerSends { c } => self.pairs[c].server_sends(&setup, self.now, &self.cache),
             Step::ClientReads { c } => self.pairs[c].client_reads(&setup, self.now),
-            Step::Accept { c, t } => self.pairs[c].judge(&setup, self.now, t, |_| false),
+            Step::Accept { c, t } => {
+                let never = setup.bug == Some(Bug::NackLoop);
+                self.pairs[c].judge(&setup, self.now, t, |_| never);
+            }
             Step::Cut { c } => {
                 self.budget.cuts -= 1;
-                self.pairs[c].close(self.now);
+                self.pairs[c].close(&setup, self.now);
             }
             Step::Reject { c, t } => {
                 self.budget.rejects -= 1;
@@ -210,6 +226,10 @@ impl<V: Both> World<V> {
             }
             Step::Subscribe { c, t, n } => {
                 self.budget.subscribes -= 1;
+                let pair = &mut self.pairs[c];
+                if !pair.down.is_empty() && pair.apps[t].left.contains(&setup.names[n]) {
+                    pair.goals.reach(Goal::CameBack);
+                }
                 self.pairs[c].subscribe(&setup, t, &setup.names[n]);
             }
             Step::Unsubscribe { c, t, n } => {
@@ -221,6 +241,10 @@ impl<V: Both> World<V> {
                 self.pairs[c].client.refetch(&setup.types[t], [setup.names[n].as_str()]);
                 self.pairs[c].apps[t].missing.remove(&setup.names[n]);
                 self.pairs[c].drain(&setup);
+            }
+            Step::Forget { c, t, n } => {
+                self.budget.forgets -= 1;
+                self.pairs[c].forget(&setup, t, &setup.names[n]);
             }
         }
         self.check_touched(step);
@@ -255,25 +279,71 @@ impl<V: Both> Pair<V> {
         self.server = Some(Server::new(setup.server.clone(), StreamId(stream)));
         self.client.handle_open(now);
         self.ghost.open(&self.apps);
+        let wants = !self.apps[0].wanted.is_empty();
+        if setup.bug.is_some_and(|bug| self.faulty.client_opens(bug, wants)) {
+            self.ghost.client_says::<V>(setup, &self.apps, Intent::Initial, &V::empty(&setup.types[0]));
+        }
         self.drain(setup);
     }
 
-    fn close(&mut self, now: Instant) {
+    fn close(&mut self, setup: &Made, now: Instant) {
         self.server = None;
-        self.up.clear();
+        if setup.bug == Some(Bug::OldAnswersOnNewStream) {
+            self.up.retain(|request| !V::request(request).nonce.is_empty());
+        } else {
+            self.up.clear();
+        }
         self.down.clear();
         self.sending = None;
+        if self.apps.iter().any(|app| app.judging.is_some()) {
+            self.goals.reach(Goal::LateVerdict);
+        }
         self.client.handle_close(now);
         self.ghost.close();
+        setup.bug.into_iter().for_each(|bug| self.faulty.close(bug));
     }
 
     fn client_sends(&mut self, setup: &Made, now: Instant) {
-        let transmit = self.client.poll_transmit().expect("wants_transmit says so");
-        self.ghost.client_sends::<V>(setup, &self.apps, &transmit);
-        self.up.push_back(transmit.request);
+        let mut transmit = self.client.poll_transmit().expect("wants_transmit says so");
+        let wants = self.apps.iter().any(|app| !app.wanted.is_empty());
+        let say = |bug| self.faulty.client_says(bug, wants, &mut transmit.intent, &mut transmit.request);
+        for _ in 0..setup.bug.map_or(1, say) {
+            self.ghost.client_says::<V>(setup, &self.apps, transmit.intent, &transmit.request);
+            self.goals_of_request(setup, &transmit);
+            self.up.push_back(transmit.request.clone());
+        }
         self.sending = Some(transmit.sent);
         if !setup.slow_transport {
             self.sent(setup, now);
+        }
+    }
+
+    fn goals_of_request(&mut self, setup: &Made, transmit: &client::Transmit<V::Req>) {
+        let request = V::request(&transmit.request);
+        let app = &self.apps[setup.type_number(request.type_url)];
+        let goals = &mut self.goals;
+        let wildcard = request.names.iter().any(|name| name.is_wildcard());
+        if wildcard && !app.wanted.iter().any(|name| name.is_wildcard()) {
+            goals.reach(Goal::StoodIn);
+        }
+        if wildcard && request.names.len() > 1 {
+            goals.reach(Goal::WildcardAndNames);
+        }
+        match transmit.intent {
+            Intent::Nack => goals.reach(Goal::Nack),
+            Intent::Initial => {
+                let version = request.version.is_some_and(|version| !version.is_empty());
+                if version || request.initial.iter().any(|(_, version)| !version.is_empty()) {
+                    goals.reach(Goal::Claimed);
+                }
+                if request.initial.iter().any(|(_, version)| version.is_empty()) {
+                    goals.reach(Goal::ClaimedUnjudged);
+                }
+                if V::LISTS && !version && !app.applied.is_empty() {
+                    goals.reach(Goal::NoClaim);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -284,13 +354,24 @@ impl<V: Both> Pair<V> {
     }
 
     fn server_reads(&mut self, setup: &Made, now: Instant) {
-        let request = self.up.pop_front().expect("a request is on the wire");
+        let mut request = self.up.pop_front().expect("a request is on the wire");
         if !self.ghost.server_reads::<V>(setup, &request) {
             return; // a strict server drops what is stale
         }
         let server = self.server.as_mut().expect("a stream is up");
+        if setup.bug.is_some_and(|bug| !self.faulty.server_hears(bug, server, &mut request)) {
+            return;
+        }
+        self.server_hears(setup, now, request);
+    }
+
+    fn server_hears(&mut self, setup: &Made, now: Instant, request: V::Req) {
+        let server = self.server.as_mut().expect("a stream is up");
         server.handle_request(now, request).expect("a client of ours keeps the rules");
         while let Some(action) = server.poll_action() {
+            if matches!(action, server::Action::DropStale { .. }) {
+                self.goals.reach(Goal::Stale);
+            }
             self.ghost.server_acts(setup, action);
         }
     }
@@ -298,22 +379,45 @@ impl<V: Both> Pair<V> {
     fn server_sends(&mut self, setup: &Made, now: Instant, cache: &Cache) {
         let server = self.server.as_mut().expect("a stream is up");
         if let Some(response) = server.poll_transmit(now, cache) {
-            let message = V::message(&response);
-            self.ghost.server_sends::<V>(setup, now, cache, &message);
-            self.down.push_back(message);
+            let mut message = V::message(&response);
+            if setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
+                let warm = self.ghost.server_sends::<V>(setup, now, cache, &message);
+                if warm {
+                    self.goals.reach(Goal::Warmed);
+                }
+                if V::response(&message).resources.len() > 1 {
+                    self.goals.reach(Goal::Coalesced);
+                }
+                self.down.push_back(message);
+            }
         }
         let mut closed = false;
         while let Some(action) = server.poll_action() {
             closed |= self.ghost.server_closes(setup, action);
         }
+        if server.poll_timeout().is_some() {
+            self.goals.reach(Goal::Held);
+        }
         if closed {
-            self.close(now);
+            self.goals.reach(Goal::Behind);
+            return self.close(setup, now);
+        }
+        if let Some(late) = self.faulty.server_hears_late() {
+            self.server_hears(setup, now, late);
         }
     }
 
     fn client_reads(&mut self, setup: &Made, now: Instant) {
         let response = self.down.pop_front().expect("a response is on the wire");
         self.ghost.client_reads::<V>(setup, &response);
+        setup.bug.into_iter().for_each(|bug| self.faulty.client_hears(bug, &response));
+        let app = &self.apps[setup.type_number(&V::response(&response).type_url)];
+        if app.judging.is_some() {
+            self.goals.reach(Goal::Waited);
+        }
+        if !V::response(&response).removed.is_empty() {
+            self.goals.reach(Goal::Removed);
+        }
         self.client.handle_response(now, response).expect("a server of ours keeps the rules");
         self.drain(setup);
     }
@@ -330,12 +434,17 @@ impl<V: Both> Pair<V> {
                 client::Action::Apply(update) => {
                     let app = &mut self.apps[setup.type_number(update.type_url())];
                     self.ghost.applies(app, &update);
+                    app.heard = true;
                     app.take(update);
                 }
                 client::Action::Missing { type_url, names } => {
+                    self.goals.reach(Goal::TimedOut);
                     self.apps[setup.type_number(&type_url)].miss(names);
                 }
-                client::Action::Synced { .. } => {}
+                client::Action::Synced { type_url } => {
+                    self.apps[setup.type_number(&type_url)].heard = true;
+                    self.goals.reach(Goal::Synced);
+                }
                 other => panic!("nobody asked for {other:?}"),
             }
         }

@@ -20,6 +20,8 @@ impl<V: Both> World<V> {
             for (t, app) in pair.apps.iter().enumerate() {
                 pair.check_view(&self.setup.types[t], app);
                 pair.ghost.check_settled(t);
+                let all = app.wanted.iter().any(|name| name.is_wildcard());
+                assert!(app.heard || !all, "type {t}: everything is wanted, and there was no answer");
                 for name in self.setup.names.iter().filter(|name| !name.is_wildcard()) {
                     self.check_resource(t, app, name);
                 }

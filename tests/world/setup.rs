@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use xds_machine::message::Node;
-use xds_machine::{ResourceName, ResourceType, TypeUrl, Types, client, server, type_url};
+use xds_machine::{Place, ResourceName, ResourceType, TypeUrl, Types, client, server, type_url};
 
-use super::Budget;
+use super::{Budget, Bug};
 
 /// The shape of a world. Begin with one of the constructors, and change what is to be different.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Setup {
     pub tombstones: usize,
     /// The transport is slow: that it has taken a request is a step of its own.
     pub slow_transport: bool,
+    /// Somebody is faulty.
+    pub bug: Option<Bug>,
 }
 
 /// A setup with what is made of it once.
@@ -56,6 +58,7 @@ impl Setup {
             existence_timeout: Some(Duration::from_secs(15)),
             tombstones: 10_000,
             slow_transport: false,
+            bug: None,
         }
     }
 
@@ -105,6 +108,10 @@ impl Setup {
         Self { clients, ..self }
     }
 
+    pub fn bug(self, bug: Bug) -> Self {
+        Self { bug: Some(bug), ..self }
+    }
+
     pub fn make(self) -> Arc<Made> {
         let known = Types::default();
         let kind = |url: &TypeUrl| {
@@ -116,11 +123,14 @@ impl Setup {
             kind.with_legacy_wildcard(self.legacy_wildcard).at(known.get(url).place())
         };
         let types = Types::new(self.types.iter().map(kind));
+        // A server that knows no order of types: all are alike.
+        let unordered = self.types.iter().map(|url| kind(url).at(Place::Other));
+        let server_types = if self.bug == Some(Bug::WrongOrder) { Types::new(unordered) } else { types.clone() };
         Arc::new(Made {
             client: client::Config::new(Node::new("n"))
-                .with_types(types.clone())
+                .with_types(types)
                 .with_existence_timeout(self.existence_timeout),
-            server: server::Config::ads().with_types(types),
+            server: server::Config::ads().with_types(server_types),
             setup: self,
         })
     }

@@ -1,6 +1,6 @@
 //! What the world has to know of the messages of either variant.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::hash::Hash;
 
@@ -13,8 +13,8 @@ pub trait Both:
     client::Variant<Request = <Self as Both>::Req, Response = <Self as Both>::Resp>
     + server::Variant<Request = <Self as Both>::Req>
 {
-    type Req: Clone + Debug + Eq + Hash + Relabel;
-    type Resp: Clone + Debug + Eq + Hash + Relabel;
+    type Req: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
+    type Resp: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
 
     /// Whether a server says what is gone.
     const REMOVES: bool;
@@ -24,6 +24,26 @@ pub trait Both:
     fn message(response: &server::Response<Self>) -> Self::Resp;
     fn request(request: &Self::Req) -> Request<'_>;
     fn response(response: &Self::Resp) -> Response;
+
+    // For the faulty ones.
+    fn request_mut(request: &mut Self::Req) -> RequestMut<'_>;
+    fn nonce_mut(response: &mut Self::Resp) -> &mut Nonce;
+    /// Names and versions of what is sent.
+    fn versions(response: &Self::Resp) -> Vec<(ResourceName, Version)>;
+    /// Leaves out the other resources.
+    fn keep(response: &mut Self::Resp, keep: &mut dyn FnMut(&ResourceName) -> bool);
+    fn forget_removals(response: &mut Self::Resp);
+    /// A request for a type that says nothing.
+    fn empty(type_url: &TypeUrl) -> Self::Req;
+}
+
+pub struct RequestMut<'a> {
+    pub nonce: &'a mut Nonce,
+    pub error: &'a mut Option<Status>,
+    pub names: &'a mut Vec<ResourceName>,
+    pub unsubscribe: Option<&'a mut Vec<ResourceName>>,
+    pub version: Option<&'a mut Version>,
+    pub initial: Option<&'a mut BTreeMap<ResourceName, Version>>,
 }
 
 pub struct Request<'a> {
@@ -71,11 +91,7 @@ impl Both for Sotw {
 
     fn response(response: &sotw::Response) -> Response {
         let resource = |item: &sotw::Item| match item {
-            sotw::Item::Bare(any) => {
-                let len = usize::from(any.value[1]);
-                let name = std::str::from_utf8(&any.value[2..2 + len]).expect("a name");
-                (name.into(), any.value[any.value.len() - 1])
-            }
+            sotw::Item::Bare(any) => (item_name(item), any.value[any.value.len() - 1]),
             other => panic!("nobody wraps {other:?}"),
         };
         Response {
@@ -85,6 +101,46 @@ impl Both for Sotw {
             resources: response.resources.iter().map(resource).collect(),
             removed: BTreeSet::new(),
         }
+    }
+
+    fn request_mut(request: &mut sotw::Request) -> RequestMut<'_> {
+        RequestMut {
+            nonce: &mut request.nonce,
+            error: &mut request.error,
+            names: &mut request.names,
+            unsubscribe: None,
+            version: Some(&mut request.version),
+            initial: None,
+        }
+    }
+
+    fn nonce_mut(response: &mut sotw::Response) -> &mut Nonce {
+        &mut response.nonce
+    }
+
+    fn versions(response: &sotw::Response) -> Vec<(ResourceName, Version)> {
+        let names = Self::response(response).resources.into_iter().map(|(name, _)| name);
+        names.map(|name| (name, response.version.clone())).collect()
+    }
+
+    fn keep(response: &mut sotw::Response, keep: &mut dyn FnMut(&ResourceName) -> bool) {
+        response.resources.retain(|item| keep(&item_name(item)));
+    }
+
+    fn forget_removals(_: &mut sotw::Response) {}
+
+    fn empty(type_url: &TypeUrl) -> sotw::Request {
+        sotw::Request::new(type_url.clone())
+    }
+}
+
+fn item_name(item: &sotw::Item) -> ResourceName {
+    match item {
+        sotw::Item::Bare(any) => {
+            let len = usize::from(any.value[1]);
+            std::str::from_utf8(&any.value[2..2 + len]).expect("a name").into()
+        }
+        other => panic!("nobody wraps {other:?}"),
     }
 }
 
@@ -123,5 +179,36 @@ impl Both for Delta {
             resources: resources.collect(),
             removed: response.removed.iter().cloned().collect(),
         }
+    }
+
+    fn request_mut(request: &mut delta::Request) -> RequestMut<'_> {
+        RequestMut {
+            nonce: &mut request.nonce,
+            error: &mut request.error,
+            names: &mut request.subscribe,
+            unsubscribe: Some(&mut request.unsubscribe),
+            version: None,
+            initial: Some(&mut request.initial_versions),
+        }
+    }
+
+    fn nonce_mut(response: &mut delta::Response) -> &mut Nonce {
+        &mut response.nonce
+    }
+
+    fn versions(response: &delta::Response) -> Vec<(ResourceName, Version)> {
+        response.resources.iter().map(|resource| (resource.name.clone(), resource.version.clone())).collect()
+    }
+
+    fn keep(response: &mut delta::Response, keep: &mut dyn FnMut(&ResourceName) -> bool) {
+        response.resources.retain(|resource| keep(&resource.name));
+    }
+
+    fn forget_removals(response: &mut delta::Response) {
+        response.removed.clear();
+    }
+
+    fn empty(type_url: &TypeUrl) -> delta::Request {
+        delta::Request::new(type_url.clone())
     }
 }

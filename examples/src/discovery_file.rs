@@ -1,0 +1,121 @@
+//! A `DiscoveryResponse` in a file, as in Envoy's filesystem subscriptions: `.json`, `.yaml` or `.pb`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage, Kind, MessageDescriptor};
+use xds_machine::message::sotw::Item;
+use xds_machine::server::Resource;
+use xds_machine::{Any, ResourceName, TypeUrl, WILDCARD, proto, type_url};
+
+use crate::canonical;
+
+/// The messages of the xDS API, for what is written by name.
+static DESCRIPTORS: LazyLock<DescriptorPool> =
+    LazyLock::new(|| DescriptorPool::decode(xds_api::FILE_DESCRIPTOR_SET).expect("a descriptor set, checked by tests"));
+
+/// The resources of a file, by type and name.
+pub type Resources = BTreeMap<(TypeUrl, ResourceName), Resource>;
+
+/// Whether a file of this name is for [`read`].
+pub fn is_one(path: &Path) -> bool {
+    let hidden = path.file_name().and_then(|name| name.to_str()).is_none_or(|name| name.starts_with('.'));
+    !hidden && matches!(extension(path), "json" | "yaml" | "yml" | "pb")
+}
+
+/// Reads what a file holds.
+///
+/// # Errors
+///
+/// One line that says why it can't be served. A file is taken whole or not at all.
+pub fn read(path: &Path, content: Vec<u8>) -> Result<Resources, String> {
+    if content.is_empty() {
+        return Err("the file is empty".to_owned()); // as it is while somebody starts to write it
+    }
+    let response = match extension(path) {
+        "json" => canonical::encode(&from_json(&content)?).into(),
+        "yaml" | "yml" => canonical::encode(&from_yaml(&content)?).into(),
+        _ => Bytes::from(content),
+    };
+    let response = proto::sotw::decode_response(response).map_err(|error| error.to_string())?;
+    let mut resources = Resources::new();
+    for (at, item) in response.resources.into_iter().enumerate() {
+        let (type_url, resource) = resource(item).map_err(|error| format!("resource {}: {error}", at + 1))?;
+        if !response.type_url.as_str().is_empty() && response.type_url != type_url {
+            return Err(format!("resource {}: its type is {type_url}, the file's is {}", at + 1, response.type_url));
+        }
+        let key = (type_url, resource.name().clone());
+        if resources.contains_key(&key) {
+            return Err(format!("resource {}: {} {} is there twice", at + 1, key.0, key.1));
+        }
+        resources.insert(key, resource);
+    }
+    Ok(resources)
+}
+
+fn extension(path: &Path) -> &str {
+    path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
+}
+
+fn from_json(content: &[u8]) -> Result<DynamicMessage, String> {
+    let mut json = serde_json::Deserializer::from_slice(content);
+    let message = DynamicMessage::deserialize(descriptor()?, &mut json);
+    message.and_then(|message| json.end().map(|()| message)).map_err(|error| error.to_string())
+}
+
+fn from_yaml(content: &[u8]) -> Result<DynamicMessage, String> {
+    DynamicMessage::deserialize(descriptor()?, serde_yaml_ng::Deserializer::from_slice(content))
+        .map_err(|error| error.to_string())
+}
+
+fn descriptor() -> Result<MessageDescriptor, String> {
+    let name = "envoy.service.discovery.v3.DiscoveryResponse";
+    DESCRIPTORS.get_message_by_name(name).ok_or_else(|| format!("{name} is not described"))
+}
+
+/// Of a bare resource or a wrapped one. Versions are hashes of the content, whatever a wrapper says.
+fn resource(item: Item) -> Result<(TypeUrl, Resource), String> {
+    let (body, wrapper) = match item {
+        Item::Bare(body) => (body, None),
+        Item::Wrapped(wrapper) => {
+            let body = wrapper.body.clone();
+            (body.ok_or_else(|| format!("{} has no content", wrapper.name))?, Some(*wrapper))
+        }
+        Item::Malformed => return Err(format!("not a {}", type_url::RESOURCE)),
+    };
+    if body.type_url.as_str().is_empty() {
+        return Err("it has no type".to_owned());
+    }
+    let name = match &wrapper {
+        Some(wrapper) => wrapper.name.clone(),
+        None => name_of(&body).ok_or_else(|| format!("a {} without a name", body.type_url))?,
+    };
+    if name.as_str().is_empty() || name == WILDCARD {
+        return Err(format!("a {} may not be named {:?}", body.type_url, name.as_str()));
+    }
+    let mut resource = Resource::new(name, body.value);
+    if let Some(wrapper) = wrapper {
+        match wrapper.ttl {
+            Some(ttl) if ttl.is_zero() => return Err(format!("the ttl of {} is not positive", wrapper.name)),
+            Some(ttl) => resource = resource.with_ttl(ttl),
+            None => {}
+        }
+        if !wrapper.aliases.is_empty() {
+            resource = resource.with_aliases(wrapper.aliases);
+        }
+    }
+    Ok((body.type_url, resource))
+}
+
+/// The types of the xDS API that have a name have it in field 1; the same is assumed of types that nobody described.
+fn name_of(body: &Any) -> Option<ResourceName> {
+    let full_name = body.type_url.as_str().rsplit('/').next()?;
+    if let Some(message) = DESCRIPTORS.get_message_by_name(full_name) {
+        message.get_field(1).filter(|field| matches!(field.kind(), Kind::String) && !field.is_list())?;
+    }
+    // A message with just that field: all others are skipped.
+    String::decode(body.value.clone()).ok().map(ResourceName::from)
+}

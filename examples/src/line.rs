@@ -1,0 +1,172 @@
+//! Lines of JSON that say what to do, read field by field, and what is said of lines that say it badly.
+
+use std::time::Duration;
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use xds_machine::client::Rejection;
+use xds_machine::proto::DecodeError;
+use xds_machine::server::{Cache, Resource};
+use xds_machine::{Code, Error, Misuse, TypeUrl};
+
+/// A line. A field that is `null` is as one that is not there; fields that nobody asks for are ignored.
+#[derive(Clone, Copy)]
+pub struct Line<'a>(pub &'a Map<String, Value>);
+
+/// Why a line was refused, or what it brought was.
+pub struct Fault {
+    pub culprit: &'static str,
+    pub code: &'static str,
+    pub message: String,
+}
+
+impl Fault {
+    /// The line itself is bad.
+    pub fn line(message: impl Into<String>) -> Self {
+        Self { culprit: "caller", code: Code::InvalidArgument.name(), message: message.into() }
+    }
+
+    pub fn element(&self) -> Value {
+        json!({ "error": { "culprit": self.culprit, "code": self.code, "message": self.message } })
+    }
+}
+
+impl From<Misuse> for Fault {
+    fn from(misuse: Misuse) -> Self {
+        let code = if misuse == Misuse::EmptyName { "INVALID_ARGUMENT" } else { "FAILED_PRECONDITION" };
+        Self { culprit: "caller", code, message: misuse.to_string() }
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Caller(misuse) => misuse.into(),
+            Error::Peer(peer) => Self { culprit: "peer", code: peer.code().name(), message: peer.to_string() },
+        }
+    }
+}
+
+/// The bytes are the peer's.
+impl From<DecodeError> for Fault {
+    fn from(error: DecodeError) -> Self {
+        Self { culprit: "peer", code: Code::InvalidArgument.name(), message: error.to_string() }
+    }
+}
+
+impl<'a> Line<'a> {
+    /// What a field holds, if it is there.
+    pub fn get<T>(self, field: &str, kind: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<Option<T>, Fault> {
+        let value = self.0.get(field).filter(|value| !value.is_null());
+        let read = |value| read(value).ok_or_else(|| Fault::line(format!("{field:?} must be {kind}, not {value}")));
+        value.map(read).transpose()
+    }
+
+    /// What a field holds that must be there.
+    pub fn must<T>(self, field: &str, kind: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<T, Fault> {
+        self.get(field, kind, read)?.ok_or_else(|| Fault::line(format!("{field:?} is missing: it must be {kind}")))
+    }
+
+    pub fn number(self, field: &str) -> Result<u64, Fault> {
+        self.must(field, "a whole number", Value::as_u64)
+    }
+
+    pub fn text(self, field: &str) -> Result<&'a str, Fault> {
+        self.must(field, "a string", Value::as_str)
+    }
+
+    pub fn text_or(self, field: &str, default: &'a str) -> Result<&'a str, Fault> {
+        Ok(self.get(field, "a string", Value::as_str)?.unwrap_or(default))
+    }
+
+    pub fn type_url(self) -> Result<TypeUrl, Fault> {
+        self.text("type_url").map(TypeUrl::from)
+    }
+
+    /// The name of a resource.
+    pub fn name(self) -> Result<&'a str, Fault> {
+        self.must("name", "a string that is not empty", |value| value.as_str().filter(|name| !name.is_empty()))
+    }
+
+    pub fn names(self) -> Result<Vec<&'a str>, Fault> {
+        self.must("names", "a list of strings", strings)
+    }
+
+    /// A list of strings that need not be there.
+    pub fn list(self, field: &str) -> Result<Vec<&'a str>, Fault> {
+        Ok(self.get(field, "a list of strings", strings)?.unwrap_or_default())
+    }
+
+    /// A list of objects.
+    pub fn lines(self, field: &str) -> Result<Vec<Self>, Fault> {
+        let lines = |value: &'a Value| value.as_array()?.iter().map(|line| line.as_object().map(Line)).collect();
+        self.must(field, "a list of objects", lines)
+    }
+
+    pub fn base64(self, field: &str) -> Result<Bytes, Fault> {
+        let decoded = BASE64_STANDARD.decode(self.must(field, "a base64 string", Value::as_str)?);
+        decoded.map(Bytes::from).map_err(|error| Fault::line(format!("{field:?} must be base64: {error}")))
+    }
+
+    /// The resource that the line describes.
+    pub fn resource(self) -> Result<Resource, Fault> {
+        let mut resource = Resource::new(self.name()?, self.base64("body")?);
+        if let Some(version) = self.get("version", "a string", Value::as_str)? {
+            resource = resource.with_version(version);
+        }
+        let positive = |value: &Value| value.as_u64().filter(|&ms| ms > 0);
+        if let Some(ms) = self.get("ttl_ms", "a whole number above zero", positive)? {
+            resource = resource.with_ttl(Duration::from_millis(ms));
+        }
+        let aliases = self.list("aliases")?;
+        if !aliases.is_empty() {
+            resource = resource.with_aliases(aliases.into_iter().map(Into::into));
+        }
+        Ok(resource)
+    }
+
+    /// What a verdict rejects; nothing if it does not say.
+    pub fn rejections(self) -> Result<Vec<Rejection>, Fault> {
+        let rejection = |(name, reason): (&String, &Value)| Some(Rejection::new(name.as_str(), reason.as_str()?));
+        let read = |value: &Value| value.as_object()?.iter().map(rejection).collect();
+        Ok(self.get("reject", "an object of names and reasons", read)?.unwrap_or_default())
+    }
+}
+
+/// What a line changes in the cache. All of a line is read before any of it is done.
+pub enum Change {
+    Put(TypeUrl, Resource),
+    Delete(TypeUrl, String),
+    Unknown(TypeUrl, String),
+}
+
+impl Change {
+    pub fn read(op: &str, line: Line<'_>) -> Result<Self, Fault> {
+        match op {
+            "put" => Ok(Self::Put(line.type_url()?, line.resource()?)),
+            "delete" => Ok(Self::Delete(line.type_url()?, line.name()?.into())),
+            "unknown" => Ok(Self::Unknown(line.type_url()?, line.name()?.into())),
+            _ => Err(Fault::line(format!("no op {op:?} for a server"))),
+        }
+    }
+
+    pub fn read_of_batch(line: Line<'_>) -> Result<Self, Fault> {
+        match line.text("op")? {
+            op @ ("put" | "delete") => Self::read(op, line),
+            op => Err(Fault::line(format!("a batch is made of \"put\" and \"delete\", not of {op:?}"))),
+        }
+    }
+
+    pub fn make(self, cache: &mut Cache) {
+        _ = match self {
+            Self::Put(type_url, resource) => cache.insert(&type_url, resource),
+            Self::Delete(type_url, name) => cache.remove(&type_url, &name),
+            Self::Unknown(type_url, name) => cache.set_unknown(&type_url, name),
+        };
+    }
+}
+
+fn strings(value: &Value) -> Option<Vec<&str>> {
+    value.as_array()?.iter().map(Value::as_str).collect()
+}

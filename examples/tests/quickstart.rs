@@ -1,0 +1,15 @@
+//! What the README shows of `quickstart` is what it prints.
+
+use std::process::Command;
+
+/// `BLESS=1` writes down what it prints. Read it as a newcomer would.
+#[test]
+fn the_ladder_is_as_it_was() {
+    let output = Command::new(env!("CARGO_BIN_EXE_quickstart")).output().expect("the program starts");
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).expect("text");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/quickstart.txt"), &text).expect("room on the disk");
+    }
+    assert_eq!(text, include_str!("quickstart.txt"));
+}

@@ -1,0 +1,194 @@
+//! A server that does what a test says, however rude, and the program to talk to it.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io::{BufRead, BufReader};
+use std::marker::PhantomData;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::process::{Child, Command, Stdio};
+use std::task::{Context, Poll};
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use examples::codec::{Chunks, ServerCodec, Wire};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tonic::body::Body;
+use tonic::server::{Grpc, NamedService, StreamingService};
+use tonic::transport::Server;
+use tonic::{Request, Response, Status, Streaming};
+use tower::Service;
+
+/// How long anything may take.
+const LIMIT: Duration = Duration::from_secs(40);
+
+pub async fn soon<T>(what: &str, event: impl Future<Output = T>) -> T {
+    timeout(LIMIT, event).await.unwrap_or_else(|_| panic!("{what} did not come"))
+}
+
+/// A server whose streams the test speaks on.
+pub struct Rude<V: Wire> {
+    pub address: SocketAddr,
+    streams: mpsc::UnboundedReceiver<Peer<V>>,
+    task: JoinHandle<()>,
+}
+
+/// The server's end of a stream.
+pub struct Peer<V: Wire> {
+    requests: Streaming<V::Request>,
+    pub responses: mpsc::Sender<Result<Chunks, Status>>,
+    headers: Option<oneshot::Sender<Result<(), Status>>>,
+}
+
+impl<V: Wire> Rude<V> {
+    pub async fn start() -> Self {
+        Self::at(([127, 0, 0, 1], 0).into()).await
+    }
+
+    pub async fn at(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (sender, streams) = mpsc::unbounded_channel();
+        let service = Ads::<V>(sender, PhantomData);
+        let server = Server::builder().add_service(service).serve_with_incoming(TcpListenerStream::new(listener));
+        let task = tokio::spawn(async move { server.await.expect("serves") });
+        Self { address, streams, task }
+    }
+
+    /// Listens no longer.
+    pub async fn stop(mut self) {
+        self.task.abort();
+        assert!((&mut self.task).await.expect_err("it was aborted").is_cancelled());
+    }
+
+    /// The next stream; its headers are not sent yet.
+    pub async fn stream(&mut self) -> Peer<V> {
+        soon("a stream", self.streams.recv()).await.expect("the server runs")
+    }
+
+    /// The next stream, with its headers.
+    pub async fn accept(&mut self) -> Peer<V> {
+        let mut peer = self.stream().await;
+        peer.send_headers(Ok(()));
+        peer
+    }
+}
+
+impl<V: Wire> Drop for Rude<V> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl<V: Wire> Peer<V> {
+    pub fn send_headers(&mut self, headers: Result<(), Status>) {
+        _ = self.headers.take().expect("not sent yet").send(headers);
+    }
+
+    pub async fn request(&mut self) -> V::Request {
+        soon("a request", self.requests.message()).await.expect("a message").expect("one more request")
+    }
+
+    pub async fn send(&self, response: impl Into<Bytes>) {
+        self.responses.send(Ok(vec![response.into()])).await.expect("the stream lives");
+    }
+}
+
+struct Ads<V: Wire>(mpsc::UnboundedSender<Peer<V>>, PhantomData<V>);
+
+impl<V: Wire> Clone for Ads<V> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone(), PhantomData)
+    }
+}
+
+impl<V: Wire> NamedService for Ads<V> {
+    const NAME: &'static str = "envoy.service.discovery.v3.AggregatedDiscoveryService";
+}
+
+type BoxFuture<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
+
+impl<V: Wire> Service<http::Request<Body>> for Ads<V> {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<Self::Response, Infallible>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(Grpc::new(ServerCodec::<V>::default()).streaming(service, request).await) })
+    }
+}
+
+impl<V: Wire> StreamingService<V::Request> for Ads<V> {
+    type Response = Chunks;
+    type ResponseStream = ReceiverStream<Result<Chunks, Status>>;
+    type Future = BoxFuture<Response<Self::ResponseStream>, Status>;
+
+    fn call(&mut self, request: Request<Streaming<V::Request>>) -> Self::Future {
+        let (headers, sent) = oneshot::channel();
+        let (responses, outbound) = mpsc::channel(16);
+        let peer = Peer { requests: request.into_inner(), responses, headers: Some(headers) };
+        let handed_over = self.0.send(peer).is_ok();
+        Box::pin(async move {
+            assert!(handed_over, "the test waits for streams");
+            sent.await.unwrap_or(Ok(()))?;
+            Ok(Response::new(ReceiverStream::new(outbound)))
+        })
+    }
+}
+
+/// The program.
+pub struct Program {
+    child: Child,
+    lines: mpsc::UnboundedReceiver<Value>,
+}
+
+impl Program {
+    pub fn start(server: SocketAddr, arguments: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xds_client"));
+        command.arg("--server").arg(format!("http://{server}")).args(arguments.split_whitespace());
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the program starts");
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let (sender, lines) = mpsc::unbounded_channel();
+        thread::spawn(move || {
+            for line in output.lines() {
+                let line = serde_json::from_str(&line.expect("text")).expect("JSON");
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// The next thing that it says.
+    pub async fn line(&mut self) -> Value {
+        soon("a line", self.lines.recv()).await.expect("the program runs")
+    }
+
+    /// All that it says until it ends, and its exit status.
+    pub async fn rest(mut self) -> (Vec<Value>, Option<i32>) {
+        let mut lines = Vec::new();
+        while let Some(line) = soon("the end", self.lines.recv()).await {
+            lines.push(line);
+        }
+        (lines, self.child.wait().expect("an end").code())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}

@@ -1,0 +1,396 @@
+//! `xds_client` against servers that behave, and servers that don't.
+
+mod rude;
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rude::{Peer, Program, Rude};
+use serde_json::{Value, json};
+use tonic::Status;
+use xds_machine::message::{delta, sotw};
+use xds_machine::type_url::{CLUSTER, ENDPOINT, LISTENER, ROUTE};
+use xds_machine::{Any, Delta, Resource, Sotw, proto};
+
+fn named(name: &str, content: &str) -> Any {
+    json_resource(CLUSTER, json!({ "name": name, "altStatName": content }))
+}
+
+/// A resource, from its JSON.
+fn json_resource(type_url: &str, content: Value) -> Any {
+    let name = type_url.rsplit('/').next().expect("a name");
+    let pool = prost_reflect::DescriptorPool::decode(xds_api::FILE_DESCRIPTOR_SET).expect("descriptors");
+    let kind = pool.get_message_by_name(name).expect("a known type");
+    let message = prost_reflect::DynamicMessage::deserialize(kind, content).expect("well formed");
+    Any { type_url: type_url.into(), value: prost_reflect::prost::Message::encode_to_vec(&message).into() }
+}
+
+fn sotw(type_url: &str, version: &str, nonce: &str, resources: impl IntoIterator<Item = Any>) -> Vec<u8> {
+    proto::sotw::encode_response(&sotw::Response {
+        version: version.into(),
+        resources: resources.into_iter().map(sotw::Item::Bare).collect(),
+        type_url: type_url.into(),
+        nonce: nonce.into(),
+        control_plane: String::new(),
+        errors: vec![],
+    })
+}
+
+fn delta(type_url: &str, nonce: &str, resources: &[(&str, &str, Any)], removed: &[&str]) -> Vec<u8> {
+    let resource = |(name, version, any): &(&str, &str, Any)| Resource {
+        name: (*name).into(),
+        version: (*version).into(),
+        aliases: vec![],
+        body: Some(any.clone()),
+        ttl: None,
+    };
+    proto::delta::encode_response(&delta::Response {
+        system_version: "s".into(),
+        resources: resources.iter().map(resource).collect(),
+        removed: removed.iter().map(|&name| name.into()).collect(),
+        type_url: type_url.into(),
+        nonce: nonce.into(),
+        control_plane: String::new(),
+        errors: vec![],
+    })
+}
+
+/// A request without its node: type, names, version, nonce, error.
+fn said(request: &sotw::Request) -> (&str, Vec<&str>, &str, &str, Option<&str>) {
+    let error = request.error.as_ref().map(|error| error.message.as_str());
+    let names = request.names.iter().map(|name| name.as_str()).collect();
+    (request.type_url.as_str(), names, request.version.as_str(), request.nonce.as_str(), error)
+}
+
+/// A request without its node: type, subscribed, unsubscribed, nonce, error.
+fn said_delta(request: &delta::Request) -> (&str, Vec<&str>, Vec<&str>, &str, Option<&str>) {
+    let error = request.error.as_ref().map(|error| error.message.as_str());
+    let subscribe = request.subscribe.iter().map(|name| name.as_str()).collect();
+    let unsubscribe = request.unsubscribe.iter().map(|name| name.as_str()).collect();
+    (request.type_url.as_str(), subscribe, unsubscribe, request.nonce.as_str(), error)
+}
+
+fn opened(stream: u64, server: &Rude<impl examples::codec::Wire>) -> Value {
+    json!({ "open": { "stream": stream, "server": format!("http://{}/", server.address) } })
+}
+
+fn applied(type_url: &str, version: &str, resources: &[(&str, &str, &Any)], removed: &[&str]) -> Value {
+    let resources = resources
+        .iter()
+        .map(|(name, version, any)| json!({ "name": name, "version": version, "size": any.value.len() }));
+    let resources: Vec<Value> = resources.collect();
+    json!({ "apply": { "type_url": type_url, "version": version, "resources": resources, "removed": removed } })
+}
+
+#[tokio::test]
+async fn the_first_requests_do_not_wait_for_headers() {
+    let mut server = Rude::<Sotw>::start().await;
+    let mut program = Program::start(server.address, "--variant sotw --node n1 --subscribe cds --subscribe eds=b,a");
+    let mut peer = server.stream().await;
+    let first = peer.request().await;
+    assert_eq!(first.node.as_ref().expect("the first names its node").id, "n1");
+    assert_eq!(said(&first), (CLUSTER, vec![], "", "", None));
+    let second = peer.request().await;
+    assert_eq!((said(&second), second.node.as_ref()), ((ENDPOINT, vec!["a", "b"], "", "", None), None));
+    peer.send_headers(Ok(()));
+    assert_eq!(program.line().await, opened(1, &server));
+
+    let (a, b) = (named("a", "x"), named("b", "yz"));
+    peer.send(sotw(CLUSTER, "7", "n1", [b.clone(), a.clone()])).await;
+    assert_eq!(program.line().await, applied(CLUSTER, "7", &[("a", "7", &a), ("b", "7", &b)], &[]));
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "7", "n1", None));
+    peer.send(sotw(CLUSTER, "8", "n2", [b.clone()])).await;
+    assert_eq!(program.line().await, applied(CLUSTER, "8", &[("b", "8", &b)], &["a"]));
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "8", "n2", None));
+
+    // The stream is cut: all is said again on the next, with the version of what is held.
+    peer.responses.send(Err(Status::aborted("enough"))).await.expect("the stream lives");
+    assert_eq!(program.line().await, json!({ "close": { "reason": "Aborted: enough" } }));
+    let mut peer = server.accept().await;
+    assert_eq!(program.line().await, opened(2, &server));
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "8", "", None));
+    assert_eq!(said(&peer.request().await), (ENDPOINT, vec!["a", "b"], "", "", None));
+}
+
+#[tokio::test]
+async fn what_is_bad_is_rejected_by_name_and_the_rest_applies() {
+    let mut server = Rude::<Delta>::start().await;
+    let mut program = Program::start(server.address, "--variant delta --subscribe cds=a,b,c,d");
+    let mut peer = server.accept().await;
+    assert_eq!(said_delta(&peer.request().await), (CLUSTER, vec!["a", "b", "c", "d"], vec![], "", None));
+    assert_eq!(program.line().await, opened(1, &server));
+
+    let (a, b) = (named("a", "x"), named("b", "x"));
+    peer.send(delta(CLUSTER, "1", &[("a", "1", a.clone()), ("b", "1", b.clone())], &["c"])).await;
+    assert_eq!(program.line().await, json!({ "missing": { "type_url": CLUSTER, "name": "c" } }));
+    assert_eq!(program.line().await, applied(CLUSTER, "s", &[("a", "1", &a), ("b", "1", &b)], &[]));
+    assert_eq!(said_delta(&peer.request().await), (CLUSTER, vec![], vec![], "1", None));
+
+    // One that can't be decoded, one of another type, and one that is good.
+    let broken = Any { type_url: CLUSTER.into(), value: b"\x0a\x01a\xff"[..].into() };
+    let listener = json_resource(LISTENER, json!({ "name": "b" }));
+    let d = named("d", "z");
+    peer.send(delta(CLUSTER, "2", &[("a", "2", broken), ("b", "2", listener), ("d", "2", d.clone())], &[])).await;
+    let wrong_type = format!("has the type {LISTENER}");
+    let rejected = |name: &str, reason: &str| json!({ "reject": { "type_url": CLUSTER, "resources": [{ "name": name, "reason": reason }] } });
+    assert_eq!(program.line().await, rejected("b", &wrong_type));
+    assert_eq!(program.line().await, applied(CLUSTER, "s", &[("d", "2", &d)], &[]));
+    let no_cluster = "is no envoy.config.cluster.v3.Cluster: failed to decode Protobuf message: invalid varint";
+    assert_eq!(program.line().await, rejected("a", no_cluster));
+    let error = format!("b: {wrong_type}; a: {no_cluster}");
+    assert_eq!(said_delta(&peer.request().await), (CLUSTER, vec![], vec![], "2", Some(error.as_str())));
+
+    // What is held is what was accepted.
+    drop(peer);
+    assert_eq!(program.line().await, json!({ "close": { "reason": "the server ended the stream" } }));
+    let mut peer = server.accept().await;
+    let again = peer.request().await;
+    let versions: Vec<_> =
+        again.initial_versions.iter().map(|(name, version)| (name.as_str(), version.as_str())).collect();
+    assert_eq!(versions, [("a", "1"), ("b", "1"), ("d", "2")]);
+}
+
+#[tokio::test]
+async fn every_response_is_answered_once_and_in_order() {
+    let mut server = Rude::<Sotw>::start().await;
+    let mut program = Program::start(server.address, "--variant sotw --subscribe cds");
+    let mut peer = server.accept().await;
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "", "", None));
+    let (a, b) = (named("a", "x"), named("b", "x"));
+    // The same nonce thrice; a name twice; types that nobody asked for; no nonce at all.
+    peer.send(sotw(CLUSTER, "1", "same", [a.clone()])).await;
+    peer.send(sotw(CLUSTER, "2", "same", [a.clone(), a.clone()])).await;
+    peer.send(sotw(ROUTE, "9", "other", [])).await;
+    peer.send(sotw("", "9", "none", [])).await;
+    peer.send(sotw(CLUSTER, "3", "same", [a.clone(), b.clone()])).await;
+    peer.send(sotw(CLUSTER, "4", "", [b.clone()])).await;
+    let twice = "resource a is in the response twice";
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "1", "same", None));
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "1", "same", Some(twice)));
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "3", "same", None));
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "4", "", None));
+    assert_eq!(program.line().await, opened(1, &server));
+    assert_eq!(program.line().await, applied(CLUSTER, "1", &[("a", "1", &a)], &[]));
+    let rejected = json!({ "type_url": CLUSTER, "resources": [{ "name": null, "reason": twice }] });
+    assert_eq!(program.line().await, json!({ "reject": rejected }));
+    assert_eq!(program.line().await, applied(CLUSTER, "3", &[("a", "3", &a), ("b", "3", &b)], &[]));
+    assert_eq!(program.line().await, applied(CLUSTER, "4", &[("b", "4", &b)], &["a"]));
+}
+
+#[tokio::test]
+async fn garbage_ends_the_stream_and_not_the_program() {
+    let mut server = Rude::<Sotw>::start().await;
+    let mut program = Program::start(server.address, "--variant sotw --subscribe cds --for 30");
+    let mut peer = server.accept().await;
+    peer.request().await;
+    assert_eq!(program.line().await, opened(1, &server));
+    peer.send(&b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"[..]).await;
+    let reason = "InvalidArgument: malformed DiscoveryResponse: failed to decode Protobuf message: invalid varint";
+    assert_eq!(program.line().await, json!({ "close": { "reason": reason } }));
+    let mut peer = server.accept().await;
+    peer.request().await;
+    assert_eq!(program.line().await, opened(2, &server));
+    // A nonce that is too long to be echoed.
+    peer.send(sotw(CLUSTER, "1", &"n".repeat(2000), [])).await;
+    let reason = format!("peer misbehaved: nonce of 2000 bytes in a response for {CLUSTER}, limit 1024");
+    assert_eq!(program.line().await, json!({ "close": { "reason": reason } }));
+    server.accept().await.request().await;
+}
+
+#[tokio::test]
+async fn a_refusing_server_is_asked_seldom() {
+    let mut server = Rude::<Delta>::start().await;
+    let program = Program::start(server.address, "--variant delta --subscribe cds --for 5");
+    let rest = tokio::spawn(program.rest());
+    let mut streams = 0;
+    while !rest.is_finished() {
+        if let Ok(mut peer) = tokio::time::timeout(Duration::from_millis(200), server.stream()).await {
+            peer.send_headers(Err(Status::unavailable("go away")));
+            streams += 1;
+        }
+    }
+    let (lines, status) = rest.await.expect("no panic");
+    assert_eq!(status, Some(0));
+    assert!((2..=15).contains(&streams), "{streams} streams");
+    assert_eq!(lines, vec![json!({ "close": { "reason": "Unavailable: go away" } }); streams]);
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_is_found_when_it_comes() {
+    // An address of its own, or another test's server is taken for it.
+    let away = TcpListener::bind("127.0.0.77:0").expect("a port").local_addr().expect("an address");
+    let mut program = Program::start(away, "--variant sotw --subscribe cds=a --for 30");
+    let reason = program.line().await["close"]["reason"].as_str().expect("a reason").to_string();
+    assert_eq!(reason, "transport error: Connection refused (os error 111)");
+    let mut server = Rude::<Sotw>::at(away).await;
+    let mut peer = server.accept().await;
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec!["a"], "", "", None));
+    let opened = opened(1, &server);
+    while program.line().await != opened {}
+    drop(peer);
+    server.stop().await;
+    assert!(program.line().await["close"]["reason"].is_string());
+    let (lines, status) = Program::start(away, "--variant sotw --subscribe cds --for 0.5").rest().await;
+    assert_eq!(status, Some(0));
+    assert_eq!(lines, [json!({ "close": { "reason": reason } })]);
+}
+
+/// In SotW a resource says its name itself, and one that can't be read can't: it is named as well as may be.
+#[tokio::test]
+async fn what_is_bad_in_sotw_is_named_too() {
+    let mut server = Rude::<Sotw>::start().await;
+    let _program = Program::start(server.address, "--variant sotw --subscribe cds");
+    let mut peer = server.accept().await;
+    peer.request().await;
+    peer.send(sotw(CLUSTER, "1", "n1", [named("a", "x"), named("b", "x")])).await;
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "1", "n1", None));
+    let broken = |bytes: &'static [u8]| Any { type_url: CLUSTER.into(), value: bytes.into() };
+    // `lb_policy` (field 6) is no message; a message that is too short; a listener.
+    let bad =
+        [broken(b"\x0a\x01a\x32\x00"), broken(b"\x0a\x01b\x1a\x09"), json_resource(LISTENER, json!({ "name": "l" }))];
+    peer.send(sotw(CLUSTER, "2", "n2", bad)).await;
+    let request = peer.request().await;
+    let (.., error) = said(&request);
+    let error = error.expect("a NACK");
+    let wrong_type =
+        format!("resource 2 (l, it seems) has the type {LISTENER}; a: is no envoy.config.cluster.v3.Cluster: ");
+    assert!(error.starts_with(&format!("resource 1 (b, it seems) can't be read; {wrong_type}")), "{error}");
+    // Nothing was lost.
+    peer.send(sotw(CLUSTER, "3", "n3", [named("b", "x")])).await;
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "3", "n3", None));
+}
+
+/// It takes connections and what is sent on them, and says nothing.
+#[tokio::test]
+async fn a_black_hole_is_left() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let (connected, connections) = mpsc::channel();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map(|stream| stream.expect("a connection")) {
+            connected.send(Instant::now()).expect("the test goes on");
+            thread::spawn(move || stream.read_to_end(&mut Vec::new()));
+        }
+    });
+    let mut program = Program::start(address, "--variant delta --subscribe cds=a --for 60");
+    assert_eq!(program.line().await, json!({ "close": { "reason": "the server accepts connections and is silent" } }));
+    let limit = Duration::from_secs(20);
+    let first = connections.recv_timeout(limit).expect("a connection");
+    assert!(connections.recv_timeout(limit).expect("another") - first < limit);
+}
+
+/// A server that says nothing of what is asked for is no black hole: what does not come is missing.
+#[tokio::test]
+async fn a_name_that_does_not_come_is_missing_though_headers_never_came() {
+    let mut server = Rude::<Sotw>::start().await;
+    let mut program = Program::start(server.address, "--variant sotw --subscribe eds=a");
+    let mut peer = server.stream().await;
+    peer.request().await;
+    assert_eq!(program.line().await, json!({ "missing": { "type_url": ENDPOINT, "name": "a" } }));
+}
+
+fn listener(name: &str, route: &str) -> Any {
+    let manager = json!({
+        "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+        "rds": { "configSource": { "ads": {} }, "routeConfigName": route },
+    });
+    json_resource(LISTENER, json!({ "name": name, "apiListener": { "apiListener": manager } }))
+}
+
+fn route(name: &str, clusters: &[&str]) -> Any {
+    let weighted: Vec<Value> = clusters.iter().map(|name| json!({ "name": name, "weight": 1 })).collect();
+    let route = json!({ "match": { "prefix": "/" }, "route": { "weightedClusters": { "clusters": weighted } } });
+    json_resource(
+        ROUTE,
+        json!({ "name": name, "virtualHosts": [{ "name": "all", "domains": ["*"], "routes": [route] }] }),
+    )
+}
+
+fn cluster(name: &str, service: Option<&str>) -> Any {
+    let service = service.map_or(json!({}), |service| json!({ "serviceName": service }));
+    json_resource(CLUSTER, json!({ "name": name, "type": "EDS", "edsClusterConfig": service }))
+}
+
+#[tokio::test]
+async fn references_are_followed_and_left() {
+    let mut server = Rude::<Delta>::start().await;
+    let _program = Program::start(server.address, "--variant delta --subscribe lds=l --follow");
+    let mut peer = server.accept().await;
+    let mut talk = Talk { peer: &mut peer, nonces: 0 };
+    assert_eq!(said_delta(&talk.peer.request().await), (LISTENER, vec!["l"], vec![], "", None));
+    talk.give(LISTENER, &[("l", "1", listener("l", "r"))]).await;
+    assert_eq!(said_delta(&talk.peer.request().await), (ROUTE, vec!["r"], vec![], "", None));
+    talk.give(ROUTE, &[("r", "1", route("r", &["c1", "c2"]))]).await;
+    assert_eq!(said_delta(&talk.peer.request().await), (CLUSTER, vec!["c1", "c2"], vec![], "", None));
+    talk.give(CLUSTER, &[("c1", "1", cluster("c1", None)), ("c2", "1", cluster("c2", Some("e2")))]).await;
+    assert_eq!(said_delta(&talk.peer.request().await), (ENDPOINT, vec!["c1", "e2"], vec![], "", None));
+    // One of the clusters is wanted no longer, and with it its endpoints.
+    talk.give(ROUTE, &[("r", "2", route("r", &["c2"]))]).await;
+    assert_eq!(said_delta(&talk.peer.request().await), (CLUSTER, vec![], vec!["c1"], "", None));
+    assert_eq!(said_delta(&talk.peer.request().await), (ENDPOINT, vec![], vec!["c1"], "", None));
+    // The listener goes, and all with it.
+    talk.peer.send(delta(LISTENER, "gone", &[], &["l"])).await;
+    assert_eq!(said_delta(&talk.peer.request().await), (LISTENER, vec![], vec![], "gone", None));
+    assert_eq!(said_delta(&talk.peer.request().await), (ROUTE, vec![], vec!["r"], "", None));
+    assert_eq!(said_delta(&talk.peer.request().await), (CLUSTER, vec![], vec!["c2"], "", None));
+    assert_eq!(said_delta(&talk.peer.request().await), (ENDPOINT, vec![], vec!["e2"], "", None));
+}
+
+struct Talk<'a> {
+    peer: &'a mut Peer<Delta>,
+    nonces: usize,
+}
+
+impl Talk<'_> {
+    /// Sends resources and takes the ACK.
+    async fn give(&mut self, type_url: &str, resources: &[(&str, &str, Any)]) {
+        self.nonces += 1;
+        let nonce = self.nonces.to_string();
+        self.peer.send(delta(type_url, &nonce, resources, &[])).await;
+        assert_eq!(said_delta(&self.peer.request().await), (type_url, vec![], vec![], nonce.as_str(), None));
+    }
+}
+
+#[tokio::test]
+async fn references_are_followed_in_sotw_from_the_wildcard() {
+    let mut server = Rude::<Sotw>::start().await;
+    let _program = Program::start(server.address, "--variant sotw --subscribe cds --subscribe lds --follow");
+    let mut peer = server.accept().await;
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "", "", None));
+    assert_eq!(said(&peer.request().await), (LISTENER, vec![], "", "", None));
+    peer.send(sotw(CLUSTER, "1", "c1", [cluster("c1", None), cluster("c2", None)])).await;
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "1", "c1", None));
+    assert_eq!(said(&peer.request().await), (ENDPOINT, vec!["c1", "c2"], "", "", None));
+    peer.send(sotw(LISTENER, "1", "l1", [listener("l", "r")])).await;
+    assert_eq!(said(&peer.request().await), (LISTENER, vec![], "1", "l1", None));
+    assert_eq!(said(&peer.request().await), (ROUTE, vec!["r"], "", "", None));
+    peer.send(sotw(CLUSTER, "2", "c2", [cluster("c2", None)])).await;
+    assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "2", "c2", None));
+    assert_eq!(said(&peer.request().await), (ENDPOINT, vec!["c2"], "", "", None));
+}
+
+#[test]
+fn bad_arguments_are_one_clear_line() {
+    for (arguments, error) in [
+        ("", "--subscribe is missing"),
+        ("--subscribe cds", "--server is missing"),
+        ("--subscribe cds --server localhost:1", "--variant is missing"),
+        ("--subscribe", "--subscribe needs a value"),
+        ("--what", "unknown flag --what"),
+        ("--variant rest", "no variant \"rest\": there are sotw and delta"),
+        ("--subscribe xyz", "no type \"xyz\": give a type URL, or lds, cds, .."),
+        ("--subscribe eds=a,,b", "--subscribe \"eds=a,,b\" has an empty name"),
+        ("--server https://x", "--server \"https://x\" must be http://HOST:PORT: this program has no TLS"),
+        ("--for ever", "--for \"ever\" is no number of seconds"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xds_client"));
+        let output = command.args(arguments.split_whitespace()).output().expect("the program starts");
+        let text = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(text.lines().next(), Some(format!("xds_client: {error}").as_str()));
+        assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true));
+    }
+}

@@ -1,0 +1,103 @@
+//! Our control plane, and what it says it did.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::net;
+use crate::process::Process;
+use crate::wait::{self, so};
+
+/// A control plane that can be restarted. Its resources are in the folder `resources` of its folder.
+pub struct ControlPlane {
+    program: PathBuf,
+    dir: PathBuf,
+    port: u16,
+    life: u32,
+    process: Option<Process>,
+}
+
+impl ControlPlane {
+    pub fn start(program: PathBuf, dir: &Path) -> Result<Self, String> {
+        let port = net::free_port()?;
+        let mut control_plane = Self { program, dir: dir.to_owned(), port, life: 0, process: None };
+        control_plane.restart()?;
+        Ok(control_plane)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub fn stop(&mut self) {
+        self.process = None;
+    }
+
+    pub fn restart(&mut self) -> Result<(), String> {
+        self.process = None;
+        self.life += 1;
+        let (listen, resources) = (format!("127.0.0.1:{}", self.port), self.dir.join("resources"));
+        let resources = resources.to_string_lossy();
+        let arguments = ["--listen", &listen, "--log", "json", "--resources", &resources];
+        let err = self.dir.join(format!("control_plane.{}.err", self.life));
+        self.process = Some(Process::start(&self.program, &arguments, &self.log(), &err)?);
+        wait::until(|| {
+            let log = fs::read_to_string(self.log()).map_err(|error| error.to_string())?;
+            so(log.starts_with("listening on "), || format!("the control plane doesn't listen, see {}", err.display()))
+        })
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.join(format!("control_plane.{}.jsonl", self.life))
+    }
+
+    /// Everything since the last start.
+    pub fn events(&self) -> Result<Vec<Event>, String> {
+        let log = fs::read_to_string(self.log()).map_err(|error| error.to_string())?;
+        let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let parse = |line| serde_json::from_str(line).map(Event).map_err(|error| format!("{line}: {error}"));
+        whole.lines().skip(1).map(parse).collect()
+    }
+
+    /// What came after so many.
+    pub fn since(&self, mark: usize) -> Result<Vec<Event>, String> {
+        self.events().map(|mut events| events.split_off(mark.min(events.len())))
+    }
+
+    pub fn mark(&self) -> Result<usize, String> {
+        self.events().map(|events| events.len())
+    }
+}
+
+/// A line of the log.
+#[derive(Debug)]
+pub struct Event(Value);
+
+impl Event {
+    /// Whether it is this of a type, given by the end of its URL.
+    pub fn is(&self, event: &str, kind: &str) -> bool {
+        self.0["event"] == event && self.text("type_url").ends_with(kind)
+    }
+
+    pub fn is_any(&self, event: &str) -> bool {
+        self.0["event"] == event
+    }
+
+    pub fn text(&self, key: &str) -> &str {
+        self.0[key].as_str().unwrap_or_default()
+    }
+
+    pub fn stream(&self) -> u64 {
+        self.0["stream"].as_u64().unwrap_or_default()
+    }
+
+    pub fn names(&self, key: &str) -> Vec<&str> {
+        self.0[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+}
+
+/// How many there are.
+pub fn count(events: &[Event], event: &str, kind: &str) -> usize {
+    events.iter().filter(|one| one.is(event, kind)).count()
+}

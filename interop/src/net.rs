@@ -1,0 +1,56 @@
+//! HTTP, as little of it as is needed.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+/// A port that was free a moment ago.
+pub fn free_port() -> Result<u16, String> {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    port.map(|address| address.port()).map_err(|error| format!("no free port: {error}"))
+}
+
+/// The status and the body of an answer.
+pub fn get(port: u16, path: &str) -> Result<(u16, String), String> {
+    let exchange = || -> io::Result<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    let answer = exchange().map_err(|error| error.to_string())?;
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or("no answer")?;
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    Ok((status.ok_or_else(|| format!("no status: {head}"))?, body.to_owned()))
+}
+
+/// An HTTP server that says its name, until this process ends.
+pub fn backend(name: &'static str) -> Result<u16, String> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
+    let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || answer(stream, name));
+        }
+    });
+    Ok(port)
+}
+
+fn answer(mut stream: TcpStream, name: &str) -> io::Result<()> {
+    let mut seen = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let read = stream.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(());
+        }
+        seen.extend_from_slice(&buffer[..read]);
+        if seen.windows(4).any(|window| window == b"\r\n\r\n") {
+            seen.clear();
+            stream.write_all(format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{name}", name.len()).as_bytes())?;
+        }
+    }
+}

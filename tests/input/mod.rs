@@ -1,0 +1,20 @@
+//! Bad input, and what becomes of it in a few words.
+
+pub mod request;
+pub mod response;
+
+use xds_machine::{Error, Instant};
+
+pub const NOW: Instant = Instant::EPOCH;
+
+/// `refused: Variant, STATUS`.
+pub fn refused(error: &Error) -> String {
+    match error {
+        Error::Peer(peer) => {
+            let debug = format!("{peer:?}");
+            let variant = debug.split(' ').next().unwrap_or_default();
+            format!("refused: {variant}, {}", peer.code())
+        }
+        Error::Caller(misuse) => format!("misuse: {misuse}"),
+    }
+}
