@@ -42,6 +42,8 @@ mod delta;
 mod incoming;
 mod invariants;
 mod known;
+mod links;
+mod names;
 mod resources;
 mod sotw;
 mod subscription;
@@ -65,6 +67,7 @@ use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl};
 use crate::queue::Queue;
 use crate::time::Instant;
+use crate::xdstp;
 
 /// One client of one server: what it wants, what it has, and the stream if there is one.
 ///
@@ -140,13 +143,15 @@ impl<V: Variant> Client<V> {
     // Commands of the application.
 
     /// Wants these resources from now on. [`WILDCARD`](crate::WILDCARD) is all that the server has for this
-    /// client. A name that is wanted already costs nothing and changes nothing.
+    /// client, and a name `xdstp://../*` all of one directory. A name that is wanted already costs nothing and changes
+    /// nothing.
     ///
     /// Any number of calls before the next poll make one request.
     ///
     /// # Errors
     ///
-    /// [`Misuse::EmptyName`]; then none of the names is subscribed to.
+    /// [`Misuse::EmptyName`], and for structured names [`Misuse::MalformedName`], [`Misuse::Locator`] and
+    /// [`Misuse::NameOfOtherType`]; then none of the names is subscribed to.
     pub fn subscribe(
         &mut self,
         type_url: &TypeUrl,
@@ -156,14 +161,11 @@ impl<V: Variant> Client<V> {
         let (Some(first), second) = (names.next(), names.next()) else { return Ok(()) };
         if let Some(second) = second {
             let all: Vec<ResourceName> = [first, second].into_iter().chain(names).collect();
-            if all.iter().any(|name| name.as_str().is_empty()) {
-                return Err(Misuse::EmptyName);
-            }
+            all.iter().try_for_each(|name| names::check_wish(name, type_url))?;
             let subscription = self.subscription_mut(type_url);
             all.into_iter().for_each(|name| subscription.subscribe(name));
-        } else if first.as_str().is_empty() {
-            return Err(Misuse::EmptyName);
         } else {
+            names::check_wish(&first, type_url)?;
             self.subscription_mut(type_url).subscribe(first);
         }
         Ok(())
@@ -174,7 +176,7 @@ impl<V: Variant> Client<V> {
     pub fn unsubscribe<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         self.look();
         if let Some(subscription) = self.find_mut(type_url) {
-            names.into_iter().for_each(|name| subscription.unsubscribe(name));
+            names.into_iter().for_each(|name| subscription.unsubscribe(&xdstp::normal(name)));
         }
     }
 
@@ -186,7 +188,7 @@ impl<V: Variant> Client<V> {
         let Some(subscription) = self.find_mut(type_url) else { return };
         let mut again = Vec::new();
         for name in names {
-            if let Some((name, _)) = subscription.wishes.get_key_value(name) {
+            if let Some((name, _)) = subscription.wishes.get_key_value(&*xdstp::normal(name)) {
                 again.push(name.clone());
             }
         }

@@ -10,7 +10,8 @@ use core::time::Duration;
 use bytes::Bytes;
 
 use super::config::Settings;
-use super::incoming::{Heartbeat, Incoming, Walk, no_name};
+use super::incoming::{Heartbeat, Incoming, Walk};
+use super::names::no_name;
 use super::resources::{Extra, Resource, Resources};
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
@@ -21,6 +22,7 @@ use crate::message::sotw::{Item, Request, Response};
 use crate::name::{ResourceName, TypeUrl, Version, WILDCARD};
 use crate::resource::Any;
 use crate::variant::Sotw;
+use crate::xdstp;
 
 /// How often a newer response makes a name be announced anew before only time does (DESIGN rule 4: on every
 /// response, a server that answers each added name though it does not exist would be asked for ever).
@@ -93,6 +95,7 @@ impl Protocol for Sotw {
     type Told = Told;
 
     const SAYS_WHAT_IS_HELD: bool = false;
+    const ALIASES: bool = false;
 
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
@@ -347,7 +350,7 @@ fn bare<V>(
         return Ok((name.clone(), any.value, follows));
     }
     let name = core::str::from_utf8(bytes).map_err(|_| "has a name that is no text")?;
-    if let Some(reason) = no_name(name) {
+    if let Some(reason) = no_name(name, type_url) {
         return Err(reason.into());
     }
     incoming.new.push(number);
@@ -363,8 +366,11 @@ fn wrapped(
     extras: &mut Vec<Extra>,
 ) -> Option<Read> {
     let (name, ttl) = (resource.name, resource.ttl);
-    if let Some(reason) = no_name(name.as_str()) {
-        incoming.fault(None, format!("a resource wrapper {reason}"));
+    if let Some(reason) = no_name(name.as_str(), type_url) {
+        match xdstp::is_structured(name.as_str()) {
+            true => incoming.fault(Some(name), reason),
+            false => incoming.fault(None, format!("a resource wrapper {reason}")),
+        }
         return None;
     }
     match resource.body {
@@ -384,7 +390,7 @@ fn wrapped(
         }
         None => {
             let version = incoming.resources.version().clone();
-            incoming.heartbeats.push(Heartbeat { name, version, ttl });
+            incoming.heartbeats.push(Heartbeat { name, version, ttl, aliases: Vec::new() });
         }
     }
     None

@@ -29,6 +29,8 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
 
     /// Whether the first request of a stream says what is held, name by name.
     const SAYS_WHAT_IS_HELD: bool;
+    /// Whether resources have other names, by which they may be asked for.
+    const ALIASES: bool;
 
     fn type_url(response: &Self::Response) -> &TypeUrl;
 
