@@ -160,12 +160,11 @@ impl Protocol for Delta {
         of.told.refetch.extend(names);
     }
 
-    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
-        if of.is_told(name.as_str()) {
-            of.told.refetch.insert(name);
-        } else if of.is_told(WILDCARD) && !of.wishes.contains_key(&name) {
+    fn ask_anew(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
+        if names.is_empty() && of.is_told(WILDCARD) {
             of.told.refetch.insert(WILDCARD.into());
         }
+        of.told.refetch.extend(names);
     }
 
     fn may_speak(_: &Subscription<Self>) -> bool {

@@ -58,6 +58,7 @@ pub use self::action::{Action, DropReason};
 pub use self::backoff::Backoff;
 use self::config::Settings;
 pub use self::config::{Config, Limits};
+pub(crate) use self::names::check_wish;
 pub use self::resources::Resource;
 use self::subscription::{Answer, Subscription};
 pub use self::update::{Rejection, Update, Verdict};

@@ -254,9 +254,9 @@ impl Protocol for Sotw {
 
     /// It is announced in the careful way: gone, then wanted (DESIGN rule 4). So is the wildcard, without which it
     /// would not be gone.
-    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
-        let wildcard = ResourceName::from(WILDCARD);
-        for name in [name, wildcard].into_iter().filter(|name| of.is_told(name.as_str())).collect::<Vec<_>>() {
+    fn ask_anew(of: &mut Subscription<Self>, mut names: Vec<ResourceName>) {
+        names.extend(of.is_told(WILDCARD).then(|| WILDCARD.into()));
+        for name in names {
             of.told.retime.insert(name.clone()); // a response may settle it before it was left out
             of.told.owed.insert(name, Owed { stage: Stage::Leave, reopened: 0, last: false });
         }

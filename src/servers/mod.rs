@@ -13,6 +13,8 @@
 //!   one waits; so nothing late overwrites what is newer, and removals are worked out of what the application really has.
 //! - A verdict goes to the client that the update came from, though its server is not asked any more.
 //!
+//! Resources that are wanted by an alias (VHDS) are not shared in this way: each server is asked for them by itself.
+//!
 //! A resource whose name has another authority than those of the list that its server stands in (a wildcard may bring
 //! one) belongs to the names without authority.
 //!
@@ -119,7 +121,7 @@ impl<V: Variant> Servers<V> {
     ///
     /// # Errors
     ///
-    /// [`Misuse::EmptyName`], and [`Misuse::NoServer`] if the authority of a name is not configured; then none of the
+    /// As [`Client::subscribe`], and [`Misuse::NoServer`] if the authority of a name is not configured; then none of the
     /// names is subscribed to.
     pub fn subscribe(
         &mut self,
@@ -128,9 +130,7 @@ impl<V: Variant> Servers<V> {
     ) -> Result<(), Misuse> {
         let mut sorted: BTreeMap<usize, Vec<ResourceName>> = BTreeMap::new();
         for name in names {
-            if name.as_str().is_empty() {
-                return Err(Misuse::EmptyName);
-            }
+            client::check_wish(&name, type_url)?;
             let Some(at) = self.group_of(name.as_str()) else { return Err(Misuse::NoServer { name }) };
             sorted.entry(at).or_default().push(name);
         }

@@ -111,6 +111,8 @@ struct App {
     /// Which server, and which content.
     has: BTreeMap<ResourceName, (usize, u8)>,
     missing: BTreeSet<ResourceName>,
+    /// Of these, those that were removed: a server that did not know of it may say that they are missing.
+    removed: BTreeSet<ResourceName>,
     /// Told of, and not accepted.
     rejected: BTreeSet<ResourceName>,
     /// By server, each with the names that were unwanted at some time since.
@@ -441,6 +443,7 @@ impl<V: Both> World<V> {
                 app.rejected.remove(name);
                 if app.wanted.contains(name) && !left.contains(name) {
                     app.missing.insert(name.clone());
+                    app.removed.insert(name.clone());
                 }
             }
         }
@@ -467,7 +470,11 @@ impl<V: Both> World<V> {
                     let t = self.types.iter().position(|known| *known == type_url).expect("a type");
                     for name in names {
                         assert!(!self.apps[t].has.contains_key(&name), "{name} is missing, and there");
-                        assert!(self.apps[t].missing.insert(name.clone()), "{name} is missing twice");
+                        let app = &mut self.apps[t];
+                        assert!(
+                            app.missing.insert(name.clone()) | app.removed.remove(&name),
+                            "{name} is missing twice"
+                        );
                     }
                 }
                 Action::Client { .. } => {}
