@@ -190,6 +190,12 @@ pub enum Misuse {
         /// The type that was asked for.
         type_url: TypeUrl,
     },
+    /// No server is configured for the authority of a name.
+    #[error("no server is configured for {name}")]
+    NoServer {
+        /// The name.
+        name: ResourceName,
+    },
     /// There is no stream that a response could have come from.
     #[error("no stream is open")]
     NoStream,

@@ -10,7 +10,7 @@ use core::time::Duration;
 use super::config::Settings;
 use super::incoming::{Heartbeat, Incoming};
 use super::names::no_name;
-use super::resources::{Extra, Resource};
+use super::resources::Extra;
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
 use super::{Intent, answer_intent, check_answerable};
@@ -35,6 +35,7 @@ impl Protocol for Delta {
     type Told = Told;
 
     const ALIASES: bool = true;
+    const SAYS_WHAT_IS_HELD: bool = true;
 
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
@@ -121,11 +122,6 @@ impl Protocol for Delta {
         told(name) || told(WILDCARD) || for_others()
     }
 
-    fn takes_resource(from: &Subscription<Self>, resource: Resource<'_>) -> bool {
-        Self::takes(from, resource.name().as_str())
-            || resource.aliases().iter().any(|alias| Self::takes(from, alias.as_str()))
-    }
-
     fn processed(_: &mut Subscription<Self>, _: &Incoming) {}
 
     /// Absence means nothing: removals are named (C-DELTA-27).
@@ -157,6 +153,16 @@ impl Protocol for Delta {
 
     fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
         of.told.refetch.extend(names);
+    }
+
+    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
+        if of.is_told(name.as_str()) {
+            of.told.refetch.insert(name);
+        } else if let Some(glob) = of.globs.of(name.as_str()).filter(|glob| of.is_told(glob.as_str())) {
+            of.told.refetch.insert(glob.clone());
+        } else if of.is_told(WILDCARD) && !of.wishes.contains_key(&name) {
+            of.told.refetch.insert(WILDCARD.into());
+        }
     }
 
     fn may_speak(_: &Subscription<Self>) -> bool {

@@ -41,6 +41,7 @@ mod config;
 mod delta;
 mod incoming;
 mod invariants;
+mod known;
 mod links;
 mod names;
 mod resources;
@@ -57,6 +58,7 @@ pub use self::action::{Action, DropReason};
 pub use self::backoff::Backoff;
 use self::config::Settings;
 pub use self::config::{Config, Limits};
+pub(crate) use self::names::check_wish;
 pub use self::resources::Resource;
 use self::subscription::{Answer, Subscription};
 pub use self::update::{Rejection, Update, Verdict};
@@ -160,11 +162,11 @@ impl<V: Variant> Client<V> {
         let (Some(first), second) = (names.next(), names.next()) else { return Ok(()) };
         if let Some(second) = second {
             let all: Vec<ResourceName> = [first, second].into_iter().chain(names).collect();
-            all.iter().try_for_each(|name| names::check_wish(name, type_url))?;
+            all.iter().try_for_each(|name| check_wish(name, type_url))?;
             let subscription = self.subscription_mut(type_url);
             all.into_iter().for_each(|name| subscription.subscribe(name));
         } else {
-            names::check_wish(&first, type_url)?;
+            check_wish(&first, type_url)?;
             self.subscription_mut(type_url).subscribe(first);
         }
         Ok(())
@@ -210,7 +212,9 @@ impl<V: Variant> Client<V> {
         self.epoch += 1;
         self.stream = Some(Stream::default());
         // A type that nothing is wanted of, nor was when the last stream ended, has nothing to remember.
-        self.types.retain(|subscription| !subscription.wishes.is_empty() || subscription.out.is_some());
+        self.types.retain(|subscription| {
+            !subscription.wishes.is_empty() || subscription.out.is_some() || subscription.on_hold
+        });
     }
 
     /// A response came.
@@ -307,6 +311,10 @@ impl<V: Variant> Client<V> {
 
     /// The next request, made of what is true at this moment: call it when the transport has room. Answers come
     /// first, in the order of the verdicts (C-ADS-03).
+    ///
+    /// A caller that limits the rate of requests calls it as often as the limit allows, and no queue grows: what was
+    /// wanted meanwhile is in one request of its type, and what is not wanted any more in none. Only the answers wait, as
+    /// many as [`wants_response`](Self::wants_response) lets come (in delta each must be given; a server waits for it).
     pub fn poll_transmit(&mut self) -> Option<Transmit<V::Request>> {
         self.look();
         let stream = self.stream.as_mut()?;

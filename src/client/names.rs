@@ -5,7 +5,7 @@ use crate::name::{ResourceName, TypeUrl, WILDCARD};
 use crate::xdstp::{self, Uri};
 
 /// Refuses what can't be asked for (C-NAME-02, C-NAME-03, C-NAME-15).
-pub(super) fn check_wish(name: &ResourceName, type_url: &TypeUrl) -> Result<(), Misuse> {
+pub(crate) fn check_wish(name: &ResourceName, type_url: &TypeUrl) -> Result<(), Misuse> {
     if name.as_str().is_empty() {
         return Err(Misuse::EmptyName);
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use super::config::Settings;
 use super::incoming::{Heartbeat, Incoming, Walk};
 use super::names::no_name;
-use super::resources::{Extra, Resource, Resources};
+use super::resources::{Extra, Resources};
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
 use super::{Intent, answer_intent, check_answerable};
@@ -95,6 +95,7 @@ impl Protocol for Sotw {
     type Told = Told;
 
     const ALIASES: bool = false;
+    const SAYS_WHAT_IS_HELD: bool = false;
 
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
@@ -183,10 +184,6 @@ impl Protocol for Sotw {
         from.covers(name)
     }
 
-    fn takes_resource(from: &Subscription<Self>, resource: Resource<'_>) -> bool {
-        from.covers(resource.name().as_str())
-    }
-
     /// DESIGN rule 4: of a full-state type any response settles what is owed, for it has all that the server
     /// believes is wanted, and its answer says what really is. Of a partial type only one that has it.
     fn processed(of: &mut Subscription<Self>, incoming: &Incoming) {
@@ -249,6 +246,19 @@ impl Protocol for Sotw {
     fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
         of.told.refetch = true;
         of.told.retime.extend(names); // what is held is not awaited all the same
+    }
+
+    /// It is announced in the careful way: gone, then wanted (DESIGN rule 4). So is the wildcard, without which it
+    /// would not be gone.
+    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
+        let wildcard = ResourceName::from(WILDCARD);
+        let glob = of.globs.of(name.as_str()).cloned();
+        for name in
+            [name, wildcard].into_iter().chain(glob).filter(|name| of.is_told(name.as_str())).collect::<Vec<_>>()
+        {
+            of.told.retime.insert(name.clone()); // a response may settle it before it was left out
+            of.told.owed.insert(name, Owed { stage: Stage::Leave, reopened: 0, last: false });
+        }
     }
 
     /// Not while a response is unanswered: changes ride on the answer (DESIGN rule 2).

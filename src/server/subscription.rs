@@ -29,8 +29,9 @@ pub struct Subscription {
     pub(super) aliases: bool,
     /// The bytes of the names.
     pub(super) name_bytes: usize,
-    /// The names that left while everything is wanted, and are owed an answer all the same: they count until they have
-    /// it, or a client that never acknowledges could make the stream hold any number of them.
+    /// The names that left while everything is wanted, and are owed an answer all the same or had one ahead of what
+    /// changed. They count as long as they are kept, or a client that never acknowledges could make the stream hold any
+    /// number of them.
     pub(super) leaving: Size,
     /// The client has named something: an empty list no longer means everything (SotW).
     pub(super) explicit: bool,
@@ -66,9 +67,11 @@ pub struct Subscription {
     pub(super) out: Option<Version>,
     /// The version of a response whose answer is no longer waited for, since nothing is wanted (S-SOTW-36).
     pub(super) late: Option<Version>,
+    /// The version that was accepted last, if the client takes TTLs.
+    pub(super) accepted: Version,
     /// Stale requests since the last that was not.
     pub(super) stale: u32,
-    /// When to say that resources with a TTL live on, and up to where they were sent when that was last said.
+    /// When to say that resources with a TTL live on, and the revision when that was last said.
     pub(super) beat: Option<(Instant, Revision)>,
 }
 
@@ -120,13 +123,15 @@ impl Draft {
         self.parts.push(Part::One(resource.clone()));
     }
 
-    /// Adds a heartbeat for each wanted resource with a TTL, but for those that were sent since the last time.
+    /// Adds a heartbeat for each wanted resource with a TTL, but for those that changed since the last time: these were
+    /// sent, or are still to be.
     pub(super) fn add_heartbeats<S: Source>(&mut self, of: &Subscription, source: &S) {
         let Some((_, sent_to)) = of.beat else { return };
         let sent: BTreeSet<ResourceName> =
             self.parts.iter().flat_map(Part::resources).map(|resource| resource.name().clone()).collect();
         for entry in of.expiring(source).filter(|entry| entry.since <= sent_to) {
-            if let Some(resource) = entry.resource().filter(|resource| !sent.contains(resource.name())) {
+            let lives_on = |resource: &&Resource| !sent.contains(resource.name()) && !of.is_new(resource, &entry);
+            if let Some(resource) = entry.resource().filter(lives_on) {
                 self.parts.push(Part::Heartbeat(resource.clone()));
                 self.send = true;
             }
@@ -160,6 +165,7 @@ impl Subscription {
             nonce: Nonce::default(),
             out: None,
             late: None,
+            accepted: Version::default(),
             stale: 0,
             beat: None,
         }
@@ -181,7 +187,7 @@ impl Subscription {
             return false;
         }
         let Size { names, bytes } = Size::of([&name]);
-        if self.owed.contains(&name) {
+        if self.lingers(&name) {
             // It left and comes back: it counts once.
             let left = self.leaving;
             self.leaving = Size { names: left.names.saturating_sub(names), bytes: left.bytes.saturating_sub(bytes) };
@@ -193,36 +199,43 @@ impl Subscription {
     pub(super) fn remove_name(&mut self, name: &str) -> Option<ResourceName> {
         let name = self.interest.take(name)?;
         self.name_bytes -= name.as_str().len();
-        self.ahead.remove(&name);
         if name.is_glob() {
             self.owed.remove(&name);
-            self.drop_unwanted_owed();
+            self.ahead.remove(&name);
+            self.drop_unwanted();
         } else if !self.interest.covers(name.as_str()) {
             self.owed.remove(&name);
-        } else if self.owed.contains(&name) {
+            self.ahead.remove(&name);
+        } else if self.lingers(&name) {
             self.leaving = self.leaving + Size::of([&name]);
         }
         Some(name)
     }
 
-    /// Something that stood for many names left: what only it wanted is owed no longer.
-    fn drop_unwanted_owed(&mut self) {
+    /// Something that stood for many names left: what only it wanted is of no interest any more.
+    fn drop_unwanted(&mut self) {
         let interest = &self.interest;
         self.owed.retain(|name| interest.covers(name.as_str()));
-        self.leaving = Size::of(self.owed.iter().filter(|name| !interest.names.contains(*name)));
+        self.ahead.retain(|name, _| interest.covers(name.as_str()));
+        self.leaving = Size::of(self.lingering().filter(|name| !self.interest.names.contains(*name)));
     }
 
     /// A name that left is to be answered once more.
     pub(super) fn owe_leaving(&mut self, name: ResourceName) {
-        let size = Size::of([&name]);
-        if self.owed.insert(name) {
-            self.leaving = self.leaving + size;
+        if !self.lingers(&name) {
+            self.leaving = self.leaving + Size::of([&name]);
         }
+        self.owed.insert(name);
     }
 
-    pub(super) fn take_owed(&mut self) -> BTreeSet<ResourceName> {
-        self.leaving = Size::default();
-        core::mem::take(&mut self.owed)
+    /// Whether a name is kept even if nobody wants it by name.
+    fn lingers(&self, name: &ResourceName) -> bool {
+        self.owed.contains(name) || self.ahead.contains_key(name)
+    }
+
+    /// The names that are.
+    pub(super) fn lingering(&self) -> impl Iterator<Item = &ResourceName> {
+        self.owed.iter().chain(self.ahead.keys().filter(|name| !self.owed.contains(*name)))
     }
 
     /// Everything is wanted, from now on or again.
@@ -237,7 +250,7 @@ impl Subscription {
         if core::mem::take(&mut self.sweep) {
             self.owed = self.interest.names.clone(); // what the wildcard would have brought
         }
-        self.drop_unwanted_owed();
+        self.drop_unwanted();
     }
 
     /// The oldest revision of which the client may take what it no longer wants: only while it has not answered for
@@ -398,11 +411,23 @@ impl Subscription {
     }
 
     /// Sets the time of the next heartbeat: a third of the shortest TTL from now, so that one may be lost and one late
-    /// (S-TTL-04).
-    pub(super) fn schedule_beat<S: Source>(&mut self, now: Instant, source: &S) {
-        let ttls = self.expiring(source).filter_map(|entry| entry.resource()?.ttl());
-        let sent_to = self.cursor.unwrap_or(source.revision());
-        self.beat = ttls.min().map(|shortest| (now + (shortest / 3).max(SHORTEST_BEAT), sent_to));
+    /// (S-TTL-04). One that is due before that stays, unless it was sent now, or everything that it is about was: a response
+    /// says nothing of the rest.
+    pub(super) fn schedule_beat<S: Source>(&mut self, now: Instant, source: &S, sent: &Draft, beats: bool) {
+        let ttls = || self.expiring(source).filter_map(|entry| entry.resource()?.ttl());
+        let Some(shortest) = ttls().min() else {
+            self.beat = None;
+            return;
+        };
+        let next = now + (shortest / 3).max(SHORTEST_BEAT);
+        let sent_all = || {
+            let sent = sent.parts.iter().flat_map(Part::resources).filter(|resource| resource.ttl().is_some());
+            sent.count() == ttls().count()
+        };
+        self.beat = match self.beat {
+            Some((due, sent_to)) if !beats && !sent_all() => Some((due.min(next), sent_to)),
+            _ => Some((next, source.revision())),
+        };
     }
 
     /// Whether heartbeats are due, and may be sent.
@@ -456,11 +481,11 @@ impl Subscription {
         }
         if draft.behind && self.cursor.is_some() {
             let answered = core::mem::take(&mut draft.answered);
-            let wanted = answered.into_iter().filter(|name| self.interest.names.contains(name));
-            self.ahead.extend(wanted.map(|name| (name, revision)));
+            self.ahead.extend(answered.into_iter().map(|name| (name, revision)));
             return;
         }
         self.ahead.clear();
+        self.leaving = Size::default();
         self.cursor = Some(revision);
         if draft.held {
             self.held_until.get_or_insert(now + hold);
