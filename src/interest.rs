@@ -31,6 +31,11 @@ impl Interest {
         self.wildcard || self.names.contains(name) || self.globs.cover(name)
     }
 
+    /// Whether there is the wildcard or a collection.
+    pub(crate) fn stands_for_many(&self) -> bool {
+        self.wildcard || !self.globs.is_empty()
+    }
+
     /// `true` if the name was not there.
     pub(crate) fn insert(&mut self, name: ResourceName) -> bool {
         let new = !self.names.contains(&name);

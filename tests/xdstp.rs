@@ -157,7 +157,7 @@ fn rewritten(uri: &Uri<'_>, seed: u64) -> String {
     text += &escape(uri.id(), "%?#");
     let mut params: Vec<String> =
         uri.params().map(|(key, value)| format!("{}={}", escape(key, "%#&="), escape(value, "%#&"))).collect();
-    if seed.is_multiple_of(2) {
+    if seed & 1 == 0 {
         params.reverse();
     }
     text + "?" + &params.join("&")

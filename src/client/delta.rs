@@ -10,7 +10,7 @@ use core::time::Duration;
 use super::config::Settings;
 use super::incoming::{Heartbeat, Incoming};
 use super::names::no_name;
-use super::resources::{Extra, Resource};
+use super::resources::Extra;
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
 use super::{Intent, answer_intent, check_answerable};
@@ -120,11 +120,6 @@ impl Protocol for Delta {
                 || from.links.aliases(name).any(|alias| told(alias.as_str()))
         };
         told(name) || told(WILDCARD) || for_others()
-    }
-
-    fn takes_resource(from: &Subscription<Self>, resource: Resource<'_>) -> bool {
-        Self::takes(from, resource.name().as_str())
-            || resource.aliases().iter().any(|alias| Self::takes(from, alias.as_str()))
     }
 
     fn processed(_: &mut Subscription<Self>, _: &Incoming) {}

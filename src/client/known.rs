@@ -19,7 +19,7 @@ impl<V: Variant> Client<V> {
     /// without and then with the name. What only the wildcard covers takes all of the wildcard to be asked for again.
     pub fn forget<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         if let Some(subscription) = self.look_at(type_url) {
-            names.into_iter().for_each(|name| subscription.forget(name));
+            names.into_iter().for_each(|name| subscription.forget(&xdstp::normal(name)));
         }
     }
 
@@ -37,7 +37,7 @@ impl<V: Variant> Client<V> {
     /// server sends makes them exist. What is held, or not wanted, is ignored.
     pub fn take_for_missing<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         if let Some(subscription) = self.look_at(type_url) {
-            names.into_iter().for_each(|name| subscription.take_for_missing(name));
+            names.into_iter().for_each(|name| subscription.take_for_missing(&xdstp::normal(name)));
         }
     }
 
@@ -70,13 +70,14 @@ impl<V: Variant> Client<V> {
     /// is held, or the server is sure to have answered.
     pub fn is_awaited(&self, type_url: &TypeUrl, name: &str) -> bool {
         let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
-        of_type.is_some_and(|subscription| subscription.awaits(name))
+        of_type.is_some_and(|subscription| subscription.awaits(&xdstp::normal(name)))
     }
 
     /// Whether this is wanted, and the application knows that it does not exist.
     pub fn is_missing(&self, type_url: &TypeUrl, name: &str) -> bool {
         let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
-        of_type.is_some_and(|subscription| subscription.wishes.get(name).is_some_and(|wish| wish.missing))
+        of_type
+            .is_some_and(|subscription| subscription.wishes.get(&*xdstp::normal(name)).is_some_and(|wish| wish.missing))
     }
 
     /// Whether the application has something from [elsewhere](Self::adopt) that the server of this stream can't be asked

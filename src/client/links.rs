@@ -205,6 +205,18 @@ impl<V: Protocol> Subscription<V> {
         removed
     }
 
+    /// The wanted aliases of what comes, and what each is to stand for: of more resources the last.
+    pub(super) fn alias_owners(&self, incoming: &Incoming) -> BTreeMap<ResourceName, ResourceName> {
+        let mut owners = BTreeMap::new();
+        for resource in incoming.resources.with_aliases().filter(|_| V::ALIASES) {
+            let aliases = resource.aliases().iter().filter(|alias| *alias != resource.name());
+            for alias in aliases.filter(|alias| self.wants(alias.as_str())) {
+                owners.insert(alias.clone(), resource.name().clone());
+            }
+        }
+        owners
+    }
+
     /// Aliases that stand for something else or for nothing now, and resources that are not wanted by any name any more.
     fn add_strays(&mut self, incoming: &Incoming, removed: &mut Vec<ResourceName>, missing: &mut Vec<ResourceName>) {
         // The aliases of what is gone are gone.
@@ -214,12 +226,11 @@ impl<V: Protocol> Subscription<V> {
             missing.iter().filter(|alias| self.links.target(alias.as_str()).is_some()).collect();
         // A name may have been an alias before.
         moved.extend(incoming.resources.names().filter(|name| self.links.target(name.as_str()).is_some()));
-        for resource in incoming.resources.with_aliases() {
-            let elsewhere = |alias: &&ResourceName| {
-                self.links.target(alias.as_str()).is_some_and(|target| target != resource.name())
-            };
-            moved.extend(resource.aliases().iter().filter(elsewhere));
-        }
+        let owners = self.alias_owners(incoming);
+        let elsewhere = |(alias, owner): &(&ResourceName, &ResourceName)| {
+            self.links.target(alias.as_str()).is_some_and(|target| target != *owner)
+        };
+        moved.extend(owners.iter().filter(elsewhere).map(|(alias, _)| alias));
         let mut unlinked = Vec::new();
         for &alias in &moved {
             let Some(name) = self.links.target(alias.as_str()) else { continue };

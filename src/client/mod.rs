@@ -162,11 +162,11 @@ impl<V: Variant> Client<V> {
         let (Some(first), second) = (names.next(), names.next()) else { return Ok(()) };
         if let Some(second) = second {
             let all: Vec<ResourceName> = [first, second].into_iter().chain(names).collect();
-            all.iter().try_for_each(|name| names::check_wish(name, type_url))?;
+            all.iter().try_for_each(|name| check_wish(name, type_url))?;
             let subscription = self.subscription_mut(type_url);
             all.into_iter().for_each(|name| subscription.subscribe(name));
         } else {
-            names::check_wish(&first, type_url)?;
+            check_wish(&first, type_url)?;
             self.subscription_mut(type_url).subscribe(first);
         }
         Ok(())

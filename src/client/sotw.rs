@@ -12,7 +12,7 @@ use bytes::Bytes;
 use super::config::Settings;
 use super::incoming::{Heartbeat, Incoming, Walk};
 use super::names::no_name;
-use super::resources::{Extra, Resource, Resources};
+use super::resources::{Extra, Resources};
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
 use super::{Intent, answer_intent, check_answerable};
@@ -182,10 +182,6 @@ impl Protocol for Sotw {
 
     fn takes(from: &Subscription<Self>, name: &str) -> bool {
         from.covers(name)
-    }
-
-    fn takes_resource(from: &Subscription<Self>, resource: Resource<'_>) -> bool {
-        from.covers(resource.name().as_str())
     }
 
     /// DESIGN rule 4: of a full-state type any response settles what is owed, for it has all that the server

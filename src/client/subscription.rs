@@ -332,8 +332,14 @@ impl<V: Protocol> Subscription<V> {
         // C-RES-12: what is not wanted is ignored, faults and all.
         incoming.faults.retain(|fault| fault.name.as_ref().is_none_or(|name| V::takes(self, name.as_str())));
         if !V::takes(self, WILDCARD) {
+            let owners = self.alias_owners(&incoming);
+            let mut by_alias = owners.iter().filter(|(alias, _)| V::takes(self, alias.as_str())).map(|(_, name)| name);
+            let by_alias: BTreeSet<&ResourceName> = by_alias.by_ref().collect();
             let stays = |name: &ResourceName| removed.binary_search(name).is_err(); // by its last alias, it may not
-            incoming.resources.retain(|resource| V::takes_resource(self, resource) && stays(resource.name()));
+            incoming.resources.retain(|resource| {
+                let name = resource.name();
+                (V::takes(self, name.as_str()) || by_alias.contains(name)) && stays(name)
+            });
         }
         if !incoming.faults.is_empty() {
             act(Action::Rejected {
@@ -371,7 +377,7 @@ impl<V: Protocol> Subscription<V> {
 
     /// Whether a server that was asked for everything sends more than this.
     fn too_many_with(&self, incoming: &Incoming, limit: usize) -> Option<String> {
-        if self.held.len() + incoming.resources.len() <= limit || !self.wants(WILDCARD) {
+        if self.held.len() + incoming.resources.len() <= limit || (!self.wants(WILDCARD) && self.globs.is_empty()) {
             return None;
         }
         let held = |name: &&ResourceName| self.held.contains_key(*name);

@@ -9,7 +9,6 @@ use core::time::Duration;
 use super::Intent;
 use super::config::Settings;
 use super::incoming::{Heartbeat, Incoming};
-use super::resources::Resource;
 use super::subscription::{Answer, Held, Subscription};
 use crate::error::PeerMisbehaved;
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
@@ -53,9 +52,6 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
 
     /// Whether what a response says of this name is to be taken.
     fn takes(from: &Subscription<Self>, name: &str) -> bool;
-
-    /// Whether a resource is to be taken: by its name, or in delta by an alias.
-    fn takes_resource(from: &Subscription<Self>, resource: Resource<'_>) -> bool;
 
     /// A response is being processed.
     fn processed(of: &mut Subscription<Self>, incoming: &Incoming);

@@ -44,7 +44,8 @@ impl Protocol for Sotw {
         request.names.sort_unstable(); // in place: a request that changes nothing allocates nothing
         request.names.dedup();
         let names = &request.names;
-        let leaving = known.filter(|known| known.interest.wildcard).into_iter().flat_map(Subscription::lingering);
+        let leaving =
+            known.filter(|known| known.interest.stands_for_many()).into_iter().flat_map(Subscription::lingering);
         let leaving = leaving.filter(|name| names.binary_search(name).is_err());
         Ok(Size::of(names.iter().filter(|name| !name.is_wildcard()).chain(leaving)))
     }

@@ -201,7 +201,8 @@ impl Subscription {
         self.name_bytes -= name.as_str().len();
         if name.is_glob() {
             self.owed.remove(&name);
-            self.drop_unwanted_owed();
+            self.ahead.remove(&name);
+            self.drop_unwanted();
         } else if !self.interest.covers(name.as_str()) {
             self.owed.remove(&name);
             self.ahead.remove(&name);
@@ -211,8 +212,8 @@ impl Subscription {
         Some(name)
     }
 
-    /// Something that stood for many names left: what only it wanted is owed no longer.
-    fn drop_unwanted_owed(&mut self) {
+    /// Something that stood for many names left: what only it wanted is of no interest any more.
+    fn drop_unwanted(&mut self) {
         let interest = &self.interest;
         self.owed.retain(|name| interest.covers(name.as_str()));
         self.ahead.retain(|name, _| interest.covers(name.as_str()));
