@@ -250,7 +250,7 @@ impl Subscription {
         if core::mem::take(&mut self.sweep) {
             self.owed = self.interest.names.clone(); // what the wildcard would have brought
         }
-        self.drop_unwanted_owed();
+        self.drop_unwanted();
     }
 
     /// The oldest revision of which the client may take what it no longer wants.
