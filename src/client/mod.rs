@@ -39,10 +39,12 @@ mod action;
 mod backoff;
 mod config;
 mod delta;
+mod failures;
 mod incoming;
 mod invariants;
 mod resources;
 mod sotw;
+mod state;
 mod subscription;
 mod timers;
 mod update;
@@ -51,11 +53,12 @@ mod variant;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-pub use self::action::{Action, DropReason};
+pub use self::action::{Action, DropReason, Effect, Failed};
 pub use self::backoff::Backoff;
 use self::config::Settings;
-pub use self::config::{Config, Limits};
+pub use self::config::{Config, DataErrors, Limits};
 pub use self::resources::Resource;
+pub use self::state::{Failure, ResourceState, ResourceStatus};
 use self::subscription::{Answer, Subscription};
 pub use self::update::{Rejection, Update, Verdict};
 pub use self::variant::Variant;
@@ -193,6 +196,9 @@ impl<V: Variant> Client<V> {
             if let Some(wish) = subscription.wishes.get_mut(name) {
                 wish.missing = false;
             }
+            if !subscription.held.contains_key(name) {
+                subscription.failures.remove(name); // the answer is news, though it be the same
+            }
         }
         if !again.is_empty() {
             V::refetch(subscription, again);
@@ -292,7 +298,7 @@ impl<V: Variant> Client<V> {
         self.look();
         for subscription in &mut self.types {
             if self.actions.len() < self.config.settings().limits.waiting_actions {
-                subscription.timeout(now, &mut |action| self.actions.push(action));
+                subscription.timeout(now, self.config.settings(), &mut |action| self.actions.push(action));
             }
         }
     }

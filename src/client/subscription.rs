@@ -6,9 +6,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-use super::action::Action;
-use super::config::Settings;
+use super::action::{Action, Effect, Failed};
+use super::config::{DataErrors, Settings};
+use super::failures::News;
 use super::incoming::Incoming;
+use super::state::{Cause, Failure};
 use super::timers::Timers;
 use super::update::{Offer, Rejection, Token, Update, Verdict};
 use super::variant::{Asked, Protocol};
@@ -28,8 +30,10 @@ pub struct Subscription<V: Protocol> {
     pub(super) wishes: BTreeMap<ResourceName, Wish>,
     /// What the application was given and accepted, and still wants.
     pub(super) held: BTreeMap<ResourceName, Held>,
+    /// What is wrong, of what is wanted: of those of which something is.
+    pub(super) failures: BTreeMap<ResourceName, Failure>,
     /// How often something left `held` but by an update: what a response was compared with may be gone.
-    losses: u64,
+    pub(super) losses: u64,
     /// The version of the last response that was accepted whole.
     pub(super) version: Version,
     /// Something held is not as an update that is accepted whole leaves it: has a version of its own, though that is
@@ -123,6 +127,7 @@ impl<V: Protocol> Subscription<V> {
             fresh: Vec::new(),
             wishes: BTreeMap::new(),
             held: BTreeMap::new(),
+            failures: BTreeMap::new(),
             losses: 0,
             version: Version::default(),
             mixed: false,
@@ -164,6 +169,11 @@ impl<V: Protocol> Subscription<V> {
         }
     }
 
+    /// Names that nobody has looked at yet.
+    pub(super) fn fresh(&self) -> impl Iterator<Item = &ResourceName> {
+        self.fresh.iter()
+    }
+
     /// Whether [`look`](Self::look) has something to do.
     pub(super) fn has_fresh(&self) -> bool {
         !self.fresh.is_empty()
@@ -185,6 +195,7 @@ impl<V: Protocol> Subscription<V> {
         self.losses += 1;
         if name.is_wildcard() {
             self.held.retain(|held, _| self.wishes.contains_key(held));
+            self.failures.retain(|failed, _| self.wishes.contains_key(failed));
             self.timers.retain_expiries(|expiring| self.held.contains_key(expiring));
             if let Some(out) = &mut self.out {
                 let unwanted = out.offer.names().filter(|offered| !self.wishes.contains_key(offered.as_str()));
@@ -196,6 +207,9 @@ impl<V: Protocol> Subscription<V> {
             if let Some(out) = self.out.as_mut().filter(|out| out.offer.has(&name)) {
                 out.left.insert(name.clone());
             }
+        }
+        if !self.held.contains_key(&name) {
+            self.failures.remove(&name);
         }
         if wish.told {
             self.departed.insert(name);
@@ -309,12 +323,22 @@ impl<V: Protocol> Subscription<V> {
                 wish.rejected = true;
             }
         }
-        let removed = self.gone_with(&incoming, act);
+        let mut news = self.gone_with(&incoming);
+        self.hear_deletions(now, incoming.resources.version(), settings, &mut news);
+        self.hear_errors(now, &mut incoming, settings, &mut news);
         self.beat(now, &mut incoming);
         // C-RES-12: what is not wanted is ignored, faults and all.
         incoming.faults.retain(|fault| fault.name.as_ref().is_none_or(|name| V::takes(self, name.as_str())));
+        self.note_faults(now, &incoming, settings, &mut news);
         if !V::takes(self, WILDCARD) {
             incoming.resources.retain(|resource| V::takes_resource(self, resource));
+        }
+        let type_url = self.kind.type_url();
+        if !news.failed.is_empty() {
+            act(Action::Errors { type_url: type_url.clone(), errors: news.take_failed() });
+        }
+        if !news.missing.is_empty() {
+            act(Action::Missing { type_url: type_url.clone(), names: news.missing });
         }
         if !incoming.faults.is_empty() {
             act(Action::Rejected {
@@ -330,7 +354,8 @@ impl<V: Protocol> Subscription<V> {
         });
         let token =
             Token { type_url: self.kind.type_url().clone(), epoch, serial: incoming.serial, nonce: incoming.nonce };
-        let offer = Offer { resources: incoming.resources, removed };
+        let drops_rejected = settings.data_errors == DataErrors::Drop;
+        let offer = Offer { resources: incoming.resources, removed: news.removed, drops_rejected };
         let nothing = offer.resources.is_empty() && offer.removed.is_empty();
         let offer = Arc::new(offer);
         let out = Out { token, offer, faults: incoming.faults, live: true, left: BTreeSet::new(), seen };
@@ -359,36 +384,35 @@ impl<V: Protocol> Subscription<V> {
     }
 
     /// What the response says is gone, of what is held. What is not held but was asked for is missing.
-    fn gone_with(&mut self, incoming: &Incoming, act: &mut impl FnMut(Action)) -> Vec<ResourceName> {
+    fn gone_with(&mut self, incoming: &Incoming) -> News {
+        let mut news = News::default();
         if incoming.refused {
-            return Vec::new();
+            return news;
         }
         if V::absence_removes(self, incoming) {
             if incoming.compared && incoming.held == self.held.len() {
-                return Vec::new(); // all is there
+                return news; // all is there
             }
             let mut present: BTreeSet<&ResourceName> = incoming.others().collect();
             let mut resources = incoming.resources.names().peekable();
             let absent = self.held.keys().filter(|&name| {
                 while resources.next_if(|&other| other < name).is_some() {}
-                resources.next_if(|&other| other == name).is_none() && !present.remove(name)
+                let absent = resources.next_if(|&other| other == name).is_none() && !present.remove(name);
+                absent && !self.is_excused(name)
             });
-            return absent.cloned().collect();
+            news.removed = absent.cloned().collect();
+            return news;
         }
-        let (mut removed, mut missing) = (Vec::new(), Vec::new());
         for name in &incoming.removed {
             if self.held.contains_key(name) {
-                removed.push(name.clone());
+                news.removed.push(name.clone());
             } else if let Some(wish) = self.wishes.get_mut(name).filter(|wish| wish.told && !wish.missing) {
                 wish.missing = true;
                 self.timers.stop(name);
-                missing.push(name.clone());
+                news.missing.push(name.clone());
             }
         }
-        if !missing.is_empty() {
-            act(Action::Missing { type_url: self.kind.type_url().clone(), names: missing });
-        }
-        removed
+        news
     }
 
     // What became of them.
@@ -412,14 +436,20 @@ impl<V: Protocol> Subscription<V> {
             rejections.iter().filter_map(|rejection| rejection.name.as_ref()).collect();
         let whole = rejections.is_empty() && out.faults.is_empty();
         self.hold(now, &out, &rejected, whole);
+        self.note_verdict(now, &out, &rejections, &rejected, settings);
+        // What stays though it was not in a response that was accepted whole is not as that leaves things.
+        self.mixed |= self.failures.keys().any(|name| self.held.contains_key(name));
         for name in out.offer.removed.iter().filter(|name| !rejected.contains(name)) {
             self.held.remove(name);
             self.timers.set_expiry(name, None);
             // Wanted anew since, it has its own answer to come.
             if let Some(wish) = self.wishes.get_mut(name).filter(|_| !out.left.contains(name)) {
-                wish.missing = true;
+                let exists = |failure: &Failure| !failure.status.is(Code::NotFound);
+                wish.missing = !self.failures.get(name).is_some_and(exists);
                 wish.rejected = false; // there is nothing left that was
                 self.timers.stop(name);
+            } else {
+                self.failures.remove(name);
             }
         }
         if whole {
@@ -497,15 +527,24 @@ impl<V: Protocol> Subscription<V> {
     // Time.
 
     /// What is due: names that are missing, and names that expired.
-    pub(super) fn timeout(&mut self, now: Instant, act: &mut impl FnMut(Action)) {
-        let mut missing = Vec::new();
+    pub(super) fn timeout(&mut self, now: Instant, settings: &Settings, act: &mut impl FnMut(Action)) {
+        let (mut missing, mut failed) = (Vec::new(), Vec::new());
         while let Some(name) = self.timers.take_due(now) {
             if !V::asks_again(self, &name) && !name.is_wildcard() {
-                if let Some(wish) = self.wishes.get_mut(&name) {
+                if settings.transient_timeout {
+                    let status = Status::new(Code::Unavailable, "the resource did not come in time");
+                    self.fail(&name, Cause::TimedOut, status.clone(), &Version::default(), now, settings);
+                    failed.push(Failed { name, status, effect: Effect::Fails });
+                } else if let Some(wish) = self.wishes.get_mut(&name) {
                     wish.missing = true;
+                    self.failures.remove(&name);
                     missing.push(name);
                 }
             }
+        }
+        if !failed.is_empty() {
+            failed.sort_by(|a, b| a.name.cmp(&b.name));
+            act(Action::Errors { type_url: self.kind.type_url().clone(), errors: failed });
         }
         if !missing.is_empty() {
             missing.sort();
@@ -517,6 +556,8 @@ impl<V: Protocol> Subscription<V> {
             self.held.remove(&name);
             if let Some(wish) = self.wishes.get_mut(&name) {
                 wish.rejected = false; // no version of it may be claimed any more
+            } else {
+                self.failures.remove(&name);
             }
             expired.push(name);
         }
@@ -577,6 +618,7 @@ impl<V: Protocol> Relabel for Subscription<V> {
             by(Label::Response(type_url, &mut answer.serial));
             answer.nonce.relabel(by);
         }
+        self.failures.values_mut().for_each(|failure| failure.at.relabel(by));
         self.timers.relabel(by);
         V::each_serial(&mut self.told, &mut |serial| by(Label::Response(type_url, serial)));
     }
