@@ -25,6 +25,7 @@ impl Protocol for Delta {
 
     const NUMBER: usize = 1;
     const CONTROL_PLANE: u8 = 7;
+    const ERRORS: u8 = 9;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
         request.node.as_ref()
@@ -199,6 +200,7 @@ impl Protocol for Delta {
         // A name may be gone for more than one of these reasons.
         draft.removed.sort();
         draft.removed.dedup();
+        of.add_errors(source, &owed, &mut draft);
         draft.send |= !draft.is_empty();
         draft.answered = owed;
         Ok(draft)

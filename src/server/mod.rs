@@ -29,6 +29,7 @@ mod action;
 mod cache;
 mod config;
 mod delta;
+mod errors;
 mod hash;
 mod invariants;
 mod resource;
@@ -379,6 +380,7 @@ impl<V: Variant> Server<V> {
             nonce,
             parts: draft.parts,
             removed: draft.removed,
+            errors: draft.errors,
             control_plane: self.config.settings().control_plane.clone(),
             ttl: self.ttl,
             variant: PhantomData,

@@ -23,6 +23,7 @@ impl Protocol for Sotw {
 
     const NUMBER: usize = 0;
     const CONTROL_PLANE: u8 = 6;
+    const ERRORS: u8 = 7;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
         request.node.as_ref()
@@ -108,6 +109,7 @@ impl Protocol for Sotw {
         let answers_only = order.answers_only && !of.kind.is_full_state() && !of.sweep;
         draft.behind = answers_only;
         let owed = core::mem::take(&mut of.owed);
+        of.add_errors(source, &owed, &mut draft);
         let mut changed = Vec::new();
         if !answers_only {
             of.each_change(source, |resource| changed.push(resource));
@@ -117,7 +119,10 @@ impl Protocol for Sotw {
             // S-SOTW-60: any change of what is wanted sends all that is wanted. So does a new name, even if it does not
             // exist: the client may have it still from before it was last unwanted.
             draft.send |= of.sweep || !changed.is_empty() || !owed.is_empty() || of.has_removal(source);
+            draft.send |= !draft.errors.is_empty();
             if draft.send {
+                // Some clients take absence for a removal, whatever they were told before.
+                of.add_standing_errors(source, &mut draft);
                 draft.parts = all_wanted(of, source);
                 if of.cursor.is_some() && !of.sweep {
                     let owed = owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource());

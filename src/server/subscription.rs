@@ -10,6 +10,7 @@ use super::response::Part;
 use super::source::{Entry, Revision, Source, State};
 use super::variant::{Behind, Size};
 use crate::interest::Interest;
+use crate::message::ResourceError;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::resource_type::ResourceType;
@@ -91,6 +92,8 @@ pub struct Heard {
 pub struct Draft {
     pub(super) parts: Vec<Part>,
     pub(super) removed: Vec<ResourceName>,
+    /// In the order of the names.
+    pub(super) errors: Vec<ResourceError>,
     /// Whether it is to be sent, though it be empty.
     pub(super) send: bool,
     /// Which resources in it are new or changed.
@@ -130,7 +133,7 @@ impl Draft {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.parts.is_empty() && self.removed.is_empty()
+        self.parts.is_empty() && self.removed.is_empty() && self.errors.is_empty()
     }
 }
 
@@ -306,7 +309,7 @@ impl Subscription {
         self.beat.filter(|_| self.out.is_none()).map(|(due, _)| due)
     }
 
-    fn is_few<T>(&self, changes: impl Iterator<Item = T>) -> bool {
+    pub(super) fn is_few<T>(&self, changes: impl Iterator<Item = T>) -> bool {
         let names = self.interest.names.len();
         changes.take(names + 1).count() <= names
     }

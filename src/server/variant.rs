@@ -29,6 +29,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// The field of `control_plane` in the response.
     const CONTROL_PLANE: u8;
 
+    /// The field of `resource_errors`.
+    const ERRORS: u8;
+
     fn node(request: &Self::Request) -> Option<&Arc<Node>>;
 
     fn type_url(request: &mut Self::Request) -> &mut TypeUrl;

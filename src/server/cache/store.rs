@@ -3,14 +3,16 @@
 mod invariants;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 use core::iter;
+use core::ops::Bound;
 
 use hashbrown::HashTable;
 use twox_hash::XxHash3_64;
 
+use crate::error::{Code, Status};
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::server::hash;
@@ -43,6 +45,8 @@ pub(super) struct Store {
     absent: List,
     /// Slots of resources with a TTL.
     with_ttl: BTreeSet<u32>,
+    /// Why some are absent or unknown, by the revision of their change.
+    errors: BTreeMap<Revision, (u32, Status)>,
     /// Changes of which the history is kept, the oldest first.
     histories: VecDeque<(u32, Revision)>,
     /// The sum of the hashes of all (name, version) pairs, and the version that is made of it.
@@ -150,6 +154,7 @@ impl Store {
             present: List::EMPTY,
             absent: List::EMPTY,
             with_ttl: BTreeSet::new(),
+            errors: BTreeMap::new(),
             histories: VecDeque::new(),
             sum: 0,
             version: hash::version(0),
@@ -177,14 +182,32 @@ impl Store {
             What::Unknown(name) => name.clone(),
             What::Absent(_) | What::Free => return false,
         };
+        let failed = self.errors.contains_key(&self.slots[at].since);
         self.set(Some(at), What::Absent(name), now);
+        if failed {
+            // Who was told of an error takes no absence for an answer.
+            self.errors.insert(now, (at as u32, Status::new(Code::NotFound, "the resource does not exist")));
+        }
+        self.forget(tombstones);
+        true
+    }
+
+    pub(super) fn set_error(&mut self, name: ResourceName, status: Status, now: Revision, tombstones: usize) -> bool {
+        if self.error(name.as_str()) == Some(&status) {
+            return false;
+        }
+        let at = self.find(name.as_str());
+        let what = if status.is(Code::NotFound) { What::Absent(name) } else { What::Unknown(name) };
+        let at = self.set(at, what, now);
+        self.errors.insert(now, (at as u32, status));
         self.forget(tombstones);
         true
     }
 
     pub(super) fn set_unknown(&mut self, name: ResourceName, now: Revision) -> bool {
         let at = self.find(name.as_str());
-        if at.is_some_and(|at| matches!(self.slots[at].what, What::Unknown(_))) {
+        let failed = self.error(name.as_str()).is_some();
+        if !failed && at.is_some_and(|at| matches!(self.slots[at].what, What::Unknown(_))) {
             return false;
         }
         self.set(at, What::Unknown(name), now);
@@ -200,11 +223,12 @@ impl Store {
         changed
     }
 
-    fn set(&mut self, at: Option<usize>, what: What, now: Revision) {
+    fn set(&mut self, at: Option<usize>, what: What, now: Revision) -> usize {
         self.known = true;
         self.revision = now;
         let at = at.unwrap_or_else(|| self.take_slot(&what));
         self.unlink(at);
+        self.errors.remove(&self.slots[at].since);
         let slot = &mut self.slots[at];
         let old = core::mem::replace(&mut slot.what, what);
         if let What::Present(resource) = &old {
@@ -249,6 +273,7 @@ impl Store {
             }
         }
         self.mark_page(at / PAGE);
+        at
     }
 
     fn take_slot(&mut self, what: &What) -> usize {
@@ -287,6 +312,7 @@ impl Store {
             self.absent.unlink(&mut self.slots, at);
             let slot = &mut self.slots[at as usize];
             self.horizon = slot.since;
+            self.errors.remove(&slot.since);
             let what = core::mem::replace(&mut slot.what, What::Free);
             slot.history = None;
             if let Some(name) = what.name() {
@@ -341,6 +367,22 @@ impl Store {
 
     pub(super) fn with_ttl(&self) -> impl Iterator<Item = Entry<'_>> {
         self.with_ttl.iter().map(|&at| self.slots[at as usize].entry())
+    }
+
+    pub(super) fn error(&self, name: &str) -> Option<&Status> {
+        if self.errors.is_empty() {
+            return None;
+        }
+        let slot = &self.slots[self.find(name)?];
+        self.errors.get(&slot.since).map(|(_, status)| status)
+    }
+
+    pub(super) fn errors(&self, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
+        let newer = self.errors.range((Bound::Excluded(since), Bound::Unbounded)).rev();
+        newer.filter_map(|(_, &(at, _))| {
+            let slot = &self.slots[at as usize];
+            Some((slot.what.name()?, slot.entry()))
+        })
     }
 
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
@@ -424,6 +466,7 @@ impl PartialEq for Store {
             && self.horizon == other.horizon
             && self.slots == other.slots
             && self.free == other.free
+            && self.errors == other.errors
     }
 }
 
@@ -436,6 +479,7 @@ impl Hash for Store {
         self.horizon.hash(state);
         self.slots.hash(state);
         self.free.hash(state);
+        self.errors.hash(state);
     }
 }
 
@@ -451,6 +495,13 @@ impl Relabel for Store {
                 history.before.1.relabel(by);
             }
         }
+        self.errors = core::mem::take(&mut self.errors)
+            .into_iter()
+            .map(|(mut then, error)| {
+                then.relabel(by);
+                (then, error)
+            })
+            .collect();
         self.histories.iter_mut().for_each(|(_, then)| then.relabel(by));
     }
 }
