@@ -57,6 +57,14 @@ const WIDE: [Budget; 4] = [
     Budget::NONE.cuts(1).wishes(2, 1).changes(3, 2),
 ];
 
+/// With a store that can't give everything at all times.
+const ERRORS: [Budget; 4] = [
+    Budget::NONE.fails(2).wishes(2, 1).changes(1, 1),
+    Budget::NONE.fails(1).cuts(1).wishes(1, 1).changes(2, 1),
+    Budget::NONE.fails(1).rejects(1).wishes(1, 0).changes(2, 1),
+    Budget::NONE.fails(1).refetches(1).wishes(2, 1).changes(1, 1),
+];
+
 fn strict(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).strict_server()
 }
@@ -110,6 +118,12 @@ fn variants() -> Vec<Variant> {
         variant("delta, forgetful store", forgetful, ALL_A).with(pairs()),
         variant("delta, clusters and endpoints", Setup::warming, A).with(pairs()),
         variant("delta, listeners and clusters", Setup::order, A).with(pairs()).with([order]),
+        variant("sotw full-state, errors", Setup::full_state, ALL_A).with(ERRORS),
+        variant("sotw partial, errors", Setup::partial, ALL_A).with(ERRORS),
+        variant("sotw partial, strict server, errors", strict_partial, A).with(ERRORS),
+        variant("sotw, listeners and clusters, errors", Setup::order, A).with([order.fails(1)]),
+        variant("delta, errors", Setup::full_state, ALL_A).with(ERRORS),
+        variant("delta, listeners and clusters, errors", Setup::order, A).with([order.fails(1)]),
         variant("delta, two clients", two_clients, A).with([two]),
     ]
 }
@@ -196,7 +210,21 @@ fn everything_holds_in_every_order() {
 
     // A check in which nothing happens finds nothing.
     use Goal::*;
-    let both = [Nack, NackInPart, Synced, Waited, LateVerdict, Stale, TimedOut, Claimed, Warmed, CameBack, Coalesced];
+    let both = [
+        Nack,
+        Goal::Failed,
+        NackInPart,
+        Synced,
+        Waited,
+        LateVerdict,
+        Stale,
+        TimedOut,
+        Claimed,
+        Warmed,
+        CameBack,
+        Coalesced,
+        Ambient,
+    ];
     let of_sotw = [NoClaim, StoodIn, WildcardAndNames];
     let of_delta = [Removed, ClaimedUnjudged, Held, Behind];
     for (delta, own) in [(false, &of_sotw[..]), (true, &of_delta[..])] {
@@ -213,7 +241,7 @@ fn deeper() {
     let limit = std::env::var("LIMIT").map_or(12_000_000, |limit| limit.parse().expect("a number of states"));
     let only = std::env::var("ONLY").unwrap_or_default();
     let mut total = 0;
-    for variant in deep().into_iter().filter(|variant| variant.name.contains(&only)) {
+    for variant in deep().into_iter().chain(variants()).filter(|variant| variant.name.contains(&only)) {
         let (start, variant) = (std::time::Instant::now(), [variant]);
         let sum = check(&variant, limit)[0];
         let (of, all) = (&variant[0], if sum.complete { "all" } else { "cut off" });

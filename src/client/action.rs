@@ -59,7 +59,7 @@ pub enum Action {
         faults: Vec<Rejection>,
     },
     /// A response with nothing to apply was acknowledged: the server has answered, and there is nothing new, though an
-    /// [`Action::Missing`] may have come before this. It ends the wait of a client whose wildcard matches nothing.
+    /// [`Action::Missing`] or [`Action::Errors`] may have come before this. It ends the wait of a client whose wildcard matches nothing.
     Synced {
         /// The type of the response.
         type_url: TypeUrl,

@@ -9,7 +9,7 @@ use super::action::{Effect, Failed};
 use super::config::{DataErrors, Settings};
 use super::incoming::Incoming;
 use super::state::{Cause, Failure};
-use super::subscription::{Out, Subscription};
+use super::subscription::{Out, Subscription, Wish};
 use super::update::Rejection;
 use super::variant::Protocol;
 use crate::error::{Code, Status};
@@ -92,8 +92,12 @@ impl<V: Protocol> Subscription<V> {
                 continue; // C-ERR-08
             }
             status.truncate(settings.limits.error_bytes);
-            let same = |failure: &Failure| failure.cause == Cause::Server && failure.status == status;
-            if !self.failures.get(&name).is_some_and(same) {
+            let awaited = |wish: &Wish| status.is(Code::NotFound) && !wish.missing;
+            let news_to = !self.held.contains_key(&name) && self.wishes.get(&name).is_some_and(awaited);
+            let same = |failure: &&mut Failure| failure.cause == Cause::Server && failure.status == status;
+            if let Some(failure) = self.failures.get_mut(&name).filter(same).filter(|_| !news_to) {
+                failure.standing = true;
+            } else {
                 let effect = self.effect(&name, &status, settings, &said, news);
                 self.fail(&name, Cause::Server, status.clone(), incoming.resources.version(), now, settings);
                 news.fail(name, status, effect);
@@ -211,7 +215,8 @@ impl<V: Protocol> Subscription<V> {
         let known = self.wishes.contains_key(name) || self.held.contains_key(name);
         if known || self.failures.len() < settings.limits.resources_per_response {
             status.truncate(settings.limits.error_bytes);
-            self.failures.insert(name.clone(), Failure { cause, status, version: version.clone(), at: now });
+            let (standing, version) = (cause == Cause::Server, version.clone());
+            self.failures.insert(name.clone(), Failure { cause, standing, status, version, at: now });
         }
     }
 
@@ -228,8 +233,8 @@ impl<V: Protocol> Subscription<V> {
     }
 
     /// Whether the absence of a name from a response of a full-state type means nothing: the server reported an error
-    /// of it, which it need not repeat (C-ERR-07).
+    /// of it on this stream, and need not repeat it (C-ERR-07).
     pub(super) fn is_excused(&self, name: &ResourceName) -> bool {
-        self.failures.get(name).is_some_and(|failure| failure.cause == Cause::Server)
+        self.failures.get(name).is_some_and(|failure| failure.standing)
     }
 }

@@ -11,7 +11,7 @@ use core::time::Duration;
 use super::resources::Resources;
 use super::update::Rejection;
 use crate::message::ResourceError;
-use crate::name::{Nonce, ResourceName, Version};
+use crate::name::{Nonce, ResourceName, Version, WILDCARD};
 
 /// A response that is not processed yet.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -110,9 +110,14 @@ impl Incoming {
             .chain(self.faults.iter().filter_map(|fault| fault.name.as_ref()))
     }
 
-    /// Whether no resource is in the response in any form, but for names of what does not exist.
+    /// Whether no resource is in the response in any form, but for names of what does not exist or can't be given; nor
+    /// that the collection as a whole can't.
     pub(super) fn is_empty(&self) -> bool {
-        self.resources.is_empty() && self.heartbeats.is_empty() && self.errors.is_empty() && self.faults.is_empty()
+        let of_all = |error: &ResourceError| matches!(error.name.as_str(), "" | WILDCARD);
+        self.resources.is_empty()
+            && self.heartbeats.is_empty()
+            && self.faults.is_empty()
+            && !self.errors.iter().any(of_all)
     }
 
     /// Whether something in the response is so broken that its name can't be told.

@@ -175,8 +175,10 @@ impl<V: Variant> Client<V> {
     /// of them. A name that is not wanted is ignored.
     pub fn unsubscribe<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         self.look();
-        if let Some(subscription) = self.find_mut(type_url) {
-            names.into_iter().for_each(|name| subscription.unsubscribe(name));
+        let settings = self.config.settings();
+        let mut types = self.types.iter_mut();
+        if let Some(subscription) = types.find(|subscription| subscription.kind.type_url() == type_url) {
+            names.into_iter().for_each(|name| subscription.unsubscribe(name, settings));
         }
     }
 

@@ -45,6 +45,8 @@ pub struct ResourceState<'a> {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Failure {
     pub(super) cause: Cause,
+    /// The server reported it on this stream, and need not repeat it.
+    pub(super) standing: bool,
     /// What happened.
     pub status: Status,
     /// The version of what was wrong: of a resource that was rejected, or of the response that had the error. In delta

@@ -188,7 +188,7 @@ impl<V: Protocol> Subscription<V> {
         !self.wishes.is_empty() || !self.fresh.is_empty()
     }
 
-    pub(super) fn unsubscribe(&mut self, name: &str) {
+    pub(super) fn unsubscribe(&mut self, name: &str, settings: &Settings) {
         let Some((name, wish)) = self.wishes.remove_entry(name) else { return };
         self.timers.stop(&name);
         V::unsubscribed(self, &name, wish.told);
@@ -208,7 +208,8 @@ impl<V: Protocol> Subscription<V> {
                 out.left.insert(name.clone());
             }
         }
-        if !self.held.contains_key(&name) {
+        let strangers = self.failures.len() > settings.limits.resources_per_response;
+        if !self.wants(WILDCARD) || (strangers && !self.held.contains_key(&name)) {
             self.failures.remove(&name);
         }
         if wish.told {
@@ -241,6 +242,7 @@ impl<V: Protocol> Subscription<V> {
         self.serial = 0;
         self.nonce = Nonce::default();
         self.timers.stop_all();
+        self.failures.values_mut().for_each(|failure| failure.standing = false);
         self.told = V::Told::default();
         if let Some(out) = &mut self.out {
             out.live = false;

@@ -69,8 +69,8 @@ pub trait Source {
     /// [`Absent`](State::Absent) why, with NOT_FOUND. Not of one that is present. The error of the wildcard is that of the
     /// collection as a whole.
     ///
-    /// A client remembers an error until it hears otherwise, in SotW beyond the absence of the resource. So a name that had
-    /// an error and becomes absent has NOT_FOUND for its error then.
+    /// A client remembers an error until it hears otherwise, in SotW beyond the absence of the resource. So a name that ever
+    /// had an error, and is absent, has NOT_FOUND for its error.
     ///
     /// The default has none.
     fn error(&self, type_url: &TypeUrl, name: &str) -> Option<&Status> {

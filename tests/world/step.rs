@@ -77,6 +77,11 @@ pub enum Step {
         t: usize,
         n: usize,
     },
+    /// The store can't give a resource, and says why.
+    Fail {
+        t: usize,
+        n: usize,
+    },
 }
 
 impl Step {
@@ -96,7 +101,7 @@ impl Step {
             | Self::Subscribe { c, .. }
             | Self::Unsubscribe { c, .. }
             | Self::Refetch { c, .. } => Some(c),
-            Self::Tick | Self::Put { .. } | Self::Delete { .. } => None,
+            Self::Tick | Self::Put { .. } | Self::Delete { .. } | Self::Fail { .. } => None,
         }
     }
 
@@ -127,6 +132,7 @@ pub struct Budget {
     pub refetches: u8,
     pub puts: u8,
     pub deletes: u8,
+    pub fails: u8,
 }
 
 impl Budget {
@@ -147,16 +153,28 @@ impl Budget {
         Self { subscribes, unsubscribes, ..self }
     }
 
+    pub const fn fails(self, fails: u8) -> Self {
+        Self { fails, ..self }
+    }
+
     /// Puts and deletions.
     pub const fn changes(self, puts: u8, deletes: u8) -> Self {
         Self { puts, deletes, ..self }
     }
 
     /// As much as anybody could want of everything.
-    pub const PLENTY: Self =
-        Self { cuts: 99, rejects: 99, subscribes: 99, unsubscribes: 99, refetches: 99, puts: 99, deletes: 99 };
+    pub const PLENTY: Self = Self {
+        cuts: 99,
+        rejects: 99,
+        subscribes: 99,
+        unsubscribes: 99,
+        refetches: 99,
+        puts: 99,
+        deletes: 99,
+        fails: 99,
+    };
 
     /// Nothing.
     pub const NONE: Self =
-        Self { cuts: 0, rejects: 0, subscribes: 0, unsubscribes: 0, refetches: 0, puts: 0, deletes: 0 };
+        Self { cuts: 0, rejects: 0, subscribes: 0, unsubscribes: 0, refetches: 0, puts: 0, deletes: 0, fails: 0 };
 }
