@@ -23,6 +23,7 @@ pub mod server;
 mod text;
 mod time;
 mod variant;
+pub mod watch;
 mod wire;
 
 pub use error::{Code, Error, Misuse, PeerMisbehaved, Status};

@@ -29,6 +29,7 @@ fn step(word: &str) -> Step {
     match verb {
         "Open" => Step::Open { c },
         "Cut" => Step::Cut { c },
+        "Ref" => Step::Refetch { c, t, n: name() },
         "CS" => Step::ClientSends { c },
         "SR" => Step::ServerReads { c },
         "SS" => Step::ServerSends { c },
@@ -104,6 +105,10 @@ stories! {
     /// no news to who had asked for more.
     the_same_error_answers_a_new_wish: Sotw, full_state(),
         "Sub *, Open, CS, SR, SS, CR, CS, SR, Fail a, Del a, SS, CR, Sub a, CS, SR, SS, CR, CS, SR, SS";
+    /// SotW: an error was known, and the resource asked for again. A server need not repeat itself, and after a while the
+    /// client took its silence for absence.
+    an_error_stands_when_asked_again: Sotw, full_state(),
+        "Sub a, Open, CS, SR, Fail a, SS, CR, Ref a, CS, SR, SS";
     /// A response with nothing but an error is an answer.
     an_error_is_an_answer: Sotw, full_state(), "Sub *, Open, CS, SR, Fail a, SS, CR, CS, SR";
 }

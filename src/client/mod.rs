@@ -198,9 +198,6 @@ impl<V: Variant> Client<V> {
             if let Some(wish) = subscription.wishes.get_mut(name) {
                 wish.missing = false;
             }
-            if !subscription.held.contains_key(name) {
-                subscription.failures.remove(name); // the answer is news, though it be the same
-            }
         }
         if !again.is_empty() {
             V::refetch(subscription, again);

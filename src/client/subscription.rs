@@ -163,6 +163,9 @@ impl<V: Protocol> Subscription<V> {
         for name in fresh {
             if !self.wishes.contains_key(&name) {
                 V::subscribed(self, &name);
+                if !self.held.contains_key(&name) {
+                    self.failures.remove(&name); // who asks by name is answered, though it be the same as before
+                }
                 self.wishes.insert(name, Wish::default());
                 self.untold += 1;
             }
@@ -294,7 +297,9 @@ impl<V: Protocol> Subscription<V> {
     fn is_awaited(&self, name: &ResourceName) -> bool {
         let waiting = self.waiting.iter().any(|incoming| incoming.mentions(name.as_str()));
         let out = self.out.as_ref().and_then(|out| out.offer.resources.find(name.as_str()));
+        let failed = |failure: &Failure| failure.standing && !failure.status.is(Code::NotFound);
         self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected)
+            && !self.failures.get(name).is_some_and(failed)
             && !self.held.contains_key(name)
             && !waiting
             && out.is_none()

@@ -244,11 +244,7 @@ impl<V: Both> World<V> {
             Step::Refetch { c, t, n } => {
                 self.budget.refetches -= 1;
                 self.pairs[c].client.refetch(&setup.types[t], [setup.names[n].as_str()]);
-                let app = &mut self.pairs[c].apps[t];
-                app.missing.remove(&setup.names[n]);
-                if !app.applied.contains_key(&setup.names[n]) {
-                    app.failed.remove(&setup.names[n]);
-                }
+                self.pairs[c].apps[t].missing.remove(&setup.names[n]);
                 self.pairs[c].drain(&setup);
             }
         }
