@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use crate::name::TypeUrl;
+use crate::name::{ResourceName, TypeUrl};
 
 /// Why an input was refused. The machine is exactly as it was before.
 ///
@@ -51,6 +51,14 @@ pub enum PeerMisbehaved {
         /// The type of the message.
         type_url: TypeUrl,
         /// The length of the nonce in bytes.
+        len: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The names and versions in `initial_resource_versions`, of all types, are too long together.
+    #[error("initial_resource_versions of {len} bytes on one stream, limit {limit}")]
+    TooManyInitialVersionBytes {
+        /// The bytes with this request.
         len: usize,
         /// The limit.
         limit: usize,
@@ -134,6 +142,7 @@ impl PeerMisbehaved {
             }
             Self::NameTooLong { .. }
             | Self::NonceTooLong { .. }
+            | Self::TooManyInitialVersionBytes { .. }
             | Self::TooManyInitialVersions { .. }
             | Self::TooManyNameBytes { .. }
             | Self::TooManyNames { .. }
@@ -158,6 +167,12 @@ pub enum Misuse {
     /// A resource name to subscribe to is empty.
     #[error("a resource name must not be empty")]
     EmptyName,
+    /// No server is configured for the authority of a name.
+    #[error("no server is configured for {name}")]
+    NoServer {
+        /// The name.
+        name: ResourceName,
+    },
     /// There is no stream that a response could have come from.
     #[error("no stream is open")]
     NoStream,

@@ -133,6 +133,19 @@ fn other_content_under_the_same_version_is_news() {
     assert!(server.poll_transmit(NOW, &cache).is_some());
 }
 
+/// S-DELTA-11: an empty version says nothing, though the resource has no other.
+#[test]
+fn an_empty_version_is_never_current() {
+    let mut cache = Cache::new(1);
+    cache.insert(&endpoints(), Resource::new("a", &b"\x0a\x01a"[..]).with_version(""));
+    let mut server = Server::<Delta>::new(server::Config::ads(), StreamId(1));
+    let mut request = delta::Request::new(type_url::ENDPOINT);
+    request.subscribe = vec!["a".into()];
+    request.initial_versions.insert("a".into(), "".into());
+    server.handle_request(NOW, request).expect("a request");
+    assert!(server.poll_transmit(NOW, &cache).is_some());
+}
+
 /// S-MEM-01: a name is kept once, however many streams want it.
 #[test]
 fn a_stream_shares_the_names_of_the_store() {
@@ -168,4 +181,33 @@ fn names_in_either_field_are_read() {
     assert_eq!(names, ["a", "b", ""], "in both fields it is in neither");
     let removed: BTreeSet<&str> = response.removed.iter().map(|name| name.as_str()).collect();
     assert_eq!(removed, BTreeSet::from(["c", "d"]));
+}
+
+/// C-ADS-11: requests are made when they are polled, so a caller may limit their rate: what waits does not grow, and what
+/// is sent is what is true then.
+#[test]
+fn a_caller_may_limit_the_rate_of_requests() {
+    fn names_of<V: client::Variant>(sent: impl Fn(V::Request) -> usize) -> (usize, usize) {
+        let mut client = Client::<V>::new(client::Config::new(Node::new("n")));
+        client.handle_open(NOW);
+        let (mut requests, mut names) = (0, 0);
+        for second in 0..10 {
+            for n in 0..100 {
+                let name = format!("{second}-{n}");
+                client.subscribe(&endpoints(), [name.as_str().into()]).expect("a name");
+                if n % 2 == 1 {
+                    client.unsubscribe(&endpoints(), [name.as_str()]);
+                }
+            }
+            // One request a second.
+            let transmit = client.poll_transmit().expect("names to ask for");
+            names += sent(transmit.request);
+            requests += 1;
+            assert!(!client.wants_transmit(), "one request has it all");
+        }
+        (requests, names)
+    }
+    // SotW lists all each time.
+    assert_eq!(names_of::<Sotw>(|request| request.names.len()), (10, 50 * (1..=10).sum::<usize>()));
+    assert_eq!(names_of::<Delta>(|request| request.subscribe.len() + request.unsubscribe.len()), (10, 500));
 }

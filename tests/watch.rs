@@ -270,7 +270,9 @@ fn what_does_not_exist_is_told_at_once_to_who_asks_again() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
     world.put("b", 1);
     world.fail("c", Code::NotFound);
-    ["a", "b", "c"].map(|name| world.watch(name));
+    for name in ["a", "b", "c"] {
+        world.watch(name);
+    }
     world.open();
     world.run();
     assert_eq!(world.told(), ["#3 c fails: 5: no", "#1 a fails: 5: the resource does not exist", "#2 b is 1"]);
@@ -289,8 +291,10 @@ fn data_errors_are_handled_as_configured() {
     let line = |data_errors| {
         let mut world = World::<Sotw>::new(true, data_errors);
         let names = ["a", "b", "c", "d"];
-        names.map(|name| world.put(name, 1));
-        names.map(|name| world.watch(name));
+        for name in names {
+            world.put(name, 1);
+            world.watch(name);
+        }
         world.open();
         world.run();
         world.told();

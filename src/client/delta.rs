@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::config::Settings;
-use super::incoming::{Heartbeat, Incoming};
+use super::incoming::{Heartbeat, Incoming, no_name};
 use super::resources::{Extra, Resource};
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
@@ -32,6 +32,8 @@ impl Protocol for Delta {
     type Response = Response;
     type Told = Told;
 
+    const SAYS_WHAT_IS_HELD: bool = true;
+
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
     }
@@ -53,8 +55,8 @@ impl Protocol for Delta {
             return incoming;
         }
         for resource in response.resources {
-            let fault = if resource.name.as_str().is_empty() {
-                Some((None, "a resource has no name".into())) // C-DELTA-25
+            let fault = if let Some(reason) = no_name(resource.name.as_str()) {
+                Some((None, format!("a resource {reason}"))) // C-DELTA-25
             } else if resource.version.as_str().len() > settings.limits.version_bytes {
                 let (len, limit) = (resource.version.as_str().len(), settings.limits.version_bytes);
                 Some((Some(resource.name.clone()), format!("version of {len} bytes, limit {limit}")))
@@ -86,6 +88,7 @@ impl Protocol for Delta {
             }
         }
         incoming.removed = response.removed;
+        incoming.removed.retain(|name| !name.is_wildcard()); // nothing has this name, so nothing of it is gone
         incoming.errors = response.errors;
         incoming.finish();
         incoming
@@ -144,6 +147,14 @@ impl Protocol for Delta {
 
     fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
         of.told.refetch.extend(names);
+    }
+
+    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
+        if of.is_told(name.as_str()) {
+            of.told.refetch.insert(name);
+        } else if of.is_told(WILDCARD) && !of.wishes.contains_key(&name) {
+            of.told.refetch.insert(WILDCARD.into());
+        }
     }
 
     fn may_speak(_: &Subscription<Self>) -> bool {

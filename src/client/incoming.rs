@@ -126,6 +126,15 @@ impl Incoming {
     }
 }
 
+/// Why this is no name that a resource may have.
+pub(super) fn no_name(name: &str) -> Option<&'static str> {
+    match name {
+        "" => Some("has no name"),
+        WILDCARD => Some("has the wildcard for a name"),
+        _ => None,
+    }
+}
+
 /// A name that comes twice in an ordered list.
 fn duplicate<'a>(names: impl Iterator<Item = &'a ResourceName>) -> Option<&'a ResourceName> {
     let mut last = None;

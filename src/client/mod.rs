@@ -42,6 +42,7 @@ mod delta;
 mod failures;
 mod incoming;
 mod invariants;
+mod known;
 mod resources;
 mod sotw;
 mod state;
@@ -213,7 +214,9 @@ impl<V: Variant> Client<V> {
         self.epoch += 1;
         self.stream = Some(Stream::default());
         // A type that nothing is wanted of, nor was when the last stream ended, has nothing to remember.
-        self.types.retain(|subscription| !subscription.wishes.is_empty() || subscription.out.is_some());
+        self.types.retain(|subscription| {
+            !subscription.wishes.is_empty() || subscription.out.is_some() || subscription.on_hold
+        });
     }
 
     /// A response came.
@@ -228,7 +231,6 @@ impl<V: Variant> Client<V> {
         if self.stream.is_none() {
             return Err(Misuse::NoStream.into());
         }
-        self.look();
         let settings = self.config.settings();
         V::unanswerable(&response, settings)?;
         let type_url = V::type_url(&response);
@@ -269,7 +271,6 @@ impl<V: Variant> Client<V> {
     /// [`Misuse::ActionsWaiting`].
     pub fn handle_verdict(&mut self, now: Instant, verdict: Verdict) -> Result<(), Misuse> {
         self.check_actions()?;
-        self.look();
         let type_url = verdict.type_url().clone();
         let settings = self.config.settings();
         match self.types.iter_mut().find(|subscription| *subscription.kind.type_url() == type_url) {
@@ -312,6 +313,10 @@ impl<V: Variant> Client<V> {
 
     /// The next request, made of what is true at this moment: call it when the transport has room. Answers come
     /// first, in the order of the verdicts (C-ADS-03).
+    ///
+    /// A caller that limits the rate of requests calls it as often as the limit allows, and no queue grows: what was
+    /// wanted meanwhile is in one request of its type, and what is not wanted any more in none. Only the answers wait, as
+    /// many as [`wants_response`](Self::wants_response) lets come (in delta each must be given; a server waits for it).
     pub fn poll_transmit(&mut self) -> Option<Transmit<V::Request>> {
         self.look();
         let stream = self.stream.as_mut()?;
@@ -365,11 +370,7 @@ impl<V: Variant> Client<V> {
 
     /// Takes in the names that were subscribed to since the last call of anything.
     fn look(&mut self) {
-        for subscription in &mut self.types {
-            if subscription.has_fresh() {
-                subscription.look();
-            }
-        }
+        self.types.iter_mut().for_each(Subscription::look);
     }
 
     fn find_mut(&mut self, type_url: &TypeUrl) -> Option<&mut Subscription<V>> {

@@ -10,7 +10,7 @@ use core::time::Duration;
 use bytes::Bytes;
 
 use super::config::Settings;
-use super::incoming::{Heartbeat, Incoming, Walk};
+use super::incoming::{Heartbeat, Incoming, Walk, no_name};
 use super::resources::{Extra, Resource, Resources};
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
@@ -91,6 +91,8 @@ impl Protocol for Sotw {
     type Request = Request;
     type Response = Response;
     type Told = Told;
+
+    const SAYS_WHAT_IS_HELD: bool = false;
 
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
@@ -247,6 +249,16 @@ impl Protocol for Sotw {
         of.told.retime.extend(names); // what is held is not awaited all the same
     }
 
+    /// It is announced in the careful way: gone, then wanted (DESIGN rule 4). So is the wildcard, without which it
+    /// would not be gone.
+    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
+        let wildcard = ResourceName::from(WILDCARD);
+        for name in [name, wildcard].into_iter().filter(|name| of.is_told(name.as_str())).collect::<Vec<_>>() {
+            of.told.retime.insert(name.clone()); // a response may settle it before it was left out
+            of.told.owed.insert(name, Owed { stage: Stage::Leave, reopened: 0, last: false });
+        }
+    }
+
     /// Not while a response is unanswered: changes ride on the answer (DESIGN rule 2).
     fn may_speak(of: &Subscription<Self>) -> bool {
         !of.asked || of.unanswered() == 0
@@ -335,8 +347,8 @@ fn bare<V>(
         return Ok((name.clone(), any.value, follows));
     }
     let name = core::str::from_utf8(bytes).map_err(|_| "has a name that is no text")?;
-    if name.is_empty() {
-        return Err("has no name".into());
+    if let Some(reason) = no_name(name) {
+        return Err(reason.into());
     }
     incoming.new.push(number);
     let name = names.1.find(bytes).map_or_else(|| name.into(), |(name, _)| name.clone());
@@ -351,8 +363,8 @@ fn wrapped(
     extras: &mut Vec<Extra>,
 ) -> Option<Read> {
     let (name, ttl) = (resource.name, resource.ttl);
-    if name.as_str().is_empty() {
-        incoming.fault(None, "a resource wrapper has no name");
+    if let Some(reason) = no_name(name.as_str()) {
+        incoming.fault(None, format!("a resource wrapper {reason}"));
         return None;
     }
     match resource.body {

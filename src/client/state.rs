@@ -35,7 +35,7 @@ pub enum ResourceStatus {
 pub struct ResourceState<'a> {
     /// Where it stands.
     pub status: ResourceStatus,
-    /// The version of what is held; `None` if nothing is.
+    /// The version of what is held; `None` if nothing is. Empty if that came from [elsewhere](Client::adopt).
     pub version: Option<&'a Version>,
     /// The last error, if there was no good news since.
     pub error: Option<&'a Failure>,
@@ -100,8 +100,10 @@ impl<V: Protocol> Subscription<V> {
             None if wish.is_some() || self.fresh().any(|fresh| fresh == name) => ResourceStatus::Requested,
             None => return None,
         };
-        let version = |implied| if implied { &self.version } else { held.map_or(&self.version, |held| &held.version) };
-        let version = held.map(|held| version(held.version.is_empty() && V::implies_version(self)));
+        let version = held.map(|held| match held.version.is_empty() && held.claimed && V::implies_version(self) {
+            true => &self.version,
+            false => &held.version,
+        });
         Some(ResourceState { status, version, error })
     }
 

@@ -42,6 +42,8 @@ pub struct Subscription<V: Protocol> {
     /// The update that waits for its verdict: one at a time (DESIGN rule 2). It belongs to the session, not to
     /// the stream.
     pub(super) out: Option<Out>,
+    /// The application is to be given no update now.
+    pub(super) on_hold: bool,
 
     // From here on: of this stream only.
     /// Whether a request of this type was sent.
@@ -59,6 +61,8 @@ pub struct Subscription<V: Protocol> {
     /// The nonce of the last.
     pub(super) nonce: Nonce,
     pub(super) timers: Timers,
+    /// The application has something that the server should have been told of with the first request, and was not.
+    pub(super) unsaid: bool,
     pub(super) told: V::Told,
 }
 
@@ -132,6 +136,7 @@ impl<V: Protocol> Subscription<V> {
             version: Version::default(),
             mixed: false,
             out: None,
+            on_hold: false,
             asked: false,
             untold: 0,
             departed: BTreeSet::new(),
@@ -140,19 +145,23 @@ impl<V: Protocol> Subscription<V> {
             serial: 0,
             nonce: Nonce::default(),
             timers: Timers::default(),
+            unsaid: false,
             told: V::Told::default(),
         }
     }
 
     // What the application wants.
 
-    /// To be followed by [`look`](Self::look) before anything else is done.
+    /// To be followed by [`look`](Self::look) before anything else that depends on what is wanted.
     pub(super) fn subscribe(&mut self, name: ResourceName) {
         self.fresh.push(name);
     }
 
     /// Takes in the names that were subscribed to since.
     pub(super) fn look(&mut self) {
+        if self.fresh.is_empty() {
+            return;
+        }
         let fresh = core::mem::take(&mut self.fresh);
         if self.wishes.is_empty() && V::never_spoke(self) {
             // A tree that is made at once is made faster, and of fuller nodes.
@@ -177,14 +186,14 @@ impl<V: Protocol> Subscription<V> {
         self.fresh.iter()
     }
 
-    /// Whether [`look`](Self::look) has something to do.
-    pub(super) fn has_fresh(&self) -> bool {
-        !self.fresh.is_empty()
-    }
-
     /// Whether a name was subscribed to that was not before.
     pub(super) fn has_new_wish(&self) -> bool {
         self.fresh.iter().any(|name| !self.wishes.contains_key(name))
+    }
+
+    /// Whether a name is among those that nobody has looked at.
+    pub(super) fn is_fresh(&self, name: &str) -> bool {
+        self.fresh.iter().any(|fresh| fresh == name)
     }
 
     pub(super) fn wants_anything(&self) -> bool {
@@ -247,6 +256,7 @@ impl<V: Protocol> Subscription<V> {
         self.timers.stop_all();
         self.failures.values_mut().for_each(|failure| failure.standing = false);
         self.told = V::Told::default();
+        self.unsaid = false;
         if let Some(out) = &mut self.out {
             out.live = false;
         }
@@ -259,6 +269,7 @@ impl<V: Protocol> Subscription<V> {
     }
 
     pub(super) fn receive(&mut self, response: V::Response, settings: &Settings) {
+        self.look();
         self.serial += 1;
         let mut incoming = V::read(response, settings, self);
         if !settings.ttl {
@@ -274,7 +285,7 @@ impl<V: Protocol> Subscription<V> {
             }
         }
         // What it was compared with is what it will be applied to, unless it has to wait.
-        incoming.compared &= self.waiting.is_empty() && self.out.is_none();
+        incoming.compared &= self.waiting.is_empty() && self.out.is_none() && !self.on_hold;
         self.waiting.push_back(incoming);
     }
 
@@ -294,7 +305,7 @@ impl<V: Protocol> Subscription<V> {
     }
 
     /// Whether a wanted name has no content, and none on its way (C-TIMER-03, C-TIMER-07).
-    fn is_awaited(&self, name: &ResourceName) -> bool {
+    pub(super) fn is_awaited(&self, name: &ResourceName) -> bool {
         let waiting = self.waiting.iter().any(|incoming| incoming.mentions(name.as_str()));
         let out = self.out.as_ref().and_then(|out| out.offer.resources.find(name.as_str()));
         let failed = |failure: &Failure| failure.standing && !failure.status.is(Code::NotFound);
@@ -309,7 +320,7 @@ impl<V: Protocol> Subscription<V> {
 
     /// Processes the responses that wait, up to one that the application has to see.
     pub(super) fn advance(&mut self, now: Instant, epoch: u64, settings: &Settings, act: &mut impl FnMut(Action)) {
-        while self.out.is_none() {
+        while self.out.is_none() && !self.on_hold {
             let Some(incoming) = self.waiting.pop_front() else { return };
             self.process(now, epoch, incoming, settings, act);
         }
@@ -323,6 +334,9 @@ impl<V: Protocol> Subscription<V> {
         settings: &Settings,
         act: &mut impl FnMut(Action),
     ) {
+        if let Some(reason) = self.too_many_with(&incoming, settings.limits.resources_per_type) {
+            incoming.refuse(reason);
+        }
         let empty = incoming.is_empty();
         V::processed(self, &incoming);
         for name in incoming.faults.iter().filter_map(|fault| fault.name.as_ref()) {
@@ -359,15 +373,20 @@ impl<V: Protocol> Subscription<V> {
             new: core::mem::take(&mut incoming.new),
             plain: incoming.resources.is_plain(),
         });
-        let token =
-            Token { type_url: self.kind.type_url().clone(), epoch, serial: incoming.serial, nonce: incoming.nonce };
+        let token = Token {
+            client: settings.id,
+            type_url: self.kind.type_url().clone(),
+            epoch,
+            serial: incoming.serial,
+            nonce: incoming.nonce,
+        };
         let drops_rejected = settings.data_errors == DataErrors::Drop;
         let offer = Offer { resources: incoming.resources, removed: news.removed, drops_rejected };
         let nothing = offer.resources.is_empty() && offer.removed.is_empty();
         let offer = Arc::new(offer);
         let out = Out { token, offer, faults: incoming.faults, live: true, left: BTreeSet::new(), seen };
         if nothing {
-            if empty && !self.wishes.is_empty() {
+            if empty && out.faults.is_empty() && !self.wishes.is_empty() {
                 act(Action::Synced { type_url: self.kind.type_url().clone() });
             }
             self.settle(now, out, Vec::new(), settings);
@@ -375,6 +394,21 @@ impl<V: Protocol> Subscription<V> {
             act(Action::Apply(Update { token: out.token.clone(), offer: out.offer.clone() }));
             self.out = Some(out);
         }
+    }
+
+    /// Whether a server that was asked for everything sends more than this.
+    fn too_many_with(&self, incoming: &Incoming, limit: usize) -> Option<String> {
+        if self.held.len() + incoming.resources.len() <= limit || !self.wants(WILDCARD) {
+            return None;
+        }
+        let held = |name: &&ResourceName| self.held.contains_key(*name);
+        let gone = if V::absence_removes(self, incoming) {
+            self.held.len() - incoming.resources.names().filter(held).count()
+        } else {
+            incoming.removed.iter().filter(held).count()
+        };
+        let count = self.held.len() - gone + incoming.resources.names().filter(|name| !held(name)).count();
+        (count > limit).then(|| alloc::format!("{count} resources with the response, limit {limit}"))
     }
 
     /// Heartbeats: the TTL starts anew (C-TTL-02, C-TTL-03), nothing else happens. One that names a version that
@@ -427,6 +461,7 @@ impl<V: Protocol> Subscription<V> {
     pub(super) fn verdict(&mut self, now: Instant, verdict: Verdict, settings: &Settings) -> Result<(), Misuse> {
         match self.out.take() {
             Some(out) if out.token == verdict.token => {
+                self.look();
                 self.settle(now, out, verdict.rejections, settings);
                 Ok(())
             }
@@ -486,11 +521,11 @@ impl<V: Protocol> Subscription<V> {
             let new = seen.new.iter().map(|&at| out.offer.resources.at(at).name().clone());
             return self.add(new.map(|name| (name, Held { version: Version::default(), claimed: true })));
         }
-        self.mixed = !implied;
+        let was_mixed = core::mem::replace(&mut self.mixed, !implied);
         // With the wildcard, what is held and what came are much the same names in the same order.
         let dense = wildcard && out.offer.resources.len() > self.held.len() / 8;
         let mut ahead = dense.then(|| self.held.iter_mut().peekable());
-        let mut new = Vec::new();
+        let (mut new, mut taken) = (Vec::new(), 0);
         for resource in out.offer.resources.iter() {
             let name = resource.name();
             let accepted = !rejected.contains(name);
@@ -511,6 +546,7 @@ impl<V: Protocol> Subscription<V> {
             let version = if implied { Version::default() } else { resource.version().clone() };
             let held = Held { version, claimed: !out.left.contains(name) };
             self.mixed |= !held.claimed;
+            taken += 1;
             if let Some(ahead) = &mut ahead {
                 while ahead.next_if(|(other, _)| *other < name).is_some() {}
                 if let Some((_, place)) = ahead.next_if(|(other, _)| *other == name) {
@@ -521,6 +557,8 @@ impl<V: Protocol> Subscription<V> {
             new.push((name.clone(), held));
         }
         self.add(new.into_iter());
+        // What was held and is not in the update, such as what had a heartbeat, is as it was.
+        self.mixed |= was_mixed && self.held.len() > taken;
     }
 
     fn add(&mut self, new: impl Iterator<Item = (ResourceName, Held)>) {

@@ -28,6 +28,10 @@ pub struct Subscription {
     pub(super) interest: Interest,
     /// The bytes of the names.
     pub(super) name_bytes: usize,
+    /// The names that left while everything is wanted, and are owed an answer all the same or had one ahead of what
+    /// changed. They count as long as they are kept, or a client that never acknowledges could make the stream hold any
+    /// number of them.
+    pub(super) leaving: Size,
     /// The client has named something: an empty list no longer means everything (SotW).
     pub(super) explicit: bool,
 
@@ -62,19 +66,20 @@ pub struct Subscription {
     pub(super) out: Option<Version>,
     /// The version of a response whose answer is no longer waited for, since nothing is wanted (S-SOTW-36).
     pub(super) late: Option<Version>,
+    /// The version that was accepted last, if the client takes TTLs.
+    pub(super) accepted: Version,
     /// Stale requests since the last that was not.
     pub(super) stale: u32,
-    /// When to say that resources with a TTL live on, and up to where they were sent when that was last said.
+    /// When to say that resources with a TTL live on, and the revision when that was last said.
     pub(super) beat: Option<(Instant, Revision)>,
 }
 
-/// `initial_resource_versions`, and what of it is not believed any more.
+/// `initial_resource_versions`, and what of it is not believed any more: a name that was said again before the first
+/// answer, for the client may have dropped it in between, has lost its version.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Initial {
     pub(super) versions: BTreeMap<ResourceName, Version>,
-    /// Names that were said again before the first answer: the client may have dropped them in between.
-    pub(super) doubted: BTreeSet<ResourceName>,
-    /// The wildcard was.
+    /// The wildcard was said again.
     pub(super) all_doubted: bool,
 }
 
@@ -119,13 +124,15 @@ impl Draft {
         self.parts.push(Part::One(resource.clone()));
     }
 
-    /// Adds a heartbeat for each wanted resource with a TTL, but for those that were sent since the last time.
+    /// Adds a heartbeat for each wanted resource with a TTL, but for those that changed since the last time: these were
+    /// sent, or are still to be.
     pub(super) fn add_heartbeats<S: Source>(&mut self, of: &Subscription, source: &S) {
         let Some((_, sent_to)) = of.beat else { return };
         let sent: BTreeSet<ResourceName> =
             self.parts.iter().flat_map(Part::resources).map(|resource| resource.name().clone()).collect();
         for entry in of.expiring(source).filter(|entry| entry.since <= sent_to) {
-            if let Some(resource) = entry.resource().filter(|resource| !sent.contains(resource.name())) {
+            let lives_on = |resource: &&Resource| !sent.contains(resource.name()) && !of.is_new(resource, &entry);
+            if let Some(resource) = entry.resource().filter(lives_on) {
                 self.parts.push(Part::Heartbeat(resource.clone()));
                 self.send = true;
             }
@@ -143,6 +150,7 @@ impl Subscription {
             kind,
             interest: Interest::default(),
             name_bytes: 0,
+            leaving: Size::default(),
             explicit: false,
             cursor: None,
             removed_to: Revision::default(),
@@ -157,13 +165,14 @@ impl Subscription {
             nonce: Nonce::default(),
             out: None,
             late: None,
+            accepted: Version::default(),
             stale: 0,
             beat: None,
         }
     }
 
     pub(super) fn size(&self) -> Size {
-        Size { names: self.interest.names.len(), bytes: self.name_bytes }
+        Size { names: self.interest.names.len(), bytes: self.name_bytes } + self.leaving
     }
 
     pub(super) fn type_url(&self) -> &TypeUrl {
@@ -174,10 +183,17 @@ impl Subscription {
 
     /// `true` if the name was not wanted before.
     pub(super) fn add_name(&mut self, name: ResourceName) -> bool {
-        let len = name.as_str().len();
-        let new = self.interest.names.insert(name);
-        self.name_bytes += if new { len } else { 0 };
-        new
+        if self.interest.names.contains(&name) {
+            return false;
+        }
+        let Size { names, bytes } = Size::of([&name]);
+        if self.lingers(&name) {
+            // It left and comes back: it counts once.
+            let left = self.leaving;
+            self.leaving = Size { names: left.names.saturating_sub(names), bytes: left.bytes.saturating_sub(bytes) };
+        }
+        self.name_bytes += bytes;
+        self.interest.names.insert(name)
     }
 
     pub(super) fn remove_name(&mut self, name: &str) -> Option<ResourceName> {
@@ -185,8 +201,29 @@ impl Subscription {
         self.name_bytes -= name.as_str().len();
         if !self.interest.wildcard {
             self.owed.remove(&name);
+            self.ahead.remove(&name);
+        } else if self.lingers(&name) {
+            self.leaving = self.leaving + Size::of([&name]);
         }
         Some(name)
+    }
+
+    /// A name that left is to be answered once more.
+    pub(super) fn owe_leaving(&mut self, name: ResourceName) {
+        if !self.lingers(&name) {
+            self.leaving = self.leaving + Size::of([&name]);
+        }
+        self.owed.insert(name);
+    }
+
+    /// Whether a name is kept even if nobody wants it by name.
+    fn lingers(&self, name: &ResourceName) -> bool {
+        self.owed.contains(name) || self.ahead.contains_key(name)
+    }
+
+    /// The names that are.
+    pub(super) fn lingering(&self) -> impl Iterator<Item = &ResourceName> {
+        self.owed.iter().chain(self.ahead.keys().filter(|name| !self.owed.contains(*name)))
     }
 
     /// Everything is wanted, from now on or again.
@@ -198,12 +235,14 @@ impl Subscription {
 
     pub(super) fn remove_wildcard(&mut self) {
         self.interest.wildcard = false;
+        self.leaving = Size::default();
         let names = &self.interest.names;
         if core::mem::take(&mut self.sweep) {
             self.owed = names.clone(); // what the wildcard would have brought
         } else {
             self.owed.retain(|name| names.contains(name));
         }
+        self.ahead.retain(|name, _| names.contains(name));
     }
 
     /// The oldest revision of which the client may take what it no longer wants.
@@ -292,11 +331,23 @@ impl Subscription {
     }
 
     /// Sets the time of the next heartbeat: a third of the shortest TTL from now, so that one may be lost and one late
-    /// (S-TTL-04).
-    pub(super) fn schedule_beat<S: Source>(&mut self, now: Instant, source: &S) {
-        let ttls = self.expiring(source).filter_map(|entry| entry.resource()?.ttl());
-        let sent_to = self.cursor.unwrap_or(source.revision());
-        self.beat = ttls.min().map(|shortest| (now + (shortest / 3).max(SHORTEST_BEAT), sent_to));
+    /// (S-TTL-04). One that is due before that stays, unless it was sent now, or everything that it is about was: a response
+    /// says nothing of the rest.
+    pub(super) fn schedule_beat<S: Source>(&mut self, now: Instant, source: &S, sent: &Draft, beats: bool) {
+        let ttls = || self.expiring(source).filter_map(|entry| entry.resource()?.ttl());
+        let Some(shortest) = ttls().min() else {
+            self.beat = None;
+            return;
+        };
+        let next = now + (shortest / 3).max(SHORTEST_BEAT);
+        let sent_all = || {
+            let sent = sent.parts.iter().flat_map(Part::resources).filter(|resource| resource.ttl().is_some());
+            sent.count() == ttls().count()
+        };
+        self.beat = match self.beat {
+            Some((due, sent_to)) if !beats && !sent_all() => Some((due.min(next), sent_to)),
+            _ => Some((next, source.revision())),
+        };
     }
 
     /// Whether heartbeats are due, and may be sent.
@@ -351,6 +402,7 @@ impl Subscription {
             return;
         }
         self.ahead.clear();
+        self.leaving = Size::default();
         self.cursor = Some(revision);
         if draft.held {
             self.held_until.get_or_insert(now + hold);

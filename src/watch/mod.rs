@@ -54,6 +54,7 @@ use self::ledger::{Change, Ledger};
 use crate::client::{self, Action, Client, Effect, Rejection, Update, Verdict};
 use crate::error::{Code, Misuse, Status};
 use crate::name::{ResourceName, TypeUrl, WILDCARD};
+use crate::servers::Servers;
 
 /// One watcher of one name.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -82,13 +83,13 @@ pub enum News<T> {
     Synced,
 }
 
-/// Where names are subscribed to: a [`Client`], or what is put together of some.
+/// Where names are subscribed to: a [`Client`], or several [`Servers`].
 pub trait Subscribe {
     /// Wants a resource from now on.
     ///
     /// # Errors
     ///
-    /// [`Misuse::EmptyName`].
+    /// [`Misuse::EmptyName`], and what else keeps the name from being asked for.
     fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse>;
 
     /// Wants it no longer.
@@ -96,6 +97,16 @@ pub trait Subscribe {
 }
 
 impl<V: client::Variant> Subscribe for Client<V> {
+    fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse> {
+        Self::subscribe(self, type_url, [name])
+    }
+
+    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &str) {
+        Self::unsubscribe(self, type_url, [name]);
+    }
+}
+
+impl<V: client::Variant> Subscribe for Servers<V> {
     fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse> {
         Self::subscribe(self, type_url, [name])
     }
@@ -143,7 +154,7 @@ impl<T: Clone + PartialEq> Watches<T> {
     ///
     /// # Errors
     ///
-    /// [`Misuse::EmptyName`]; then nothing is watched.
+    /// [`Misuse::EmptyName`], or of several servers [`Misuse::NoServer`]; then nothing is watched.
     pub fn watch(&mut self, client: &mut impl Subscribe, name: impl Into<ResourceName>) -> Result<WatchId, Misuse> {
         let name = name.into();
         if !self.ledger.is_watched(&name) {

@@ -19,6 +19,8 @@ pub struct Script<V: Notation> {
     /// Whether it says at once that they are sent; the last of which it did not.
     slow: bool,
     unsent: Option<Sent>,
+    /// The same of the stream before.
+    late: Option<Sent>,
 }
 
 /// `full=TYPE`, `notimer` (no existence time-out), `transient` (what does not come in time is an error), `keep` and `drop`
@@ -45,6 +47,7 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
         room: true,
         slow: false,
         unsent: None,
+        late: None,
     })
 }
 
@@ -60,9 +63,13 @@ impl<V: Notation> Player for Script<V> {
                 }
             }
             ["unsub", kind, ref names @ ..] => self.client.unsubscribe(&read_type(kind), names.iter().copied()),
+            ["forget", kind, ref names @ ..] => self.client.forget(&read_type(kind), names.iter().copied()),
             ["refetch", kind, ref names @ ..] => self.client.refetch(&read_type(kind), names.iter().copied()),
             ["open"] => self.client.handle_open(now),
-            ["close"] => self.client.handle_close(now),
+            ["close"] => {
+                self.late = self.unsent.take();
+                self.client.handle_close(now);
+            }
             ["blocked"] => self.room = false,
             ["unblocked"] => self.room = true,
             ["slow"] => self.slow = true,
@@ -70,6 +77,7 @@ impl<V: Notation> Player for Script<V> {
                 let sent = self.unsent.take().ok_or("nothing is unsent")?;
                 self.client.handle_sent(now, sent);
             }
+            ["sent", "late"] => self.client.handle_sent(now, self.late.take().ok_or("nothing was unsent")?),
             ["pass", time] => self.clock.0 = now + read_duration(time)?,
             ["states"] => {
                 for (type_url, name, state) in self.client.states() {
@@ -95,6 +103,8 @@ impl<V: Notation> Player for Script<V> {
                 let target = now + read_duration(time)?;
                 self.clock.0 = target;
                 self.client.handle_timeout(target);
+                let due = self.client.poll_timeout().filter(|due| *due <= target);
+                assert_eq!(due, None, "a time that has come and stays makes a driver spin");
             }
             ["accept", kind] => {
                 let update = self.judging.remove(&read_type(kind)).ok_or("nothing to judge")?;
@@ -148,50 +158,57 @@ impl<V: Notation> Player for Script<V> {
 
 impl<V: Notation> Script<V> {
     fn action(&mut self, action: Action) -> String {
-        let list = |names: &[ResourceName]| names.iter().map(ResourceName::as_str).collect::<Vec<_>>().join(",");
-        match action {
-            Action::Apply(update) => {
-                let resources = update.resources().map(|resource| {
-                    let ttl = resource.ttl().map_or(String::new(), |ttl| format!("/{}", write_duration(ttl)));
-                    format!("{}@{}{ttl}", resource.name(), resource.version())
-                });
-                let resources: Vec<String> = resources.collect();
-                let removed = match list(update.removed()) {
-                    names if names.is_empty() => String::new(),
-                    names => format!(" rm[{names}]"),
-                };
-                let line = format!("! apply {} {{{}}}{removed}", write_type(update.type_url()), resources.join(","));
-                self.judging.insert(update.type_url().clone(), update);
-                line
-            }
-            Action::DropStale { type_url, reason, count, .. } => {
-                let count = if count > 1 { format!(" x{count}") } else { String::new() };
-                format!("! stale {} {reason:?}{count}", write_type(&type_url))
-            }
-            Action::Errors { type_url, errors } => {
-                let error = |error: &xds_machine::client::Failed| {
-                    let effect = match error.effect {
-                        Effect::Ambient => "ambient",
-                        Effect::Fails => "fails",
-                        Effect::Removes => "removes",
-                    };
-                    format!("{} {effect} ({})", error.name, error.status)
-                };
-                let errors: Vec<String> = errors.iter().map(error).collect();
-                format!("! errors {} {}", write_type(&type_url), errors.join("; "))
-            }
-            Action::Expired { type_url, names } => format!("! expired {} {}", write_type(&type_url), list(&names)),
-            Action::Missing { type_url, names } => format!("! missing {} {}", write_type(&type_url), list(&names)),
-            Action::Rejected { type_url, faults, .. } => {
-                let fault = |fault: &Rejection| match &fault.name {
-                    Some(name) => format!("{name}: {}", fault.reason),
-                    None => fault.reason.clone(),
-                };
-                let faults: Vec<String> = faults.iter().map(fault).collect();
-                format!("! rejected {} {}", write_type(&type_url), faults.join("; "))
-            }
-            Action::Synced { type_url } => format!("! synced {}", write_type(&type_url)),
-            other => format!("! {other:?}"),
+        let line = write_action(&action);
+        if let Action::Apply(update) = action {
+            self.judging.insert(update.type_url().clone(), update);
         }
+        line
+    }
+}
+
+/// What a client says, as a line without its mark.
+pub fn write_action(action: &Action) -> String {
+    let list = |names: &[ResourceName]| names.iter().map(ResourceName::as_str).collect::<Vec<_>>().join(",");
+    match action {
+        Action::Apply(update) => {
+            let resources = update.resources().map(|resource| {
+                let ttl = resource.ttl().map_or(String::new(), |ttl| format!("/{}", write_duration(ttl)));
+                format!("{}@{}{ttl}", resource.name(), resource.version())
+            });
+            let resources: Vec<String> = resources.collect();
+            let removed = match list(update.removed()) {
+                names if names.is_empty() => String::new(),
+                names => format!(" rm[{names}]"),
+            };
+            format!("! apply {} {{{}}}{removed}", write_type(update.type_url()), resources.join(","))
+        }
+        Action::DropStale { type_url, reason, count, .. } => {
+            let count = if *count > 1 { format!(" x{count}") } else { String::new() };
+            format!("! stale {} {reason:?}{count}", write_type(type_url))
+        }
+        Action::Errors { type_url, errors } => {
+            let error = |error: &xds_machine::client::Failed| {
+                let effect = match error.effect {
+                    Effect::Ambient => "ambient",
+                    Effect::Fails => "fails",
+                    Effect::Removes => "removes",
+                };
+                format!("{} {effect} ({})", error.name, error.status)
+            };
+            let errors: Vec<String> = errors.iter().map(error).collect();
+            format!("! errors {} {}", write_type(type_url), errors.join("; "))
+        }
+        Action::Expired { type_url, names } => format!("! expired {} {}", write_type(type_url), list(names)),
+        Action::Missing { type_url, names } => format!("! missing {} {}", write_type(type_url), list(names)),
+        Action::Rejected { type_url, faults, .. } => {
+            let fault = |fault: &Rejection| match &fault.name {
+                Some(name) => format!("{name}: {}", fault.reason),
+                None => fault.reason.clone(),
+            };
+            let faults: Vec<String> = faults.iter().map(fault).collect();
+            format!("! rejected {} {}", write_type(type_url), faults.join("; "))
+        }
+        Action::Synced { type_url } => format!("! synced {}", write_type(type_url)),
+        other => format!("! {other:?}"),
     }
 }
