@@ -94,7 +94,7 @@ fn rows() -> Vec<Row> {
             SaysNoErrors,
             SOTW,
             partial(a, n.wishes(1, 0).fails(1)),
-            0,
+            11,
             "a has an error, and the application does not know",
         ),
         (PartOfFullState, SOTW, full(ab, n.wishes(2, 0).changes(2, 0)), 12, "a full-state type has all that is wanted"),

@@ -479,8 +479,6 @@ impl<V: Protocol> Subscription<V> {
         let whole = rejections.is_empty() && out.faults.is_empty();
         self.hold(now, &out, &rejected, whole);
         self.note_verdict(now, &out, &rejections, &rejected, settings);
-        // What stays though it was not in a response that was accepted whole is not as that leaves things.
-        self.mixed |= self.failures.keys().any(|name| self.held.contains_key(name));
         for name in out.offer.removed.iter().filter(|name| !rejected.contains(name)) {
             self.held.remove(name);
             self.timers.set_expiry(name, None);
