@@ -101,10 +101,13 @@ stories! {
     /// The same over a reconnect: an error that the server reported on another stream excuses nothing.
     an_error_of_another_stream_is_none: Sotw, full_state(),
         "Sub *, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Fail a, SS, CR, CS, SR, Cut, Del a, Open, CS, SR, SS, CR, Acc";
+    /// The same with a store that forgets removals: the random walks found it.
+    what_had_an_error_is_gone_by_name_though_forgotten: Sotw, full_state().tombstones(0),
+        "Sub *, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Fail a, SS, CR, CS, SR, Del a";
     /// Everything was wanted, and an error of one resource was known. It was then asked for by name, and the same error was
     /// no news to who had asked for more.
     the_same_error_answers_a_new_wish: Sotw, full_state(),
-        "Sub *, Open, CS, SR, SS, CR, CS, SR, Fail a, Del a, SS, CR, Sub a, CS, SR, SS, CR, CS, SR, SS";
+        "Sub *, Open, CS, SR, SS, CR, CS, SR, Fail a, SS, CR, CS, SR, Del a, SS, CR, CS, SR, Sub a, CS, SR, SS, CR, CS, SR";
     /// SotW: an error was known, and the resource asked for again. A server need not repeat itself, and after a while the
     /// client took its silence for absence.
     an_error_stands_when_asked_again: Sotw, full_state(),

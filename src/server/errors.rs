@@ -1,9 +1,11 @@
 //! What a response says of resources that can't be given (`resource_errors`; cncf/xds TP3).
 
 use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 
 use super::source::{Entry, Revision, Source, State};
 use super::subscription::{Draft, Subscription};
+use crate::error::{Code, Status};
 use crate::message::ResourceError;
 use crate::name::ResourceName;
 
@@ -29,6 +31,42 @@ impl Subscription {
         self.put_errors(source, names, draft);
     }
 
+    /// Adds what does not exist any more of what had an error when that was last told: a client remembers the error until
+    /// it hears otherwise, and in SotW beyond the absence of the resource.
+    pub(super) fn add_endings<S: Source>(&mut self, source: &S, owed: &BTreeSet<ResourceName>, draft: &mut Draft) {
+        let Some(failing) = &mut self.failing else { return };
+        let (behind, interest, type_url) = (draft.behind, &self.interest, self.kind.type_url());
+        let mut names: BTreeSet<ResourceName> = draft.errors.drain(..).map(|error| error.name).collect();
+        failing.retain(|name| {
+            if !interest.covers(name.as_str()) || (behind && !owed.contains(name)) {
+                return true;
+            }
+            let state = source.get(type_url, name.as_str()).state;
+            if state == State::Absent {
+                names.insert(name.clone());
+            }
+            state == State::Unknown
+        });
+        if failing.is_empty() {
+            self.failing = None;
+        }
+        self.put_errors(source, names, draft);
+    }
+
+    /// Remembers what is told to have an error, as much as it may.
+    pub(super) fn note_errors<S: Source>(&mut self, source: &S, draft: &Draft, limit: usize) {
+        let unknown = |name: &ResourceName| source.get(self.kind.type_url(), name.as_str()).state == State::Unknown;
+        let names = draft.errors.iter().map(|error| &error.name).filter(|name| !name.is_wildcard() && unknown(name));
+        let names: Vec<ResourceName> = names.cloned().collect();
+        if !names.is_empty() {
+            let failing = self.failing.get_or_insert_default();
+            failing.extend(names);
+            if failing.len() > limit {
+                failing.retain(|name| self.interest.covers(name.as_str()));
+            }
+        }
+    }
+
     /// Adds the errors that stand for what is missing in a response that has everything.
     pub(super) fn add_standing_errors<S: Source>(&self, source: &S, draft: &mut Draft) {
         let mut names: BTreeSet<ResourceName> = draft.errors.drain(..).map(|error| error.name).collect();
@@ -42,8 +80,9 @@ impl Subscription {
 
     fn put_errors<S: Source>(&self, source: &S, names: BTreeSet<ResourceName>, draft: &mut Draft) {
         let error = |name: ResourceName| {
-            let status = source.error(self.type_url(), name.as_str()).cloned();
-            ResourceError { name, status }
+            let gone = || Status::new(Code::NotFound, "the resource does not exist");
+            let status = source.error(self.type_url(), name.as_str()).cloned().unwrap_or_else(gone);
+            ResourceError { name, status: Some(status) }
         };
         draft.errors.extend(names.into_iter().map(error));
     }

@@ -365,7 +365,7 @@ impl<V: Variant> Server<V> {
                 return None;
             }
         }
-        let hold = self.config.settings().removal_hold;
+        let (hold, names) = (self.config.settings().removal_hold, self.config.settings().limits.names_per_type);
         let hold_removals = place.is_back()
             && subscription.held_until.is_none_or(|until| now < until)
             && !hold.is_zero()
@@ -380,7 +380,7 @@ impl<V: Variant> Server<V> {
                 return Some(self.respond(at, version, draft));
             }
         }
-        let Ok(mut draft) = V::draft(subscription, source, Order { answers_only, hold_removals }) else {
+        let Ok(mut draft) = V::draft(subscription, source, Order { answers_only, hold_removals, names }) else {
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
         };

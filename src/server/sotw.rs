@@ -117,6 +117,7 @@ impl Protocol for Sotw {
         draft.behind = answers_only;
         let owed = core::mem::take(&mut of.owed);
         of.add_errors(source, &owed, &mut draft);
+        of.add_endings(source, &owed, &mut draft);
         let mut changed = Vec::new();
         if !answers_only {
             of.each_change(source, |resource| changed.push(resource));
@@ -146,6 +147,7 @@ impl Protocol for Sotw {
                 draft.push(resource);
             }
         }
+        of.note_errors(source, &draft, order.names);
         // S-SOTW-61: of a partial type a removal is silence, and so is a name that does not exist.
         draft.send |= !draft.is_empty();
         draft.answered = owed;
@@ -166,6 +168,7 @@ impl Protocol for Sotw {
     /// resource that is left out as one to all (S-TTL-06).
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
         if of.kind.is_full_state() && draft.parts.is_empty() && of.expiring(source).next().is_some() {
+            of.add_standing_errors(source, draft);
             draft.parts = all_wanted(of, source);
             draft.send = true;
             draft.changed = Changed::These(Vec::new());

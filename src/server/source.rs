@@ -69,9 +69,6 @@ pub trait Source {
     /// [`Absent`](State::Absent) why, with NOT_FOUND. Not of one that is present. The error of the wildcard is that of the
     /// collection as a whole.
     ///
-    /// A client remembers an error until it hears otherwise, in SotW beyond the absence of the resource. So a name that ever
-    /// had an error, and is absent, has NOT_FOUND for its error.
-    ///
     /// The default has none.
     fn error(&self, type_url: &TypeUrl, name: &str) -> Option<&Status> {
         let _ = (type_url, name);

@@ -61,6 +61,10 @@ pub struct Subscription {
     #[allow(clippy::box_collection)] // seldom there, and a word in every subscription
     pub(super) unheard: Option<Box<BTreeSet<ResourceName>>>,
 
+    /// Names of which the client was told an error (SotW): their absence has to be told too.
+    #[allow(clippy::box_collection)] // seldom there
+    pub(super) failing: Option<Box<BTreeSet<ResourceName>>>,
+
     /// The nonce of the last response, and its version while it is unanswered.
     pub(super) nonce: Nonce,
     pub(super) out: Option<Version>,
@@ -162,6 +166,7 @@ impl Subscription {
             answer: false,
             initial: None,
             unheard: None,
+            failing: None,
             nonce: Nonce::default(),
             out: None,
             late: None,

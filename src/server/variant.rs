@@ -87,6 +87,8 @@ pub struct Order {
     pub(super) answers_only: bool,
     /// Pushed removals stay back.
     pub(super) hold_removals: bool,
+    /// As many names are remembered at least.
+    pub(super) names: usize,
 }
 
 /// How many names, and how long they are together.

@@ -98,8 +98,8 @@ impl Cache {
 
     /// Says why a resource can't be given, until it is put or removed: whoever asks for it is told
     /// (`resource_errors`; cncf/xds TP3), and so is who is subscribed to it. With NOT_FOUND it is as good as removed; with
-    /// any other code clients go on with what they have, though with PERMISSION_DENIED they may drop it. What has an error
-    /// and is removed is told to clients as NOT_FOUND. The error of [`WILDCARD`](crate::WILDCARD) is that of the collection.
+    /// any other code clients go on with what they have, though with PERMISSION_DENIED they may drop it. The error of
+    /// [`WILDCARD`](crate::WILDCARD) is that of the collection.
     ///
     /// `false` if that was so. An error with code 0 is none, and says what [`set_unknown`](Self::set_unknown) says.
     ///

@@ -47,8 +47,6 @@ pub(super) struct Store {
     with_ttl: BTreeSet<u32>,
     /// Why some are absent or unknown, by the revision of their change.
     errors: BTreeMap<Revision, (u32, Status)>,
-    /// Slots that ever had an error.
-    failed: BTreeSet<u32>,
     /// Changes of which the history is kept, the oldest first.
     histories: VecDeque<(u32, Revision)>,
     /// The sum of the hashes of all (name, version) pairs, and the version that is made of it.
@@ -157,7 +155,6 @@ impl Store {
             absent: List::EMPTY,
             with_ttl: BTreeSet::new(),
             errors: BTreeMap::new(),
-            failed: BTreeSet::new(),
             histories: VecDeque::new(),
             sum: 0,
             version: hash::version(0),
@@ -185,12 +182,7 @@ impl Store {
             What::Unknown(name) => name.clone(),
             What::Absent(_) | What::Free => return false,
         };
-        let failed = self.failed.contains(&(at as u32));
         self.set(Some(at), What::Absent(name), now);
-        if failed {
-            // Who was told of an error takes no absence for an answer, though there was a resource in between.
-            self.errors.insert(now, (at as u32, Status::new(Code::NotFound, "the resource does not exist")));
-        }
         self.forget(tombstones);
         true
     }
@@ -203,7 +195,6 @@ impl Store {
         let what = if status.is(Code::NotFound) { What::Absent(name) } else { What::Unknown(name) };
         let at = self.set(at, what, now);
         self.errors.insert(now, (at as u32, status));
-        self.failed.insert(at as u32);
         self.forget(tombstones);
         true
     }
@@ -317,7 +308,6 @@ impl Store {
             let slot = &mut self.slots[at as usize];
             self.horizon = slot.since;
             self.errors.remove(&slot.since);
-            self.failed.remove(&at);
             let what = core::mem::replace(&mut slot.what, What::Free);
             slot.history = None;
             if let Some(name) = what.name() {
@@ -472,7 +462,6 @@ impl PartialEq for Store {
             && self.slots == other.slots
             && self.free == other.free
             && self.errors == other.errors
-            && self.failed == other.failed
     }
 }
 
@@ -486,7 +475,6 @@ impl Hash for Store {
         self.slots.hash(state);
         self.free.hash(state);
         self.errors.hash(state);
-        self.failed.hash(state);
     }
 }
 
