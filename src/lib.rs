@@ -128,6 +128,7 @@ mod time;
 mod variant;
 pub mod watch;
 mod wire;
+pub mod xdstp;
 
 pub use error::{Code, Error, Misuse, PeerMisbehaved, Status};
 pub use interest::Interest;

@@ -15,6 +15,7 @@ use super::variant::Protocol;
 use crate::error::{Code, Status};
 use crate::name::{ResourceName, Version, WILDCARD};
 use crate::time::Instant;
+use crate::xdstp::Parts;
 
 /// What a response says that is not content.
 #[derive(Default)]
@@ -62,6 +63,30 @@ impl<V: Protocol> Subscription<V> {
                 news.fail(name, status, Effect::Ambient);
             }
         }
+    }
+
+    /// A name is wanted no longer, and what it stood for.
+    pub(super) fn let_go_failures(
+        &mut self,
+        name: &ResourceName,
+        stood_for: Option<ResourceName>,
+        settings: &Settings,
+    ) {
+        if self.failures.is_empty() {
+            return;
+        }
+        let mut failures = core::mem::take(&mut self.failures);
+        if name.is_wildcard() || name.is_glob() {
+            failures.retain(|name, _| self.covers(name.as_str()));
+        } else {
+            let strangers = failures.len() > settings.limits.resources_per_response;
+            for name in [name].into_iter().chain(&stood_for) {
+                if !self.covers(name.as_str()) || (strangers && !self.held.contains_key(name)) {
+                    failures.remove(name);
+                }
+            }
+        }
+        self.failures = failures;
     }
 
     /// What the server reports. An error is remembered until there is another, or a resource: a server says it once.
@@ -118,6 +143,9 @@ impl<V: Protocol> Subscription<V> {
         if name.is_wildcard() {
             return if self.held.is_empty() { Effect::Fails } else { Effect::Ambient };
         }
+        if name.is_glob() && self.members(name).next().is_some() {
+            return Effect::Ambient;
+        }
         let gone = status.is(Code::NotFound);
         if self.held.contains_key(name) {
             let said = removed.binary_search(name).is_ok();
@@ -138,6 +166,7 @@ impl<V: Protocol> Subscription<V> {
         // The same as a time-out that passed, or a removal (TP3).
         if let Some(wish) = self.wishes.get_mut(name).filter(|wish| gone && !wish.missing) {
             wish.missing = true;
+            wish.answered |= name.is_glob();
             self.timers.stop(name);
             news.missing.push(name.clone());
         }
@@ -172,7 +201,13 @@ impl<V: Protocol> Subscription<V> {
     ) {
         let accepted =
             |name: &ResourceName| out.offer.resources.find(name.as_str()).is_some() && !rejected.contains(name);
-        self.failures.retain(|name, _| !accepted(name));
+        let by_member = |name: &ResourceName| {
+            let glob = Parts::of(name.as_str()).filter(|_| name.is_glob());
+            glob.is_some_and(|glob| {
+                out.offer.resources.names().any(|name| glob.has(name.as_str()) && !rejected.contains(name))
+            })
+        };
+        self.failures.retain(|name, _| !accepted(name) && !by_member(name));
         for Rejection { name, reason } in rejections {
             let Some(name) = name.as_ref().filter(|name| self.covers(name.as_str()) && !out.left.contains(*name))
             else {

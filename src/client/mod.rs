@@ -43,6 +43,8 @@ mod failures;
 mod incoming;
 mod invariants;
 mod known;
+mod links;
+mod names;
 mod resources;
 mod sotw;
 mod state;
@@ -58,6 +60,7 @@ pub use self::action::{Action, DropReason, Effect, Failed};
 pub use self::backoff::Backoff;
 use self::config::Settings;
 pub use self::config::{Config, DataErrors, Limits};
+pub(crate) use self::names::check_wish;
 pub use self::resources::Resource;
 pub use self::state::{Failure, ResourceState, ResourceStatus};
 use self::subscription::{Answer, Subscription};
@@ -68,6 +71,7 @@ use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl};
 use crate::queue::Queue;
 use crate::time::Instant;
+use crate::xdstp;
 
 /// One client of one server: what it wants, what it has, and the stream if there is one.
 ///
@@ -143,13 +147,15 @@ impl<V: Variant> Client<V> {
     // Commands of the application.
 
     /// Wants these resources from now on. [`WILDCARD`](crate::WILDCARD) is all that the server has for this
-    /// client. A name that is wanted already costs nothing and changes nothing.
+    /// client, and a name `xdstp://../*` all of one directory. A name that is wanted already costs nothing and changes
+    /// nothing.
     ///
     /// Any number of calls before the next poll make one request.
     ///
     /// # Errors
     ///
-    /// [`Misuse::EmptyName`]; then none of the names is subscribed to.
+    /// [`Misuse::EmptyName`], and for structured names [`Misuse::MalformedName`], [`Misuse::Locator`] and
+    /// [`Misuse::NameOfOtherType`]; then none of the names is subscribed to.
     pub fn subscribe(
         &mut self,
         type_url: &TypeUrl,
@@ -159,14 +165,11 @@ impl<V: Variant> Client<V> {
         let (Some(first), second) = (names.next(), names.next()) else { return Ok(()) };
         if let Some(second) = second {
             let all: Vec<ResourceName> = [first, second].into_iter().chain(names).collect();
-            if all.iter().any(|name| name.as_str().is_empty()) {
-                return Err(Misuse::EmptyName);
-            }
+            all.iter().try_for_each(|name| check_wish(name, type_url))?;
             let subscription = self.subscription_mut(type_url);
             all.into_iter().for_each(|name| subscription.subscribe(name));
-        } else if first.as_str().is_empty() {
-            return Err(Misuse::EmptyName);
         } else {
+            check_wish(&first, type_url)?;
             self.subscription_mut(type_url).subscribe(first);
         }
         Ok(())
@@ -179,7 +182,7 @@ impl<V: Variant> Client<V> {
         let settings = self.config.settings();
         let mut types = self.types.iter_mut();
         if let Some(subscription) = types.find(|subscription| subscription.kind.type_url() == type_url) {
-            names.into_iter().for_each(|name| subscription.unsubscribe(name, settings));
+            names.into_iter().for_each(|name| subscription.unsubscribe(&xdstp::normal(name), settings));
         }
     }
 
@@ -191,7 +194,7 @@ impl<V: Variant> Client<V> {
         let Some(subscription) = self.find_mut(type_url) else { return };
         let mut again = Vec::new();
         for name in names {
-            if let Some((name, _)) = subscription.wishes.get_key_value(name) {
+            if let Some((name, _)) = subscription.wishes.get_key_value(&*xdstp::normal(name)) {
                 again.push(name.clone());
             }
         }

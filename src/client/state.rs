@@ -67,8 +67,8 @@ pub(super) enum Cause {
 }
 
 impl<V: Variant> Client<V> {
-    /// What is known of a resource; `None` if it is not wanted. Of the wildcard: `Acked` once something is held, and
-    /// errors of the collection as a whole.
+    /// What is known of a resource; `None` if it is not wanted. Of the wildcard, and of a collection: `Acked` once
+    /// something of it is held, and errors of the whole.
     pub fn state(&self, type_url: &TypeUrl, name: &str) -> Option<ResourceState<'_>> {
         let mut types = self.types.iter();
         types.find(|subscription| subscription.kind.type_url() == type_url)?.state(name)
@@ -89,7 +89,10 @@ impl<V: Protocol> Subscription<V> {
     fn state(&self, name: &str) -> Option<ResourceState<'_>> {
         let (wish, held) = (self.wishes.get(name), self.held.get(name));
         let error = self.failures.get(name);
-        let all = wish.is_some() && name == crate::WILDCARD && !self.held.is_empty();
+        let all = self.wishes.get_key_value(name).is_some_and(|(name, _)| match name.is_wildcard() {
+            true => !self.held.is_empty(),
+            false => name.is_glob() && self.members(name).next().is_some(),
+        });
         let status = match error.map(|failure| failure.cause) {
             Some(Cause::Deleted) => ResourceStatus::DoesNotExist,
             Some(Cause::Rejected) => ResourceStatus::Nacked,

@@ -32,6 +32,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// The field of `resource_errors`.
     const ERRORS: u8;
 
+    /// Whether names may be aliases.
+    const ALIASES: bool;
+
     fn node(request: &Self::Request) -> Option<&Arc<Node>>;
 
     fn type_url(request: &mut Self::Request) -> &mut TypeUrl;

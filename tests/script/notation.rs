@@ -236,7 +236,7 @@ fn read_names(names: Vec<&str>) -> Vec<ResourceName> {
 /// `name:CODE`.
 fn read_errors(words: Option<Vec<&str>>) -> Result<Vec<ResourceError>, String> {
     let error = |word: &str| {
-        let (name, code) = word.split_once(':').ok_or("an error is `name:code`")?;
+        let (name, code) = word.rsplit_once(':').ok_or("an error is `name:code`")?;
         let status = code.parse().map(|code| Status { code, message: format!("{name} {code}") }).ok();
         Ok(ResourceError { name: name.into(), status })
     };
@@ -335,7 +335,7 @@ impl Notation for Delta {
         request.nonce = symbols.read_nonce(words.take_value("n").unwrap_or_default()).into();
         request.error = words.take_nack();
         for version in words.take_list("irv{", '}').unwrap_or_default() {
-            let (name, version) = version.split_once(':').ok_or("a version is `name:version`")?;
+            let (name, version) = version.rsplit_once(':').ok_or("a version is `name:version`")?;
             request.initial_versions.insert(name.into(), Version::from(version));
         }
         for word in std::mem::take(&mut words.0) {

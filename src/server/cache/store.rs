@@ -1,5 +1,6 @@
 //! The resources of one type: a slot for each name, found by hash, strung up in the order of the last change.
 
+mod aliases;
 mod invariants;
 
 use alloc::boxed::Box;
@@ -12,6 +13,7 @@ use core::ops::Bound;
 use hashbrown::HashTable;
 use twox_hash::XxHash3_64;
 
+use self::aliases::{Alias, Aliases};
 use crate::error::{Code, Status};
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
@@ -19,6 +21,7 @@ use crate::server::hash;
 use crate::server::resource::Resource;
 use crate::server::source::{Entry, Page, Revision, State};
 use crate::server::variant::Variant;
+use crate::xdstp::Collections;
 
 /// Slots in a page. Few enough that a change encodes little anew; so many that a stream that is sent all takes
 /// hold of few.
@@ -47,6 +50,9 @@ pub(super) struct Store {
     with_ttl: BTreeSet<u32>,
     /// Why some are absent or unknown, by the revision of their change.
     errors: BTreeMap<Revision, (u32, Status)>,
+    aliases: Aliases,
+    /// Slots of what is present or not known, by collection.
+    collections: Collections<u32>,
     /// Changes of which the history is kept, the oldest first.
     histories: VecDeque<(u32, Revision)>,
     /// The sum of the hashes of all (name, version) pairs, and the version that is made of it.
@@ -82,6 +88,10 @@ enum What {
     Present(Resource),
     Absent(ResourceName),
     Unknown(ResourceName),
+    /// Another name of a resource that is present or not known.
+    Alias(Alias),
+    /// What was one, and stands for nothing now: absent.
+    Unaliased(Alias),
 }
 
 /// What a slot was before, so that who was not served in between is spared what comes to nothing (S-DELTA-52,
@@ -137,7 +147,12 @@ impl What {
             Self::Free => None,
             Self::Present(resource) => Some(resource.name()),
             Self::Absent(name) | Self::Unknown(name) => Some(name),
+            Self::Alias(alias) | Self::Unaliased(alias) => Some(&alias.name),
         }
+    }
+
+    fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent(_) | Self::Unaliased(_))
     }
 }
 
@@ -155,6 +170,8 @@ impl Store {
             absent: List::EMPTY,
             with_ttl: BTreeSet::new(),
             errors: BTreeMap::new(),
+            aliases: Aliases::default(),
+            collections: Collections::default(),
             histories: VecDeque::new(),
             sum: 0,
             version: hash::version(0),
@@ -171,7 +188,9 @@ impl Store {
             return false;
         }
         self.sum = self.sum.wrapping_add(hash::pair(resource.name(), resource.version()));
+        let (name, aliases) = (resource.name().clone(), resource.aliases().to_vec());
         self.set(at, What::Present(resource), now);
+        self.claim(&name, aliases, now);
         true
     }
 
@@ -180,9 +199,10 @@ impl Store {
         let name = match &self.slots[at].what {
             What::Present(resource) => resource.name().clone(),
             What::Unknown(name) => name.clone(),
-            What::Absent(_) | What::Free => return false,
+            What::Absent(_) | What::Alias(_) | What::Unaliased(_) | What::Free => return false,
         };
-        self.set(Some(at), What::Absent(name), now);
+        self.set(Some(at), What::Absent(name.clone()), now);
+        self.claim(&name, Vec::new(), now);
         self.forget(tombstones);
         true
     }
@@ -192,9 +212,15 @@ impl Store {
             return false;
         }
         let at = self.find(name.as_str());
-        let what = if status.is(Code::NotFound) { What::Absent(name) } else { What::Unknown(name) };
-        let at = self.set(at, what, now);
-        self.errors.insert(now, (at as u32, status));
+        let absent = status.is(Code::NotFound);
+        let what = if absent { What::Absent(name.clone()) } else { What::Unknown(name.clone()) };
+        self.set(at, what, now);
+        if let Some(at) = self.find(name.as_str()) {
+            self.errors.insert(now, (at as u32, status));
+        }
+        if absent {
+            self.claim(&name, Vec::new(), now);
+        }
         self.forget(tombstones);
         true
     }
@@ -218,12 +244,12 @@ impl Store {
         changed
     }
 
-    fn set(&mut self, at: Option<usize>, what: What, now: Revision) -> usize {
+    fn set(&mut self, at: Option<usize>, what: What, now: Revision) {
         self.known = true;
         self.revision = now;
         let at = at.unwrap_or_else(|| self.take_slot(&what));
         self.unlink(at);
-        self.errors.remove(&self.slots[at].since);
+        self.take_error(at);
         let slot = &mut self.slots[at];
         let old = core::mem::replace(&mut slot.what, what);
         if let What::Present(resource) = &old {
@@ -237,7 +263,7 @@ impl Store {
             _ if new => (Revision::default(), Revision::default()),
             Some(history) => match &history.last {
                 Some(last) if *last == slot.what => (history.last_since, slot.since),
-                None if matches!(slot.what, What::Absent(_)) => (history.last_since, slot.since),
+                None if slot.what.is_absent() => (history.last_since, slot.since),
                 Some(_) | None => (Revision::default(), Revision::default()),
             },
             None => (Revision::default(), Revision::default()),
@@ -250,10 +276,16 @@ impl Store {
         } else if !self.with_ttl.is_empty() {
             self.with_ttl.remove(&(at as u32));
         }
+        if let Some(name) = slot.what.name() {
+            match slot.what {
+                What::Present(_) | What::Unknown(_) => self.collections.insert(name, at as u32),
+                _ => self.collections.remove(name, at as u32),
+            }
+        }
         let list = match slot.what {
             What::Present(_) => Some(&mut self.present),
-            What::Absent(_) => Some(&mut self.absent),
-            What::Unknown(_) | What::Free => None,
+            What::Absent(_) | What::Unaliased(_) => Some(&mut self.absent),
+            What::Unknown(_) | What::Alias(_) | What::Free => None,
         };
         if let Some(list) = list {
             list.push(&mut self.slots, at as u32);
@@ -268,7 +300,13 @@ impl Store {
             }
         }
         self.mark_page(at / PAGE);
-        at
+    }
+
+    fn take_error(&mut self, at: usize) {
+        let since = self.slots[at].since;
+        if self.errors.get(&since).is_some_and(|(of, _)| *of as usize == at) {
+            self.errors.remove(&since);
+        }
     }
 
     fn take_slot(&mut self, what: &What) -> usize {
@@ -295,8 +333,8 @@ impl Store {
     fn unlink(&mut self, at: usize) {
         match self.slots[at].what {
             What::Present(_) => self.present.unlink(&mut self.slots, at as u32),
-            What::Absent(_) => self.absent.unlink(&mut self.slots, at as u32),
-            What::Unknown(_) | What::Free => {}
+            What::Absent(_) | What::Unaliased(_) => self.absent.unlink(&mut self.slots, at as u32),
+            What::Unknown(_) | What::Alias(_) | What::Free => {}
         }
     }
 
@@ -305,9 +343,9 @@ impl Store {
         while self.absent.len > tombstones.max(self.present.len) {
             let at = self.absent.oldest;
             self.absent.unlink(&mut self.slots, at);
+            self.take_error(at as usize);
             let slot = &mut self.slots[at as usize];
             self.horizon = slot.since;
-            self.errors.remove(&slot.since);
             let what = core::mem::replace(&mut slot.what, What::Free);
             slot.history = None;
             if let Some(name) = what.name() {
@@ -340,7 +378,7 @@ impl Store {
 
     pub(super) fn get(&self, name: &str) -> Entry<'_> {
         match self.find(name) {
-            Some(at) => self.slots[at].entry(),
+            Some(at) => self.entry(at),
             None => {
                 Entry { state: State::Absent, since: self.horizon, before: (Revision::default(), Revision::default()) }
             }
@@ -368,8 +406,9 @@ impl Store {
         if self.errors.is_empty() {
             return None;
         }
-        let slot = &self.slots[self.find(name)?];
-        self.errors.get(&slot.since).map(|(_, status)| status)
+        let at = self.find(name)?;
+        let (of, status) = self.errors.get(&self.slots[at].since)?;
+        (*of as usize == at).then_some(status) // a change may touch aliases too
     }
 
     pub(super) fn errors(&self, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
@@ -378,6 +417,10 @@ impl Store {
             let slot = &self.slots[at as usize];
             Some((slot.what.name()?, slot.entry()))
         })
+    }
+
+    pub(super) fn members(&self, glob: &str) -> impl Iterator<Item = Entry<'_>> {
+        self.collections.members(glob).map(|&at| self.slots[at as usize].entry())
     }
 
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
@@ -439,7 +482,7 @@ impl Slot {
     fn resource(&self) -> Option<&Resource> {
         match &self.what {
             What::Present(resource) => Some(resource),
-            What::Absent(_) | What::Unknown(_) | What::Free => None,
+            _ => None,
         }
     }
 
@@ -447,7 +490,7 @@ impl Slot {
         let state = match &self.what {
             What::Present(resource) => State::Present(resource),
             What::Unknown(_) => State::Unknown,
-            What::Absent(_) | What::Free => State::Absent,
+            What::Absent(_) | What::Alias(_) | What::Unaliased(_) | What::Free => State::Absent,
         };
         let nothing = (Revision::default(), Revision::default());
         Entry { state, since: self.since, before: self.history.as_ref().map_or(nothing, |history| history.before) }

@@ -6,6 +6,7 @@ use alloc::string::String;
 use super::{List, NONE, PAGE, Slot, Store, What};
 use crate::ensure::ensure;
 use crate::error::Code;
+use crate::name::ResourceName;
 use crate::server::cache::Cache;
 use crate::server::hash;
 use crate::server::resource::Resource;
@@ -27,6 +28,14 @@ impl Cache {
     }
 }
 
+impl Slot {
+    /// Whether it is in a collection.
+    fn is_member(&self) -> bool {
+        let there = matches!(self.what, What::Present(_) | What::Unknown(_));
+        there && self.what.name().is_some_and(|name| name.glob().is_some())
+    }
+}
+
 impl Store {
     fn check(&self) -> Result<(), String> {
         let free: BTreeSet<u32> = self.free.iter().copied().collect();
@@ -42,16 +51,23 @@ impl Store {
             );
             ensure!(slot.since <= self.revision, "{name:?} changed in the future, at {:?}", slot.since);
             let lives = slot.resource().is_some_and(|resource| resource.ttl().is_some());
+            let listed = |glob: ResourceName| self.collections.members(glob.as_str()).any(|&other| other == at);
+            let listed = name.and_then(ResourceName::glob).is_some_and(listed);
+            ensure!(listed == slot.is_member(), "{name:?} is there or not, and in its collection or not");
             ensure!(lives == self.with_ttl.contains(&at), "{name:?} has a TTL or not, and is listed or not");
         }
         let named = self.slots.len() - self.free.len();
         ensure!(self.index.len() == named, "{named} slots in use, {} names in the index", self.index.len());
+        let all = self.slots.iter().filter(|slot| slot.is_member()).count();
+        let listed = self.collections.len();
+        ensure!(listed == all, "{all} members of collections, {listed} are listed");
         ensure!(self.horizon <= self.revision, "removals of the future are forgotten");
         self.check_list(&self.present, |slot| matches!(slot.what, What::Present(_)))?;
-        self.check_list(&self.absent, |slot| matches!(slot.what, What::Absent(_)))?;
+        self.check_list(&self.absent, |slot| slot.what.is_absent())?;
+        self.check_aliases()?;
         for (then, (at, status)) in &self.errors {
             let slot = &self.slots[*at as usize];
-            let absent = matches!(slot.what, What::Absent(_));
+            let absent = slot.what.is_absent();
             let fits = matches!(slot.what, What::Unknown(_)) || absent;
             ensure!(slot.since == *then && fits, "{:?} has an error of another time: {status}", slot.what.name());
             ensure!(
