@@ -348,6 +348,27 @@ fn who_watches_everything_hears_of_everything() {
 }
 
 #[test]
+fn who_watches_a_collection_hears_of_its_members() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    let (glob, a, other) = ("xdstp://x/type/d/*", "xdstp://x/type/d/a", "xdstp://x/type/e/a");
+    world.put(a, 1);
+    world.put(other, 1);
+    let whole = world.watch(glob);
+    world.open();
+    world.run();
+    assert_eq!(world.told(), [format!("#1 {a} is 1")]);
+    world.watch(a);
+    assert_eq!(world.told(), [format!("#2 {a} is 1")], "at once");
+    world.fail(a, Code::Unavailable);
+    world.run();
+    assert_eq!(world.told(), ["#1", "#2"].map(|watch| format!("{watch} {a} has beside it 14: no")));
+    world.unwatch(whole);
+    world.put(a, 2);
+    world.run();
+    assert_eq!(world.told(), [format!("#2 {a} is 2")]);
+}
+
+#[test]
 fn a_server_that_is_away_is_an_error_of_everything() {
     let mut world = World::<Sotw>::new(false, DataErrors::Delete);
     world.put("a", 1);

@@ -5,15 +5,18 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::{Event, News, WatchId};
 use crate::error::Status;
 use crate::name::{ResourceName, WILDCARD};
+use crate::xdstp::{Globs, Parts};
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Ledger<T> {
     /// How many watchers there were.
     watches: u64,
     watchers: BTreeMap<WatchId, Watcher<T>>,
-    /// What somebody watches by name; what is held of the rest, if somebody watches all; and what is to be told of what is
+    /// What somebody watches by name; what is held of what somebody watches as a part of a whole; and what is to be told of what is
     /// not held.
     known: BTreeMap<ResourceName, Known<T>>,
+    /// The collections that somebody watches.
+    globs: Globs,
     /// Watchers with something to be told, each once, and some that were told by now.
     turns: VecDeque<WatchId>,
     /// The server can't be reached.
@@ -71,7 +74,7 @@ impl<T> Default for Known<T> {
 impl<T: Clone + PartialEq> Ledger<T> {
     pub(super) fn new() -> Self {
         let (watchers, known, turns) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
-        Self { watches: 0, watchers, known, turns, unreachable: None }
+        Self { watches: 0, watchers, known, globs: Globs::default(), turns, unreachable: None }
     }
 
     pub(super) fn is_watched(&self, name: &ResourceName) -> bool {
@@ -79,11 +82,14 @@ impl<T: Clone + PartialEq> Ledger<T> {
     }
 
     pub(super) fn covers(&self, name: &ResourceName) -> bool {
-        self.is_watched(name) || self.watches_all()
+        self.is_watched(name) || self.wholes(name).next().is_some()
     }
 
-    fn watches_all(&self) -> bool {
-        self.known.get(WILDCARD).is_some_and(|all| !all.watchers.is_empty())
+    /// What is known of the wholes that somebody watches and a name is part of.
+    fn wholes(&self, name: &ResourceName) -> impl Iterator<Item = &Known<T>> {
+        let all = self.known.get(WILDCARD).filter(|_| !name.is_wildcard());
+        let glob = self.globs.of(name.as_str()).and_then(|glob| self.known.get(glob));
+        all.into_iter().chain(glob).filter(|whole| !whole.watchers.is_empty())
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&T> {
@@ -103,9 +109,13 @@ impl<T: Clone + PartialEq> Ledger<T> {
         let watcher = Watcher { name: name.clone(), fresh, ambient, synced: false, queued: false, unfinished: 0 };
         self.watchers.insert(watch, watcher);
         self.known.entry(name.clone()).or_default().watchers.insert(watch);
-        let all = name.is_wildcard();
+        self.globs.insert(&name);
+        let parts = Parts::of(name.as_str()).filter(|_| name.is_glob());
+        let has = |of: &ResourceName| {
+            name.is_wildcard() || *of == name || parts.as_ref().is_some_and(|parts| parts.has(of.as_str()))
+        };
         let Self { watchers, known, turns, unreachable, .. } = self;
-        for (of, known) in known.iter_mut().filter(|(of, _)| all || **of == name) {
+        for (of, known) in known.iter_mut().filter(|(of, _)| has(of)) {
             let failing = *of == name && unreachable.is_some();
             if known.value.is_some() || known.error.is_some() || failing {
                 note(watchers, turns, watch, of, known, Some(None));
@@ -131,13 +141,17 @@ impl<T: Clone + PartialEq> Ledger<T> {
         if !known.watchers.is_empty() {
             return None;
         }
-        if name.is_wildcard() {
-            self.known.retain(|_, known| !known.watchers.is_empty());
-        } else if !self.watches_all() {
-            self.known.remove(&name);
-        } else {
-            self.tidy(&name);
+        let whole = name.is_wildcard() || self.globs.remove(name.as_str());
+        let mut known = core::mem::take(&mut self.known);
+        let all = known.get(WILDCARD).is_some_and(|all| !all.watchers.is_empty());
+        let wanted = |name: &ResourceName| all || self.globs.cover(name.as_str());
+        if whole {
+            known.retain(|name, known| !known.watchers.is_empty() || wanted(name));
+        } else if !wanted(&name) {
+            known.remove(&name);
         }
+        self.known = known;
+        self.tidy(&name);
         Some(name)
     }
 
@@ -199,6 +213,13 @@ impl<T: Clone + PartialEq> Ledger<T> {
         self.tell(name, changed);
     }
 
+    /// Content came: errors of the wholes that it is part of are over.
+    pub(super) fn came(&mut self, name: &ResourceName) {
+        if let Some(glob) = self.globs.of(name.as_str()).cloned() {
+            self.change(&glob, Change::Fine);
+        }
+    }
+
     pub(super) fn synced(&mut self) {
         self.change(&WILDCARD.into(), Change::Fine);
         let all = self.known.get(WILDCARD).map(|all| all.watchers.clone()).unwrap_or_default();
@@ -220,7 +241,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         for name in names {
             let known = &self.known[&name];
             // An error of its own says more; and who has nothing is not told that nothing has come yet.
-            if known.error.is_none() && (fails || known.value.is_some() || name.is_wildcard()) {
+            if known.error.is_none() && (fails || known.value.is_some() || is_whole(&name)) {
                 let changed = known.value.is_none().then_some(None);
                 self.tell(&name, changed);
             }
@@ -229,7 +250,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
 
     /// Notes for each watcher of a name that there is something new: the content, if it is known what it was before.
     fn tell(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
-        let all = self.known.get(WILDCARD).map(|all| all.watchers.clone()).unwrap_or_default();
+        let all: BTreeSet<WatchId> = self.wholes(name).flat_map(|whole| &whole.watchers).copied().collect();
         let Some(known) = self.known.get_mut(name) else { return };
         let by_name = known.watchers.clone();
         // What is not there, and about which nothing was said, is no part of everything.
@@ -281,13 +302,13 @@ impl<T: Clone + PartialEq> Ledger<T> {
                     watcher.ambient.remove(&name);
                     Some(News::Changed(Ok(value.clone())))
                 }
-                (Some(_), None) if !name.is_wildcard() => {
+                (Some(_), None) if !is_whole(&name) => {
                     watcher.ambient.remove(&name);
                     error.map(|error| News::Changed(Err(error.clone())))
                 }
                 _ => None,
             };
-            let beside = (known.value.is_some() || name.is_wildcard()) && error.is_some();
+            let beside = (known.value.is_some() || is_whole(&name)) && error.is_some();
             if news.is_some() && beside {
                 return Some((name, news?)); // and the error next
             }
@@ -312,6 +333,11 @@ impl<T: Clone + PartialEq> Ledger<T> {
     fn tidy(&mut self, name: &ResourceName) {
         tidy(&mut self.known, name);
     }
+}
+
+/// Whether the name is of a whole, and not of a resource.
+fn is_whole(name: &ResourceName) -> bool {
+    name.is_wildcard() || name.is_glob()
 }
 
 /// Forgets what is not there, nobody watches by name, and everybody was told of.

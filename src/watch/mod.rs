@@ -65,7 +65,7 @@ pub struct WatchId(u64);
 pub struct Event<T> {
     /// The watcher.
     pub watch: WatchId,
-    /// Which resource: of who watches the wildcard any of the type, or [`WILDCARD`] for the collection as a whole.
+    /// Which resource: of who watches the wildcard or a collection any of it, or that name itself for the whole.
     pub name: ResourceName,
     /// What is new of it.
     pub news: News<T>,
@@ -150,7 +150,7 @@ impl<T: Clone + PartialEq> Watches<T> {
 
     // What watchers want.
 
-    /// Watches a resource, or with [`WILDCARD`] all of the type. What is known of it is told at once.
+    /// Watches a resource, or with the name of a collection or [`WILDCARD`] all of that. What is known of it is told at once.
     ///
     /// # Errors
     ///
@@ -285,7 +285,10 @@ impl<T: Clone + PartialEq> Watches<T> {
                 continue;
             }
             match decode(resource) {
-                Ok(value) => self.ledger.change(resource.name(), Change::Value(value)),
+                Ok(value) => {
+                    self.ledger.came(resource.name());
+                    self.ledger.change(resource.name(), Change::Value(value));
+                }
                 Err(error) => {
                     let reason = error.to_string();
                     let status = Status::new(Code::InvalidArgument, reason.as_str());
