@@ -48,7 +48,7 @@ mod timers;
 mod update;
 mod variant;
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 pub use self::action::{Action, DropReason};
@@ -80,6 +80,8 @@ pub struct Client<V: Variant> {
     types: Vec<Subscription<V>>,
     /// The types that have to answer, in the order of the answers (C-ADS-03).
     answers: VecDeque<TypeUrl>,
+    /// The types that are paused, and how often.
+    paused: BTreeMap<TypeUrl, u32>,
     actions: Queue<Action>,
     /// Counts the streams.
     epoch: u64,
@@ -133,7 +135,15 @@ pub enum Intent {
 impl<V: Variant> Client<V> {
     /// A client that wants nothing yet.
     pub fn new(config: Config) -> Self {
-        Self { config, types: Vec::new(), answers: VecDeque::new(), actions: Queue::new(), epoch: 0, stream: None }
+        Self {
+            config,
+            types: Vec::new(),
+            answers: VecDeque::new(),
+            paused: BTreeMap::new(),
+            actions: Queue::new(),
+            epoch: 0,
+            stream: None,
+        }
     }
 
     // Commands of the application.
@@ -197,6 +207,32 @@ impl<V: Variant> Client<V> {
         if !again.is_empty() {
             V::refetch(subscription, again);
         }
+    }
+
+    /// Holds back what there is to say of a type, answers and all, until [`resume`](Self::resume) was called as often:
+    /// while clusters are applied that each need endpoints, say, so that many changes become one request. The type need
+    /// not be known yet, and other types go on.
+    ///
+    /// The first request of the type on a stream is not held back, nor is anything of what is received. But answers that
+    /// wait count as responses that wait: a type that is paused for long stops the whole stream in the end
+    /// ([`wants_response`](Self::wants_response)).
+    pub fn pause(&mut self, type_url: &TypeUrl) {
+        let times = self.paused.entry(type_url.clone()).or_default();
+        *times = times.saturating_add(1);
+    }
+
+    /// Ends one [`pause`](Self::pause).
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::NotPaused`].
+    pub fn resume(&mut self, type_url: &TypeUrl) -> Result<(), Misuse> {
+        match self.paused.get_mut(type_url) {
+            Some(1) => _ = self.paused.remove(type_url),
+            Some(times) => *times -= 1,
+            None => return Err(Misuse::NotPaused { type_url: type_url.clone() }),
+        }
+        Ok(())
     }
 
     // What happened.
@@ -311,14 +347,16 @@ impl<V: Variant> Client<V> {
         self.look();
         let stream = self.stream.as_mut()?;
         let settings = self.config.settings();
-        let (subscription, answer) = match self.answers.pop_front() {
+        let paused = &self.paused;
+        let turn = self.answers.iter().position(|type_url| !paused.contains_key(type_url));
+        let (subscription, answer) = match turn.and_then(|turn| self.answers.remove(turn)) {
             Some(type_url) => {
                 let mut types = self.types.iter_mut();
                 let subscription = types.find(|subscription| *subscription.kind.type_url() == type_url)?;
                 let answer = subscription.answers.pop_front()?;
                 (subscription, Some(answer))
             }
-            None => (self.types.iter_mut().find(|subscription| V::has_news(subscription))?, None),
+            None => (self.types.iter_mut().find(|of| V::has_news(of) && may_go(paused, of))?, None),
         };
         let mut composed = V::compose(subscription, answer, settings);
         stream.sent += 1;
@@ -345,8 +383,16 @@ impl<V: Variant> Client<V> {
 
     /// Whether [`poll_transmit`](Self::poll_transmit) would give a request.
     pub fn wants_transmit(&self) -> bool {
-        let news = |of: &Subscription<V>| V::has_news(of) || (of.has_new_wish() && V::may_speak(of));
-        self.stream.is_some() && (!self.answers.is_empty() || self.types.iter().any(news))
+        let news = |of: &Subscription<V>| {
+            (V::has_news(of) || (of.has_new_wish() && V::may_speak(of))) && may_go(&self.paused, of)
+        };
+        let answers = || self.answers.iter().any(|type_url| !self.paused.contains_key(type_url));
+        self.stream.is_some() && (answers() || self.types.iter().any(news))
+    }
+
+    /// Whether a type is paused.
+    pub fn is_paused(&self, type_url: &TypeUrl) -> bool {
+        self.paused.contains_key(type_url)
     }
 
     /// Whether the stream may be read: not while as many responses of a type wait as the configuration allows.
@@ -418,6 +464,12 @@ impl<V: Variant> Relabel for Client<V> {
         self.types.iter_mut().for_each(|subscription| subscription.relabel(by));
         self.actions.iter_mut().for_each(|action| action.relabel(by));
     }
+}
+
+/// Whether what is no answer may be sent: a pause does not hold back the first request of a type, or a type that is
+/// paused when its stream breaks may never be asked for again (C-ADS-08).
+fn may_go<V: Variant>(paused: &BTreeMap<TypeUrl, u32>, of: &Subscription<V>) -> bool {
+    paused.is_empty() || !of.asked || !paused.contains_key(of.kind.type_url())
 }
 
 fn answer_intent(answer: &Answer) -> Intent {

@@ -57,6 +57,12 @@ impl<V: Notation> Player for Script<V> {
             }
             ["unsub", kind, ref names @ ..] => self.client.unsubscribe(&read_type(kind), names.iter().copied()),
             ["refetch", kind, ref names @ ..] => self.client.refetch(&read_type(kind), names.iter().copied()),
+            ["pause", kind] => self.client.pause(&read_type(kind)),
+            ["resume", kind] => {
+                if let Err(error) = self.client.resume(&read_type(kind)) {
+                    self.errors.push(format!("! misuse: {error}"));
+                }
+            }
             ["open"] => self.client.handle_open(now),
             ["close"] => self.client.handle_close(now),
             ["blocked"] => self.room = false,
