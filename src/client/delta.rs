@@ -3,12 +3,11 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::config::Settings;
-use super::incoming::{Heartbeat, Incoming};
+use super::incoming::{Heartbeat, Incoming, no_name};
 use super::resources::{Extra, Resource};
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
@@ -53,8 +52,8 @@ impl Protocol for Delta {
             return incoming;
         }
         for resource in response.resources {
-            let fault = if resource.name.as_str().is_empty() {
-                Some((None, "a resource has no name".into())) // C-DELTA-25
+            let fault = if let Some(reason) = no_name(resource.name.as_str()) {
+                Some((None, format!("a resource {reason}"))) // C-DELTA-25
             } else if resource.version.as_str().len() > settings.limits.version_bytes {
                 let (len, limit) = (resource.version.as_str().len(), settings.limits.version_bytes);
                 Some((Some(resource.name.clone()), format!("version of {len} bytes, limit {limit}")))
@@ -75,7 +74,7 @@ impl Protocol for Delta {
             }
             match resource.body {
                 Some(body) => {
-                    let extra = Extra { version: None, ttl: resource.ttl, aliases: resource.aliases };
+                    let extra = Extra { ttl: resource.ttl, aliases: resource.aliases };
                     incoming.resources.push(resource.name, resource.version, body.value, extra);
                 }
                 None => incoming.heartbeats.push(Heartbeat {
@@ -86,6 +85,7 @@ impl Protocol for Delta {
             }
         }
         incoming.removed = response.removed;
+        incoming.removed.retain(|name| !name.is_wildcard()); // no resource has this name
         incoming.errors = response.errors;
         incoming.finish();
         incoming
@@ -215,10 +215,6 @@ impl Protocol for Delta {
     }
 
     fn each_serial(_: &mut Told, _: &mut dyn FnMut(&mut u64)) {}
-
-    fn check_told(_: &Subscription<Self>) -> Result<(), String> {
-        Ok(()) // what is to be asked for again is looked at when it is
-    }
 
     fn set_node(request: &mut Request, settings: &Settings) {
         request.node = Some(settings.node.clone());

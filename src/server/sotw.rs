@@ -43,6 +43,10 @@ impl Protocol for Sotw {
         Ok(Size::of(request.names.iter().filter(|name| !name.is_wildcard())))
     }
 
+    fn initial_bytes(_: &Request) -> usize {
+        0
+    }
+
     fn hear(request: Request, to: &mut Subscription, first: bool) -> Heard {
         let mut heard = Heard::default();
         let names = request.names;
@@ -107,7 +111,7 @@ impl Protocol for Sotw {
         // A full-state type has no part of an answer: what changed comes with it.
         let answers_only = order.answers_only && !of.kind.is_full_state() && !of.sweep;
         draft.behind = answers_only;
-        let owed = core::mem::take(&mut of.owed);
+        let owed = of.take_owed();
         let mut changed = Vec::new();
         if !answers_only {
             of.each_change(source, |resource| changed.push(resource));

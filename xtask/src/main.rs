@@ -1,5 +1,6 @@
 //! The project's recipes: `cargo xtask` lists them.
 
+mod interop;
 mod nostd;
 mod protos;
 mod run;
@@ -9,12 +10,16 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask RECIPE
 
-  nostd     prove that the library needs no std
-  protos    write src/proto/generated.rs from proto/";
+  interop [PART]   real Envoy and real gRPC against control_plane, and xds_client against it (needs python3);
+                   PART selects clients and modes by name, such as `envoy ads-delta`
+  nostd            prove that the library needs no std
+  protos           write src/proto/generated.rs from proto/";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["interop"] => interop::run(&[]),
+        ["interop", part] => interop::run(&[part]),
         ["nostd"] => nostd::check(),
         ["protos"] => protos::write(),
         _ => {
