@@ -185,6 +185,13 @@ pub enum Misuse {
         /// The limit.
         limit: usize,
     },
+    /// More responses of all types wait for a verdict than the configuration allows: read the stream only if
+    /// `wants_response` says so.
+    #[error("{limit} responses of the stream wait for a verdict")]
+    ResponsesWaitingOnStream {
+        /// The limit.
+        limit: usize,
+    },
     /// The verdict is of an update that is not out: it was answered before, or another machine made it.
     #[error("no update for {type_url} waits for this verdict")]
     UnknownUpdate {

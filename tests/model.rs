@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use world::{Budget, Goal, Goals, Setup};
+use world::{Budget, Bug, Goal, Goals, Setup};
+use xds_machine::client::Dialect;
 use xds_machine::{Delta, Sotw};
 
 /// A family of checks: one shape of world, with several budgets.
@@ -34,19 +35,25 @@ impl Variant {
     }
 }
 
+const KINDS: [fn(Budget) -> Budget; 7] = [
+    |budget| Budget { cuts: 2, ..budget },
+    |budget| Budget { rejects: 2, ..budget },
+    |budget| Budget { subscribes: 2, ..budget },
+    |budget| Budget { unsubscribes: 2, ..budget },
+    |budget| Budget { refetches: 2, ..budget },
+    |budget| Budget { puts: 2, ..budget },
+    |budget| Budget { deletes: 2, ..budget },
+];
+
 /// Every two kinds of environment events, each twice, with what it takes for something to happen at all.
 fn pairs() -> impl Iterator<Item = Budget> {
-    let kinds: [fn(Budget) -> Budget; 7] = [
-        |budget| Budget { cuts: 2, ..budget },
-        |budget| Budget { rejects: 2, ..budget },
-        |budget| Budget { subscribes: 2, ..budget },
-        |budget| Budget { unsubscribes: 2, ..budget },
-        |budget| Budget { refetches: 2, ..budget },
-        |budget| Budget { puts: 2, ..budget },
-        |budget| Budget { deletes: 2, ..budget },
-    ];
-    let both = move |(a, b): (usize, usize)| kinds[a](kinds[b](Budget::NONE.wishes(1, 0).changes(1, 0)));
-    (0..kinds.len()).flat_map(|a| (0..a).map(move |b| (a, b))).map(both)
+    let both = move |(a, b): (usize, usize)| KINDS[a](KINDS[b](Budget::NONE.wishes(1, 0).changes(1, 0)));
+    (0..KINDS.len()).flat_map(|a| (0..a).map(move |b| (a, b))).map(both)
+}
+
+/// Pauses, twice, with every other kind twice.
+fn pauses() -> impl Iterator<Item = Budget> {
+    KINDS.into_iter().map(|kind| kind(Budget::NONE.pauses(2).wishes(1, 0).changes(1, 0)))
 }
 
 /// More of everything at once.
@@ -77,6 +84,19 @@ fn forgetful(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).tombstones(0)
 }
 
+fn grpc(names: &[&str], budget: Budget) -> Setup {
+    Setup::warming(names, budget).dialect(Dialect::Grpc)
+}
+
+/// An istiod, which does not hear the names on a NACK.
+fn istio(names: &[&str], budget: Budget) -> Setup {
+    Setup::partial(names, budget).dialect(Dialect::Istio).bug(Bug::IgnoresNamesOnNack)
+}
+
+fn refetch_by_leaving(names: &[&str], budget: Budget) -> Setup {
+    Setup::full_state(names, budget).dialect(Dialect::Istio)
+}
+
 fn two_clients(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).clients(2)
 }
@@ -104,9 +124,15 @@ fn variants() -> Vec<Variant> {
         variant("sotw partial, slow transport", slow, A).with(pairs()),
         variant("sotw, clusters and endpoints", Setup::warming, A).with(pairs()),
         variant("sotw, listeners and clusters", Setup::order, A).with(pairs()).with([order]),
+        variant("sotw partial, pauses", Setup::partial, A).with(pauses()),
+        variant("sotw, a response of the stream at a time", grpc, A).with([part, two]),
+        variant("sotw partial, an istiod", istio, A).with([WIDE[2]]),
+        variant("sotw partial, an istiod and two names", istio, AB).with([part]),
         variant("delta", Setup::full_state, ALL_A).with(pairs()),
         variant("delta, named", Setup::full_state, A).with(WIDE),
         variant("delta, two names", Setup::full_state, AB).with([part]),
+        variant("delta, pauses", Setup::full_state, A).with(pauses()),
+        variant("delta, refetch by leaving", refetch_by_leaving, A).with([WIDE[0].refetches(2)]),
         variant("delta, forgetful store", forgetful, ALL_A).with(pairs()),
         variant("delta, clusters and endpoints", Setup::warming, A).with(pairs()),
         variant("delta, listeners and clusters", Setup::order, A).with(pairs()).with([order]),
@@ -196,7 +222,21 @@ fn everything_holds_in_every_order() {
 
     // A check in which nothing happens finds nothing.
     use Goal::*;
-    let both = [Nack, NackInPart, Synced, Waited, LateVerdict, Stale, TimedOut, Claimed, Warmed, CameBack, Coalesced];
+    let both = [
+        Nack,
+        NackInPart,
+        Synced,
+        Waited,
+        LateVerdict,
+        Stale,
+        TimedOut,
+        Claimed,
+        Warmed,
+        CameBack,
+        Coalesced,
+        HeldBack,
+        PausedFirst,
+    ];
     let of_sotw = [NoClaim, StoodIn, WildcardAndNames];
     let of_delta = [Removed, ClaimedUnjudged, Held, Behind];
     for (delta, own) in [(false, &of_sotw[..]), (true, &of_delta[..])] {

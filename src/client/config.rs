@@ -23,6 +23,17 @@ pub struct Settings {
     pub(super) existence_timeout: Option<Duration>,
     pub(super) ttl: bool,
     pub(super) limits: Limits,
+    pub(super) habits: Habits,
+}
+
+/// Where dialects differ.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Habits {
+    pub(super) node_on_every_request: bool,
+    pub(super) explicit_wildcard: bool,
+    pub(super) duplicates_allowed: bool,
+    pub(super) bare_nacks: bool,
+    pub(super) refetch_by_leaving: bool,
 }
 
 impl Config {
@@ -40,6 +51,7 @@ impl Config {
             existence_timeout: Some(Duration::from_secs(15)),
             ttl: true,
             limits: Limits::default(),
+            habits: Habits::default(),
         }))
     }
 
@@ -74,6 +86,58 @@ impl Config {
         self
     }
 
+    /// Speaks as a real client does, or as a real server needs it: sets what [`Dialect`] says, and leaves the rest.
+    #[must_use]
+    pub fn with_dialect(self, dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Spec => self,
+            Dialect::Envoy => self.with_node_on_every_request(),
+            Dialect::Grpc => {
+                let limits = Limits { responses_per_stream: 1, ..self.settings().limits.clone() };
+                self.with_limits(limits).with_explicit_wildcard().with_duplicates_allowed().without_ttl()
+            }
+            Dialect::Istio => self.with_bare_nacks().with_refetch_by_leaving(),
+        }
+    }
+
+    /// Sends the node with every request, and not just with the first of a stream.
+    #[must_use]
+    pub fn with_node_on_every_request(mut self) -> Self {
+        self.settings_mut().habits.node_on_every_request = true;
+        self
+    }
+
+    /// Always says `*` for everything, and never an empty list, whatever the type.
+    #[must_use]
+    pub fn with_explicit_wildcard(mut self) -> Self {
+        self.settings_mut().habits.explicit_wildcard = true;
+        self
+    }
+
+    /// Of a resource that is in a response twice the last counts. Without it the response is rejected
+    /// (xds_protocol.rst, "Duplicate Resource Names").
+    #[must_use]
+    pub fn with_duplicates_allowed(mut self) -> Self {
+        self.settings_mut().habits.duplicates_allowed = true;
+        self
+    }
+
+    /// Says nothing new in a NACK (SotW): what is wanted otherwise than before goes in a request of its own after it,
+    /// for servers that do not read the names of a NACK. (Delta never does.)
+    #[must_use]
+    pub fn with_bare_nacks(mut self) -> Self {
+        self.settings_mut().habits.bare_nacks = true;
+        self
+    }
+
+    /// Asks again ([`Client::refetch`](super::Client::refetch)) by unsubscribing and then subscribing (delta), for
+    /// servers that do not answer a subscription to what they have sent.
+    #[must_use]
+    pub fn with_refetch_by_leaving(mut self) -> Self {
+        self.settings_mut().habits.refetch_by_leaving = true;
+        self
+    }
+
     fn settings_mut(&mut self) -> &mut Settings {
         Arc::make_mut(&mut self.0)
     }
@@ -81,6 +145,22 @@ impl Config {
     pub(super) fn settings(&self) -> &Settings {
         &self.0
     }
+}
+
+/// What a client speaks: presets of what is not the same everywhere.
+///
+#[doc = include_str!("../dialects.md")]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// What the specification says, and the most careful where it says nothing.
+    Spec,
+    /// As an Envoy.
+    Envoy,
+    /// As a gRPC channel.
+    Grpc,
+    /// To an istiod.
+    Istio,
 }
 
 impl PartialEq for Config {
@@ -103,6 +183,9 @@ pub struct Limits {
     /// Responses of one type that wait for a verdict or for their answer to be sent. Default 8. The caller stops
     /// reading there: [`Client::wants_response`](super::Client::wants_response).
     pub waiting_responses: usize,
+    /// Responses of all types that wait for a verdict. Default: no limit besides. With 1 the next is read when the
+    /// application is done with the last, as gRPC does.
+    pub responses_per_stream: usize,
     /// Resources, removed names and errors in one response. Default 200,000. More are a NACK.
     pub resources_per_response: usize,
     /// Bytes of a nonce. Default 1,024. A longer one can't be echoed: the stream must end.
@@ -123,6 +206,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             waiting_responses: 8,
+            responses_per_stream: usize::MAX,
             resources_per_response: 200_000,
             nonce_bytes: 1024,
             version_bytes: 4096,

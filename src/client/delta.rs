@@ -3,6 +3,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -74,7 +75,7 @@ impl Protocol for Delta {
             }
             match resource.body {
                 Some(body) => {
-                    let extra = Extra { ttl: resource.ttl, aliases: resource.aliases };
+                    let extra = Extra { version: None, ttl: resource.ttl, aliases: resource.aliases };
                     incoming.resources.push(resource.name, resource.version, body.value, extra);
                 }
                 None => incoming.heartbeats.push(Heartbeat {
@@ -85,9 +86,9 @@ impl Protocol for Delta {
             }
         }
         incoming.removed = response.removed;
-        incoming.removed.retain(|name| !name.is_wildcard()); // no resource has this name
+        incoming.removed.retain(|name| !name.is_wildcard()); // nothing has this name, so nothing of it is gone
         incoming.errors = response.errors;
-        incoming.finish();
+        incoming.finish(settings);
         incoming
     }
 
@@ -142,8 +143,16 @@ impl Protocol for Delta {
         false
     }
 
-    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
-        of.told.refetch.extend(names);
+    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>, settings: &Settings) {
+        for name in names {
+            if !settings.habits.refetch_by_leaving || name.is_wildcard() {
+                of.told.refetch.insert(name);
+            } else if let Some(wish) = of.wishes.get_mut(&name).filter(|wish| wish.told) {
+                wish.told = false;
+                of.untold += 1;
+                of.departed.insert(name);
+            }
+        }
     }
 
     fn may_speak(_: &Subscription<Self>) -> bool {
@@ -215,6 +224,10 @@ impl Protocol for Delta {
     }
 
     fn each_serial(_: &mut Told, _: &mut dyn FnMut(&mut u64)) {}
+
+    fn check_told(_: &Subscription<Self>) -> Result<(), String> {
+        Ok(()) // what is to be asked for again is looked at when it is
+    }
 
     fn set_node(request: &mut Request, settings: &Settings) {
         request.node = Some(settings.node.clone());

@@ -54,7 +54,7 @@ use alloc::vec::Vec;
 pub use self::action::{Action, DropReason};
 pub use self::backoff::Backoff;
 use self::config::Settings;
-pub use self::config::{Config, Limits};
+pub use self::config::{Config, Dialect, Limits};
 pub use self::resources::Resource;
 use self::subscription::{Answer, Subscription};
 pub use self::update::{Rejection, Update, Verdict};
@@ -192,7 +192,8 @@ impl<V: Variant> Client<V> {
     /// (Envoy does it to warm a cluster). Names that are not wanted are ignored.
     pub fn refetch<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         self.look();
-        let Some(subscription) = self.find_mut(type_url) else { return };
+        let mut types = self.types.iter_mut();
+        let Some(subscription) = types.find(|subscription| subscription.kind.type_url() == type_url) else { return };
         let mut again = Vec::new();
         for name in names {
             if let Some((name, _)) = subscription.wishes.get_key_value(name) {
@@ -205,7 +206,7 @@ impl<V: Variant> Client<V> {
             }
         }
         if !again.is_empty() {
-            V::refetch(subscription, again);
+            V::refetch(subscription, again, self.config.settings());
         }
     }
 
@@ -262,6 +263,7 @@ impl<V: Variant> Client<V> {
         let settings = self.config.settings();
         V::unanswerable(&response, settings)?;
         let type_url = V::type_url(&response);
+        let unjudged = self.unjudged();
         let asked =
             |subscription: &&mut Subscription<V>| subscription.kind.type_url() == type_url && subscription.asked;
         let Some(subscription) = self.types.iter_mut().find(asked) else {
@@ -272,6 +274,10 @@ impl<V: Variant> Client<V> {
         let limit = settings.limits.waiting_responses;
         if subscription.unanswered() >= limit {
             return Err(Misuse::ResponsesWaiting { type_url: type_url.clone(), limit }.into());
+        }
+        let limit = settings.limits.responses_per_stream;
+        if unjudged >= limit {
+            return Err(Misuse::ResponsesWaitingOnStream { limit }.into());
         }
         subscription.receive(response, settings);
         let type_url = subscription.kind.type_url().clone();
@@ -360,7 +366,7 @@ impl<V: Variant> Client<V> {
         stream.sent += 1;
         subscription.asked = true;
         subscription.timers.ask(stream.sent, composed.asked_for);
-        if stream.sent == 1 {
+        if stream.sent == 1 || settings.habits.node_on_every_request {
             V::set_node(&mut composed.request, settings);
         }
         let sent = Sent { epoch: self.epoch, seq: stream.sent };
@@ -393,14 +399,21 @@ impl<V: Variant> Client<V> {
         self.paused.contains_key(type_url)
     }
 
-    /// Whether the stream may be read: not while as many responses of a type wait as the configuration allows.
-    /// Leaving the stream unread holds the server back (HTTP/2 flow control).
+    /// Whether the stream may be read: not while as many responses wait, of a type or of all together, as the
+    /// configuration allows. Leaving the stream unread holds the server back (HTTP/2 flow control).
     pub fn wants_response(&self) -> bool {
-        let limit = self.config.settings().limits.waiting_responses;
-        self.stream.is_some() && self.types.iter().all(|subscription| subscription.unanswered() < limit)
+        let limits = &self.config.settings().limits;
+        self.stream.is_some()
+            && self.types.iter().all(|subscription| subscription.unanswered() < limits.waiting_responses)
+            && self.unjudged() < limits.responses_per_stream
     }
 
     // Private.
+
+    /// How many responses of this stream wait for a verdict.
+    fn unjudged(&self) -> usize {
+        self.types.iter().map(Subscription::unjudged).sum()
+    }
 
     /// Takes in the names that were subscribed to since the last call of anything.
     fn look(&mut self) {
@@ -414,7 +427,10 @@ impl<V: Variant> Client<V> {
     fn subscription_mut(&mut self, type_url: &TypeUrl) -> &mut Subscription<V> {
         let found = self.types.iter().position(|subscription| subscription.kind.type_url() == type_url);
         let at = found.unwrap_or_else(|| {
-            let kind = self.config.settings().types.get(type_url);
+            let settings = self.config.settings();
+            let kind = settings.types.get(type_url);
+            let legacy = kind.has_legacy_wildcard() && !settings.habits.explicit_wildcard;
+            let kind = kind.with_legacy_wildcard(legacy);
             self.types.push(Subscription::new(kind));
             self.types.len() - 1
         });

@@ -233,8 +233,13 @@ impl<V: Protocol> Subscription<V> {
 
     /// How many responses are not answered.
     pub(super) fn unanswered(&self) -> usize {
+        self.unjudged() + self.answers.len()
+    }
+
+    /// How many responses of this stream wait for a verdict.
+    pub(super) fn unjudged(&self) -> usize {
         let out = self.out.as_ref().is_some_and(|out| out.live);
-        self.waiting.len() + self.answers.len() + usize::from(out)
+        self.waiting.len() + usize::from(out)
     }
 
     pub(super) fn receive(&mut self, response: V::Response, settings: &Settings) {

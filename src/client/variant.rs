@@ -74,7 +74,7 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     fn asks_again(of: &mut Subscription<Self>, name: &ResourceName) -> bool;
 
     /// Asks again for names that are wanted.
-    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>);
+    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>, settings: &Settings);
 
     /// Whether a change may be said now, and not only with the next answer.
     fn may_speak(of: &Subscription<Self>) -> bool;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use xds_machine::client::{Action, Client, Config, Rejection, Sent, Update};
+use xds_machine::client::{Action, Client, Config, Dialect, Rejection, Sent, Update};
 use xds_machine::message::Node;
 use xds_machine::{Error, ResourceName, ResourceType, TypeUrl, Types};
 
@@ -23,7 +23,7 @@ pub struct Script<V: Notation> {
     late: Option<Sent>,
 }
 
-/// `full=TYPE`, `notimer` (no existence time-out), `nottl`.
+/// `dialect=NAME`, `full=TYPE`, `notimer` (no existence time-out), `nottl`.
 pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let mut config = Config::new(Node::new("n"));
     for option in options {
@@ -31,6 +31,9 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
             ("full", name) => config.with_types(Types::default().and([ResourceType::full_state(name)])),
             ("notimer", _) => config.with_existence_timeout(None),
             ("nottl", _) => config.without_ttl(),
+            ("dialect", "envoy") => config.with_dialect(Dialect::Envoy),
+            ("dialect", "grpc") => config.with_dialect(Dialect::Grpc),
+            ("dialect", "istio") => config.with_dialect(Dialect::Istio),
             _ => return Err(format!("no option {option}")),
         };
     }

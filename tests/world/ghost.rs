@@ -101,6 +101,7 @@ impl Ghost {
 
         assert_eq!(intent == Intent::Initial, !memory.asked, "the first request of a type is its first");
         assert_eq!(request.error.is_some(), intent == Intent::Nack, "NACK is the presence of an error");
+        assert!(app.paused == 0 || intent == Intent::Initial, "something is said of a type that is held back");
         match intent {
             Intent::Ack | Intent::Nack => {
                 let (nonce, version, verdict) =

@@ -40,10 +40,14 @@ pub enum Goal {
     Behind,
     /// More than one change went in one response.
     Coalesced,
+    /// A type was let go that had something to say.
+    HeldBack,
+    /// A type was asked for on a new stream though it was held back.
+    PausedFirst,
 }
 
 impl Goal {
-    pub const COUNT: u32 = Goal::Coalesced as u32 + 1;
+    pub const COUNT: u32 = Goal::PausedFirst as u32 + 1;
 }
 
 /// A set of goals. It is no part of a state: states compare equal whatever happened on the way.

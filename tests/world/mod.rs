@@ -95,6 +95,7 @@ impl<V: Both> World<V> {
             add(Step::Cut { c });
             for t in 0..types {
                 add(Step::Reject { c, t });
+                add(Step::Pause { c, t });
                 for n in 0..names {
                     add(Step::RejectOne { c, t, n });
                     add(Step::Subscribe { c, t, n });
@@ -121,8 +122,10 @@ impl<V: Both> World<V> {
                 Step::ServerSends { c },
                 Step::ClientReads { c },
             ];
-            let accept = (0..self.setup.types.len()).map(|t| Step::Accept { c, t });
-            steps.extend(own.into_iter().chain(accept).filter(|&step| self.can(step)));
+            let types = 0..self.setup.types.len();
+            let accept = types.clone().map(|t| Step::Accept { c, t });
+            let resume = types.map(|t| Step::Resume { c, t });
+            steps.extend(own.into_iter().chain(accept).chain(resume).filter(|&step| self.can(step)));
         }
         // Time is slow: what is due comes when all is quiet.
         if steps.len() == before && self.can(Step::Tick) {
@@ -145,6 +148,8 @@ impl<V: Both> World<V> {
             }
             Step::ClientReads { c } => !pair(c).down.is_empty() && pair(c).client.wants_response(),
             Step::Accept { c, t } => pair(c).apps[t].judging.is_some(),
+            Step::Resume { c, t } => pair(c).apps[t].paused > 0,
+            Step::Pause { .. } => budget.pauses > 0,
             Step::Tick => self.next_due().is_some(),
             Step::Cut { c } => budget.cuts > 0 && pair(c).server.is_some(),
             Step::Reject { c, t } => budget.rejects > 0 && pair(c).apps[t].judging.is_some(),
@@ -221,6 +226,11 @@ impl<V: Both> World<V> {
                 self.budget.rejects -= 1;
                 self.pairs[c].judge(&setup, self.now, t, |name| *name == setup.names[n]);
             }
+            Step::Pause { c, t } => {
+                self.budget.pauses -= 1;
+                self.pairs[c].pause(&setup, t);
+            }
+            Step::Resume { c, t } => self.pairs[c].resume(&setup, t),
             Step::Subscribe { c, t, n } => {
                 self.budget.subscribes -= 1;
                 let pair = &mut self.pairs[c];
@@ -325,6 +335,7 @@ impl<V: Both> Pair<V> {
         }
         match transmit.intent {
             Intent::Nack => goals.reach(Goal::Nack),
+            Intent::Initial if app.paused > 0 => goals.reach(Goal::PausedFirst),
             Intent::Initial => {
                 let version = request.version.is_some_and(|version| !version.is_empty());
                 if version || request.initial.iter().any(|(_, version)| !version.is_empty()) {

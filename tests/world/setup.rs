@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use xds_machine::client::Dialect;
 use xds_machine::message::Node;
 use xds_machine::{Place, ResourceName, ResourceType, TypeUrl, Types, client, server, type_url};
 
@@ -25,6 +26,8 @@ pub struct Setup {
     pub tombstones: usize,
     /// The transport is slow: that it has taken a request is a step of its own.
     pub slow_transport: bool,
+    /// What the client speaks.
+    pub dialect: Dialect,
     /// Somebody is faulty.
     pub bug: Option<Bug>,
 }
@@ -58,6 +61,7 @@ impl Setup {
             existence_timeout: Some(Duration::from_secs(15)),
             tombstones: 10_000,
             slow_transport: false,
+            dialect: Dialect::Spec,
             bug: None,
         }
     }
@@ -108,6 +112,10 @@ impl Setup {
         Self { clients, ..self }
     }
 
+    pub fn dialect(self, dialect: Dialect) -> Self {
+        Self { dialect, ..self }
+    }
+
     pub fn bug(self, bug: Bug) -> Self {
         Self { bug: Some(bug), ..self }
     }
@@ -128,6 +136,7 @@ impl Setup {
         let server_types = if self.bug == Some(Bug::WrongOrder) { Types::new(unordered) } else { types.clone() };
         Arc::new(Made {
             client: client::Config::new(Node::new("n"))
+                .with_dialect(self.dialect)
                 .with_types(types)
                 .with_existence_timeout(self.existence_timeout),
             server: server::Config::ads().with_types(server_types),

@@ -33,6 +33,11 @@ pub enum Step {
         c: usize,
         t: usize,
     },
+    /// The application lets go a type that it held back.
+    Resume {
+        c: usize,
+        t: usize,
+    },
     /// Time passes until the next thing is due.
     Tick,
 
@@ -68,6 +73,11 @@ pub enum Step {
         t: usize,
         n: usize,
     },
+    /// The application holds back what there is to say of a type.
+    Pause {
+        c: usize,
+        t: usize,
+    },
     /// A resource is put into the store, with another content than it had.
     Put {
         t: usize,
@@ -91,6 +101,8 @@ impl Step {
             | Self::ClientReads { c }
             | Self::Cut { c }
             | Self::Accept { c, .. }
+            | Self::Pause { c, .. }
+            | Self::Resume { c, .. }
             | Self::Reject { c, .. }
             | Self::RejectOne { c, .. }
             | Self::Subscribe { c, .. }
@@ -102,7 +114,7 @@ impl Step {
 
     /// Whether the protocol takes this step by itself.
     pub fn is_protocol(self) -> bool {
-        use Step::{Accept, ClientReads, ClientSends, Open, Sent, ServerReads, ServerSends, Tick};
+        use Step::{Accept, ClientReads, ClientSends, Open, Resume, Sent, ServerReads, ServerSends, Tick};
         matches!(
             self,
             Open { .. }
@@ -112,6 +124,7 @@ impl Step {
                 | ServerSends { .. }
                 | ClientReads { .. }
                 | Accept { .. }
+                | Resume { .. }
                 | Tick
         )
     }
@@ -125,6 +138,7 @@ pub struct Budget {
     pub subscribes: u8,
     pub unsubscribes: u8,
     pub refetches: u8,
+    pub pauses: u8,
     pub puts: u8,
     pub deletes: u8,
 }
@@ -142,6 +156,10 @@ impl Budget {
         Self { refetches, ..self }
     }
 
+    pub const fn pauses(self, pauses: u8) -> Self {
+        Self { pauses, ..self }
+    }
+
     /// Subscriptions and unsubscriptions.
     pub const fn wishes(self, subscribes: u8, unsubscribes: u8) -> Self {
         Self { subscribes, unsubscribes, ..self }
@@ -153,10 +171,18 @@ impl Budget {
     }
 
     /// As much as anybody could want of everything.
-    pub const PLENTY: Self =
-        Self { cuts: 99, rejects: 99, subscribes: 99, unsubscribes: 99, refetches: 99, puts: 99, deletes: 99 };
+    pub const PLENTY: Self = Self {
+        cuts: 99,
+        rejects: 99,
+        subscribes: 99,
+        unsubscribes: 99,
+        refetches: 99,
+        pauses: 99,
+        puts: 99,
+        deletes: 99,
+    };
 
     /// Nothing.
     pub const NONE: Self =
-        Self { cuts: 0, rejects: 0, subscribes: 0, unsubscribes: 0, refetches: 0, puts: 0, deletes: 0 };
+        Self { cuts: 0, rejects: 0, subscribes: 0, unsubscribes: 0, refetches: 0, pauses: 0, puts: 0, deletes: 0 };
 }
