@@ -97,6 +97,18 @@ fn refetch_by_leaving(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).dialect(Dialect::Istio)
 }
 
+fn portions(names: &[&str], budget: Budget) -> Setup {
+    Setup::full_state(names, budget).portion(1)
+}
+
+fn small_pages(names: &[&str], budget: Budget) -> Setup {
+    Setup::full_state(names, budget).portion(1).small_pages()
+}
+
+fn warming_portions(names: &[&str], budget: Budget) -> Setup {
+    Setup::warming(names, budget).portion(1)
+}
+
 fn two_clients(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).clients(2)
 }
@@ -111,6 +123,13 @@ fn variants() -> Vec<Variant> {
     let two = Budget::NONE.cuts(1).wishes(2, 0).changes(2, 0);
     let part = Budget::NONE.rejects(2).wishes(2, 0).changes(3, 0);
     let order = Budget::NONE.wishes(2, 0).changes(3, 1);
+    // Both are there; then one changes, or goes, while the answer goes on.
+    let changing = [
+        Budget::NONE.wishes(1, 0).changes(4, 1),
+        Budget::NONE.cuts(1).wishes(1, 0).changes(3, 1),
+        Budget::NONE.wishes(2, 1).changes(3, 1),
+        Budget::NONE.rejects(1).wishes(2, 0).changes(2, 1),
+    ];
     vec![
         variant("sotw full-state", Setup::full_state, ALL_A).with(pairs()),
         variant("sotw full-state, named", Setup::full_state, A).with(WIDE),
@@ -136,6 +155,9 @@ fn variants() -> Vec<Variant> {
         variant("delta, forgetful store", forgetful, ALL_A).with(pairs()),
         variant("delta, clusters and endpoints", Setup::warming, A).with(pairs()),
         variant("delta, listeners and clusters", Setup::order, A).with(pairs()).with([order]),
+        variant("delta, portions", portions, ALL_AB).with(changing).with([part]),
+        variant("delta, portions over pages", small_pages, ALL_AB).with(changing),
+        variant("delta, portions of clusters and endpoints", warming_portions, A).with([WIDE[1]]),
         variant("delta, two clients", two_clients, A).with([two]),
     ]
 }
@@ -238,7 +260,7 @@ fn everything_holds_in_every_order() {
         PausedFirst,
     ];
     let of_sotw = [NoClaim, StoodIn, WildcardAndNames];
-    let of_delta = [Removed, ClaimedUnjudged, Held, Behind];
+    let of_delta = [Removed, ClaimedUnjudged, Held, Behind, Portion];
     for (delta, own) in [(false, &of_sotw[..]), (true, &of_delta[..])] {
         for goal in both.iter().chain(own).filter(|&&goal| !(delta && goal == Stale)) {
             assert!(goals[&delta].has(*goal), "{goal:?} never happened (delta: {delta})");

@@ -3,6 +3,7 @@ use alloc::sync::Arc;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
+use super::portion::Portion;
 use super::variant::Size;
 use crate::name::TypeUrl;
 use crate::resource_type::Types;
@@ -28,6 +29,7 @@ pub struct Settings {
     pub(super) control_plane: Option<Arc<str>>,
     pub(super) require_node: bool,
     pub(super) removal_hold: Duration,
+    pub(super) portion: Portion,
     pub(super) limits: Limits,
 }
 
@@ -58,6 +60,7 @@ impl Config {
             control_plane: None,
             require_node: false,
             removal_hold: Duration::from_secs(5),
+            portion: Portion::default(),
             limits: Limits::default(),
         }))
     }
@@ -89,6 +92,14 @@ impl Config {
     #[must_use]
     pub fn with_removal_hold(mut self, hold: Duration) -> Self {
         self.settings_mut().removal_hold = hold;
+        self
+    }
+
+    /// How much one response may hold (delta). Default: any amount. A client in Rust, say, refuses messages of more than
+    /// 4 MiB unless it is told otherwise.
+    #[must_use]
+    pub fn with_portion(mut self, portion: Portion) -> Self {
+        self.settings_mut().portion = portion;
         self
     }
 

@@ -7,6 +7,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::config::Settings;
+use super::portion::Progress;
+use super::resource::Resource;
 use super::response::{Part, Piece};
 use super::source::{Source, State};
 use super::subscription::{Draft, Heard, Initial, Subscription};
@@ -133,71 +135,47 @@ impl Protocol for Delta {
     }
 
     fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order) -> Result<Draft, Behind> {
-        let mut draft = Draft { send: of.answer, ..Draft::default() };
+        let mut draft = Draft { send: of.answer, room: order.room, ..Draft::default() };
         draft.behind = order.answers_only && !of.sweep;
-        let initial = of.initial.take();
-        let unheard = if of.sweep { of.unheard.take() } else { None };
-        let owed = of.take_owed();
+        let (begun, mut initial, leaving) = (of.progress.take(), of.initial.take(), of.leaving);
+        draft.resumed = begun.is_some();
+        let mut owed = of.take_owed();
+        let mut no_room_for = None;
         for name in &owed {
-            match source.get(of.type_url(), name.as_str()).state {
+            let fits = match source.get(of.type_url(), name.as_str()).state {
                 State::Present(resource) => {
                     of.share_name(resource.name());
                     let current =
                         initial.as_ref().is_some_and(|initial| initial.has(resource.name(), resource.version()));
-                    let swept = of.sweep && initial.is_none();
-                    if !current && !swept {
-                        draft.push(resource);
-                    }
+                    let swept = of.sweep && initial.is_none() && begun.is_none();
+                    current || swept || draft.add(of.type_url(), resource)
                 }
-                State::Absent => draft.removed.push(name.clone()),
-                State::Unknown => {}
+                State::Absent => draft.remove(name),
+                State::Unknown => true,
+            };
+            if !fits {
+                no_room_for = Some(name.clone());
+                break;
             }
         }
         if owed.len() > of.interest.names.len() / 2 && owed.len() > 64 {
             of.pack_names();
         }
-        for name in unheard.iter().flat_map(|names| names.iter()) {
-            if !owed.contains(name) && source.get(of.type_url(), name.as_str()).state == State::Absent {
-                draft.removed.push(name.clone());
-            }
-        }
-        if !of.sweep {
+        if let Some(name) = no_room_for {
+            draft.names_left = true;
+            of.still_owe(owed.split_off(&name), leaving);
+            (of.progress, of.initial) = (begun, initial);
+        } else if of.sweep {
+            of.progress = sweep(of, source, initial.as_deref_mut(), &owed, begun, &mut draft).map(Box::new);
+            of.initial = initial.filter(|_| of.progress.is_some());
+        } else {
             of.unheard = initial.as_ref().and_then(|initial| initial.unheard(of)).or(of.unheard.take());
-        }
-        if of.sweep {
-            match &initial {
-                None => draft.parts.extend(source.pages(of.type_url()).map(Part::Page)),
-                Some(initial) => {
-                    // S-DELTA-06: what the client has is not sent, and what it has and is gone is removed.
-                    for page in source.pages(of.type_url()) {
-                        let new = page.resources().iter().filter(|resource| {
-                            !owed.contains(resource.name())
-                                && !initial.has_by_wildcard(resource.name(), resource.version())
-                        });
-                        draft.parts.extend(new.cloned().map(Part::One));
-                    }
-                    let gone = initial.versions.keys().filter(|name| {
-                        !owed.contains(*name) && source.get(of.type_url(), name.as_str()).state == State::Absent
-                    });
-                    draft.removed.extend(gone.cloned());
-                }
+            if !draft.behind {
+                add_changes(of, source, &owed, &mut draft);
             }
-        } else if !draft.behind {
-            let first = draft.parts.len();
-            of.each_change(source, |resource| {
-                if !owed.contains(resource.name()) {
-                    draft.push(resource);
-                }
-            });
-            draft.parts[first..].reverse(); // the oldest first
         }
-        if !draft.behind {
-            let removed = removals(of, source, &owed)?;
-            if order.hold_removals && !of.sweep {
-                draft.held = !removed.is_empty();
-            } else {
-                draft.removed.extend(removed);
-            }
+        if !draft.behind && !draft.names_left && !draft.resumed {
+            add_removals(of, source, order, &owed, &mut draft)?;
         }
         // A name may be gone for more than one of these reasons.
         draft.removed.sort();
@@ -238,22 +216,142 @@ impl Subscription {
     }
 }
 
-/// The removals to push: what the client was served, or may have taken, and is gone.
-fn removals(
-    of: &Subscription,
-    source: &impl Source,
+/// Adds all that the wildcard has, as far as there is room. Returns where to go on.
+fn sweep<S: Source>(
+    of: &mut Subscription,
+    source: &S,
+    initial: Option<&mut Initial>,
     owed: &BTreeSet<ResourceName>,
-) -> Result<Vec<ResourceName>, Behind> {
-    if of.cursor.is_none() {
-        return Ok(Vec::new());
+    begun: Option<Box<Progress>>,
+    draft: &mut Draft,
+) -> Option<Progress> {
+    // What is owed is in the response already, if it is not left to the pages.
+    let owed_apart = begun.is_some() || initial.is_some();
+    let Progress { page: first, mut after } = begun.map_or_else(Progress::default, |begun| *begun);
+    for (number, page) in source.pages(of.type_url()).enumerate().skip(first) {
+        let is_new = |resource: &&Resource| {
+            let name = resource.name();
+            // S-DELTA-06: what the client has is not sent.
+            !(owed_apart && owed.contains(name))
+                && !initial.as_ref().is_some_and(|initial| initial.has_by_wildcard(name, resource.version()))
+                && after.as_ref().is_none_or(|after| after < name)
+        };
+        let count = page.resources().len();
+        let plain = initial.is_none() && after.is_none();
+        let whole = plain && (!owed_apart || owed.is_empty() || page.resources().iter().all(|one| is_new(&one)));
+        if count == 0 || (whole && draft.room.take(count, || page.delta_len(of.type_url()))) {
+            draft.parts.extend((count > 0).then_some(Part::Page(page)));
+            continue;
+        }
+        let mut new: Vec<&Resource> = page.resources().iter().filter(is_new).collect();
+        if draft.room.is_limited() {
+            new.sort_unstable_by(|a, b| a.name().cmp(b.name()));
+        }
+        let mut last = None;
+        for resource in new {
+            if !draft.add(of.type_url(), resource) {
+                return Some(Progress { page: number, after: last.or(after) });
+            }
+            last = Some(resource.name().clone());
+        }
+        after = None;
     }
-    let mut removed = match of.left.filter(|_| of.sweep) {
-        // DESIGN rule 5: whatever went since the client first left may have crossed on the wire with what it took.
-        Some(left) => source.removals(of.type_url(), left).ok_or(Behind)?.map(|(name, _)| name.clone()).collect(),
+    // S-DELTA-06: what it has and is gone is removed. So is what it had when nobody wanted it.
+    let mut no_room_for = |names: &mut dyn Iterator<Item = &ResourceName>| {
+        let gone = |name: &&ResourceName| {
+            !owed.contains(*name) && source.get(of.kind.type_url(), name.as_str()).state == State::Absent
+        };
+        names.filter(gone).find(|name| !draft.remove(name)).cloned()
+    };
+    let pages_are_done = Progress { page: usize::MAX, after: None };
+    if let Some(initial) = initial {
+        if let Some(name) = no_room_for(&mut initial.versions.keys()) {
+            initial.versions = initial.versions.split_off(&name);
+            return Some(pages_are_done);
+        }
+        initial.versions.clear();
+    }
+    if let Some(mut unheard) = of.unheard.take() {
+        if let Some(name) = no_room_for(&mut unheard.iter()) {
+            *unheard = unheard.split_off(&name);
+            of.unheard = Some(unheard);
+            return Some(pages_are_done);
+        }
+    }
+    None
+}
+
+/// Adds what changed, the oldest first, as far as there is room.
+fn add_changes<S: Source>(of: &Subscription, source: &S, owed: &BTreeSet<ResourceName>, draft: &mut Draft) {
+    let mut changes = Vec::new();
+    of.each_change(source, |since, resource| {
+        if !owed.contains(resource.name()) {
+            changes.push((since, resource));
+        }
+    });
+    changes.reverse();
+    if draft.room.is_limited() {
+        changes.sort_by_key(|&(since, _)| since);
+    }
+    let mut taken = of.cursor;
+    for (since, resource) in changes {
+        if !draft.add(of.type_url(), resource) {
+            if taken != Some(since) {
+                draft.cursor = taken;
+                return;
+            }
+            draft.push(resource); // a source that has two changes at one revision: both or none
+        }
+        taken = Some(since);
+    }
+    draft.more = false;
+}
+
+/// Adds what is gone: what the client was served, or may have taken. The longest gone first, as far as there is room.
+fn add_removals<S: Source>(
+    of: &mut Subscription,
+    source: &S,
+    order: Order,
+    owed: &BTreeSet<ResourceName>,
+    draft: &mut Draft,
+) -> Result<(), Behind> {
+    if of.cursor.is_none() {
+        return Ok(());
+    }
+    // DESIGN rule 5: whatever went since the client first left may have crossed on the wire with what it took.
+    let left = of.left.filter(|_| of.sweep);
+    let mut taken = left.unwrap_or(of.removed_to);
+    if draft.more {
+        draft.removed_to = Some(taken);
+        return Ok(());
+    }
+    let mut removed = match left {
+        Some(left) => {
+            let since_left = source.removals(of.type_url(), left).ok_or(Behind)?;
+            since_left.map(|(name, entry)| (entry.since, name.clone())).collect()
+        }
         None => of.removals(source)?,
     };
-    removed.retain(|name| !owed.contains(name));
-    Ok(removed)
+    removed.retain(|(_, name)| !owed.contains(name));
+    if order.hold_removals && !of.sweep {
+        draft.held = !removed.is_empty();
+        return Ok(());
+    }
+    if draft.room.is_limited() {
+        removed.sort();
+    }
+    for (since, name) in &removed {
+        if !draft.remove(name) {
+            if taken != *since {
+                draft.removed_to = Some(taken);
+                return Ok(());
+            }
+            draft.removed.push(name.clone());
+        }
+        taken = *since;
+    }
+    draft.more = false;
+    Ok(())
 }
 
 impl Initial {

@@ -31,6 +31,7 @@ mod config;
 mod delta;
 mod hash;
 mod invariants;
+mod portion;
 mod resource;
 mod response;
 mod sotw;
@@ -46,6 +47,8 @@ use core::marker::PhantomData;
 pub use self::action::{Action, DropReason};
 pub use self::cache::Cache;
 pub use self::config::{Config, Limits, Scope};
+pub use self::portion::Portion;
+use self::portion::Room;
 pub use self::resource::Resource;
 pub use self::response::Response;
 pub use self::source::{Entry, Page, Revision, Source, State};
@@ -360,8 +363,10 @@ impl<V: Variant> Server<V> {
             && !hold.is_zero()
             && self.has_unsent_front(source);
 
+        let room = Room::new(self.config.settings().portion, || self.envelope_bytes(at, source));
+        let order = Order { answers_only, hold_removals, room };
         let subscription = &mut self.types[at];
-        let Ok(mut draft) = V::draft(subscription, source, Order { answers_only, hold_removals }) else {
+        let Ok(mut draft) = V::draft(subscription, source, order) else {
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
         };
@@ -373,7 +378,8 @@ impl<V: Variant> Server<V> {
             subscription.schedule_beat(now, source);
         }
         if !draft.send {
-            return None;
+            // The end of a large answer may be that there is nothing more; what changed meanwhile comes then.
+            return if draft.again { self.poll_type(at, now, source) } else { None };
         }
         self.sent += 1;
         let subscription = &mut self.types[at];
@@ -393,6 +399,14 @@ impl<V: Variant> Server<V> {
             ttl: self.ttl,
             variant: PhantomData,
         })
+    }
+
+    /// The most that a response of a type has around its resources.
+    fn envelope_bytes(&self, at: usize, source: &impl Source) -> usize {
+        const KEYS_AND_NONCE: usize = 80;
+        let control_plane = self.config.settings().control_plane.as_deref().unwrap_or_default().len();
+        let type_url = self.types[at].type_url();
+        type_url.as_str().len() + source.version(type_url).as_bytes().len() + control_plane + KEYS_AND_NONCE
     }
 
     /// Whether clusters wait for the answer to the last response before they can be sent.
@@ -422,12 +436,12 @@ impl<V: Variant> Server<V> {
             if source.get(dependents.type_url(), wanted.as_str()).resource().is_none() {
                 return;
             }
-            match &mut dependents.initial {
-                Some(initial) => initial.doubt(&wanted), // though the client has it
-                None if dependents.cursor.is_none() || dependents.sweep => {} // comes anyhow
-                None => {
-                    dependents.owed.insert(wanted);
-                }
+            if let Some(initial) = &mut dependents.initial {
+                initial.doubt(&wanted); // though the client has it
+            }
+            let comes_anyhow = dependents.cursor.is_none() || (dependents.sweep && dependents.progress.is_none());
+            if !comes_anyhow {
+                dependents.owed.insert(wanted);
             }
         };
         match &draft.changed {

@@ -114,7 +114,7 @@ impl Protocol for Sotw {
         let owed = of.take_owed();
         let mut changed = Vec::new();
         if !answers_only {
-            of.each_change(source, |resource| changed.push(resource));
+            of.each_change(source, |_, resource| changed.push(resource));
             changed.reverse(); // the oldest first
         }
         if of.kind.is_full_state() {
@@ -175,7 +175,8 @@ impl Protocol for Sotw {
 
 fn all_wanted(of: &Subscription, source: &impl Source) -> Vec<Part> {
     if of.interest.wildcard {
-        return source.pages(of.type_url()).map(Part::Page).collect();
+        let pages = source.pages(of.type_url()).filter(|page| !page.resources().is_empty());
+        return pages.map(Part::Page).collect();
     }
     let get = |name: &ResourceName| match source.get(of.type_url(), name.as_str()).state {
         State::Present(resource) => Some(Part::One(resource.clone())),

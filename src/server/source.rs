@@ -54,7 +54,10 @@ pub trait Source {
     fn removals(&self, type_url: &TypeUrl, since: Revision)
     -> Option<impl Iterator<Item = (&ResourceName, Entry<'_>)>>;
 
-    /// All resources of the type, in pages that streams share.
+    /// All resources of the type, in pages that streams share, some hundred resources each.
+    ///
+    /// A page keeps its number, though it be empty: where an answer goes in [portions](super::Portion), it goes on with
+    /// the page of the number that the last portion came to. So a resource stays in its page as long as it is present.
     fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page>;
 
     /// The resources of the type that have a TTL, whose clients are sent heartbeats. The default has none.
@@ -173,6 +176,14 @@ impl Page {
     /// The bytes that the encodings of the page take.
     pub fn encoded_bytes(&self) -> usize {
         self.0.encoded.iter().flatten().map(Bytes::len).sum()
+    }
+
+    /// How many bytes it takes in a delta response, at most.
+    pub(super) fn delta_len(&self, type_url: &TypeUrl) -> usize {
+        match &self.0.encoded[1] {
+            Some(bytes) => bytes.len(),
+            None => self.resources().iter().map(|resource| resource.element(type_url).delta_len()).sum(),
+        }
     }
 
     pub(super) fn bytes<V: Variant>(&self) -> Option<&Bytes> {

@@ -5,6 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::portion::{Progress, Room};
 use super::resource::Resource;
 use super::response::Part;
 use super::source::{Entry, Revision, Source, State};
@@ -41,6 +42,8 @@ pub struct Subscription {
     pub(super) held_until: Option<Instant>,
     /// What was answered since, while what changed had to wait, and at which revision.
     pub(super) ahead: BTreeMap<ResourceName, Revision>,
+    /// Something newer than the cursor was sent besides: all that is newer is news, and may have been sent.
+    pub(super) inexact: bool,
     /// The oldest revision at which a name or the wildcard was unsubscribed since the wildcard was last answered
     /// (delta): what is gone since then may be with the client, if it took what was in flight (DESIGN rule 5).
     pub(super) left: Option<Revision>,
@@ -49,6 +52,8 @@ pub struct Subscription {
     pub(super) owed: BTreeSet<ResourceName>,
     /// The wildcard is to be answered with all there is.
     pub(super) sweep: bool,
+    /// How far that is, if it has begun: it goes in portions.
+    pub(super) progress: Option<Box<Progress>>,
     /// An answer is owed even if it is empty: the client waits for one (S-SOTW-04, S-DELTA-05).
     pub(super) answer: bool,
     /// What the client had before this stream, until it is first served (delta).
@@ -103,6 +108,21 @@ pub struct Draft {
     pub(super) held: bool,
     /// What changed stayed back.
     pub(super) behind: bool,
+
+    /// How much there is room for.
+    pub(super) room: Room,
+    /// There was no room for all.
+    pub(super) more: bool,
+    /// Not even for the names that are owed.
+    pub(super) names_left: bool,
+    /// The answer to the wildcard had begun before.
+    pub(super) resumed: bool,
+    /// Up to where changes were taken, if there was no room for all.
+    pub(super) cursor: Option<Revision>,
+    /// Up to where removals were.
+    pub(super) removed_to: Option<Revision>,
+    /// Nothing is to be sent, and yet there may be something else.
+    pub(super) again: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -118,13 +138,33 @@ impl Draft {
         self.parts.push(Part::One(resource.clone()));
     }
 
+    /// Adds a resource if there is room.
+    pub(super) fn add(&mut self, of: &TypeUrl, resource: &Resource) -> bool {
+        self.more = !self.room.take(1, || resource.element(of).delta_len());
+        if !self.more {
+            self.push(resource);
+        }
+        !self.more
+    }
+
+    /// Adds the name of what is gone if there is room.
+    pub(super) fn remove(&mut self, name: &ResourceName) -> bool {
+        const KEY_AND_LENGTH: usize = 6;
+        self.more = !self.room.take(1, || name.as_str().len() + KEY_AND_LENGTH);
+        if !self.more {
+            self.removed.push(name.clone());
+        }
+        !self.more
+    }
+
     /// Adds a heartbeat for each wanted resource with a TTL, but for those that were sent since the last time.
     pub(super) fn add_heartbeats<S: Source>(&mut self, of: &Subscription, source: &S) {
         let Some((_, sent_to)) = of.beat else { return };
         let sent: BTreeSet<ResourceName> =
             self.parts.iter().flat_map(Part::resources).map(|resource| resource.name().clone()).collect();
         for entry in of.expiring(source).filter(|entry| entry.since <= sent_to) {
-            if let Some(resource) = entry.resource().filter(|resource| !sent.contains(resource.name())) {
+            let lives = |resource: &&Resource| !sent.contains(resource.name()) && !of.owed.contains(resource.name());
+            if let Some(resource) = entry.resource().filter(lives) {
                 self.parts.push(Part::Heartbeat(resource.clone()));
                 self.send = true;
             }
@@ -148,9 +188,11 @@ impl Subscription {
             removed_to: Revision::default(),
             held_until: None,
             ahead: BTreeMap::new(),
+            inexact: false,
             left: None,
             owed: BTreeSet::new(),
             sweep: false,
+            progress: None,
             answer: false,
             initial: None,
             unheard: None,
@@ -212,15 +254,23 @@ impl Subscription {
         core::mem::take(&mut self.owed)
     }
 
+    /// There was no room for these names.
+    pub(super) fn still_owe(&mut self, names: BTreeSet<ResourceName>, leaving: Size) {
+        self.leaving = Size { names: leaving.names.min(names.len()), ..leaving };
+        self.owed = names;
+    }
+
     /// Everything is wanted, from now on or again.
     pub(super) fn add_wildcard(&mut self) {
         self.interest.wildcard = true;
         self.sweep = true;
+        self.progress = None;
         self.answer = true;
     }
 
     pub(super) fn remove_wildcard(&mut self) {
         self.interest.wildcard = false;
+        self.progress = None;
         self.leaving = Size::default();
         let names = &self.interest.names;
         if core::mem::take(&mut self.sweep) {
@@ -253,13 +303,15 @@ impl Subscription {
 
     /// Whether a resource that is there is news to the client.
     fn is_new(&self, resource: &Resource, entry: &Entry<'_>) -> bool {
-        let served_to = self.ahead.get(resource.name()).copied().or(self.cursor);
-        served_to.is_some_and(|cursor| entry.is_news(cursor, cursor))
+        let Some(cursor) = self.cursor else { return false };
+        let served_to = self.ahead.get(resource.name()).map_or(cursor, |&at| at.max(cursor));
+        if self.inexact { entry.since > served_to } else { entry.is_news(served_to, served_to) }
     }
 
     /// Whether a removal is.
     fn is_gone(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
         match (self.ahead.get(name), self.cursor) {
+            (at, Some(_)) if self.inexact => entry.since > at.map_or(self.removed_to, |&at| at.max(self.removed_to)),
             (Some(&at), _) => entry.is_news(at, at),
             (None, Some(cursor)) => entry.is_news(self.removed_to, cursor),
             (None, None) => false,
@@ -268,10 +320,10 @@ impl Subscription {
 
     /// Takes the wanted resources that became present or changed since the cursor. Looks at the fewer of what changed,
     /// the newest first, and what is wanted.
-    pub(super) fn each_change<'s, S: Source>(&self, source: &'s S, mut take: impl FnMut(&'s Resource)) {
+    pub(super) fn each_change<'s, S: Source>(&self, source: &'s S, mut take: impl FnMut(Revision, &'s Resource)) {
         let Some(cursor) = self.cursor else { return };
         let mut take_news = |entry: Entry<'s>| match entry.resource() {
-            Some(resource) if self.is_new(resource, &entry) => take(resource),
+            Some(resource) if self.is_new(resource, &entry) => take(entry.since, resource),
             _ => {}
         };
         if self.interest.wildcard {
@@ -290,21 +342,22 @@ impl Subscription {
         }
     }
 
-    /// The wanted names that became absent.
-    pub(super) fn removals<S: Source>(&self, source: &S) -> Result<Vec<ResourceName>, Behind> {
+    /// The wanted names that became absent, and when.
+    pub(super) fn removals<S: Source>(&self, source: &S) -> Result<Vec<(Revision, ResourceName)>, Behind> {
         let removals = || source.removals(self.type_url(), self.removed_to);
         Ok(match removals() {
             None if self.interest.wildcard => return Err(Behind),
             Some(few) if self.interest.wildcard || self.is_few(removals().into_iter().flatten()) => few
                 .filter(|(name, entry)| self.interest.covers(name.as_str()) && self.is_gone(name, entry))
-                .map(|(name, _)| name.clone())
+                .map(|(name, entry)| (entry.since, name.clone()))
                 .collect(),
             _ => {
-                let gone = |name: &&ResourceName| {
+                let gone = |name: &ResourceName| {
                     let entry = source.get(self.type_url(), name.as_str());
-                    entry.state == State::Absent && self.is_gone(name, &entry)
+                    let gone = entry.state == State::Absent && self.is_gone(name, &entry);
+                    gone.then(|| (entry.since, name.clone()))
                 };
-                self.interest.names.iter().filter(gone).cloned().collect()
+                self.interest.names.iter().filter_map(gone).collect()
             }
         })
     }
@@ -330,7 +383,7 @@ impl Subscription {
 
     /// When the next heartbeat may be sent. Not while a response is unanswered: that would be one more.
     pub(super) fn next_beat(&self) -> Option<Instant> {
-        self.beat.filter(|_| self.out.is_none()).map(|(due, _)| due)
+        self.beat.filter(|_| self.out.is_none() && self.progress.is_none()).map(|(due, _)| due)
     }
 
     fn is_few<T>(&self, changes: impl Iterator<Item = T>) -> bool {
@@ -366,22 +419,54 @@ impl Subscription {
     /// The client was sent what is in a draft, which was made at this revision; or there was nothing to send.
     pub(super) fn served(&mut self, now: Instant, hold: Duration, revision: Revision, draft: &mut Draft) {
         self.answer = false;
-        if core::mem::take(&mut self.sweep) {
+        if draft.names_left && self.cursor.is_none() {
+            // What is there now is owed; nothing was said that could be gone.
+            (self.cursor, self.removed_to) = (Some(revision), revision);
+        }
+        if draft.names_left || (draft.behind && self.cursor.is_some()) {
+            return self.answered_ahead(draft, revision);
+        }
+        if self.sweep {
+            self.sweep = self.progress.is_some();
+            if draft.resumed {
+                draft.again = !self.sweep && !draft.send;
+                return self.answered_ahead(draft, revision);
+            }
             self.left = None;
         }
-        if draft.behind && self.cursor.is_some() {
-            let answered = core::mem::take(&mut draft.answered);
-            let wanted = answered.into_iter().filter(|name| self.interest.names.contains(name));
-            self.ahead.extend(wanted.map(|name| (name, revision)));
-            return;
+        // From now on what was there at this revision was sent, or will be by the page.
+        let (first, goes_on) = (self.cursor.is_none(), self.sweep);
+        let cut = goes_on || draft.cursor.is_some() || draft.removed_to.is_some();
+        match draft.cursor {
+            Some(cursor) => {
+                self.cursor = Some(cursor);
+                self.answered_ahead(draft, revision);
+            }
+            None => {
+                self.ahead.clear();
+                self.cursor = Some(revision);
+            }
         }
-        self.ahead.clear();
-        self.cursor = Some(revision);
+        self.inexact |= cut;
         if draft.held {
             self.held_until.get_or_insert(now + hold);
+        } else if cut && !first {
+            self.removed_to = draft.removed_to.unwrap_or(self.removed_to);
         } else {
             self.removed_to = revision;
             self.held_until = None;
+            self.inexact = cut;
+        }
+    }
+
+    /// Notes what was answered, though the cursor does not say so.
+    fn answered_ahead(&mut self, draft: &mut Draft, revision: Revision) {
+        for name in core::mem::take(&mut draft.answered) {
+            if self.interest.names.contains(&name) {
+                self.ahead.insert(name, revision);
+            } else {
+                self.inexact = true; // it goes by the wildcard: nothing is kept by name
+            }
         }
     }
 

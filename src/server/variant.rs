@@ -6,6 +6,7 @@ use core::hash::Hash;
 use core::ops::Add;
 
 use super::config::{Limits, Settings};
+use super::portion::Room;
 use super::response::Piece;
 use super::source::Source;
 use super::subscription::{Draft, Heard, Subscription};
@@ -78,6 +79,8 @@ pub struct Order {
     pub(super) answers_only: bool,
     /// Pushed removals stay back.
     pub(super) hold_removals: bool,
+    /// How much may be sent.
+    pub(super) room: Room,
 }
 
 /// How many names, and how long they are together.

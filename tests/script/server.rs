@@ -1,7 +1,7 @@
 //! Plays the client and the store against a server machine.
 
 use xds_machine::message::{Node, feature};
-use xds_machine::server::{Action, Cache, Config, DropReason, Resource, Server, StreamId};
+use xds_machine::server::{Action, Cache, Config, DropReason, Portion, Resource, Server, StreamId};
 use xds_machine::{Error, ResourceType, TypeUrl, Types};
 
 use super::Player;
@@ -22,14 +22,16 @@ pub struct Script<V: Notation> {
 }
 
 /// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `unknown` (the store knows nothing yet),
-/// `tombstones=N`, `node` (required).
+/// `portion=N` and `bytes=N` (of a response), `tombstones=N`, `node` (required).
 pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
-    let mut types = Types::default();
+    let (mut types, mut portion) = (Types::default(), Portion::default());
     for option in options {
         match option.split_once('=').unwrap_or((option, "")) {
             ("single", name) => config = Config::single(read_type(name)),
             ("full", name) => types = types.and([ResourceType::full_state(name)]),
+            ("portion", count) => portion.resources = count.parse().map_err(|_| "a number")?,
+            ("bytes", count) => portion.bytes = count.parse().map_err(|_| "a number")?,
             ("ttl", _) => node.client_features.extend([feature::TTL, feature::WRAPPER[0]].map(Into::into)),
             ("unknown", _) => cache = Cache::unknown(1),
             ("tombstones", count) => cache = cache.with_tombstones(count.parse().map_err(|_| "a number")?),
@@ -37,7 +39,7 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
             _ => return Err(format!("no option {option}")),
         }
     }
-    config = config.with_types(types);
+    config = config.with_types(types).with_portion(portion);
     let server = Server::new(config.clone(), StreamId(1));
     let (symbols, clock) = (Symbols::default(), Clock::default());
     Ok(Script { config, streams: 1, server, cache, symbols, clock, node: Some(node), errors: Vec::new(), room: true })

@@ -40,6 +40,8 @@ pub enum Goal {
     Behind,
     /// More than one change went in one response.
     Coalesced,
+    /// An answer went in portions.
+    Portion,
     /// A type was let go that had something to say.
     HeldBack,
     /// A type was asked for on a new stream though it was held back.

@@ -10,6 +10,7 @@ mod bug;
 mod canonical;
 mod ghost;
 mod goal;
+mod pages;
 mod settled;
 mod setup;
 mod step;
@@ -27,6 +28,7 @@ pub use self::bug::Bug;
 use self::bug::Faulty;
 use self::ghost::Ghost;
 pub use self::goal::{Goal, Goals};
+use self::pages::SmallPages;
 pub use self::setup::{Made, Setup};
 pub use self::step::{Budget, Step};
 pub use self::variant::Both;
@@ -168,7 +170,7 @@ impl<V: Both> World<V> {
     /// Whether the server has something to do when it is polled: a response, or some bookkeeping.
     fn polls(&self, server: &Server<V>) -> bool {
         let mut polled = server.clone();
-        polled.poll_transmit(self.now, &self.cache).is_some() || polled != *server
+        poll(&mut polled, &self.setup, self.now, &self.cache).is_some() || polled != *server
     }
 
     fn next_due(&self) -> Option<Instant> {
@@ -383,19 +385,21 @@ impl<V: Both> Pair<V> {
 
     fn server_sends(&mut self, setup: &Made, now: Instant, cache: &Cache) {
         let server = self.server.as_mut().expect("a stream is up");
-        if let Some(response) = server.poll_transmit(now, cache) {
+        if let Some(response) = poll(server, setup, now, cache) {
             let mut message = V::message(&response);
             if setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
                 let warm = self.ghost.server_sends::<V>(setup, now, cache, &message);
                 if warm {
                     self.goals.reach(Goal::Warmed);
                 }
+                self.goals_of_response(setup, cache, &message);
                 if V::response(&message).resources.len() > 1 {
                     self.goals.reach(Goal::Coalesced);
                 }
                 self.down.push_back(message);
             }
         }
+        let server = self.server.as_mut().expect("a stream is up");
         let mut closed = false;
         while let Some(action) = server.poll_action() {
             closed |= self.ghost.server_closes(setup, action);
@@ -409,6 +413,22 @@ impl<V: Both> Pair<V> {
         }
         if let Some(late) = self.faulty.server_hears_late() {
             self.server_hears(setup, now, late);
+        }
+    }
+
+    fn goals_of_response(&mut self, setup: &Made, cache: &Cache, message: &V::Resp) {
+        let response = V::response(message);
+        let size = response.resources.len() + response.removed.len();
+        let Some(portion) = setup.portion else { return };
+        assert!(size <= portion, "{size} in a portion of {portion}");
+        let t = setup.type_number(&response.type_url);
+        let has = |name: &ResourceName| cache.resources(&setup.types[t]).any(|resource| resource.name() == name);
+        let lacks = |name: &&ResourceName| {
+            let app = &self.apps[t];
+            app.wants(name) && !app.applied.contains_key(*name) && has(name)
+        };
+        if setup.names.iter().filter(lacks).count() > portion {
+            self.goals.reach(Goal::Portion);
         }
     }
 
@@ -448,6 +468,15 @@ impl<V: Both> Pair<V> {
                 other => panic!("nobody asked for {other:?}"),
             }
         }
+    }
+}
+
+/// What the server has to say.
+fn poll<V: Both>(server: &mut Server<V>, setup: &Made, now: Instant, cache: &Cache) -> Option<server::Response<V>> {
+    if setup.small_pages {
+        server.poll_transmit(now, &SmallPages(cache, &setup.names))
+    } else {
+        server.poll_transmit(now, cache)
     }
 }
 

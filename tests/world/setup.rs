@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use xds_machine::client::Dialect;
 use xds_machine::message::Node;
+use xds_machine::server::Portion;
 use xds_machine::{Place, ResourceName, ResourceType, TypeUrl, Types, client, server, type_url};
 
 use super::{Budget, Bug};
@@ -26,6 +27,10 @@ pub struct Setup {
     pub tombstones: usize,
     /// The transport is slow: that it has taken a request is a step of its own.
     pub slow_transport: bool,
+    /// How much goes in a response.
+    pub portion: Option<usize>,
+    /// Each page has one resource.
+    pub small_pages: bool,
     /// What the client speaks.
     pub dialect: Dialect,
     /// Somebody is faulty.
@@ -61,6 +66,8 @@ impl Setup {
             existence_timeout: Some(Duration::from_secs(15)),
             tombstones: 10_000,
             slow_transport: false,
+            portion: None,
+            small_pages: false,
             dialect: Dialect::Spec,
             bug: None,
         }
@@ -112,6 +119,14 @@ impl Setup {
         Self { clients, ..self }
     }
 
+    pub fn portion(self, portion: usize) -> Self {
+        Self { portion: Some(portion), ..self }
+    }
+
+    pub fn small_pages(self) -> Self {
+        Self { small_pages: true, ..self }
+    }
+
     pub fn dialect(self, dialect: Dialect) -> Self {
         Self { dialect, ..self }
     }
@@ -139,7 +154,9 @@ impl Setup {
                 .with_dialect(self.dialect)
                 .with_types(types)
                 .with_existence_timeout(self.existence_timeout),
-            server: server::Config::ads().with_types(server_types),
+            server: server::Config::ads()
+                .with_types(server_types)
+                .with_portion(Portion { resources: self.portion.unwrap_or(usize::MAX), ..Portion::default() }),
             setup: self,
         })
     }

@@ -6,7 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
 use core::hash::{Hash, Hasher};
 
-use self::store::Store;
+use self::store::{Pages, Store};
 use super::resource::Resource;
 use super::source::{Entry, Page, Revision, Source, State};
 use super::variant::Variant;
@@ -202,7 +202,7 @@ impl Source for Cache {
     }
 
     fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page> {
-        self.types.get(type_url).into_iter().flat_map(Store::pages)
+        Pages { store: self.types.get(type_url), next: 0 }
     }
 
     fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
