@@ -375,7 +375,7 @@ impl<V: Variant> Server<V> {
         }
         subscription.served(now, hold, source.revision(), &mut draft);
         if self.ttl && (draft.send || beats || subscription.beat.is_none()) {
-            subscription.schedule_beat(now, source);
+            subscription.schedule_beat(now, source, beats);
         }
         if !draft.send {
             // The end of a large answer may be that there is nothing more; what changed meanwhile comes then.

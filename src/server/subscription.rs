@@ -369,11 +369,21 @@ impl Subscription {
     }
 
     /// Sets the time of the next heartbeat: a third of the shortest TTL from now, so that one may be lost and one late
-    /// (S-TTL-04).
-    pub(super) fn schedule_beat<S: Source>(&mut self, now: Instant, source: &S) {
-        let ttls = self.expiring(source).filter_map(|entry| entry.resource()?.ttl());
+    /// (S-TTL-04). But unless the last one was said just now, it does not go later for those that wait for it.
+    pub(super) fn schedule_beat<S: Source>(&mut self, now: Instant, source: &S, said: bool) {
+        let last = self.beat.filter(|_| !said);
+        let (mut shortest, mut waits) = (None, false);
+        for entry in self.expiring(source) {
+            let ttl = entry.resource().and_then(Resource::ttl);
+            shortest = shortest.into_iter().chain(ttl).min();
+            waits |= last.is_some_and(|(_, sent_to)| entry.since <= sent_to);
+        }
         let sent_to = self.cursor.unwrap_or(source.revision());
-        self.beat = ttls.min().map(|shortest| (now + (shortest / 3).max(SHORTEST_BEAT), sent_to));
+        let next = shortest.map(|shortest| (now + (shortest / 3).max(SHORTEST_BEAT), sent_to));
+        self.beat = match (last, next) {
+            (Some((due, sent_to)), Some((later, _))) if waits => Some((due.min(later), sent_to)),
+            _ => next,
+        };
     }
 
     /// Whether heartbeats are due, and may be sent.
