@@ -97,6 +97,14 @@ fn refetch_by_leaving(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).dialect(Dialect::Istio)
 }
 
+fn retry(names: &[&str], budget: Budget) -> Setup {
+    Setup::full_state(names, budget).retry(1)
+}
+
+fn partial_retry(names: &[&str], budget: Budget) -> Setup {
+    Setup::partial(names, budget).retry(1)
+}
+
 fn portions(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).portion(1)
 }
@@ -123,6 +131,8 @@ fn variants() -> Vec<Variant> {
     let two = Budget::NONE.cuts(1).wishes(2, 0).changes(2, 0);
     let part = Budget::NONE.rejects(2).wishes(2, 0).changes(3, 0);
     let order = Budget::NONE.wishes(2, 0).changes(3, 1);
+    let rejecting =
+        [Budget::NONE.rejects(3).wishes(1, 0).changes(2, 1), Budget::NONE.rejects(2).wishes(2, 1).changes(2, 0)];
     // Both are there; then one changes, or goes, while the answer goes on.
     let changing = [
         Budget::NONE.wishes(1, 0).changes(4, 1),
@@ -147,11 +157,18 @@ fn variants() -> Vec<Variant> {
         variant("sotw, a response of the stream at a time", grpc, A).with([part, two]),
         variant("sotw partial, an istiod", istio, A).with([WIDE[2]]),
         variant("sotw partial, an istiod and two names", istio, AB).with([part]),
+        variant("sotw full-state, retries", retry, A).with(rejecting),
+        variant("sotw partial, retries", partial_retry, A).with(rejecting),
+        variant("delta, retries", retry, ALL_A).with(rejecting),
         variant("delta", Setup::full_state, ALL_A).with(pairs()),
         variant("delta, named", Setup::full_state, A).with(WIDE),
         variant("delta, two names", Setup::full_state, AB).with([part]),
         variant("delta, pauses", Setup::full_state, A).with(pauses()),
-        variant("delta, refetch by leaving", refetch_by_leaving, A).with([WIDE[0].refetches(2)]),
+        variant("delta, refetch by leaving", refetch_by_leaving, A).with([Budget::NONE
+            .cuts(1)
+            .wishes(1, 1)
+            .changes(2, 0)
+            .refetches(2)]),
         variant("delta, forgetful store", forgetful, ALL_A).with(pairs()),
         variant("delta, clusters and endpoints", Setup::warming, A).with(pairs()),
         variant("delta, listeners and clusters", Setup::order, A).with(pairs()).with([order]),

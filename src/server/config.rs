@@ -4,6 +4,7 @@ use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 use super::portion::Portion;
+use super::retry::Retry;
 use super::variant::Size;
 use crate::name::TypeUrl;
 use crate::resource_type::Types;
@@ -30,6 +31,7 @@ pub struct Settings {
     pub(super) require_node: bool,
     pub(super) removal_hold: Duration,
     pub(super) portion: Portion,
+    pub(super) retry: Option<Retry>,
     pub(super) limits: Limits,
 }
 
@@ -61,6 +63,7 @@ impl Config {
             require_node: false,
             removal_hold: Duration::from_secs(5),
             portion: Portion::default(),
+            retry: None,
             limits: Limits::default(),
         }))
     }
@@ -100,6 +103,14 @@ impl Config {
     #[must_use]
     pub fn with_portion(mut self, portion: Portion) -> Self {
         self.settings_mut().portion = portion;
+        self
+    }
+
+    /// Sends again what was rejected, though it did not change: for clients that reject for reasons that pass. Default:
+    /// never.
+    #[must_use]
+    pub fn with_retry(mut self, retry: Retry) -> Self {
+        self.settings_mut().retry = Some(retry);
         self
     }
 

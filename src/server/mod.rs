@@ -34,6 +34,7 @@ mod invariants;
 mod portion;
 mod resource;
 mod response;
+mod retry;
 mod sotw;
 mod source;
 mod subscription;
@@ -51,6 +52,7 @@ pub use self::portion::Portion;
 use self::portion::Room;
 pub use self::resource::Resource;
 pub use self::response::Response;
+pub use self::retry::Retry;
 pub use self::source::{Entry, Page, Revision, Source, State};
 use self::subscription::{Changed, Draft, Subscription};
 use self::variant::Order;
@@ -123,7 +125,7 @@ impl<V: Variant> Server<V> {
     ///
     /// [`Error::Peer`] if the request breaks the protocol or a limit: close the stream, with the status that it
     /// names. [`Error::Caller`] if the actions were not polled. The machine is as it was.
-    pub fn handle_request(&mut self, _now: Instant, mut request: V::Request) -> Result<(), Error> {
+    pub fn handle_request(&mut self, now: Instant, mut request: V::Request) -> Result<(), Error> {
         if self.closed {
             return Ok(());
         }
@@ -147,7 +149,7 @@ impl<V: Variant> Server<V> {
             }
         };
         let (nonce, error) = V::take_answer(&mut request);
-        self.hear_answer(at, first, nonce, error);
+        self.hear_answer(now, at, first, nonce, error);
         if self.closed {
             return Ok(());
         }
@@ -208,7 +210,7 @@ impl<V: Variant> Server<V> {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let due = |subscription: &Subscription| {
             let held = subscription.held_until.filter(|_| subscription.out.is_none());
-            held.into_iter().chain(subscription.next_beat()).min()
+            held.into_iter().chain(subscription.next_beat()).chain(subscription.next_retry()).min()
         };
         self.types.iter().filter_map(due).min()
     }
@@ -302,7 +304,7 @@ impl<V: Variant> Server<V> {
     }
 
     /// The half of a request that answers a response (DESIGN rule 8: a NACK is the presence of an error).
-    fn hear_answer(&mut self, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
+    fn hear_answer(&mut self, now: Instant, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
         let subscription = &mut self.types[at];
         let type_url = subscription.type_url().clone();
         let (error_bytes, most) = {
@@ -315,6 +317,10 @@ impl<V: Variant> Server<V> {
         if nonce == subscription.nonce && !nonce.is_empty() {
             if let Some(version) = subscription.out.take().or_else(|| subscription.late.take()) {
                 subscription.stale = 0;
+                match self.config.settings().retry.filter(|_| error.is_some()) {
+                    Some(retry) => subscription.rejected(now, retry),
+                    None => subscription.accepted(),
+                }
                 self.actions.push(match error {
                     None => Action::Ack { type_url, version, nonce },
                     Some(mut error) => {
@@ -343,11 +349,11 @@ impl<V: Variant> Server<V> {
 
     fn poll_type<S: Source>(&mut self, at: usize, now: Instant, source: &S) -> Option<Response<V>> {
         let subscription = &self.types[at];
-        let beats = subscription.beats(now);
+        let (beats, retries) = (subscription.beats(now), subscription.retries(now));
         if subscription.out.is_some() || !source.is_known(subscription.type_url()) {
             return None;
         }
-        if !beats && subscription.is_quiet(source) {
+        if !beats && !retries && subscription.is_quiet(source) {
             self.types[at].held_until = None; // nothing is left of what was held back
             return None;
         }
@@ -366,6 +372,10 @@ impl<V: Variant> Server<V> {
         let room = Room::new(self.config.settings().portion, || self.envelope_bytes(at, source));
         let order = Order { answers_only, hold_removals, room };
         let subscription = &mut self.types[at];
+        let base = self.config.settings().retry.map(|_| subscription.base(retries));
+        if retries {
+            subscription.try_again();
+        }
         let Ok(mut draft) = V::draft(subscription, source, order) else {
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
@@ -373,6 +383,7 @@ impl<V: Variant> Server<V> {
         if beats {
             V::add_heartbeats(subscription, source, &mut draft);
         }
+        let answered = base.as_ref().map(|_| draft.answered.clone());
         subscription.served(now, hold, source.revision(), &mut draft);
         if self.ttl && (draft.send || beats || subscription.beat.is_none()) {
             subscription.schedule_beat(now, source, beats);
@@ -387,6 +398,9 @@ impl<V: Variant> Server<V> {
         let version = source.version(subscription.type_url());
         subscription.out = Some(version.clone());
         subscription.late = None;
+        if let (Some(base), Some(answered)) = (base, answered) {
+            subscription.note_out(base, answered, draft.whole);
+        }
         let (type_url, nonce) = (subscription.type_url().clone(), subscription.nonce.clone());
         self.refresh_dependents(&type_url, &draft, source);
         Some(Response {

@@ -122,6 +122,7 @@ impl Protocol for Sotw {
             // exist: the client may have it still from before it was last unwanted.
             draft.send |= of.sweep || !changed.is_empty() || !owed.is_empty() || of.has_removal(source);
             if draft.send {
+                draft.whole = true;
                 draft.parts = all_wanted(of, source);
                 if of.cursor.is_some() && !of.sweep {
                     let owed = owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource());

@@ -8,6 +8,7 @@ use core::time::Duration;
 use super::portion::{Progress, Room};
 use super::resource::Resource;
 use super::response::Part;
+use super::retry::Retries;
 use super::source::{Entry, Revision, Source, State};
 use super::variant::{Behind, Size};
 use crate::interest::Interest;
@@ -71,6 +72,8 @@ pub struct Subscription {
     pub(super) late: Option<Version>,
     /// Stale requests since the last that was not.
     pub(super) stale: u32,
+    /// What was rejected and is to be tried again, if the configuration says so.
+    pub(super) retries: Option<Box<Retries>>,
     /// When to say that resources with a TTL live on, and up to where they were sent when that was last said.
     pub(super) beat: Option<(Instant, Revision)>,
 }
@@ -109,6 +112,8 @@ pub struct Draft {
     /// What changed stayed back.
     pub(super) behind: bool,
 
+    /// It has all that is wanted (SotW).
+    pub(super) whole: bool,
     /// How much there is room for.
     pub(super) room: Room,
     /// There was no room for all.
@@ -201,6 +206,7 @@ impl Subscription {
             late: None,
             stale: 0,
             beat: None,
+            retries: None,
         }
     }
 
@@ -500,6 +506,9 @@ impl Relabel for Subscription {
         self.held_until.relabel(by);
         self.ahead.values_mut().for_each(|at| at.relabel(by));
         self.left.relabel(by);
+        if let Some(retries) = &mut self.retries {
+            retries.relabel(by);
+        }
         self.nonce.relabel(by);
         if let Some((due, sent_to)) = &mut self.beat {
             due.relabel(by);

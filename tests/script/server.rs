@@ -1,7 +1,9 @@
 //! Plays the client and the store against a server machine.
 
+use std::time::Duration;
+
 use xds_machine::message::{Node, feature};
-use xds_machine::server::{Action, Cache, Config, DropReason, Portion, Resource, Server, StreamId};
+use xds_machine::server::{Action, Cache, Config, DropReason, Portion, Resource, Retry, Server, StreamId};
 use xds_machine::{Error, ResourceType, TypeUrl, Types};
 
 use super::Player;
@@ -22,7 +24,7 @@ pub struct Script<V: Notation> {
 }
 
 /// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `unknown` (the store knows nothing yet),
-/// `portion=N` and `bytes=N` (of a response), `tombstones=N`, `node` (required).
+/// `retry=N` (after 10 s), `portion=N` and `bytes=N` (of a response), `tombstones=N`, `node` (required).
 pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
     let (mut types, mut portion) = (Types::default(), Portion::default());
@@ -30,6 +32,10 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
         match option.split_once('=').unwrap_or((option, "")) {
             ("single", name) => config = Config::single(read_type(name)),
             ("full", name) => types = types.and([ResourceType::full_state(name)]),
+            ("retry", times) => {
+                let times = times.parse().map_err(|_| "a number")?;
+                config = config.with_retry(Retry { after: Duration::from_secs(10), times });
+            }
             ("portion", count) => portion.resources = count.parse().map_err(|_| "a number")?,
             ("bytes", count) => portion.bytes = count.parse().map_err(|_| "a number")?,
             ("ttl", _) => node.client_features.extend([feature::TTL, feature::WRAPPER[0]].map(Into::into)),

@@ -36,6 +36,10 @@ struct Memory {
     sent: Option<Nonce>,
     /// What the client rejected and the server may not send again.
     rejected: BTreeMap<ResourceName, u8>,
+    /// How often that may happen all the same.
+    retries: u32,
+    /// The response that is out was sent again.
+    again: bool,
     /// The whole of the response that was rejected, for full-state types.
     rejected_whole: Option<BTreeMap<ResourceName, u8>>,
     /// What the requests up to now add up to.
@@ -169,6 +173,9 @@ impl Ghost {
         }
         if answers {
             if let Some((_, mut resources)) = memory.out.take() {
+                if !std::mem::take(&mut memory.again) {
+                    memory.retries = setup.retry.unwrap_or_default();
+                }
                 if request.error.is_some() && !memory.stirred.contains(WILDCARD) {
                     memory.rejected_whole = memory.stirred.is_empty().then(|| resources.clone());
                     resources.retain(|name, _| !memory.stirred.contains(name));
@@ -254,15 +261,19 @@ impl Ghost {
         }
         if V::LISTS && setup.full_state {
             let rejected = memory.rejected_whole.as_ref().filter(|_| setup.bug != Some(Bug::NackLoop));
-            assert_ne!(Some(&resources), rejected, "what was rejected is sent again");
+            memory.again = rejected == Some(&resources);
+            assert!(!memory.again || memory.retries > 0, "what was rejected is sent again");
             let there = |name: &&ResourceName| memory.server_wants(name) && content(setup, cache, t, name).is_some();
             let all: BTreeSet<&ResourceName> = setup.names.iter().filter(there).collect();
             assert!(all.into_iter().eq(resources.keys()), "a full-state type has all that is wanted");
         } else {
             for (name, content) in resources.iter().filter(|_| setup.bug != Some(Bug::NackLoop)) {
-                assert_ne!(Some(content), memory.rejected.get(name), "{name} was rejected and is sent again");
+                let again = Some(content) == memory.rejected.get(name);
+                assert!(!again || memory.retries > 0, "{name} was rejected and is sent again");
+                memory.again |= again;
             }
         }
+        memory.retries -= u32::from(memory.again);
         let mut warm = false;
         for name in resources.keys().chain(&response.removed) {
             memory.rejected.remove(name);

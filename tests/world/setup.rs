@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use xds_machine::client::Dialect;
 use xds_machine::message::Node;
-use xds_machine::server::Portion;
+use xds_machine::server::{Portion, Retry};
 use xds_machine::{Place, ResourceName, ResourceType, TypeUrl, Types, client, server, type_url};
 
 use super::{Budget, Bug};
@@ -27,6 +27,8 @@ pub struct Setup {
     pub tombstones: usize,
     /// The transport is slow: that it has taken a request is a step of its own.
     pub slow_transport: bool,
+    /// How often what was rejected is sent again.
+    pub retry: Option<u32>,
     /// How much goes in a response.
     pub portion: Option<usize>,
     /// Each page has one resource.
@@ -66,6 +68,7 @@ impl Setup {
             existence_timeout: Some(Duration::from_secs(15)),
             tombstones: 10_000,
             slow_transport: false,
+            retry: None,
             portion: None,
             small_pages: false,
             dialect: Dialect::Spec,
@@ -119,6 +122,10 @@ impl Setup {
         Self { clients, ..self }
     }
 
+    pub fn retry(self, times: u32) -> Self {
+        Self { retry: Some(times), ..self }
+    }
+
     pub fn portion(self, portion: usize) -> Self {
         Self { portion: Some(portion), ..self }
     }
@@ -149,14 +156,15 @@ impl Setup {
         // A server that knows no order of types: all are alike.
         let unordered = self.types.iter().map(|url| kind(url).at(Place::Other));
         let server_types = if self.bug == Some(Bug::WrongOrder) { Types::new(unordered) } else { types.clone() };
+        let portion = Portion { resources: self.portion.unwrap_or(usize::MAX), ..Portion::default() };
+        let server = server::Config::ads().with_types(server_types).with_portion(portion);
+        let retry = self.retry.map(|times| Retry { after: Duration::from_secs(10), times });
         Arc::new(Made {
             client: client::Config::new(Node::new("n"))
                 .with_dialect(self.dialect)
                 .with_types(types)
                 .with_existence_timeout(self.existence_timeout),
-            server: server::Config::ads()
-                .with_types(server_types)
-                .with_portion(Portion { resources: self.portion.unwrap_or(usize::MAX), ..Portion::default() }),
+            server: retry.into_iter().fold(server, server::Config::with_retry),
             setup: self,
         })
     }
