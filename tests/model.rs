@@ -97,6 +97,11 @@ fn refetch_by_leaving(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).dialect(Dialect::Istio)
 }
 
+/// Clusters that are gone stay for a time beside the new ones.
+fn stay(names: &[&str], budget: Budget) -> Setup {
+    Setup::order(names, budget).hold()
+}
+
 fn retry(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).retry(1)
 }
@@ -131,6 +136,7 @@ fn variants() -> Vec<Variant> {
     let two = Budget::NONE.cuts(1).wishes(2, 0).changes(2, 0);
     let part = Budget::NONE.rejects(2).wishes(2, 0).changes(3, 0);
     let order = Budget::NONE.wishes(2, 0).changes(3, 1);
+    let stays = Budget::NONE.wishes(2, 0).changes(4, 1);
     let rejecting =
         [Budget::NONE.rejects(3).wishes(1, 0).changes(2, 1), Budget::NONE.rejects(2).wishes(2, 1).changes(2, 0)];
     // Both are there; then one changes, or goes, while the answer goes on.
@@ -157,6 +163,7 @@ fn variants() -> Vec<Variant> {
         variant("sotw, a response of the stream at a time", grpc, A).with([part, two]),
         variant("sotw partial, an istiod", istio, A).with([WIDE[2]]),
         variant("sotw partial, an istiod and two names", istio, AB).with([part]),
+        variant("sotw, listeners and clusters that stay", stay, ALL_A).with([stays]),
         variant("sotw full-state, retries", retry, A).with(rejecting),
         variant("sotw partial, retries", partial_retry, A).with(rejecting),
         variant("delta, retries", retry, ALL_A).with(rejecting),
@@ -276,7 +283,7 @@ fn everything_holds_in_every_order() {
         HeldBack,
         PausedFirst,
     ];
-    let of_sotw = [NoClaim, StoodIn, WildcardAndNames];
+    let of_sotw = [NoClaim, StoodIn, WildcardAndNames, Union];
     let of_delta = [Removed, ClaimedUnjudged, Held, Behind, Portion];
     for (delta, own) in [(false, &of_sotw[..]), (true, &of_delta[..])] {
         for goal in both.iter().chain(own).filter(|&&goal| !(delta && goal == Stale)) {

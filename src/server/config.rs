@@ -30,6 +30,7 @@ pub struct Settings {
     pub(super) control_plane: Option<Arc<str>>,
     pub(super) require_node: bool,
     pub(super) removal_hold: Duration,
+    pub(super) sotw_removal_hold: bool,
     pub(super) portion: Portion,
     pub(super) retry: Option<Retry>,
     pub(super) limits: Limits,
@@ -62,6 +63,7 @@ impl Config {
             control_plane: None,
             require_node: false,
             removal_hold: Duration::from_secs(5),
+            sotw_removal_hold: false,
             portion: Portion::default(),
             retry: None,
             limits: Limits::default(),
@@ -95,6 +97,17 @@ impl Config {
     #[must_use]
     pub fn with_removal_hold(mut self, hold: Duration) -> Self {
         self.settings_mut().removal_hold = hold;
+        self
+    }
+
+    /// Holds removals of clusters back in SotW too. A response of a full-state type says what is gone by leaving it out:
+    /// so the old goes beside the new first, with a version of its own, and then the new alone, in the same bounded
+    /// time. That is off by default, for such a response is not what there is: a client may apply a cluster that was
+    /// removed before it came. What the source does not remember ([`Source::former`](super::Source::former)) is gone at
+    /// once; a [`Cache`](super::Cache) remembers a thousand changes.
+    #[must_use]
+    pub fn with_sotw_removal_hold(mut self) -> Self {
+        self.settings_mut().sotw_removal_hold = true;
         self
     }
 

@@ -26,6 +26,7 @@ impl Protocol for Delta {
     type Request = Request;
 
     const NUMBER: usize = 1;
+    const NAMES_REMOVALS: bool = true;
     const CONTROL_PLANE: u8 = 7;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {

@@ -46,7 +46,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 pub use self::action::{Action, DropReason};
-pub use self::cache::Cache;
+pub use self::cache::{Cache, DependentName};
 pub use self::config::{Config, Limits, Scope};
 pub use self::portion::Portion;
 use self::portion::Room;
@@ -364,7 +364,8 @@ impl<V: Variant> Server<V> {
             return None;
         }
         let hold = self.config.settings().removal_hold;
-        let hold_removals = place.is_back()
+        let hold_removals = (V::NAMES_REMOVALS || self.config.settings().sotw_removal_hold)
+            && place.is_back()
             && subscription.held_until.is_none_or(|until| now < until)
             && !hold.is_zero()
             && self.has_unsent_front(source);
@@ -395,7 +396,10 @@ impl<V: Variant> Server<V> {
         self.sent += 1;
         let subscription = &mut self.types[at];
         subscription.nonce = nonce(self.stream, self.sent);
-        let version = source.version(subscription.type_url());
+        let mut version = source.version(subscription.type_url());
+        if draft.held && !V::NAMES_REMOVALS {
+            version = format!("{version}{STILL}").into();
+        }
         subscription.out = Some(version.clone());
         subscription.late = None;
         if let (Some(base), Some(answered)) = (base, answered) {
@@ -495,6 +499,9 @@ impl<V: Variant> Relabel for Server<V> {
         self.actions.iter_mut().for_each(|action| action.relabel(by));
     }
 }
+
+/// What a version ends in if what is gone is still there: it is not the version of what there is (DESIGN rule 13).
+const STILL: char = '+';
 
 /// The longest nonce that is reported; a longer one is nobody's.
 const NONCE_BYTES: usize = 64;

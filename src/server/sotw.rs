@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::config::Settings;
+use super::resource::Resource;
 use super::response::{Part, Piece};
 use super::source::{Source, State};
 use super::subscription::{Changed, Draft, Heard, Subscription};
@@ -22,6 +23,7 @@ impl Protocol for Sotw {
     type Request = Request;
 
     const NUMBER: usize = 0;
+    const NAMES_REMOVALS: bool = false;
     const CONTROL_PLANE: u8 = 6;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
@@ -120,10 +122,14 @@ impl Protocol for Sotw {
         if of.kind.is_full_state() {
             // S-SOTW-60: any change of what is wanted sends all that is wanted. So does a new name, even if it does not
             // exist: the client may have it still from before it was last unwanted.
-            draft.send |= of.sweep || !changed.is_empty() || !owed.is_empty() || of.has_removal(source);
+            let former = if order.hold_removals { former(of, source) } else { Vec::new() };
+            draft.held = !former.is_empty();
+            draft.send |= of.sweep || !changed.is_empty() || !owed.is_empty();
+            draft.send |= !draft.held && of.has_removal(source);
             if draft.send {
                 draft.whole = true;
                 draft.parts = all_wanted(of, source);
+                draft.parts.extend(former.into_iter().map(Part::One));
                 if of.cursor.is_some() && !of.sweep {
                     let owed = owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource());
                     draft.changed = Changed::These(owed.chain(changed).cloned().collect());
@@ -172,6 +178,12 @@ impl Protocol for Sotw {
     fn put_element(ttl: bool, piece: Piece<'_>, element: &Element<'_>, to: &mut Writer<'_>) {
         if piece.is_wrapped(ttl) { element.put_wrapped(to) } else { element.put_sotw(to) }
     }
+}
+
+/// What is gone and is to stay until what refers to it has gone too: nothing if the client is to be told anew.
+fn former(of: &Subscription, source: &impl Source) -> Vec<Resource> {
+    let gone = if of.sweep { Vec::new() } else { of.removals(source).unwrap_or_default() };
+    gone.iter().filter_map(|(_, name)| source.former(of.type_url(), name.as_str()).cloned()).collect()
 }
 
 fn all_wanted(of: &Subscription, source: &impl Source) -> Vec<Part> {

@@ -66,6 +66,14 @@ pub trait Source {
         iter::empty()
     }
 
+    /// What a name that is absent was until it became so, if that is remembered: where removals stay back in SotW
+    /// ([`Config::with_sotw_removal_hold`](super::Config::with_sotw_removal_hold)), it is sent once more. The default
+    /// remembers nothing.
+    fn former(&self, type_url: &TypeUrl, name: &str) -> Option<&Resource> {
+        let _ = (type_url, name);
+        None
+    }
+
     /// Whether the type is known at all: until it is, its subscribers hear nothing, not even that nothing exists.
     fn is_known(&self, type_url: &TypeUrl) -> bool {
         let _ = type_url;
@@ -78,7 +86,7 @@ pub trait Source {
     ///
     /// The default is EDS for CDS.
     fn dependent_type(&self, type_url: &TypeUrl) -> Option<&str> {
-        (type_url == type_url::CLUSTER).then_some(type_url::ENDPOINT)
+        default_dependent_type(type_url)
     }
 
     /// The name of the resource of [`dependent_type`](Self::dependent_type) that goes with this one.
@@ -86,8 +94,16 @@ pub trait Source {
     /// The default is right for clusters: `eds_cluster_config.service_name`, else the cluster's own name.
     fn dependent<'a>(&self, type_url: &TypeUrl, resource: &'a Resource) -> Option<Cow<'a, str>> {
         let _ = type_url;
-        Some(wire::endpoints_of(resource.body()).unwrap_or(resource.name().as_str()).into())
+        default_dependent(resource)
     }
+}
+
+pub(super) fn default_dependent_type(type_url: &TypeUrl) -> Option<&'static str> {
+    (type_url == type_url::CLUSTER).then_some(type_url::ENDPOINT)
+}
+
+pub(super) fn default_dependent(resource: &Resource) -> Option<Cow<'_, str>> {
+    Some(wire::endpoints_of(resource.body()).unwrap_or(resource.name().as_str()).into())
 }
 
 /// What is to be said of a name, and since when.

@@ -27,6 +27,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// Tells the variants apart: 0 or 1.
     const NUMBER: usize;
 
+    /// Whether a response names what is gone.
+    const NAMES_REMOVALS: bool;
+
     /// The field of `control_plane` in the response.
     const CONTROL_PLANE: u8;
 

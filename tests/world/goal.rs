@@ -40,6 +40,8 @@ pub enum Goal {
     Behind,
     /// More than one change went in one response.
     Coalesced,
+    /// Clusters that are gone were sent beside those that are there.
+    Union,
     /// An answer went in portions.
     Portion,
     /// A type was let go that had something to say.

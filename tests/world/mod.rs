@@ -419,10 +419,13 @@ impl<V: Both> Pair<V> {
     fn goals_of_response(&mut self, setup: &Made, cache: &Cache, message: &V::Resp) {
         let response = V::response(message);
         let size = response.resources.len() + response.removed.len();
-        let Some(portion) = setup.portion else { return };
-        assert!(size <= portion, "{size} in a portion of {portion}");
         let t = setup.type_number(&response.type_url);
         let has = |name: &ResourceName| cache.resources(&setup.types[t]).any(|resource| resource.name() == name);
+        if !response.resources.iter().all(|(name, _)| has(name)) {
+            self.goals.reach(Goal::Union);
+        }
+        let Some(portion) = setup.portion else { return };
+        assert!(size <= portion, "{size} in a portion of {portion}");
         let lacks = |name: &&ResourceName| {
             let app = &self.apps[t];
             app.wants(name) && !app.applied.contains_key(*name) && has(name)

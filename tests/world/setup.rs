@@ -27,6 +27,8 @@ pub struct Setup {
     pub tombstones: usize,
     /// The transport is slow: that it has taken a request is a step of its own.
     pub slow_transport: bool,
+    /// Clusters that are gone stay until what refers to them has gone (SotW).
+    pub hold: bool,
     /// How often what was rejected is sent again.
     pub retry: Option<u32>,
     /// How much goes in a response.
@@ -68,6 +70,7 @@ impl Setup {
             existence_timeout: Some(Duration::from_secs(15)),
             tombstones: 10_000,
             slow_transport: false,
+            hold: false,
             retry: None,
             portion: None,
             small_pages: false,
@@ -122,6 +125,10 @@ impl Setup {
         Self { clients, ..self }
     }
 
+    pub fn hold(self) -> Self {
+        Self { hold: true, ..self }
+    }
+
     pub fn retry(self, times: u32) -> Self {
         Self { retry: Some(times), ..self }
     }
@@ -158,6 +165,7 @@ impl Setup {
         let server_types = if self.bug == Some(Bug::WrongOrder) { Types::new(unordered) } else { types.clone() };
         let portion = Portion { resources: self.portion.unwrap_or(usize::MAX), ..Portion::default() };
         let server = server::Config::ads().with_types(server_types).with_portion(portion);
+        let server = if self.hold { server.with_sotw_removal_hold() } else { server };
         let retry = self.retry.map(|times| Retry { after: Duration::from_secs(10), times });
         Arc::new(Made {
             client: client::Config::new(Node::new("n"))

@@ -326,6 +326,14 @@ impl Store {
         }
     }
 
+    pub(super) fn former(&self, name: &str) -> Option<&Resource> {
+        let slot = &self.slots[self.find(name)?];
+        match slot.history.as_deref()?.last.as_ref()? {
+            What::Present(resource) if matches!(slot.what, What::Absent(_)) => Some(resource),
+            _ => None,
+        }
+    }
+
     pub(super) fn changes(&self, since: Revision) -> impl Iterator<Item = Entry<'_>> {
         self.newest_first(&self.present, since).map(Slot::entry)
     }
