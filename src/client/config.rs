@@ -1,9 +1,11 @@
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 use crate::message::{Node, feature};
-use crate::resource_type::Types;
+use crate::name::TypeUrl;
+use crate::resource_type::{ResourceType, Types};
 
 /// What a client machine is to be. Cheap to clone.
 ///
@@ -34,6 +36,7 @@ pub(super) struct Habits {
     pub(super) duplicates_allowed: bool,
     pub(super) bare_nacks: bool,
     pub(super) refetch_by_leaving: bool,
+    pub(super) on_demand: Vec<TypeUrl>,
 }
 
 impl Config {
@@ -138,12 +141,29 @@ impl Config {
         self
     }
 
+    /// Types that every stream asks for, be it for nothing: with no name wanted, their first request subscribes to `*`
+    /// and unsubscribes from it (delta). For an istiod that loads on demand, which is to know of the type before the
+    /// first name; a request that says nothing would ask for everything.
+    #[must_use]
+    pub fn with_on_demand(mut self, types: impl IntoIterator<Item = TypeUrl>) -> Self {
+        self.settings_mut().habits.on_demand = types.into_iter().collect();
+        self
+    }
+
     fn settings_mut(&mut self) -> &mut Settings {
         Arc::make_mut(&mut self.0)
     }
 
     pub(super) fn settings(&self) -> &Settings {
         &self.0
+    }
+}
+
+impl Settings {
+    /// What is to be known of a type.
+    pub(super) fn kind(&self, type_url: &TypeUrl) -> ResourceType {
+        let kind = self.types.get(type_url);
+        if self.habits.explicit_wildcard { kind.with_legacy_wildcard(false) } else { kind }
     }
 }
 

@@ -163,7 +163,7 @@ impl Protocol for Delta {
         if of.asked {
             of.untold > 0 || !of.departed.is_empty() || !of.told.refetch.is_empty()
         } else {
-            !of.wishes.is_empty()
+            !of.wishes.is_empty() || of.on_demand
         }
     }
 
@@ -192,7 +192,10 @@ impl Protocol for Delta {
             // C-SUB-10, C-SUB-12: only the wildcard is wanted, and the type lets it be said by saying nothing.
             let legacy = of.kind.has_legacy_wildcard() && of.wishes.keys().all(ResourceName::is_wildcard);
             let told = of.tell(|_, _| true);
-            if !legacy {
+            if told.is_empty() {
+                request.subscribe = Vec::from([WILDCARD.into()]); // C-SUB-17: to say nothing would mean everything
+                request.unsubscribe = request.subscribe.clone();
+            } else if !legacy {
                 request.subscribe = told;
             }
             asked_for = Asked::All;

@@ -135,9 +135,12 @@ pub enum Intent {
 impl<V: Variant> Client<V> {
     /// A client that wants nothing yet.
     pub fn new(config: Config) -> Self {
+        let settings = config.settings();
+        let on_demand = settings.habits.on_demand.iter();
+        let types = on_demand.map(|type_url| Subscription::on_demand(settings.kind(type_url))).collect();
         Self {
             config,
-            types: Vec::new(),
+            types,
             answers: VecDeque::new(),
             paused: BTreeMap::new(),
             actions: Queue::new(),
@@ -245,7 +248,8 @@ impl<V: Variant> Client<V> {
         self.epoch += 1;
         self.stream = Some(Stream::default());
         // A type that nothing is wanted of, nor was when the last stream ended, has nothing to remember.
-        self.types.retain(|subscription| !subscription.wishes.is_empty() || subscription.out.is_some());
+        let kept = |of: &Subscription<V>| !of.wishes.is_empty() || of.on_demand || of.out.is_some();
+        self.types.retain(kept);
     }
 
     /// A response came.
@@ -427,10 +431,7 @@ impl<V: Variant> Client<V> {
     fn subscription_mut(&mut self, type_url: &TypeUrl) -> &mut Subscription<V> {
         let found = self.types.iter().position(|subscription| subscription.kind.type_url() == type_url);
         let at = found.unwrap_or_else(|| {
-            let settings = self.config.settings();
-            let kind = settings.types.get(type_url);
-            let legacy = kind.has_legacy_wildcard() && !settings.habits.explicit_wildcard;
-            let kind = kind.with_legacy_wildcard(legacy);
+            let kind = self.config.settings().kind(type_url);
             self.types.push(Subscription::new(kind));
             self.types.len() - 1
         });

@@ -21,6 +21,8 @@ use crate::time::Instant;
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Subscription<V: Protocol> {
     pub(super) kind: ResourceType,
+    /// It is asked for even if nothing of it is wanted (delta).
+    pub(super) on_demand: bool,
     /// Names that the application wants and that nobody has looked at yet. Ten thousand that come one by one are put in
     /// order once.
     fresh: Vec<ResourceName>,
@@ -120,6 +122,7 @@ impl<V: Protocol> Subscription<V> {
     pub(super) fn new(kind: ResourceType) -> Self {
         Self {
             kind,
+            on_demand: false,
             fresh: Vec::new(),
             wishes: BTreeMap::new(),
             held: BTreeMap::new(),
@@ -137,6 +140,10 @@ impl<V: Protocol> Subscription<V> {
             timers: Timers::default(),
             told: V::Told::default(),
         }
+    }
+
+    pub(super) fn on_demand(kind: ResourceType) -> Self {
+        Self { on_demand: true, ..Self::new(kind) }
     }
 
     // What the application wants.
@@ -173,7 +180,7 @@ impl<V: Protocol> Subscription<V> {
     }
 
     pub(super) fn wants_anything(&self) -> bool {
-        !self.wishes.is_empty() || !self.fresh.is_empty()
+        !self.wishes.is_empty() || !self.fresh.is_empty() || self.on_demand
     }
 
     pub(super) fn unsubscribe(&mut self, name: &str) {

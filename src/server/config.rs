@@ -7,7 +7,7 @@ use super::portion::Portion;
 use super::retry::Retry;
 use super::variant::Size;
 use crate::name::TypeUrl;
-use crate::resource_type::Types;
+use crate::resource_type::{ResourceType, Types};
 
 /// What a server machine is to be. Cheap to clone: all streams of a server share one.
 ///
@@ -34,6 +34,16 @@ pub struct Settings {
     pub(super) portion: Portion,
     pub(super) retry: Option<Retry>,
     pub(super) limits: Limits,
+    pub(super) legacy_wildcard: LegacyWildcard,
+    pub(super) named_by_initial_versions: bool,
+}
+
+/// Which types an empty first request means everything of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum LegacyWildcard {
+    AsTheTypeSays,
+    UnknownTypesToo,
+    AllTypes,
 }
 
 /// Which types a stream serves.
@@ -67,7 +77,42 @@ impl Config {
             portion: Portion::default(),
             retry: None,
             limits: Limits::default(),
+            legacy_wildcard: LegacyWildcard::AsTheTypeSays,
+            named_by_initial_versions: false,
         }))
+    }
+
+    /// Behaves as clients of a real server need it: sets what [`Dialect`] says, and leaves the rest.
+    #[must_use]
+    pub fn with_dialect(self, dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Spec => self,
+            Dialect::Istio => {
+                self.with_legacy_wildcard_of_unknown_types().with_names_by_initial_versions().with_node_required()
+            }
+            Dialect::GoControlPlane => self.with_legacy_wildcard_of_all_types(),
+        }
+    }
+
+    /// Takes an empty first request for everything also of types that the configuration does not know.
+    #[must_use]
+    pub fn with_legacy_wildcard_of_unknown_types(mut self) -> Self {
+        self.settings_mut().legacy_wildcard = LegacyWildcard::UnknownTypesToo;
+        self
+    }
+
+    /// Takes an empty first request for everything of whatever type.
+    #[must_use]
+    pub fn with_legacy_wildcard_of_all_types(mut self) -> Self {
+        self.settings_mut().legacy_wildcard = LegacyWildcard::AllTypes;
+        self
+    }
+
+    /// Takes the names in `initial_resource_versions` for subscriptions, unless everything is wanted (delta).
+    #[must_use]
+    pub fn with_names_by_initial_versions(mut self) -> Self {
+        self.settings_mut().named_by_initial_versions = true;
+        self
     }
 
     /// Which types are full state, have a legacy wildcard, and so on. Default: those of the xDS API.
@@ -140,6 +185,32 @@ impl Config {
 
     pub(super) fn settings(&self) -> &Settings {
         &self.0
+    }
+}
+
+/// Whose clients are served: presets of what is not the same everywhere.
+///
+#[doc = include_str!("../dialects.md")]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// What the specification says, and the most careful where it says nothing.
+    Spec,
+    /// Clients of an istiod.
+    Istio,
+    /// Clients of a go-control-plane.
+    GoControlPlane,
+}
+
+impl Settings {
+    /// What is to be known of a type.
+    pub(super) fn kind(&self, type_url: &TypeUrl) -> ResourceType {
+        let kind = self.types.get(type_url);
+        match self.legacy_wildcard {
+            LegacyWildcard::AsTheTypeSays => kind,
+            LegacyWildcard::UnknownTypesToo if self.types.contains(type_url) => kind,
+            LegacyWildcard::UnknownTypesToo | LegacyWildcard::AllTypes => kind.with_legacy_wildcard(true),
+        }
     }
 }
 

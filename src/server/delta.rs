@@ -57,6 +57,10 @@ impl Protocol for Delta {
                 return Err(PeerMisbehaved::VersionTooLong { type_url: type_url.clone(), len, limit });
             }
         }
+        if settings.named_by_initial_versions && known.is_none() && !wants_everything(request, settings) {
+            let named = request.initial_versions.keys().filter(|name| !request.unsubscribe.contains(name));
+            request.subscribe.extend(named.cloned());
+        }
         let size = known.map_or(Size::default(), Subscription::size);
         let most = size + Size::of(&request.subscribe);
         if settings.limits.allow(most) {
@@ -215,6 +219,14 @@ impl Subscription {
         let unheard = self.unheard.iter().flat_map(|names| names.iter()).map(|name| name.as_str().len());
         self.initial.as_ref().map_or(0, |initial| Initial::bytes(&initial.versions)) + unheard.sum::<usize>()
     }
+}
+
+/// Whether the first request of a type is for everything.
+fn wants_everything(request: &Request, settings: &Settings) -> bool {
+    let Request { type_url, subscribe, unsubscribe, .. } = request;
+    let is = |names: &[ResourceName]| names.iter().any(ResourceName::is_wildcard);
+    let nothing_said = subscribe.is_empty() && unsubscribe.is_empty();
+    (nothing_said && settings.kind(type_url).has_legacy_wildcard()) || (is(subscribe) && !is(unsubscribe))
 }
 
 /// Adds all that the wildcard has, as far as there is room. Returns where to go on.

@@ -47,7 +47,7 @@ use core::marker::PhantomData;
 
 pub use self::action::{Action, DropReason};
 pub use self::cache::{Cache, DependentName};
-pub use self::config::{Config, Limits, Scope};
+pub use self::config::{Config, Dialect, Limits, Scope};
 pub use self::portion::Portion;
 use self::portion::Room;
 pub use self::resource::Resource;
@@ -141,7 +141,7 @@ impl<V: Variant> Server<V> {
         let (at, first) = match at {
             Ok(at) => (at, false),
             Err(at) => {
-                let kind = self.config.settings().types.get(V::type_url(&mut request));
+                let kind = self.config.settings().kind(V::type_url(&mut request));
                 // One more, not twice as many: a stream has few types and there are many streams.
                 self.types.reserve_exact(1);
                 self.types.insert(at, Subscription::new(kind));

@@ -6,7 +6,8 @@ use crate::name::ResourceName;
 /// How much one response may hold. What is more goes in further responses, each when the one before is acknowledged
 /// (delta; a SotW response of a full-state type can't be split, and of others is not).
 ///
-/// Changes that come meanwhile go after what was begun, each once. Heartbeats, which have no content, count for nothing.
+/// Changes that come meanwhile go after what was begun; what changes before its turn may go twice, rejected or not.
+/// Heartbeats, which have no content, count for nothing.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Portion {
     /// Resources and removed names. Default: no limit.

@@ -23,13 +23,14 @@ pub struct Script<V: Notation> {
     late: Option<Sent>,
 }
 
-/// `dialect=NAME`, `full=TYPE`, `notimer` (no existence time-out), `nottl`.
+/// `dialect=NAME`, `demand=TYPE` (on demand), `full=TYPE`, `notimer` (no existence time-out), `nottl`.
 pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let mut config = Config::new(Node::new("n"));
     for option in options {
         config = match option.split_once('=').unwrap_or((option, "")) {
             ("full", name) => config.with_types(Types::default().and([ResourceType::full_state(name)])),
             ("notimer", _) => config.with_existence_timeout(None),
+            ("demand", name) => config.with_on_demand([read_type(name)]),
             ("nottl", _) => config.without_ttl(),
             ("dialect", "envoy") => config.with_dialect(Dialect::Envoy),
             ("dialect", "grpc") => config.with_dialect(Dialect::Grpc),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use xds_machine::message::{Node, feature};
-use xds_machine::server::{Action, Cache, Config, DropReason, Portion, Resource, Retry, Server, StreamId};
+use xds_machine::server::{Action, Cache, Config, Dialect, DropReason, Portion, Resource, Retry, Server, StreamId};
 use xds_machine::{Error, ResourceType, TypeUrl, Types};
 
 use super::Player;
@@ -24,7 +24,7 @@ pub struct Script<V: Notation> {
 }
 
 /// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `unknown` (the store knows nothing yet),
-/// `hold` (removals in SotW too), `retry=N` (after 10 s), `portion=N` and `bytes=N` (of a response), `tombstones=N`, `node` (required).
+/// `dialect=NAME`, `hold` (removals in SotW too), `retry=N` (after 10 s), `portion=N` and `bytes=N` (of a response), `tombstones=N`, `node` (required).
 pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
     let (mut types, mut portion) = (Types::default(), Portion::default());
@@ -37,6 +37,8 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
                 config = config.with_retry(Retry { after: Duration::from_secs(10), times });
             }
             ("hold", _) => config = config.with_sotw_removal_hold(),
+            ("dialect", "istio") => config = config.with_dialect(Dialect::Istio),
+            ("dialect", "go-control-plane") => config = config.with_dialect(Dialect::GoControlPlane),
             ("portion", count) => portion.resources = count.parse().map_err(|_| "a number")?,
             ("bytes", count) => portion.bytes = count.parse().map_err(|_| "a number")?,
             ("ttl", _) => node.client_features.extend([feature::TTL, feature::WRAPPER[0]].map(Into::into)),

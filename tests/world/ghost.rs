@@ -174,7 +174,8 @@ impl Ghost {
         if answers {
             if let Some((_, mut resources)) = memory.out.take() {
                 if !std::mem::take(&mut memory.again) {
-                    memory.retries = setup.retry.unwrap_or_default();
+                    // In portions, what changes before its page goes with it, and once more as a change.
+                    memory.retries = setup.retry.unwrap_or(u32::from(setup.portion.is_some()));
                 }
                 if request.error.is_some() && !memory.stirred.contains(WILDCARD) {
                     memory.rejected_whole = memory.stirred.is_empty().then(|| resources.clone());
