@@ -87,9 +87,7 @@ impl Config {
     pub fn with_dialect(self, dialect: Dialect) -> Self {
         match dialect {
             Dialect::Spec => self,
-            Dialect::Istio => {
-                self.with_legacy_wildcard_of_unknown_types().with_names_by_initial_versions().with_node_required()
-            }
+            Dialect::Istio => self.with_legacy_wildcard_of_unknown_types().with_names_by_initial_versions(),
             Dialect::GoControlPlane => self.with_legacy_wildcard_of_all_types(),
         }
     }
