@@ -352,9 +352,6 @@ fn bare<V>(
     if let Some(reason) = no_name(name) {
         return Err(reason.into());
     }
-    if name == WILDCARD {
-        return Err("has the name of the wildcard".into());
-    }
     incoming.new.push(number);
     let name = names.1.find(bytes).map_or_else(|| name.into(), |(name, _)| name.clone());
     Ok((name, any.value, false))
@@ -370,10 +367,6 @@ fn wrapped(
     let (name, ttl) = (resource.name, resource.ttl);
     if let Some(reason) = no_name(name.as_str()) {
         incoming.fault(None, format!("a resource wrapper {reason}"));
-        return None;
-    }
-    if name.is_wildcard() {
-        incoming.fault(None, "a resource wrapper has the name of the wildcard");
         return None;
     }
     match resource.body {

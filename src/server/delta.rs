@@ -190,6 +190,14 @@ impl Protocol for Delta {
         Ok(draft)
     }
 
+    fn beats_with_all(_: &Subscription) -> bool {
+        false
+    }
+
+    fn version_of_beats(_: &Subscription) -> Option<Version> {
+        None
+    }
+
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
         if of.kind.has_heartbeats() {
             draft.add_heartbeats(of, source);

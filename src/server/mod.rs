@@ -60,7 +60,7 @@ pub use self::variant::Variant;
 use crate::error::{Code, Error, Misuse, PeerMisbehaved, Status};
 use crate::interest::Interest;
 use crate::model::{Label, Relabel};
-use crate::name::{Nonce, ResourceName, TypeUrl};
+use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::queue::Queue;
 use crate::resource_type::Place;
 use crate::time::Instant;
@@ -318,8 +318,11 @@ impl<V: Variant> Server<V> {
             if let Some(version) = subscription.out.take().or_else(|| subscription.late.take()) {
                 subscription.stale = 0;
                 match self.config.settings().retry.filter(|_| error.is_some()) {
-                    Some(retry) => subscription.rejected(now, retry),
-                    None => subscription.accepted(),
+                    Some(retry) => subscription.was_rejected(now, retry),
+                    None => subscription.was_accepted(),
+                }
+                if self.ttl && error.is_none() {
+                    subscription.accepted = version.clone();
                 }
                 self.actions.push(match error {
                     None => Action::Ack { type_url, version, nonce },
@@ -360,10 +363,21 @@ impl<V: Variant> Server<V> {
         // DESIGN rule 11: what refers to clusters waits for clusters that are not sent, unless it was asked for.
         let place = subscription.kind.place();
         let answers_only = place.is_front() && self.has_unsent_clusters(source);
-        if answers_only && !subscription.owes() && !beats {
-            return None;
+        if answers_only && !subscription.owes() {
+            if let Some(retry) = self.config.settings().retry.filter(|_| retries) {
+                self.types[at].put_off_retry(now + retry.after); // or it would be due all the time
+            }
+            if !beats {
+                return None;
+            }
+            let subscription = &self.types[at];
+            if V::beats_with_all(subscription) && V::has_push(subscription, source) {
+                // What changed would go with it. The next beat may do.
+                self.types[at].schedule_beat(now, source, &Draft::default(), true);
+                return None;
+            }
         }
-        let hold = self.config.settings().removal_hold;
+        let (hold, subscription) = (self.config.settings().removal_hold, &self.types[at]);
         let hold_removals = (V::NAMES_REMOVALS || self.config.settings().sotw_removal_hold)
             && place.is_back()
             && subscription.held_until.is_none_or(|until| now < until)
@@ -373,6 +387,15 @@ impl<V: Variant> Server<V> {
         let room = Room::new(self.config.settings().portion, || self.envelope_bytes(at, source));
         let order = Order { answers_only, hold_removals, room };
         let subscription = &mut self.types[at];
+        if let Some(version) = V::version_of_beats(subscription).filter(|_| beats) {
+            let mut draft = Draft::default();
+            draft.add_heartbeats(subscription, source);
+            subscription.schedule_beat(now, source, &draft, true);
+            if draft.send {
+                return Some(self.respond(at, version, draft));
+            }
+        }
+        let retries = retries && subscription.retries(now);
         let base = self.config.settings().retry.map(|_| subscription.base(retries));
         if retries {
             subscription.try_again();
@@ -387,36 +410,40 @@ impl<V: Variant> Server<V> {
         let answered = base.as_ref().map(|_| draft.answered.clone());
         subscription.served(now, hold, source.revision(), &mut draft);
         if self.ttl && (draft.send || beats || subscription.beat.is_none()) {
-            subscription.schedule_beat(now, source, beats);
+            subscription.schedule_beat(now, source, &draft, beats);
         }
         if !draft.send {
             // The end of a large answer may be that there is nothing more; what changed meanwhile comes then.
             return if draft.again { self.poll_type(at, now, source) } else { None };
         }
-        self.sent += 1;
-        let subscription = &mut self.types[at];
-        subscription.nonce = nonce(self.stream, self.sent);
-        let mut version = source.version(subscription.type_url());
+        let type_url = self.types[at].type_url().clone();
+        self.refresh_dependents(&type_url, &draft, source);
+        if let (Some(base), Some(answered)) = (base, answered) {
+            self.types[at].note_out(base, answered, draft.whole);
+        }
+        let mut version = source.version(&type_url);
         if draft.held && !V::NAMES_REMOVALS {
             version = format!("{version}{STILL}").into();
         }
+        Some(self.respond(at, version, draft))
+    }
+
+    fn respond(&mut self, at: usize, version: Version, draft: Draft) -> Response<V> {
+        self.sent += 1;
+        let subscription = &mut self.types[at];
+        subscription.nonce = nonce(self.stream, self.sent);
         subscription.out = Some(version.clone());
         subscription.late = None;
-        if let (Some(base), Some(answered)) = (base, answered) {
-            subscription.note_out(base, answered, draft.whole);
-        }
-        let (type_url, nonce) = (subscription.type_url().clone(), subscription.nonce.clone());
-        self.refresh_dependents(&type_url, &draft, source);
-        Some(Response {
-            type_url,
+        Response {
+            type_url: subscription.type_url().clone(),
             version,
-            nonce,
+            nonce: subscription.nonce.clone(),
             parts: draft.parts,
             removed: draft.removed,
             control_plane: self.config.settings().control_plane.clone(),
             ttl: self.ttl,
             variant: PhantomData,
-        })
+        }
     }
 
     /// The most that a response of a type has around its resources.

@@ -58,7 +58,7 @@ impl Subscription {
         self.retries.get_or_insert_default().out = Some(Base { names, whole, ..base });
     }
 
-    pub(super) fn accepted(&mut self) {
+    pub(super) fn was_accepted(&mut self) {
         if let Some(retries) = &mut self.retries {
             if retries.out.take().is_some_and(|out| out.again || out.whole) {
                 retries.due = None;
@@ -66,7 +66,7 @@ impl Subscription {
         }
     }
 
-    pub(super) fn rejected(&mut self, now: Instant, retry: Retry) {
+    pub(super) fn was_rejected(&mut self, now: Instant, retry: Retry) {
         let Some(retries) = &mut self.retries else { return };
         let Some(mut base) = retries.out.take() else { return };
         if !base.again {
@@ -90,6 +90,12 @@ impl Subscription {
 
     pub(super) fn retries(&self, now: Instant) -> bool {
         !self.owes() && self.next_retry().is_some_and(|due| due <= now)
+    }
+
+    pub(super) fn put_off_retry(&mut self, until: Instant) {
+        if let Some((due, _)) = self.retries.as_mut().and_then(|retries| retries.due.as_mut()) {
+            *due = until;
+        }
     }
 
     /// Makes what was rejected be news again.

@@ -13,7 +13,7 @@ use super::variant::{Behind, Order, Protocol, Size, Variant, check_names};
 use crate::error::{PeerMisbehaved, Status};
 use crate::message::sotw::Request;
 use crate::message::{Node, feature};
-use crate::name::{Nonce, ResourceName, TypeUrl, WILDCARD};
+use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 use crate::variant::Sotw;
 use crate::wire::{Element, Writer};
 
@@ -38,11 +38,14 @@ impl Protocol for Sotw {
         (core::mem::take(&mut request.nonce), request.error.take())
     }
 
-    fn check(request: &mut Request, _: Option<&Subscription>, settings: &Settings) -> Result<Size, PeerMisbehaved> {
+    fn check(request: &mut Request, known: Option<&Subscription>, settings: &Settings) -> Result<Size, PeerMisbehaved> {
         check_names(&request.type_url, &request.names, &settings.limits)?;
         request.names.sort_unstable(); // in place: a request that changes nothing allocates nothing
         request.names.dedup();
-        Ok(Size::of(request.names.iter().filter(|name| !name.is_wildcard())))
+        let names = &request.names;
+        let leaving = known.filter(|known| known.interest.wildcard).into_iter().flat_map(|known| &known.owed);
+        let leaving = leaving.filter(|name| names.binary_search(name).is_err());
+        Ok(Size::of(names.iter().filter(|name| !name.is_wildcard()).chain(leaving)))
     }
 
     fn initial_bytes(_: &Request) -> usize {
@@ -151,12 +154,20 @@ impl Protocol for Sotw {
         Ok(draft)
     }
 
+    fn beats_with_all(of: &Subscription) -> bool {
+        of.kind.is_full_state()
+    }
+
+    /// A heartbeat has no version but that of its response, which a client compares with what it accepted last (C-TTL-03).
+    /// New content has another: it goes apart.
+    fn version_of_beats(of: &Subscription) -> Option<Version> {
+        Some(of.accepted.clone()).filter(|accepted| !of.kind.is_full_state() && !of.sweep && !accepted.is_empty())
+    }
+
     /// Of a full-state type everything is sent: a heartbeat among resources reads as a removal to some clients, and a
     /// resource that is left out as one to all (S-TTL-06).
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
-        if !of.kind.is_full_state() {
-            draft.add_heartbeats(of, source);
-        } else if draft.parts.is_empty() && of.expiring(source).next().is_some() {
+        if of.kind.is_full_state() && draft.parts.is_empty() && of.expiring(source).next().is_some() {
             draft.parts = all_wanted(of, source);
             draft.send = true;
             draft.changed = Changed::These(Vec::new());

@@ -70,11 +70,13 @@ pub struct Subscription {
     pub(super) out: Option<Version>,
     /// The version of a response whose answer is no longer waited for, since nothing is wanted (S-SOTW-36).
     pub(super) late: Option<Version>,
+    /// The version that was accepted last, if the client takes TTLs.
+    pub(super) accepted: Version,
     /// Stale requests since the last that was not.
     pub(super) stale: u32,
     /// What was rejected and is to be tried again, if the configuration says so.
     pub(super) retries: Option<Box<Retries>>,
-    /// When to say that resources with a TTL live on, and up to where they were sent when that was last said.
+    /// When to say that resources with a TTL live on, and the revision when that was last said.
     pub(super) beat: Option<(Instant, Revision)>,
 }
 
@@ -162,14 +164,18 @@ impl Draft {
         !self.more
     }
 
-    /// Adds a heartbeat for each wanted resource with a TTL, but for those that were sent since the last time.
+    /// Adds a heartbeat for each wanted resource with a TTL, but for those that changed since the last time: these were
+    /// sent, or are still to be.
     pub(super) fn add_heartbeats<S: Source>(&mut self, of: &Subscription, source: &S) {
         let Some((_, sent_to)) = of.beat else { return };
         let sent: BTreeSet<ResourceName> =
             self.parts.iter().flat_map(Part::resources).map(|resource| resource.name().clone()).collect();
         for entry in of.expiring(source).filter(|entry| entry.since <= sent_to) {
-            let lives = |resource: &&Resource| !sent.contains(resource.name()) && !of.owed.contains(resource.name());
-            if let Some(resource) = entry.resource().filter(lives) {
+            let lives_on = |resource: &&Resource| {
+                let name = resource.name();
+                !sent.contains(name) && !of.owed.contains(name) && !of.is_new(resource, &entry)
+            };
+            if let Some(resource) = entry.resource().filter(lives_on) {
                 self.parts.push(Part::Heartbeat(resource.clone()));
                 self.send = true;
             }
@@ -204,6 +210,7 @@ impl Subscription {
             nonce: Nonce::default(),
             out: None,
             late: None,
+            accepted: Version::default(),
             stale: 0,
             beat: None,
             retries: None,
@@ -375,20 +382,22 @@ impl Subscription {
     }
 
     /// Sets the time of the next heartbeat: a third of the shortest TTL from now, so that one may be lost and one late
-    /// (S-TTL-04). But unless the last one was said just now, it does not go later for those that wait for it.
-    pub(super) fn schedule_beat<S: Source>(&mut self, now: Instant, source: &S, said: bool) {
-        let last = self.beat.filter(|_| !said);
-        let (mut shortest, mut waits) = (None, false);
-        for entry in self.expiring(source) {
-            let ttl = entry.resource().and_then(Resource::ttl);
-            shortest = shortest.into_iter().chain(ttl).min();
-            waits |= last.is_some_and(|(_, sent_to)| entry.since <= sent_to);
-        }
-        let sent_to = self.cursor.unwrap_or(source.revision());
-        let next = shortest.map(|shortest| (now + (shortest / 3).max(SHORTEST_BEAT), sent_to));
-        self.beat = match (last, next) {
-            (Some((due, sent_to)), Some((later, _))) if waits => Some((due.min(later), sent_to)),
-            _ => next,
+    /// (S-TTL-04). One that is due before that stays, unless it was sent now, or everything that it is about was: a response
+    /// says nothing of the rest.
+    pub(super) fn schedule_beat<S: Source>(&mut self, now: Instant, source: &S, sent: &Draft, beats: bool) {
+        let ttls = || self.expiring(source).filter_map(|entry| entry.resource()?.ttl());
+        let Some(shortest) = ttls().min() else {
+            self.beat = None;
+            return;
+        };
+        let next = now + (shortest / 3).max(SHORTEST_BEAT);
+        let sent_all = || {
+            let sent = sent.parts.iter().flat_map(Part::resources).filter(|resource| resource.ttl().is_some());
+            sent.count() == ttls().count()
+        };
+        self.beat = match self.beat {
+            Some((due, sent_to)) if !beats && !sent_all() => Some((due.min(next), sent_to)),
+            _ => Some((next, source.revision())),
         };
     }
 

@@ -264,7 +264,7 @@ fn incremental() -> Vec<Row> {
         row((had_key, "a version that is too long"), outcome(&[had(&[("x", LONG)], &[])])),
         row((had_key, "the wildcard for a name"), everything.as_if(&play(&[of_a(&[])]))),
         row((had_key, "a name that is not subscribed to"), "ignored".into()),
-        row((had_key, "not in the first request of the type"), later(&[("x", "1")]).as_if(&later(&[]))),
+        row((had_key, "not in the first request of the type"), later(&[("x", "1"), ("z", "1")]).as_if(&later(&[]))),
     ]
 }
 

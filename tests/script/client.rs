@@ -98,6 +98,8 @@ impl<V: Notation> Player for Script<V> {
                 let target = now + read_duration(time)?;
                 self.clock.0 = target;
                 self.client.handle_timeout(target);
+                let due = self.client.poll_timeout().filter(|due| *due <= target);
+                assert_eq!(due, None, "a time that has come and stays makes a driver spin");
             }
             ["accept", kind] => {
                 let update = self.judging.remove(&read_type(kind)).ok_or("nothing to judge")?;

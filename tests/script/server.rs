@@ -23,8 +23,9 @@ pub struct Script<V: Notation> {
     room: bool,
 }
 
-/// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `unknown` (the store knows nothing yet),
-/// `dialect=NAME`, `hold` (removals in SotW too), `retry=N` (after 10 s), `portion=N` and `bytes=N` (of a response), `tombstones=N`, `node` (required).
+/// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `wrapper` or `lone-ttl` (half of that), `unknown` (the
+/// store knows nothing yet), `dialect=NAME`, `hold` (removals in SotW too), `retry=N` (after 10 s), `portion=N` and
+/// `bytes=N` (of a response), `tombstones=N`, `node` (required).
 pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
     let (mut types, mut portion) = (Types::default(), Portion::default());
@@ -42,6 +43,8 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
             ("portion", count) => portion.resources = count.parse().map_err(|_| "a number")?,
             ("bytes", count) => portion.bytes = count.parse().map_err(|_| "a number")?,
             ("ttl", _) => node.client_features.extend([feature::TTL, feature::WRAPPER[0]].map(Into::into)),
+            ("wrapper", _) => node.client_features.push(feature::WRAPPER[0].into()),
+            ("lone-ttl", _) => node.client_features.push(feature::TTL.into()),
             ("unknown", _) => cache = Cache::unknown(1),
             ("tombstones", count) => cache = cache.with_tombstones(count.parse().map_err(|_| "a number")?),
             ("node", _) => config = config.with_node_required(),
@@ -127,6 +130,8 @@ impl<V: Notation> Player for Script<V> {
             answers.extend(self.action(action));
         }
         assert_eq!(self.server.check_invariants().and(self.cache.check_invariants()), Ok(()));
+        let due = self.server.poll_timeout().filter(|due| self.room && *due <= self.clock.0);
+        assert_eq!(due, None, "a time that has come and stays makes a driver spin");
         answers
     }
 }
