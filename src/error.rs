@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use crate::name::TypeUrl;
+use crate::name::{ResourceName, TypeUrl};
 
 /// Why an input was refused. The machine is exactly as it was before.
 ///
@@ -167,6 +167,12 @@ pub enum Misuse {
     /// A resource name to subscribe to is empty.
     #[error("a resource name must not be empty")]
     EmptyName,
+    /// No server is configured for the authority of a name.
+    #[error("no server is configured for {name}")]
+    NoServer {
+        /// The name.
+        name: ResourceName,
+    },
     /// There is no stream that a response could have come from.
     #[error("no stream is open")]
     NoStream,

@@ -35,6 +35,7 @@ impl Variant {
     }
 }
 
+/// The kinds of environment events, each twice.
 const KINDS: [fn(Budget) -> Budget; 7] = [
     |budget| Budget { cuts: 2, ..budget },
     |budget| Budget { rejects: 2, ..budget },
@@ -45,7 +46,7 @@ const KINDS: [fn(Budget) -> Budget; 7] = [
     |budget| Budget { deletes: 2, ..budget },
 ];
 
-/// Every two kinds of environment events, each twice, with what it takes for something to happen at all.
+/// Every two of them, with what it takes for something to happen at all.
 fn pairs() -> impl Iterator<Item = Budget> {
     let both = move |(a, b): (usize, usize)| KINDS[a](KINDS[b](Budget::NONE.wishes(1, 0).changes(1, 0)));
     (0..KINDS.len()).flat_map(|a| (0..a).map(move |b| (a, b))).map(both)
@@ -54,6 +55,11 @@ fn pairs() -> impl Iterator<Item = Budget> {
 /// Pauses, twice, with every other kind twice.
 fn pauses() -> impl Iterator<Item = Budget> {
     KINDS.into_iter().map(|kind| kind(Budget::NONE.pauses(2).wishes(1, 0).changes(1, 0)))
+}
+
+/// Each of them with an application that loses what it has.
+fn losses() -> impl Iterator<Item = Budget> {
+    KINDS.iter().map(|kind| kind(Budget::NONE.wishes(1, 0).changes(1, 0).forgets(2)))
 }
 
 /// More of everything at once.
@@ -183,6 +189,10 @@ fn variants() -> Vec<Variant> {
         variant("delta, portions", portions, ALL_AB).with(changing),
         variant("delta, portions over pages", small_pages, ALL_AB).with(changing),
         variant("delta, portions of clusters and endpoints", warming_portions, A).with([two]),
+        variant("sotw full-state, losses", Setup::full_state, ALL_A).with(losses()),
+        variant("sotw partial, losses", Setup::partial, ALL_A).with(losses()),
+        variant("sotw partial, strict server, losses", strict_partial, A).with(losses()),
+        variant("delta, losses", Setup::full_state, ALL_A).with(losses()),
         variant("delta, two clients", two_clients, A).with([two]),
     ]
 }
@@ -283,6 +293,7 @@ fn everything_holds_in_every_order() {
         Coalesced,
         HeldBack,
         PausedFirst,
+        Lost,
     ];
     let of_sotw = [NoClaim, StoodIn, WildcardAndNames, Union];
     let of_delta = [Removed, ClaimedUnjudged, Held, Behind, Portion];

@@ -1,4 +1,4 @@
-//! The workloads: F1 to F12 of the cost model.
+//! The workloads: F1 to F12 of the cost model, and H1, the worst that a client may send.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant as Clock};
@@ -8,7 +8,7 @@ use prost::Message;
 use xds_machine::client::{self, Action, Client};
 use xds_machine::message::{Node, delta, sotw};
 use xds_machine::server::{self, Cache, Resource, Server, Source, StreamId};
-use xds_machine::{Delta, Instant, Nonce, ResourceName, Sotw, TypeUrl, WILDCARD, type_url};
+use xds_machine::{Delta, Instant, Nonce, ResourceName, Sotw, TypeUrl, Version, WILDCARD, type_url};
 
 use crate::{alloc, floor};
 
@@ -539,4 +539,60 @@ pub fn store_memory(n: usize) -> [Row; 2] {
         Row { bytes, ratio: bytes / resources as f64, ..Row::new("F12", n, 0, 0) },
         Row { bytes: published, ratio: published / wire as f64, ..Row::new("F12 published", n, 0, 0) },
     ]
+}
+
+// Hostile input.
+
+/// H1: the worst requests that a client may send, of 2 MiB and of 4 MiB. The ratio is the time of the second to that of the
+/// first: 2 where the work is linear.
+pub fn worst_requests() -> Vec<Row> {
+    const NAMES: usize = 100_000;
+    let types = endpoints();
+    // The same length, and in no good order.
+    let names = |from: usize, count: usize| {
+        (from..from + count).rev().map(|i| format!("{:032}", i * 7919 % 1_000_003).as_str().into()).collect::<Vec<_>>()
+    };
+    let sotw =
+        |from: usize, count: usize| sotw::Request { names: names(from, count), ..sotw::Request::new(types.clone()) };
+    let delta =
+        |subscribe, unsubscribe| delta::Request { subscribe, unsubscribe, ..delta::Request::new(types.clone()) };
+    let claim = |count| {
+        let versions = names(0, count).into_iter().map(|name| (name, Version::from("1"))).collect();
+        delta::Request { initial_versions: versions, ..delta(names(0, 1), Vec::new()) }
+    };
+    let mut rows = Vec::new();
+    let mut add = |workload, times: [f64; 2]| {
+        let [half, all] = [NAMES / 2, NAMES].map(|n| Row::new(workload, n, 1, 0));
+        rows.push(Row { ns: times[0], ..half });
+        rows.push(Row { ns: times[1], floor_ns: times[0], ratio: times[1] / times[0], ..all });
+    };
+    let counts = [NAMES / 2, NAMES];
+    add("H1 sotw, new names", counts.map(|count| time_of::<Sotw>(None, || sotw(0, count))));
+    add("H1 sotw, other names", counts.map(|count| time_of::<Sotw>(Some(&sotw(0, count)), || sotw(NAMES, count))));
+    add("H1 delta, new names", counts.map(|count| time_of::<Delta>(None, || delta(names(0, count), Vec::new()))));
+    add("H1 delta, claims", counts.map(|count| time_of::<Delta>(None, || claim(count))));
+    // As many names as there may be, and those that come and go are others.
+    let full = delta(names(0, NAMES), Vec::new());
+    let come_and_go = |count: usize| delta(names(NAMES, count / 2), names(NAMES, count / 2));
+    add("H1 delta, come and go", counts.map(|count| time_of::<Delta>(Some(&full), || come_and_go(count))));
+    rows
+}
+
+/// The time that a server takes for a request, on a stream on which there was another before.
+fn time_of<V: Wire>(before: Option<&V::Message>, request: impl Fn() -> V::Message) -> f64 {
+    median(
+        5,
+        || {
+            let mut server = Server::<V>::new(server::Config::ads(), StreamId(1));
+            if let Some(before) = before {
+                server.handle_request(NOW, before.clone()).expect("a good request");
+                while server.poll_action().is_some() {}
+            }
+            (server, request())
+        },
+        |(mut server, request)| {
+            server.handle_request(NOW, request).expect("a good request");
+            server
+        },
+    )
 }

@@ -32,6 +32,8 @@ impl Protocol for Delta {
     type Response = Response;
     type Told = Told;
 
+    const SAYS_WHAT_IS_HELD: bool = true;
+
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
     }
@@ -152,6 +154,14 @@ impl Protocol for Delta {
                 of.untold += 1;
                 of.departed.insert(name);
             }
+        }
+    }
+
+    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
+        if of.is_told(name.as_str()) {
+            of.told.refetch.insert(name);
+        } else if of.is_told(WILDCARD) && !of.wishes.contains_key(&name) {
+            of.told.refetch.insert(WILDCARD.into());
         }
     }
 

@@ -41,6 +41,7 @@ mod config;
 mod delta;
 mod incoming;
 mod invariants;
+mod known;
 mod resources;
 mod sotw;
 mod subscription;
@@ -248,7 +249,7 @@ impl<V: Variant> Client<V> {
         self.epoch += 1;
         self.stream = Some(Stream::default());
         // A type that nothing is wanted of, nor was when the last stream ended, has nothing to remember.
-        let kept = |of: &Subscription<V>| !of.wishes.is_empty() || of.on_demand || of.out.is_some();
+        let kept = |of: &Subscription<V>| !of.wishes.is_empty() || of.out.is_some() || of.on_hold || of.on_demand;
         self.types.retain(kept);
     }
 
@@ -351,6 +352,10 @@ impl<V: Variant> Client<V> {
 
     /// The next request, made of what is true at this moment: call it when the transport has room. Answers come
     /// first, in the order of the verdicts (C-ADS-03).
+    ///
+    /// A caller that limits the rate of requests calls it as often as the limit allows, and no queue grows: what was
+    /// wanted meanwhile is in one request of its type, and what is not wanted any more in none. Only the answers wait, as
+    /// many as [`wants_response`](Self::wants_response) lets come (in delta each must be given; a server waits for it).
     pub fn poll_transmit(&mut self) -> Option<Transmit<V::Request>> {
         self.look();
         let stream = self.stream.as_mut()?;

@@ -99,6 +99,8 @@ impl Protocol for Sotw {
     type Response = Response;
     type Told = Told;
 
+    const SAYS_WHAT_IS_HELD: bool = false;
+
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
     }
@@ -252,6 +254,16 @@ impl Protocol for Sotw {
     fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>, _: &Settings) {
         of.told.refetch = true;
         of.told.retime.extend(names); // what is held is not awaited all the same
+    }
+
+    /// It is announced in the careful way: gone, then wanted (DESIGN rule 4). So is the wildcard, without which it
+    /// would not be gone.
+    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
+        let wildcard = ResourceName::from(WILDCARD);
+        for name in [name, wildcard].into_iter().filter(|name| of.is_told(name.as_str())).collect::<Vec<_>>() {
+            of.told.retime.insert(name.clone()); // a response may settle it before it was left out
+            of.told.owed.insert(name, Owed { stage: Stage::Leave, reopened: 0, last: false });
+        }
     }
 
     /// Not while a response is unanswered: changes ride on the answer (DESIGN rule 2).

@@ -31,7 +31,7 @@ pub struct Subscription<V: Protocol> {
     /// What the application was given and accepted, and still wants.
     pub(super) held: BTreeMap<ResourceName, Held>,
     /// How often something left `held` but by an update: what a response was compared with may be gone.
-    losses: u64,
+    pub(super) losses: u64,
     /// The version of the last response that was accepted whole.
     pub(super) version: Version,
     /// Something held is not as an update that is accepted whole leaves it: has a version of its own, though that is
@@ -40,6 +40,8 @@ pub struct Subscription<V: Protocol> {
     /// The update that waits for its verdict: one at a time (DESIGN rule 2). It belongs to the session, not to
     /// the stream.
     pub(super) out: Option<Out>,
+    /// The application is to be given no update now.
+    pub(super) on_hold: bool,
 
     // From here on: of this stream only.
     /// Whether a request of this type was sent.
@@ -57,6 +59,8 @@ pub struct Subscription<V: Protocol> {
     /// The nonce of the last.
     pub(super) nonce: Nonce,
     pub(super) timers: Timers,
+    /// The application has something that the server should have been told of with the first request, and was not.
+    pub(super) unsaid: bool,
     pub(super) told: V::Told,
 }
 
@@ -130,6 +134,7 @@ impl<V: Protocol> Subscription<V> {
             version: Version::default(),
             mixed: false,
             out: None,
+            on_hold: false,
             asked: false,
             untold: 0,
             departed: BTreeSet::new(),
@@ -138,6 +143,7 @@ impl<V: Protocol> Subscription<V> {
             serial: 0,
             nonce: Nonce::default(),
             timers: Timers::default(),
+            unsaid: false,
             told: V::Told::default(),
         }
     }
@@ -177,6 +183,11 @@ impl<V: Protocol> Subscription<V> {
     /// Whether a name was subscribed to that was not before.
     pub(super) fn has_new_wish(&self) -> bool {
         self.fresh.iter().any(|name| !self.wishes.contains_key(name))
+    }
+
+    /// Whether a name is among those that nobody has looked at.
+    pub(super) fn is_fresh(&self, name: &str) -> bool {
+        self.fresh.iter().any(|fresh| fresh == name)
     }
 
     pub(super) fn wants_anything(&self) -> bool {
@@ -233,6 +244,7 @@ impl<V: Protocol> Subscription<V> {
         self.nonce = Nonce::default();
         self.timers.stop_all();
         self.told = V::Told::default();
+        self.unsaid = false;
         if let Some(out) = &mut self.out {
             out.live = false;
         }
@@ -266,7 +278,7 @@ impl<V: Protocol> Subscription<V> {
             }
         }
         // What it was compared with is what it will be applied to, unless it has to wait.
-        incoming.compared &= self.waiting.is_empty() && self.out.is_none();
+        incoming.compared &= self.waiting.is_empty() && self.out.is_none() && !self.on_hold;
         self.waiting.push_back(incoming);
     }
 
@@ -286,7 +298,7 @@ impl<V: Protocol> Subscription<V> {
     }
 
     /// Whether a wanted name has no content, and none on its way (C-TIMER-03, C-TIMER-07).
-    fn is_awaited(&self, name: &ResourceName) -> bool {
+    pub(super) fn is_awaited(&self, name: &ResourceName) -> bool {
         let waiting = self.waiting.iter().any(|incoming| incoming.mentions(name.as_str()));
         let out = self.out.as_ref().and_then(|out| out.offer.resources.find(name.as_str()));
         self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected)
@@ -299,7 +311,7 @@ impl<V: Protocol> Subscription<V> {
 
     /// Processes the responses that wait, up to one that the application has to see.
     pub(super) fn advance(&mut self, now: Instant, epoch: u64, settings: &Settings, act: &mut impl FnMut(Action)) {
-        while self.out.is_none() {
+        while self.out.is_none() && !self.on_hold {
             let Some(incoming) = self.waiting.pop_front() else { return };
             self.process(now, epoch, incoming, settings, act);
         }
@@ -313,6 +325,9 @@ impl<V: Protocol> Subscription<V> {
         settings: &Settings,
         act: &mut impl FnMut(Action),
     ) {
+        if let Some(reason) = self.too_many_with(&incoming, settings.limits.resources_per_type) {
+            incoming.refuse(reason);
+        }
         let empty = incoming.is_empty();
         V::processed(self, &incoming);
         for name in incoming.faults.iter().filter_map(|fault| fault.name.as_ref()) {
@@ -339,8 +354,13 @@ impl<V: Protocol> Subscription<V> {
             new: core::mem::take(&mut incoming.new),
             plain: incoming.resources.is_plain(),
         });
-        let token =
-            Token { type_url: self.kind.type_url().clone(), epoch, serial: incoming.serial, nonce: incoming.nonce };
+        let token = Token {
+            client: settings.id,
+            type_url: self.kind.type_url().clone(),
+            epoch,
+            serial: incoming.serial,
+            nonce: incoming.nonce,
+        };
         let offer = Offer { resources: incoming.resources, removed };
         let nothing = offer.resources.is_empty() && offer.removed.is_empty();
         let offer = Arc::new(offer);
@@ -354,6 +374,21 @@ impl<V: Protocol> Subscription<V> {
             act(Action::Apply(Update { token: out.token.clone(), offer: out.offer.clone() }));
             self.out = Some(out);
         }
+    }
+
+    /// Whether a server that was asked for everything sends more than this.
+    fn too_many_with(&self, incoming: &Incoming, limit: usize) -> Option<String> {
+        if self.held.len() + incoming.resources.len() <= limit || !self.wants(WILDCARD) {
+            return None;
+        }
+        let held = |name: &&ResourceName| self.held.contains_key(*name);
+        let gone = if V::absence_removes(self, incoming) {
+            self.held.len() - incoming.resources.names().filter(held).count()
+        } else {
+            incoming.removed.iter().filter(held).count()
+        };
+        let count = self.held.len() - gone + incoming.resources.names().filter(|name| !held(name)).count();
+        (count > limit).then(|| alloc::format!("{count} resources with the response, limit {limit}"))
     }
 
     /// Heartbeats: the TTL starts anew (C-TTL-02, C-TTL-03), nothing else happens. One that names a version that

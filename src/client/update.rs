@@ -28,6 +28,7 @@ pub struct Update {
 /// Which response of which stream a verdict answers.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Token {
+    pub(super) client: u64,
     pub(super) type_url: TypeUrl,
     pub(super) epoch: u64,
     /// Counts the type's responses, so that a server that repeats a nonce does not make two updates one.
@@ -42,6 +43,11 @@ pub(super) struct Offer {
 }
 
 impl Update {
+    /// Which client it is of: [`Config::with_id`](super::Config::with_id).
+    pub fn client_id(&self) -> u64 {
+        self.token.client
+    }
+
     /// The type of the resources.
     pub fn type_url(&self) -> &TypeUrl {
         &self.token.type_url
@@ -110,6 +116,11 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Which client it is for: [`Config::with_id`](super::Config::with_id).
+    pub fn client_id(&self) -> u64 {
+        self.token.client
+    }
+
     /// The type of the update.
     pub fn type_url(&self) -> &TypeUrl {
         &self.token.type_url

@@ -27,6 +27,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// What the server was told of a type on this stream.
     type Told: Clone + Debug + Default + Eq + Hash + Send + Sync;
 
+    /// Whether the first request of a stream says what is held, name by name.
+    const SAYS_WHAT_IS_HELD: bool;
+
     fn type_url(response: &Self::Response) -> &TypeUrl;
 
     fn nonce(response: &Self::Response) -> &Nonce;
@@ -75,6 +78,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
 
     /// Asks again for names that are wanted.
     fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>, settings: &Settings);
+
+    /// The server may believe that the client has this, which is wanted; it has not.
+    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName);
 
     /// Whether a change may be said now, and not only with the next answer.
     fn may_speak(of: &Subscription<Self>) -> bool;

@@ -43,7 +43,7 @@ impl Protocol for Sotw {
         request.names.sort_unstable(); // in place: a request that changes nothing allocates nothing
         request.names.dedup();
         let names = &request.names;
-        let leaving = known.filter(|known| known.interest.wildcard).into_iter().flat_map(|known| &known.owed);
+        let leaving = known.filter(|known| known.interest.wildcard).into_iter().flat_map(Subscription::lingering);
         let leaving = leaving.filter(|name| names.binary_search(name).is_err());
         Ok(Size::of(names.iter().filter(|name| !name.is_wildcard()).chain(leaving)))
     }
@@ -116,7 +116,7 @@ impl Protocol for Sotw {
         // A full-state type has no part of an answer: what changed comes with it.
         let answers_only = order.answers_only && !of.kind.is_full_state() && !of.sweep;
         draft.behind = answers_only;
-        let owed = of.take_owed();
+        let owed = core::mem::take(&mut of.owed);
         let mut changed = Vec::new();
         if !answers_only {
             of.each_change(source, |_, resource| changed.push(resource));

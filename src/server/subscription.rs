@@ -29,8 +29,9 @@ pub struct Subscription {
     pub(super) interest: Interest,
     /// The bytes of the names.
     pub(super) name_bytes: usize,
-    /// The names that left while everything is wanted, and are owed an answer all the same: they count until they have
-    /// it, or a client that never acknowledges could make the stream hold any number of them.
+    /// The names that left while everything is wanted, and are owed an answer all the same or had one ahead of what
+    /// changed. They count as long as they are kept, or a client that never acknowledges could make the stream hold any
+    /// number of them.
     pub(super) leaving: Size,
     /// The client has named something: an empty list no longer means everything (SotW).
     pub(super) explicit: bool,
@@ -233,7 +234,7 @@ impl Subscription {
             return false;
         }
         let Size { names, bytes } = Size::of([&name]);
-        if self.owed.contains(&name) {
+        if self.lingers(&name) {
             // It left and comes back: it counts once.
             let left = self.leaving;
             self.leaving = Size { names: left.names.saturating_sub(names), bytes: left.bytes.saturating_sub(bytes) };
@@ -245,10 +246,10 @@ impl Subscription {
     pub(super) fn remove_name(&mut self, name: &str) -> Option<ResourceName> {
         let name = self.interest.names.take(name)?;
         self.name_bytes -= name.as_str().len();
-        self.ahead.remove(&name);
         if !self.interest.wildcard {
             self.owed.remove(&name);
-        } else if self.owed.contains(&name) {
+            self.ahead.remove(&name);
+        } else if self.lingers(&name) {
             self.leaving = self.leaving + Size::of([&name]);
         }
         Some(name)
@@ -256,21 +257,20 @@ impl Subscription {
 
     /// A name that left is to be answered once more.
     pub(super) fn owe_leaving(&mut self, name: ResourceName) {
-        let size = Size::of([&name]);
-        if self.owed.insert(name) {
-            self.leaving = self.leaving + size;
+        if !self.lingers(&name) {
+            self.leaving = self.leaving + Size::of([&name]);
         }
+        self.owed.insert(name);
     }
 
-    pub(super) fn take_owed(&mut self) -> BTreeSet<ResourceName> {
-        self.leaving = Size::default();
-        core::mem::take(&mut self.owed)
+    /// Whether a name is kept even if nobody wants it by name.
+    fn lingers(&self, name: &ResourceName) -> bool {
+        self.owed.contains(name) || self.ahead.contains_key(name)
     }
 
-    /// There was no room for these names.
-    pub(super) fn still_owe(&mut self, names: BTreeSet<ResourceName>, leaving: Size) {
-        self.leaving = Size { names: leaving.names.min(names.len()), ..leaving };
-        self.owed = names;
+    /// The names that are.
+    pub(super) fn lingering(&self) -> impl Iterator<Item = &ResourceName> {
+        self.owed.iter().chain(self.ahead.keys().filter(|name| !self.owed.contains(*name)))
     }
 
     /// Everything is wanted, from now on or again.
@@ -291,6 +291,7 @@ impl Subscription {
         } else {
             self.owed.retain(|name| names.contains(name));
         }
+        self.ahead.retain(|name, _| names.contains(name));
     }
 
     /// The oldest revision of which the client may take what it no longer wants.
@@ -469,6 +470,7 @@ impl Subscription {
             }
             None => {
                 self.ahead.clear();
+                self.leaving = Size::default();
                 self.cursor = Some(revision);
             }
         }
@@ -486,13 +488,7 @@ impl Subscription {
 
     /// Notes what was answered, though the cursor does not say so.
     fn answered_ahead(&mut self, draft: &mut Draft, revision: Revision) {
-        for name in core::mem::take(&mut draft.answered) {
-            if self.interest.names.contains(&name) {
-                self.ahead.insert(name, revision);
-            } else {
-                self.inexact = true; // it goes by the wildcard: nothing is kept by name
-            }
-        }
+        self.ahead.extend(core::mem::take(&mut draft.answered).into_iter().map(|name| (name, revision)));
     }
 
     /// Takes the store's own string for a name, so that it is kept once.

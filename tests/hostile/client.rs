@@ -11,7 +11,9 @@ use super::{Hostile, Input};
 /// Small, so that they are met.
 pub const LIMITS: Limits = Limits {
     waiting_responses: 2,
+    responses_per_stream: usize::MAX,
     resources_per_response: 8,
+    resources_per_type: 12,
     nonce_bytes: 40,
     version_bytes: 40,
     error_bytes: 16,

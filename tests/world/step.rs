@@ -78,6 +78,12 @@ pub enum Step {
         c: usize,
         t: usize,
     },
+    /// The application loses what it has of a resource.
+    Forget {
+        c: usize,
+        t: usize,
+        n: usize,
+    },
     /// A resource is put into the store, with another content than it had.
     Put {
         t: usize,
@@ -107,7 +113,8 @@ impl Step {
             | Self::RejectOne { c, .. }
             | Self::Subscribe { c, .. }
             | Self::Unsubscribe { c, .. }
-            | Self::Refetch { c, .. } => Some(c),
+            | Self::Refetch { c, .. }
+            | Self::Forget { c, .. } => Some(c),
             Self::Tick | Self::Put { .. } | Self::Delete { .. } => None,
         }
     }
@@ -139,6 +146,7 @@ pub struct Budget {
     pub unsubscribes: u8,
     pub refetches: u8,
     pub pauses: u8,
+    pub forgets: u8,
     pub puts: u8,
     pub deletes: u8,
 }
@@ -160,6 +168,10 @@ impl Budget {
         Self { pauses, ..self }
     }
 
+    pub const fn forgets(self, forgets: u8) -> Self {
+        Self { forgets, ..self }
+    }
+
     /// Subscriptions and unsubscriptions.
     pub const fn wishes(self, subscribes: u8, unsubscribes: u8) -> Self {
         Self { subscribes, unsubscribes, ..self }
@@ -178,11 +190,21 @@ impl Budget {
         unsubscribes: 99,
         refetches: 99,
         pauses: 99,
+        forgets: 99,
         puts: 99,
         deletes: 99,
     };
 
     /// Nothing.
-    pub const NONE: Self =
-        Self { cuts: 0, rejects: 0, subscribes: 0, unsubscribes: 0, refetches: 0, pauses: 0, puts: 0, deletes: 0 };
+    pub const NONE: Self = Self {
+        cuts: 0,
+        rejects: 0,
+        subscribes: 0,
+        unsubscribes: 0,
+        refetches: 0,
+        pauses: 0,
+        forgets: 0,
+        puts: 0,
+        deletes: 0,
+    };
 }

@@ -22,7 +22,8 @@ usage: cargo xtask RECIPE
   model-deep [LIMIT]       the exhaustive check, further than a test run goes: an hour on two cores
   mutants [ARGUMENTS]      mutation tests (needs cargo-mutants); arguments are its own, such as `-f src/client`
   nostd                    prove that the library needs no std
-  protos                   write src/proto/generated.rs from proto/";
+  protos                   write src/proto/generated.rs from proto/
+  simulate MILLIONS SEED   random steps at full speed; `simulate explain SEED RUN` makes a failure small";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,6 +39,9 @@ fn main() -> ExitCode {
         ["model-deep", limit] => verify::model_deep(limit),
         ["mutants", ref more @ ..] => verify::mutants(more),
         ["nostd"] => nostd::check(),
+        ["simulate", ..] => {
+            run::run(run::cargo(&["run", "--quiet", "--release", "--package", "simulate", "--"]).args(&arguments[1..]))
+        }
         ["protos"] => protos::write(),
         _ => {
             eprintln!("{USAGE}");

@@ -52,4 +52,7 @@ fn main() {
     if wanted("F12") {
         print(&w::store_memory(100_000));
     }
+    if wanted("H1") {
+        print(&w::worst_requests());
+    }
 }
