@@ -147,7 +147,8 @@ impl Config {
     /// so the old goes beside the new first, with a version of its own, and then the new alone, in the same bounded
     /// time. That is off by default, for such a response is not what there is: a client may apply a cluster that was
     /// removed before it came. What the source does not remember ([`Source::former`](super::Source::former)) is gone at
-    /// once; a [`Cache`](super::Cache) remembers a thousand changes.
+    /// once; a [`Cache`](super::Cache) remembers a thousand changes, and of a resource that changed just before it was
+    /// removed nothing.
     #[must_use]
     pub fn with_sotw_removal_hold(mut self) -> Self {
         self.settings_mut().sotw_removal_hold = true;

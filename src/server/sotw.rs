@@ -1,6 +1,8 @@
 //! The state-of-the-world variant. A request replaces the one before; a response of a full-state type has all that is
 //! wanted, one of a partial type what is new.
 
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -125,19 +127,21 @@ impl Protocol for Sotw {
         if of.kind.is_full_state() {
             // S-SOTW-60: any change of what is wanted sends all that is wanted. So does a new name, even if it does not
             // exist: the client may have it still from before it was last unwanted.
-            let former = if order.hold_removals { former(of, source) } else { Vec::new() };
-            draft.held = !former.is_empty();
-            draft.send |= of.sweep || !changed.is_empty() || !owed.is_empty();
-            draft.send |= !draft.held && of.has_removal(source);
+            let holds = order.hold_removals || of.kept.is_some();
+            let (kept, goes) = if holds { keep(of, source, order, &owed) } else { (Vec::new(), false) };
+            draft.held = !kept.is_empty();
+            draft.send |= of.sweep || !changed.is_empty() || !owed.is_empty() || goes;
+            draft.send = draft.send || (!holds && of.has_removal(source));
             if draft.send {
                 draft.whole = true;
                 draft.parts = all_wanted(of, source);
-                draft.parts.extend(former.into_iter().map(Part::One));
+                draft.parts.extend(kept.iter().cloned().map(Part::One));
                 if of.cursor.is_some() && !of.sweep {
                     let owed = owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource());
                     draft.changed = Changed::These(owed.chain(changed).cloned().collect());
                 }
             }
+            of.kept = (!kept.is_empty()).then(|| Box::new(kept));
         } else if of.sweep {
             draft.parts = all_wanted(of, source);
         } else {
@@ -169,6 +173,7 @@ impl Protocol for Sotw {
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
         if of.kind.is_full_state() && draft.parts.is_empty() && of.expiring(source).next().is_some() {
             draft.parts = all_wanted(of, source);
+            draft.parts.extend(of.kept.iter().flat_map(|kept| kept.iter()).cloned().map(Part::One));
             draft.send = true;
             draft.changed = Changed::These(Vec::new());
         }
@@ -191,10 +196,28 @@ impl Protocol for Sotw {
     }
 }
 
-/// What is gone and is to stay until what refers to it has gone too: nothing if the client is to be told anew.
-fn former(of: &Subscription, source: &impl Source) -> Vec<Resource> {
-    let gone = if of.sweep { Vec::new() } else { of.removals(source).unwrap_or_default() };
-    gone.iter().filter_map(|(_, name)| source.former(of.type_url(), name.as_str()).cloned()).collect()
+/// What is gone and stays until what refers to it has gone too: as the client has it, and nothing of what it asks for
+/// just now. And whether something else goes.
+fn keep(of: &Subscription, source: &impl Source, order: Order, owed: &BTreeSet<ResourceName>) -> (Vec<Resource>, bool) {
+    let Some(cursor) = of.cursor.filter(|_| !of.sweep) else { return (Vec::new(), false) };
+    let Ok(gone) = of.removals(source) else { return (Vec::new(), true) };
+    let goes = |name: &ResourceName| {
+        let absent = || source.get(of.type_url(), name.as_str()).state == State::Absent;
+        of.interest.covers(name.as_str()) && !owed.contains(name) && absent()
+    };
+    let mut kept: Vec<Resource> = of.kept.iter().flat_map(|kept| kept.iter()).cloned().collect();
+    kept.retain(|resource| goes(resource.name()));
+    let new = gone.iter().map(|(_, name)| name).filter(|name| goes(name));
+    let new: Vec<&ResourceName> = new.filter(|name| kept.iter().all(|old| old.name() != *name)).collect();
+    let all = kept.len() + new.len();
+    if order.hold_removals {
+        let former = |name: &ResourceName| source.former(of.type_url(), name.as_str(), cursor).cloned();
+        kept.extend(new.into_iter().filter_map(former));
+    } else {
+        kept.clear();
+    }
+    let goes = kept.len() < all;
+    (kept, goes)
 }
 
 fn all_wanted(of: &Subscription, source: &impl Source) -> Vec<Part> {

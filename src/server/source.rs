@@ -66,11 +66,11 @@ pub trait Source {
         iter::empty()
     }
 
-    /// What a name that is absent was until it became so, if that is remembered: where removals stay back in SotW
-    /// ([`Config::with_sotw_removal_hold`](super::Config::with_sotw_removal_hold)), it is sent once more. The default
-    /// remembers nothing.
-    fn former(&self, type_url: &TypeUrl, name: &str) -> Option<&Resource> {
-        let _ = (type_url, name);
+    /// What a name that is absent was at an earlier revision, and until it became absent; if that is remembered. Where
+    /// removals stay back in SotW ([`Config::with_sotw_removal_hold`](super::Config::with_sotw_removal_hold)), it is sent
+    /// once more to who was sent it. The default remembers nothing.
+    fn former(&self, type_url: &TypeUrl, name: &str, at: Revision) -> Option<&Resource> {
+        let _ = (type_url, name, at);
         None
     }
 

@@ -75,6 +75,9 @@ pub struct Subscription {
     pub(super) accepted: Version,
     /// Stale requests since the last that was not.
     pub(super) stale: u32,
+    /// What is gone and was sent beside what is there, or stays with the client without a word (SotW).
+    #[allow(clippy::box_collection)] // seldom there, and a word in every subscription
+    pub(super) kept: Option<Box<Vec<Resource>>>,
     /// What was rejected and is to be tried again, if the configuration says so.
     pub(super) retries: Option<Box<Retries>>,
     /// When to say that resources with a TTL live on, and the revision when that was last said.
@@ -214,6 +217,7 @@ impl Subscription {
             accepted: Version::default(),
             stale: 0,
             beat: None,
+            kept: None,
             retries: None,
         }
     }
@@ -312,7 +316,9 @@ impl Subscription {
     /// Whether nothing can be to say. Costs nothing.
     pub(super) fn is_quiet(&self, source: &impl Source) -> bool {
         let served = self.cursor.map_or(Revision::default(), |cursor| cursor.min(self.removed_to));
-        !self.owes() && (self.interest.is_empty() || source.type_revision(self.type_url()) <= served)
+        !self.owes()
+            && self.kept.is_none()
+            && (self.interest.is_empty() || source.type_revision(self.type_url()) <= served)
     }
 
     /// Whether a resource that is there is news to the client.
@@ -477,6 +483,9 @@ impl Subscription {
         self.inexact |= cut;
         if draft.held {
             self.held_until.get_or_insert(now + hold);
+            if self.kept.is_some() {
+                self.removed_to = revision; // what is kept is kept by name
+            }
         } else if cut && !first {
             self.removed_to = draft.removed_to.unwrap_or(self.removed_to);
         } else {

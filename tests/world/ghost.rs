@@ -50,6 +50,8 @@ struct Memory {
     asked_since: bool,
     /// What the client was sent, as far as it was not taken back.
     delivered: BTreeMap<ResourceName, u8>,
+    /// What changed since it was delivered.
+    unseen: BTreeSet<ResourceName>,
     /// Endpoints that have to go again.
     cold: BTreeSet<ResourceName>,
     /// What was asked for, or changed, since the last response.
@@ -269,7 +271,8 @@ impl Ghost {
             let mut gone = resources.keys().filter(|name| !all.contains(name));
             // Clusters may stay for a time; only what the client has.
             let stays = |name: &ResourceName| {
-                setup.hold && setup.types[t] == type_url::CLUSTER && memory.delivered.contains_key(name)
+                let same = memory.delivered.get(name) == resources.get(name);
+                setup.hold && setup.types[t] == type_url::CLUSTER && same
             };
             assert!(gone.all(stays), "a full-state type has what is wanted");
             let there = resources.keys().filter(|name| all.contains(name));
@@ -284,6 +287,7 @@ impl Ghost {
         memory.retries -= u32::from(memory.again);
         let mut warm = false;
         for name in resources.keys().chain(&response.removed) {
+            memory.unseen.remove(name);
             memory.rejected.remove(name);
             warm |= memory.cold.remove(name);
         }
@@ -348,7 +352,10 @@ impl Ghost {
         let delivered = &self.types[t].delivered;
         let is_gone = |name: &ResourceName| {
             let there = response.resources.iter().any(|(other, _)| other == name);
-            response.removed.contains(name) || (setup.hold && self.types[t].server_wants(name) && !there)
+            let memory = &self.types[t];
+            // What changed before it went is not known as the client has it.
+            let kept = setup.hold && memory.server_wants(name) && !memory.unseen.contains(name);
+            response.removed.contains(name) || (kept && !there)
         };
         let gone = delivered.keys().any(is_gone);
         if t == clusters && gone && !self.types[t].asked_since && now == Instant::EPOCH {
@@ -358,7 +365,9 @@ impl Ghost {
 
     /// A resource changed: what was rejected of it may be sent again, should it come back.
     pub fn changes(&mut self, t: usize, name: &ResourceName, there: bool) {
-        if !there {
+        if there {
+            self.types[t].unseen.insert(name.clone());
+        } else {
             self.types[t].cold.remove(name);
         }
         self.types[t].stirred.insert(name.clone());

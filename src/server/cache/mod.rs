@@ -253,8 +253,8 @@ impl Source for Cache {
         self.types.get(type_url).into_iter().flat_map(Store::with_ttl)
     }
 
-    fn former(&self, type_url: &TypeUrl, name: &str) -> Option<&Resource> {
-        self.types.get(type_url)?.former(name)
+    fn former(&self, type_url: &TypeUrl, name: &str, at: Revision) -> Option<&Resource> {
+        self.types.get(type_url)?.former(name, at)
     }
 
     fn dependent_type(&self, type_url: &TypeUrl) -> Option<&str> {

@@ -326,10 +326,11 @@ impl Store {
         }
     }
 
-    pub(super) fn former(&self, name: &str) -> Option<&Resource> {
+    pub(super) fn former(&self, name: &str, at: Revision) -> Option<&Resource> {
         let slot = &self.slots[self.find(name)?];
-        match slot.history.as_deref()?.last.as_ref()? {
-            What::Present(resource) if matches!(slot.what, What::Absent(_)) => Some(resource),
+        let history = slot.history.as_deref().filter(|history| history.last_since <= at && at < slot.since)?;
+        match (&slot.what, history.last.as_ref()?) {
+            (What::Absent(_), What::Present(resource)) => Some(resource),
             _ => None,
         }
     }
