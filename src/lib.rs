@@ -127,6 +127,7 @@ mod text;
 mod time;
 mod variant;
 mod wire;
+pub mod xdstp;
 
 pub use error::{Code, Error, Misuse, PeerMisbehaved, Status};
 pub use interest::Interest;

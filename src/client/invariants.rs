@@ -74,6 +74,7 @@ impl<V: Protocol> Subscription<V> {
         }
         let held = |name: &ResourceName| self.held.contains_key(name);
         self.timers.check(|name| self.wishes.contains_key(name) && !held(name), held)?;
+        self.check_names()?;
         V::check_told(self)
     }
 

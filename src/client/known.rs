@@ -1,11 +1,14 @@
 //! What the application knows besides what this client told it: what it lost, what it has from elsewhere, and what it is
 //! not to hear now. For applications that can lose what they hold, and for layers that put several clients together.
 
+use alloc::vec::Vec;
+
 use super::Client;
 use super::subscription::{Held, Subscription};
 use super::variant::{Protocol, Variant};
 use crate::name::{ResourceName, TypeUrl, WILDCARD};
 use crate::time::Instant;
+use crate::xdstp;
 
 impl<V: Variant> Client<V> {
     /// The application lost what it held of these: they are asked for again, on this stream and on the next, and no
@@ -16,7 +19,7 @@ impl<V: Variant> Client<V> {
     /// without and then with the name. What only the wildcard covers takes all of the wildcard to be asked for again.
     pub fn forget<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         if let Some(subscription) = self.look_at(type_url) {
-            names.into_iter().for_each(|name| subscription.forget(name));
+            names.into_iter().for_each(|name| subscription.forget(&xdstp::normal(name)));
         }
     }
 
@@ -34,7 +37,7 @@ impl<V: Variant> Client<V> {
     /// server sends makes them exist. What is held, or not wanted, is ignored.
     pub fn take_for_missing<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         if let Some(subscription) = self.look_at(type_url) {
-            names.into_iter().for_each(|name| subscription.take_for_missing(name));
+            names.into_iter().for_each(|name| subscription.take_for_missing(&xdstp::normal(name)));
         }
     }
 
@@ -67,13 +70,14 @@ impl<V: Variant> Client<V> {
     /// is held, or the server is sure to have answered.
     pub fn is_awaited(&self, type_url: &TypeUrl, name: &str) -> bool {
         let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
-        of_type.is_some_and(|subscription| subscription.awaits(name))
+        of_type.is_some_and(|subscription| subscription.awaits(&xdstp::normal(name)))
     }
 
     /// Whether this is wanted, and the application knows that it does not exist.
     pub fn is_missing(&self, type_url: &TypeUrl, name: &str) -> bool {
         let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
-        of_type.is_some_and(|subscription| subscription.wishes.get(name).is_some_and(|wish| wish.missing))
+        of_type
+            .is_some_and(|subscription| subscription.wishes.get(&*xdstp::normal(name)).is_some_and(|wish| wish.missing))
     }
 
     /// Whether the application has something from [elsewhere](Self::adopt) that the server of this stream can't be asked
@@ -91,9 +95,11 @@ impl<V: Variant> Client<V> {
 
 impl<V: Protocol> Subscription<V> {
     fn forget(&mut self, name: &str) {
-        let Some((name, _)) = self.held.remove_entry(name) else { return };
+        let Some((name, _)) = self.held.remove_entry(&*xdstp::normal(name)) else { return };
+        let asked_by = self.asked_by(&name);
+        self.unlink(&name);
         self.unclaim(&name, None);
-        self.ask_anew(name);
+        self.ask_anew(asked_by);
     }
 
     fn adopt(&mut self, name: ResourceName, expires: Option<Instant>) {
@@ -105,7 +111,7 @@ impl<V: Protocol> Subscription<V> {
         self.unclaim(&name, expires);
         self.timers.stop(&name);
         match held {
-            Some(held) if held.claimed => self.ask_anew(name),
+            Some(held) if held.claimed => self.ask_anew(self.asked_by(&name)),
             Some(_) => {}
             None => self.unsaid |= V::SAYS_WHAT_IS_HELD && self.asked && !self.wishes.contains_key(&name),
         }
@@ -123,17 +129,23 @@ impl<V: Protocol> Subscription<V> {
         self.losses += 1;
         self.timers.set_expiry(name, expires);
         if let Some(wish) = self.wishes.get_mut(name) {
-            wish.rejected = false;
-            wish.missing = false;
+            (wish.missing, wish.rejected, wish.answered) = (false, false, false);
         } else if let Some(wish) = self.wishes.get_mut(WILDCARD) {
             wish.complete = false;
         }
     }
 
-    /// The server may believe that the client has this. Who was asked nothing has given nothing.
-    fn ask_anew(&mut self, name: ResourceName) {
+    /// By which names a resource is wanted and the server was told so: its own, its collection, its aliases.
+    fn asked_by(&self, name: &ResourceName) -> Vec<ResourceName> {
+        let collection = self.globs.of(name.as_str());
+        let names = [name].into_iter().chain(collection).chain(self.links.aliases(name.as_str()));
+        names.filter(|name| self.is_told(name.as_str())).cloned().collect()
+    }
+
+    /// The server may believe that the client has what these names ask for. Who was asked nothing has given nothing.
+    fn ask_anew(&mut self, names: Vec<ResourceName>) {
         if self.asked {
-            V::ask_anew(self, name);
+            V::ask_anew(self, names);
         }
     }
 
@@ -145,7 +157,8 @@ impl<V: Protocol> Subscription<V> {
     fn awaits(&self, name: &str) -> bool {
         match self.wishes.get_key_value(name) {
             Some((name, wish)) if name.is_wildcard() => !wish.complete && self.held.is_empty() && self.out.is_none(),
-            Some((name, _)) => self.is_awaited(name),
+            Some((name, _)) if name.is_glob() => self.is_awaited(name),
+            Some((name, _)) => self.is_unknown(name),
             None => self.is_fresh(name),
         }
     }
@@ -153,7 +166,6 @@ impl<V: Protocol> Subscription<V> {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
     use core::time::Duration;
 
     use super::super::{Action, Config};

@@ -42,6 +42,8 @@ mod delta;
 mod incoming;
 mod invariants;
 mod known;
+mod links;
+mod names;
 mod resources;
 mod sotw;
 mod subscription;
@@ -56,6 +58,7 @@ pub use self::action::{Action, DropReason};
 pub use self::backoff::Backoff;
 use self::config::Settings;
 pub use self::config::{Config, Dialect, Limits};
+pub(crate) use self::names::check_wish;
 pub use self::resources::Resource;
 use self::subscription::{Answer, Subscription};
 pub use self::update::{Rejection, Update, Verdict};
@@ -65,6 +68,7 @@ use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl};
 use crate::queue::Queue;
 use crate::time::Instant;
+use crate::xdstp;
 
 /// One client of one server: what it wants, what it has, and the stream if there is one.
 ///
@@ -153,13 +157,15 @@ impl<V: Variant> Client<V> {
     // Commands of the application.
 
     /// Wants these resources from now on. [`WILDCARD`](crate::WILDCARD) is all that the server has for this
-    /// client. A name that is wanted already costs nothing and changes nothing.
+    /// client, and a name `xdstp://../*` all of one directory. A name that is wanted already costs nothing and changes
+    /// nothing.
     ///
     /// Any number of calls before the next poll make one request.
     ///
     /// # Errors
     ///
-    /// [`Misuse::EmptyName`]; then none of the names is subscribed to.
+    /// [`Misuse::EmptyName`], and for structured names [`Misuse::MalformedName`], [`Misuse::Locator`] and
+    /// [`Misuse::NameOfOtherType`]; then none of the names is subscribed to.
     pub fn subscribe(
         &mut self,
         type_url: &TypeUrl,
@@ -169,14 +175,11 @@ impl<V: Variant> Client<V> {
         let (Some(first), second) = (names.next(), names.next()) else { return Ok(()) };
         if let Some(second) = second {
             let all: Vec<ResourceName> = [first, second].into_iter().chain(names).collect();
-            if all.iter().any(|name| name.as_str().is_empty()) {
-                return Err(Misuse::EmptyName);
-            }
+            all.iter().try_for_each(|name| check_wish(name, type_url))?;
             let subscription = self.subscription_mut(type_url);
             all.into_iter().for_each(|name| subscription.subscribe(name));
-        } else if first.as_str().is_empty() {
-            return Err(Misuse::EmptyName);
         } else {
+            check_wish(&first, type_url)?;
             self.subscription_mut(type_url).subscribe(first);
         }
         Ok(())
@@ -187,7 +190,7 @@ impl<V: Variant> Client<V> {
     pub fn unsubscribe<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         self.look();
         if let Some(subscription) = self.find_mut(type_url) {
-            names.into_iter().for_each(|name| subscription.unsubscribe(name));
+            names.into_iter().for_each(|name| subscription.unsubscribe(&xdstp::normal(name)));
         }
     }
 
@@ -200,7 +203,7 @@ impl<V: Variant> Client<V> {
         let Some(subscription) = types.find(|subscription| subscription.kind.type_url() == type_url) else { return };
         let mut again = Vec::new();
         for name in names {
-            if let Some((name, _)) = subscription.wishes.get_key_value(name) {
+            if let Some((name, _)) = subscription.wishes.get_key_value(&*xdstp::normal(name)) {
                 again.push(name.clone());
             }
         }

@@ -9,6 +9,7 @@ use core::fmt::Write;
 use super::action::Action;
 use super::config::Settings;
 use super::incoming::Incoming;
+use super::links::{Links, judge_other_names};
 use super::timers::Timers;
 use super::update::{Offer, Rejection, Token, Update, Verdict};
 use super::variant::{Asked, Protocol};
@@ -17,6 +18,7 @@ use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, Version, WILDCARD};
 use crate::resource_type::ResourceType;
 use crate::time::Instant;
+use crate::xdstp::Globs;
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Subscription<V: Protocol> {
@@ -28,6 +30,9 @@ pub struct Subscription<V: Protocol> {
     fresh: Vec<ResourceName>,
     /// What the application wants; the wildcard is a name among the others.
     pub(super) wishes: BTreeMap<ResourceName, Wish>,
+    /// Those of the names that stand for collections.
+    pub(super) globs: Globs,
+    pub(super) links: Links,
     /// What the application was given and accepted, and still wants.
     pub(super) held: BTreeMap<ResourceName, Held>,
     /// How often something left `held` but by an update: what a response was compared with may be gone.
@@ -75,6 +80,8 @@ pub(super) struct Wish {
     pub(super) rejected: bool,
     /// Of the wildcard: everything was delivered since it is wanted.
     pub(super) complete: bool,
+    /// Of a collection: something came of it, or the word that it is empty.
+    pub(super) answered: bool,
 }
 
 /// A resource that the application has.
@@ -129,6 +136,8 @@ impl<V: Protocol> Subscription<V> {
             on_demand: false,
             fresh: Vec::new(),
             wishes: BTreeMap::new(),
+            globs: Globs::default(),
+            links: Links::default(),
             held: BTreeMap::new(),
             losses: 0,
             version: Version::default(),
@@ -165,6 +174,7 @@ impl<V: Protocol> Subscription<V> {
             return;
         }
         let fresh = core::mem::take(&mut self.fresh);
+        fresh.iter().for_each(|name| _ = self.globs.insert(name));
         if self.wishes.is_empty() && V::never_spoke(self) {
             // A tree that is made at once is made faster, and of fuller nodes.
             self.wishes = fresh.into_iter().map(|name| (name, Wish::default())).collect();
@@ -199,20 +209,7 @@ impl<V: Protocol> Subscription<V> {
         self.timers.stop(&name);
         V::unsubscribed(self, &name, wish.told);
         self.losses += 1;
-        if name.is_wildcard() {
-            self.held.retain(|held, _| self.wishes.contains_key(held));
-            self.timers.retain_expiries(|expiring| self.held.contains_key(expiring));
-            if let Some(out) = &mut self.out {
-                let unwanted = out.offer.names().filter(|offered| !self.wishes.contains_key(offered.as_str()));
-                out.left.extend(unwanted.cloned());
-            }
-        } else if !self.wants(WILDCARD) {
-            self.held.remove(&name);
-            self.timers.set_expiry(&name, None);
-            if let Some(out) = self.out.as_mut().filter(|out| out.offer.has(&name)) {
-                out.left.insert(name.clone());
-            }
-        }
+        self.let_go(&name);
         if wish.told {
             self.departed.insert(name);
         } else {
@@ -220,12 +217,8 @@ impl<V: Protocol> Subscription<V> {
         }
     }
 
-    fn wants(&self, name: &str) -> bool {
+    pub(super) fn wants(&self, name: &str) -> bool {
         self.wishes.contains_key(name)
-    }
-
-    pub(super) fn covers(&self, name: &str) -> bool {
-        self.wants(name) || self.wants(WILDCARD)
     }
 
     // What happens to the stream.
@@ -273,8 +266,12 @@ impl<V: Protocol> Subscription<V> {
         if self.timers.running() <= incoming.resources.len() {
             self.timers.stop_where(|name| incoming.mentions(name));
         } else {
-            for name in incoming.resources.names().chain(incoming.others()) {
+            let aliases = incoming.resources.with_aliases().flat_map(|resource| resource.aliases());
+            for name in incoming.resources.names().chain(incoming.others()).chain(aliases) {
                 self.timers.stop(name);
+                if let Some(glob) = self.globs.of(name.as_str()) {
+                    self.timers.stop(glob);
+                }
             }
         }
         // What it was compared with is what it will be applied to, unless it has to wait.
@@ -299,12 +296,18 @@ impl<V: Protocol> Subscription<V> {
 
     /// Whether a wanted name has no content, and none on its way (C-TIMER-03, C-TIMER-07).
     pub(super) fn is_awaited(&self, name: &ResourceName) -> bool {
+        self.is_unknown(name) && self.wishes.get(name).is_some_and(|wish| !wish.answered)
+    }
+
+    /// Whether nothing is known of a wanted name, be it that it was known once.
+    pub(super) fn is_unknown(&self, name: &ResourceName) -> bool {
         let waiting = self.waiting.iter().any(|incoming| incoming.mentions(name.as_str()));
-        let out = self.out.as_ref().and_then(|out| out.offer.resources.find(name.as_str()));
+        let out = self.out.as_ref().is_some_and(|out| out.offer.resources.have(name.as_str()));
         self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected)
             && !self.held.contains_key(name)
+            && self.links.target(name.as_str()).is_none()
             && !waiting
-            && out.is_none()
+            && !out
     }
 
     // What to do with responses.
@@ -328,6 +331,7 @@ impl<V: Protocol> Subscription<V> {
         if let Some(reason) = self.too_many_with(&incoming, settings.limits.resources_per_type) {
             incoming.refuse(reason);
         }
+        self.split_nowhere(&mut incoming);
         let empty = incoming.is_empty();
         V::processed(self, &incoming);
         for name in incoming.faults.iter().filter_map(|fault| fault.name.as_ref()) {
@@ -340,7 +344,14 @@ impl<V: Protocol> Subscription<V> {
         // C-RES-12: what is not wanted is ignored, faults and all.
         incoming.faults.retain(|fault| fault.name.as_ref().is_none_or(|name| V::takes(self, name.as_str())));
         if !V::takes(self, WILDCARD) {
-            incoming.resources.retain(|resource| V::takes_resource(self, resource));
+            let owners = self.alias_owners(&incoming);
+            let mut by_alias = owners.iter().filter(|(alias, _)| V::takes(self, alias.as_str())).map(|(_, name)| name);
+            let by_alias: BTreeSet<&ResourceName> = by_alias.by_ref().collect();
+            let stays = |name: &ResourceName| removed.binary_search(name).is_err(); // by its last alias, it may not
+            incoming.resources.retain(|resource| {
+                let name = resource.name();
+                (V::takes(self, name.as_str()) || by_alias.contains(name)) && stays(name)
+            });
         }
         if !incoming.faults.is_empty() {
             act(Action::Rejected {
@@ -378,7 +389,7 @@ impl<V: Protocol> Subscription<V> {
 
     /// Whether a server that was asked for everything sends more than this.
     fn too_many_with(&self, incoming: &Incoming, limit: usize) -> Option<String> {
-        if self.held.len() + incoming.resources.len() <= limit || !self.wants(WILDCARD) {
+        if self.held.len() + incoming.resources.len() <= limit || (!self.wants(WILDCARD) && self.globs.is_empty()) {
             return None;
         }
         let held = |name: &&ResourceName| self.held.contains_key(*name);
@@ -421,20 +432,7 @@ impl<V: Protocol> Subscription<V> {
             });
             return absent.cloned().collect();
         }
-        let (mut removed, mut missing) = (Vec::new(), Vec::new());
-        for name in &incoming.removed {
-            if self.held.contains_key(name) {
-                removed.push(name.clone());
-            } else if let Some(wish) = self.wishes.get_mut(name).filter(|wish| wish.told && !wish.missing) {
-                wish.missing = true;
-                self.timers.stop(name);
-                missing.push(name.clone());
-            }
-        }
-        if !missing.is_empty() {
-            act(Action::Missing { type_url: self.kind.type_url().clone(), names: missing });
-        }
-        removed
+        self.named_gone(incoming, act)
     }
 
     // What became of them.
@@ -461,6 +459,7 @@ impl<V: Protocol> Subscription<V> {
         self.hold(now, &out, &rejected, whole);
         for name in out.offer.removed.iter().filter(|name| !rejected.contains(name)) {
             self.held.remove(name);
+            self.unlink(name);
             self.timers.set_expiry(name, None);
             // Wanted anew since, it has its own answer to come.
             if let Some(wish) = self.wishes.get_mut(name).filter(|_| !out.left.contains(name)) {
@@ -505,8 +504,10 @@ impl<V: Protocol> Subscription<V> {
             let name = resource.name();
             let accepted = !rejected.contains(name);
             if named {
+                let otherwise =
+                    judge_other_names::<V>(&mut self.wishes, &self.globs, &mut self.links, resource, accepted);
                 let wish = self.wishes.get_mut(name);
-                if wish.is_none() && !wildcard {
+                if wish.is_none() && !wildcard && !otherwise {
                     continue;
                 }
                 if let Some(wish) = wish {
@@ -565,6 +566,7 @@ impl<V: Protocol> Subscription<V> {
         while let Some(name) = self.timers.take_expired(now) {
             self.losses += 1;
             self.held.remove(&name);
+            self.unlink(&name);
             if let Some(wish) = self.wishes.get_mut(&name) {
                 wish.rejected = false; // no version of it may be claimed any more
             }
@@ -583,10 +585,6 @@ impl<V: Protocol> Subscription<V> {
 impl Offer {
     pub(super) fn names(&self) -> impl Iterator<Item = &ResourceName> {
         self.resources.names().chain(&self.removed)
-    }
-
-    fn has(&self, name: &ResourceName) -> bool {
-        self.resources.find(name.as_str()).is_some() || self.removed.binary_search(name).is_ok()
     }
 }
 

@@ -10,7 +10,7 @@ use super::config::Settings;
 use super::portion::Progress;
 use super::resource::Resource;
 use super::response::{Part, Piece};
-use super::source::{Source, State};
+use super::source::{Entry, Revision, Source, State};
 use super::subscription::{Draft, Heard, Initial, Subscription};
 use super::variant::{Behind, Order, Protocol, Size, Variant, check_names};
 use crate::error::{PeerMisbehaved, Status};
@@ -19,6 +19,7 @@ use crate::message::{Node, feature};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 use crate::variant::Delta;
 use crate::wire::{Element, Writer};
+use crate::xdstp::{Globs, Parts};
 
 impl Variant for Delta {}
 
@@ -28,6 +29,7 @@ impl Protocol for Delta {
     const NUMBER: usize = 1;
     const NAMES_REMOVALS: bool = true;
     const CONTROL_PLANE: u8 = 7;
+    const ALIASES: bool = true;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
         request.node.as_ref()
@@ -123,7 +125,7 @@ impl Protocol for Delta {
                 }
             } else if let Some(name) = to.remove_name(name.as_str()) {
                 to.note_left();
-                if to.interest.wildcard {
+                if to.interest.covers(name.as_str()) && !name.is_glob() {
                     to.owe_leaving(name.clone()); // S-DELTA-34: the client can't tell whether the wildcard has it
                 }
                 heard.removed.push(name);
@@ -146,31 +148,14 @@ impl Protocol for Delta {
         draft.behind = order.answers_only && !of.sweep;
         let (begun, mut initial) = (of.progress.take(), of.initial.take());
         draft.resumed = begun.is_some();
-        let mut owed = core::mem::take(&mut of.owed);
-        let mut no_room_for = None;
-        for name in &owed {
-            let fits = match source.get(of.type_url(), name.as_str()).state {
-                State::Present(resource) => {
-                    of.share_name(resource.name());
-                    let current =
-                        initial.as_ref().is_some_and(|initial| initial.has(resource.name(), resource.version()));
-                    let swept = of.sweep && initial.is_none() && begun.is_none();
-                    current || swept || draft.add(of.type_url(), resource)
-                }
-                State::Absent => draft.remove(name),
-                State::Unknown => true,
-            };
-            if !fits {
-                no_room_for = Some(name.clone());
-                break;
-            }
-        }
-        if owed.len() > of.interest.names.len() / 2 && owed.len() > 64 {
+        let mut owed = Owed::take(of);
+        let rest = answer(of, source, initial.as_deref(), &mut owed, &mut draft);
+        if owed.names.len() > of.interest.names.len() / 2 && owed.names.len() > 64 {
             of.pack_names();
         }
-        if let Some(name) = no_room_for {
-            draft.names_left = true;
-            of.owed = owed.split_off(&name);
+        draft.names_left = !rest.is_empty();
+        if draft.names_left {
+            of.owed = rest;
             (of.progress, of.initial) = (begun, initial);
         } else if of.sweep {
             of.progress = sweep(of, source, initial.as_deref_mut(), &owed, begun, &mut draft).map(Box::new);
@@ -188,7 +173,7 @@ impl Protocol for Delta {
         draft.removed.sort();
         draft.removed.dedup();
         draft.send |= !draft.is_empty();
-        draft.answered = owed;
+        draft.answered = owed.names;
         Ok(draft)
     }
 
@@ -224,11 +209,135 @@ impl Protocol for Delta {
 }
 
 impl Subscription {
+    /// Of a type with heartbeats a name is simply removed. Of another, something without content says so, but not of what
+    /// the client may hold.
+    fn how_to_say_nowhere(&self, name: &ResourceName, entry: &Entry<'_>, initial: Option<&Initial>) -> Nowhere {
+        if self.kind.has_heartbeats() || self.is_gone(name, entry) {
+            return Nowhere::Removed;
+        }
+        match initial.and_then(|initial| initial.versions.get(name)) {
+            Some(version) if *version == Resource::nowhere_version() => Nowhere::Known,
+            Some(_) => Nowhere::Removed,
+            None => Nowhere::Stub,
+        }
+    }
+
+    /// The names that the client had and that nothing wanted, of what is wanted now by a collection.
+    fn take_unheard(&mut self, owed: &Owed) -> BTreeSet<ResourceName> {
+        match &mut self.unheard {
+            Some(names) if !self.sweep && !owed.globs.is_empty() => {
+                let wanted: BTreeSet<_> =
+                    names.iter().filter(|name| owed.globs.cover(name.as_str())).cloned().collect();
+                names.retain(|name| !wanted.contains(name));
+                wanted
+            }
+            _ => BTreeSet::new(),
+        }
+    }
+
     /// The bytes of what the client said that it has, as far as it is kept.
     pub(super) fn initial_bytes(&self) -> usize {
         let unheard = self.unheard.iter().flat_map(|names| names.iter()).map(|name| name.as_str().len());
         self.initial.as_ref().map_or(0, |initial| Initial::bytes(&initial.versions)) + unheard.sum::<usize>()
     }
+}
+
+/// Answers what is owed by name, as far as there is room. Returns the names that are owed still.
+fn answer<S: Source>(
+    of: &mut Subscription,
+    source: &S,
+    initial: Option<&Initial>,
+    owed: &mut Owed,
+    draft: &mut Draft,
+) -> BTreeSet<ResourceName> {
+    let type_url = of.type_url().clone();
+    // The pages have what is there, unless some of them went before.
+    let swept = of.sweep && initial.is_none() && !draft.resumed;
+    let is_new = |resource: &Resource| {
+        !swept && !initial.is_some_and(|initial| initial.has(resource.name(), resource.version()))
+    };
+    let mut no_room_for = None;
+    for name in &owed.names {
+        let entry = source.get(&type_url, name.as_str());
+        let fits = match entry.state {
+            State::Present(resource) if resource.name() == name => {
+                of.share_name(resource.name());
+                !is_new(resource) || draft.add(&type_url, resource)
+            }
+            State::Present(resource) => {
+                // By an alias (S-DELTA-42): once, whatever other names it is wanted by.
+                let others = owed.names.contains(resource.name()) || owed.globs.cover(resource.name().as_str());
+                let another = others || owed.by_alias.contains(resource.name());
+                let fits = another || !is_new(resource) || draft.add(&type_url, resource);
+                if fits && !others {
+                    owed.by_alias.insert(resource.name().clone());
+                }
+                fits
+            }
+            State::Absent if name.is_glob() && !owed.globs.is_empty() => true,
+            State::Absent => match of.how_to_say_nowhere(name, &entry, initial) {
+                Nowhere::Removed => draft.remove(name),
+                Nowhere::Stub => draft.add_part(&type_url, Part::Nowhere(Resource::nowhere(name.clone()))),
+                Nowhere::Known => true,
+            },
+            State::Unknown => true,
+        };
+        if !fits {
+            no_room_for = Some(name.clone());
+            break;
+        }
+        let own = matches!(entry.state, State::Present(resource) if resource.name() == name);
+        if !own && entry.state != State::Unknown {
+            draft.removed.extend(of.strays(source, name, Revision::default()).cloned());
+        }
+    }
+    if let Some(name) = no_room_for {
+        let mut rest = owed.names.split_off(&name);
+        for glob in owed.globs.iter() {
+            owed.names.remove(glob);
+            rest.insert(glob.clone());
+        }
+        return rest;
+    }
+    answer_collections(of, source, initial, owed, &is_new, draft)
+}
+
+/// What there is no room for is owed by the names of the members.
+fn answer_collections<S: Source>(
+    of: &mut Subscription,
+    source: &S,
+    initial: Option<&Initial>,
+    owed: &Owed,
+    is_new: &dyn Fn(&Resource) -> bool,
+    draft: &mut Draft,
+) -> BTreeSet<ResourceName> {
+    let (type_url, mut rest) = (of.type_url().clone(), BTreeSet::new());
+    if owed.globs.is_empty() {
+        return rest;
+    }
+    for glob in owed.globs.iter() {
+        let mut members = source.members(&type_url, glob.as_str()).peekable();
+        if members.peek().is_none() {
+            draft.removed.push(glob.clone()); // S-DELTA-45
+        }
+        let resources = members.filter_map(|entry| entry.resource());
+        for member in resources.filter(|member| !owed.names.contains(member.name()) && is_new(member)) {
+            if !draft.add(&type_url, member) {
+                rest.insert(member.name().clone());
+            }
+        }
+    }
+    // What the client has by a collection, and is gone.
+    let had = initial.filter(|_| !of.sweep).into_iter().flat_map(|initial| initial.versions.keys());
+    let had = had.filter(|name| owed.globs.cover(name.as_str()));
+    let unheard = of.take_unheard(owed);
+    for name in unheard.iter().chain(had) {
+        let absent = source.get(&type_url, name.as_str()).state == State::Absent;
+        if absent && !owed.names.contains(name) && !draft.remove(name) {
+            rest.insert(name.clone());
+        }
+    }
+    rest
 }
 
 /// Whether the first request of a type is for everything.
@@ -244,7 +353,7 @@ fn sweep<S: Source>(
     of: &mut Subscription,
     source: &S,
     initial: Option<&mut Initial>,
-    owed: &BTreeSet<ResourceName>,
+    owed: &Owed,
     begun: Option<Box<Progress>>,
     draft: &mut Draft,
 ) -> Option<Progress> {
@@ -255,13 +364,13 @@ fn sweep<S: Source>(
         let is_new = |resource: &&Resource| {
             let name = resource.name();
             // S-DELTA-06: what the client has is not sent.
-            !(owed_apart && owed.contains(name))
+            !(owed_apart && owed.has(name))
                 && !initial.as_ref().is_some_and(|initial| initial.has_by_wildcard(name, resource.version()))
                 && after.as_ref().is_none_or(|after| after < name)
         };
         let count = page.resources().len();
         let plain = initial.is_none() && after.is_none();
-        let whole = plain && (!owed_apart || owed.is_empty() || page.resources().iter().all(|one| is_new(&one)));
+        let whole = plain && (!owed_apart || owed.names.is_empty() || page.resources().iter().all(|one| is_new(&one)));
         if count == 0 || (whole && draft.room.take(count, || page.delta_len(of.type_url()))) {
             draft.parts.extend((count > 0).then_some(Part::Page(page)));
             continue;
@@ -282,7 +391,7 @@ fn sweep<S: Source>(
     // S-DELTA-06: what it has and is gone is removed. So is what it had when nobody wanted it.
     let mut no_room_for = |names: &mut dyn Iterator<Item = &ResourceName>| {
         let gone = |name: &&ResourceName| {
-            !owed.contains(*name) && source.get(of.kind.type_url(), name.as_str()).state == State::Absent
+            !owed.names.contains(*name) && source.get(of.kind.type_url(), name.as_str()).state == State::Absent
         };
         names.filter(gone).find(|name| !draft.remove(name)).cloned()
     };
@@ -305,10 +414,10 @@ fn sweep<S: Source>(
 }
 
 /// Adds what changed, the oldest first, as far as there is room.
-fn add_changes<S: Source>(of: &Subscription, source: &S, owed: &BTreeSet<ResourceName>, draft: &mut Draft) {
+fn add_changes<S: Source>(of: &Subscription, source: &S, owed: &Owed, draft: &mut Draft) {
     let mut changes = Vec::new();
     of.each_change(source, |since, resource| {
-        if !owed.contains(resource.name()) {
+        if !owed.has(resource.name()) {
             changes.push((since, resource));
         }
     });
@@ -325,6 +434,7 @@ fn add_changes<S: Source>(of: &Subscription, source: &S, owed: &BTreeSet<Resourc
             }
             draft.push(resource); // a source that has two changes at one revision: both or none
         }
+        draft.removed.extend(of.strays_for(source, resource).into_iter().cloned());
         taken = Some(since);
     }
     draft.more = false;
@@ -335,27 +445,27 @@ fn add_removals<S: Source>(
     of: &mut Subscription,
     source: &S,
     order: Order,
-    owed: &BTreeSet<ResourceName>,
+    owed: &Owed,
     draft: &mut Draft,
 ) -> Result<(), Behind> {
     if of.cursor.is_none() {
         return Ok(());
     }
-    // DESIGN rule 5: whatever went since the client first left may have crossed on the wire with what it took.
-    let left = of.left.filter(|_| of.sweep);
-    let mut taken = left.unwrap_or(of.removed_to);
+    let left = of.left.filter(|_| of.sweep || !owed.globs.is_empty());
+    let mut taken = left.map_or(of.removed_to, |left| left.min(of.removed_to));
     if draft.more {
         draft.removed_to = Some(taken);
         return Ok(());
     }
-    let mut removed = match left {
-        Some(left) => {
-            let since_left = source.removals(of.type_url(), left).ok_or(Behind)?;
-            since_left.map(|(name, entry)| (entry.since, name.clone())).collect()
-        }
-        None => of.removals(source)?,
-    };
-    removed.retain(|(_, name)| !owed.contains(name));
+    let mut removed = if of.sweep && left.is_some() { Vec::new() } else { of.removals(source)? };
+    if let Some(left) = left {
+        // DESIGN rule 5: whatever went since the client first left may have crossed on the wire with what it took.
+        let gone = source.removals(of.type_url(), left).ok_or(Behind)?;
+        let wanted = |name: &ResourceName| of.sweep || owed.globs.cover(name.as_str());
+        let gone = gone.filter(|(name, _)| wanted(name) && of.may_have_held(source, name));
+        removed.extend(gone.map(|(name, entry)| (entry.since, name.clone())));
+    }
+    removed.retain(|(_, name)| !owed.names.contains(name));
     if order.hold_removals && !of.sweep {
         draft.held = !removed.is_empty();
         return Ok(());
@@ -371,10 +481,44 @@ fn add_removals<S: Source>(
             }
             draft.removed.push(name.clone());
         }
+        draft.removed.extend(of.strays(source, name, Revision::default()).cloned());
         taken = *since;
     }
     draft.more = false;
     Ok(())
+}
+
+/// How a name that does not exist is answered.
+enum Nowhere {
+    Removed,
+    /// As an alias of nothing (S-DELTA-43).
+    Stub,
+    /// The client has heard it before.
+    Known,
+}
+
+/// What is to be answered, changed or not.
+struct Owed {
+    names: BTreeSet<ResourceName>,
+    /// Those of the names that stand for collections.
+    globs: Globs,
+    /// Names of resources that aliases among the names stand for.
+    by_alias: BTreeSet<ResourceName>,
+}
+
+impl Owed {
+    fn take(of: &mut Subscription) -> Self {
+        let (names, mut globs) = (core::mem::take(&mut of.owed), Globs::default());
+        if !of.interest.globs.is_empty() {
+            names.iter().for_each(|name| _ = globs.insert(name));
+        }
+        Self { names, globs, by_alias: BTreeSet::new() }
+    }
+
+    /// Whether a resource of this name comes with the answer.
+    fn has(&self, name: &ResourceName) -> bool {
+        self.names.contains(name) || self.globs.cover(name.as_str()) || self.by_alias.contains(name)
+    }
 }
 
 impl Initial {
@@ -394,6 +538,9 @@ impl Initial {
     pub(super) fn doubt(&mut self, name: &ResourceName) {
         if name.is_wildcard() {
             self.all_doubted = true;
+        } else if let Some(glob) = Parts::of(name.as_str()).filter(|_| name.is_glob()) {
+            let members = self.versions.iter_mut().filter(|(name, _)| glob.has(name.as_str()));
+            members.for_each(|(_, version)| *version = Version::default());
         } else if let Some(version) = self.versions.get_mut(name) {
             *version = Version::default();
         }

@@ -144,7 +144,7 @@ impl<V: Variant> Server<V> {
                 let kind = self.config.settings().kind(V::type_url(&mut request));
                 // One more, not twice as many: a stream has few types and there are many streams.
                 self.types.reserve_exact(1);
-                self.types.insert(at, Subscription::new(kind));
+                self.types.insert(at, Subscription::new(kind, V::ALIASES));
                 (at, true)
             }
         };
@@ -475,7 +475,7 @@ impl<V: Variant> Server<V> {
             let Some(name) = source.dependent(type_url, resource) else { return };
             let wanted = match dependents.interest.names.get(&*name) {
                 Some(name) => name.clone(),
-                None if dependents.interest.wildcard => ResourceName::from(&*name),
+                None if dependents.interest.covers(&name) => ResourceName::from(&*name),
                 None => return,
             };
             if source.get(dependents.type_url(), wanted.as_str()).resource().is_none() {

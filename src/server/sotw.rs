@@ -27,6 +27,7 @@ impl Protocol for Sotw {
     const NUMBER: usize = 0;
     const NAMES_REMOVALS: bool = false;
     const CONTROL_PLANE: u8 = 6;
+    const ALIASES: bool = false;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
         request.node.as_ref()
@@ -45,7 +46,8 @@ impl Protocol for Sotw {
         request.names.sort_unstable(); // in place: a request that changes nothing allocates nothing
         request.names.dedup();
         let names = &request.names;
-        let leaving = known.filter(|known| known.interest.wildcard).into_iter().flat_map(Subscription::lingering);
+        let leaving =
+            known.filter(|known| known.interest.stands_for_many()).into_iter().flat_map(Subscription::lingering);
         let leaving = leaving.filter(|name| names.binary_search(name).is_err());
         Ok(Size::of(names.iter().filter(|name| !name.is_wildcard()).chain(leaving)))
     }
@@ -137,19 +139,22 @@ impl Protocol for Sotw {
                 draft.parts = all_wanted(of, source);
                 draft.parts.extend(kept.iter().cloned().map(Part::One));
                 if of.cursor.is_some() && !of.sweep {
-                    let owed = owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource());
-                    draft.changed = Changed::These(owed.chain(changed).cloned().collect());
+                    let owed = named(of, source, &owed);
+                    draft.changed = Changed::These(owed.into_iter().chain(changed).cloned().collect());
                 }
             }
             of.kept = (!kept.is_empty()).then(|| Box::new(kept));
         } else if of.sweep {
             draft.parts = all_wanted(of, source);
         } else {
-            for resource in owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource()) {
-                draft.push(resource);
-            }
-            for resource in changed.iter().filter(|resource| !owed.contains(resource.name())) {
-                draft.push(resource);
+            let answers = named(of, source, &owed);
+            answers.iter().for_each(|resource| draft.push(resource));
+            let by_glob =
+                |name: &ResourceName| of.interest.globs.of(name.as_str()).is_some_and(|glob| owed.contains(glob));
+            for resource in changed {
+                if !owed.contains(resource.name()) && !by_glob(resource.name()) {
+                    draft.push(resource);
+                }
             }
         }
         // S-SOTW-61: of a partial type a removal is silence, and so is a name that does not exist.
@@ -211,7 +216,7 @@ fn keep(of: &Subscription, source: &impl Source, order: Order, owed: &BTreeSet<R
     let new: Vec<&ResourceName> = new.filter(|name| kept.iter().all(|old| old.name() != *name)).collect();
     let all = kept.len() + new.len();
     if order.hold_removals {
-        let former = |name: &ResourceName| source.former(of.type_url(), name.as_str(), cursor).cloned();
+        let former = |name: &ResourceName| source.was(of.type_url(), name.as_str(), cursor).cloned();
         kept.extend(new.into_iter().filter_map(former));
     } else {
         kept.clear();
@@ -225,9 +230,17 @@ fn all_wanted(of: &Subscription, source: &impl Source) -> Vec<Part> {
         let pages = source.pages(of.type_url()).filter(|page| !page.resources().is_empty());
         return pages.map(Part::Page).collect();
     }
-    let get = |name: &ResourceName| match source.get(of.type_url(), name.as_str()).state {
-        State::Present(resource) => Some(Part::One(resource.clone())),
-        State::Absent | State::Unknown => None,
-    };
-    of.interest.names.iter().filter_map(get).collect()
+    named(of, source, &of.interest.names).into_iter().cloned().map(Part::One).collect()
+}
+
+/// The resources that these names stand for, each once.
+fn named<'s, S: Source>(of: &Subscription, source: &'s S, names: &BTreeSet<ResourceName>) -> Vec<&'s Resource> {
+    let mut all: Vec<_> = names.iter().filter_map(|name| of.get(source, name).resource()).collect();
+    if !of.interest.globs.is_empty() {
+        for glob in names.iter().filter(|name| name.is_glob()) {
+            let members = source.members(of.type_url(), glob.as_str()).filter_map(|entry| entry.resource());
+            all.extend(members.filter(|member| !names.contains(member.name())));
+        }
+    }
+    all
 }

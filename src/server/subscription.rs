@@ -27,6 +27,8 @@ const SHORTEST_BEAT: Duration = Duration::from_millis(1);
 pub struct Subscription {
     pub(super) kind: ResourceType,
     pub(super) interest: Interest,
+    /// Names may be aliases (delta).
+    pub(super) aliases: bool,
     /// The bytes of the names.
     pub(super) name_bytes: usize,
     /// The names that left while everything is wanted, and are owed an answer all the same or had one ahead of what
@@ -151,9 +153,13 @@ impl Draft {
 
     /// Adds a resource if there is room.
     pub(super) fn add(&mut self, of: &TypeUrl, resource: &Resource) -> bool {
-        self.more = !self.room.take(1, || resource.element(of).delta_len());
+        self.add_part(of, Part::One(resource.clone()))
+    }
+
+    pub(super) fn add_part(&mut self, of: &TypeUrl, part: Part) -> bool {
+        self.more = !self.room.take(1, || part.delta_len(of));
         if !self.more {
-            self.push(resource);
+            self.parts.push(part);
         }
         !self.more
     }
@@ -192,10 +198,11 @@ impl Draft {
 }
 
 impl Subscription {
-    pub(super) fn new(kind: ResourceType) -> Self {
+    pub(super) fn new(kind: ResourceType, aliases: bool) -> Self {
         Self {
             kind,
             interest: Interest::default(),
+            aliases,
             name_bytes: 0,
             leaving: Size::default(),
             explicit: false,
@@ -244,19 +251,31 @@ impl Subscription {
             self.leaving = Size { names: left.names.saturating_sub(names), bytes: left.bytes.saturating_sub(bytes) };
         }
         self.name_bytes += bytes;
-        self.interest.names.insert(name)
+        self.interest.insert(name)
     }
 
     pub(super) fn remove_name(&mut self, name: &str) -> Option<ResourceName> {
-        let name = self.interest.names.take(name)?;
+        let name = self.interest.take(name)?;
         self.name_bytes -= name.as_str().len();
-        if !self.interest.wildcard {
+        if name.is_glob() {
+            self.owed.remove(&name);
+            self.ahead.remove(&name);
+            self.drop_unwanted();
+        } else if !self.interest.covers(name.as_str()) {
             self.owed.remove(&name);
             self.ahead.remove(&name);
         } else if self.lingers(&name) {
             self.leaving = self.leaving + Size::of([&name]);
         }
         Some(name)
+    }
+
+    /// Something that stood for many names left: what only it wanted is of no interest any more.
+    fn drop_unwanted(&mut self) {
+        let interest = &self.interest;
+        self.owed.retain(|name| interest.covers(name.as_str()));
+        self.ahead.retain(|name, _| interest.covers(name.as_str()));
+        self.leaving = Size::of(self.lingering().filter(|name| !self.interest.names.contains(*name)));
     }
 
     /// A name that left is to be answered once more.
@@ -288,14 +307,10 @@ impl Subscription {
     pub(super) fn remove_wildcard(&mut self) {
         self.interest.wildcard = false;
         self.progress = None;
-        self.leaving = Size::default();
-        let names = &self.interest.names;
         if core::mem::take(&mut self.sweep) {
-            self.owed = names.clone(); // what the wildcard would have brought
-        } else {
-            self.owed.retain(|name| names.contains(name));
+            self.owed = self.interest.names.clone(); // what the wildcard would have brought
         }
-        self.ahead.retain(|name, _| names.contains(name));
+        self.drop_unwanted();
     }
 
     /// The oldest revision of which the client may take what it no longer wants.
@@ -323,16 +338,27 @@ impl Subscription {
 
     /// Whether a resource that is there is news to the client.
     fn is_new(&self, resource: &Resource, entry: &Entry<'_>) -> bool {
+        let by_alias = || resource.aliases().iter().filter_map(|alias| self.ahead.get(alias)).max().copied();
+        let ahead = if self.ahead.is_empty() { None } else { self.ahead_of(resource.name()).max(by_alias()) };
         let Some(cursor) = self.cursor else { return false };
-        let served_to = self.ahead.get(resource.name()).map_or(cursor, |&at| at.max(cursor));
+        let served_to = ahead.map_or(cursor, |at| at.max(cursor));
         if self.inexact { entry.since > served_to } else { entry.is_news(served_to, served_to) }
     }
 
+    /// At which revision a name was answered though what changed had to wait, by itself or as one of a collection.
+    fn ahead_of(&self, name: &ResourceName) -> Option<Revision> {
+        if self.ahead.is_empty() {
+            return None;
+        }
+        let by_glob = self.interest.globs.of(name.as_str()).and_then(|glob| self.ahead.get(glob));
+        self.ahead.get(name).max(by_glob).copied()
+    }
+
     /// Whether a removal is.
-    fn is_gone(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
-        match (self.ahead.get(name), self.cursor) {
-            (at, Some(_)) if self.inexact => entry.since > at.map_or(self.removed_to, |&at| at.max(self.removed_to)),
-            (Some(&at), _) => entry.is_news(at, at),
+    pub(super) fn is_gone(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
+        match (self.ahead_of(name), self.cursor) {
+            (at, Some(_)) if self.inexact => entry.since > at.map_or(self.removed_to, |at| at.max(self.removed_to)),
+            (Some(at), _) => entry.is_news(at, at),
             (None, Some(cursor)) => entry.is_news(self.removed_to, cursor),
             (None, None) => false,
         }
@@ -349,31 +375,63 @@ impl Subscription {
         if self.interest.wildcard {
             source.changes(self.type_url(), cursor).for_each(take_news);
         } else if self.is_few(source.changes(self.type_url(), cursor)) {
-            let wanted = |name: &ResourceName| self.interest.names.contains(name);
             for entry in source.changes(self.type_url(), cursor) {
-                if entry.resource().is_some_and(|resource| wanted(resource.name())) {
+                if entry.resource().is_some_and(|resource| self.wants(source, resource)) {
                     take_news(entry);
                 }
             }
         } else {
             for name in &self.interest.names {
-                take_news(source.get(self.type_url(), name.as_str()));
+                let entry = self.get(source, name);
+                // What is wanted by more than one name comes by the first.
+                let another =
+                    |resource: &Resource| resource.name() != name && self.first_name(source, resource) != Some(name);
+                if !entry.resource().is_some_and(another) {
+                    take_news(entry);
+                }
             }
         }
+    }
+
+    /// What is to be said of a name that is wanted.
+    pub(super) fn get<'s, S: Source>(&self, source: &'s S, name: &ResourceName) -> Entry<'s> {
+        let entry = source.get(self.type_url(), name.as_str());
+        if self.aliases { entry } else { entry.named(name.as_str()) }
+    }
+
+    /// Whether a resource is wanted, by whatever name.
+    pub(super) fn wants(&self, source: &impl Source, resource: &Resource) -> bool {
+        self.interest.covers(resource.name().as_str()) || self.alias_of(source, resource).is_some()
+    }
+
+    /// The first of the aliases by which a resource is wanted.
+    fn alias_of<'a>(&self, source: &impl Source, resource: &'a Resource) -> Option<&'a ResourceName> {
+        let aliases = resource.aliases().iter().filter(|_| self.aliases);
+        let wanted = aliases.filter(|alias| self.interest.names.contains(*alias));
+        let stands = |alias: &&ResourceName| {
+            source.get(self.type_url(), alias.as_str()).resource().is_some_and(|other| other.name() == resource.name())
+        };
+        wanted.filter(stands).min()
+    }
+
+    /// The first of the names by which a resource is wanted.
+    fn first_name<'a>(&self, source: &impl Source, resource: &'a Resource) -> Option<&'a ResourceName> {
+        let own = self.interest.names.contains(resource.name()).then(|| resource.name());
+        own.or_else(|| self.alias_of(source, resource))
     }
 
     /// The wanted names that became absent, and when.
     pub(super) fn removals<S: Source>(&self, source: &S) -> Result<Vec<(Revision, ResourceName)>, Behind> {
         let removals = || source.removals(self.type_url(), self.removed_to);
         Ok(match removals() {
-            None if self.interest.wildcard => return Err(Behind),
-            Some(few) if self.interest.wildcard || self.is_few(removals().into_iter().flatten()) => few
-                .filter(|(name, entry)| self.interest.covers(name.as_str()) && self.is_gone(name, entry))
-                .map(|(name, entry)| (entry.since, name.clone()))
-                .collect(),
+            None if self.interest.wildcard || !self.interest.globs.is_empty() => return Err(Behind),
+            Some(few) if self.interest.wildcard || self.is_few(removals().into_iter().flatten()) => {
+                let gone = few.filter(|(name, entry)| self.may_have_held(source, name) && self.is_gone(name, entry));
+                gone.map(|(name, entry)| (entry.since, name.clone())).collect()
+            }
             _ => {
                 let gone = |name: &ResourceName| {
-                    let entry = source.get(self.type_url(), name.as_str());
+                    let entry = self.get(source, name);
                     let gone = entry.state == State::Absent && self.is_gone(name, &entry);
                     gone.then(|| (entry.since, name.clone()))
                 };
@@ -382,9 +440,38 @@ impl Subscription {
         })
     }
 
+    /// Whether a name that is gone is one that was wanted: of many together an alias is none.
+    pub(super) fn may_have_held(&self, source: &impl Source, name: &ResourceName) -> bool {
+        self.interest.names.contains(name)
+            || (self.interest.covers(name.as_str()) && source.former(self.type_url(), name.as_str()).is_none())
+    }
+
+    /// What the client may have by an alias that stands for it no longer, since a revision, if it wants that by no other
+    /// name.
+    pub(super) fn strays<'s, S: Source>(
+        &self,
+        source: &'s S,
+        alias: &ResourceName,
+        since: Revision,
+    ) -> impl Iterator<Item = &'s ResourceName> {
+        let former = source.former(self.type_url(), alias.as_str()).filter(|&(then, _)| then > since);
+        former.into_iter().flat_map(|(_, names)| names).filter(|name| {
+            let there = source.get(self.type_url(), name.as_str()).resource();
+            let by_alias = there.is_some_and(|resource| self.wants(source, resource));
+            !by_alias && !self.interest.covers(name.as_str())
+        })
+    }
+
+    /// The same for the aliases of a resource that changed.
+    pub(super) fn strays_for<'s, S: Source>(&self, source: &'s S, resource: &Resource) -> Vec<&'s ResourceName> {
+        let since = self.cursor.unwrap_or_default();
+        let aliases = resource.aliases().iter().filter(|alias| self.interest.names.contains(*alias));
+        aliases.flat_map(|alias| self.strays(source, alias, since)).collect()
+    }
+
     /// The wanted resources that have a TTL.
     pub(super) fn expiring<'s, S: Source>(&self, source: &'s S) -> impl Iterator<Item = Entry<'s>> {
-        let wanted = |resource: &Resource| self.interest.covers(resource.name().as_str());
+        let wanted = |resource: &Resource| self.wants(source, resource);
         source.with_ttl(self.type_url()).filter(move |entry| entry.resource().is_some_and(wanted))
     }
 
@@ -418,7 +505,11 @@ impl Subscription {
         self.beat.filter(|_| self.out.is_none() && self.progress.is_none()).map(|(due, _)| due)
     }
 
+    /// Whether changes are fewer than what is wanted, which with a collection is any number.
     fn is_few<T>(&self, changes: impl Iterator<Item = T>) -> bool {
+        if !self.interest.globs.is_empty() {
+            return true;
+        }
         let names = self.interest.names.len();
         changes.take(names + 1).count() <= names
     }
@@ -430,14 +521,13 @@ impl Subscription {
             return false;
         }
         let wanted = |entry: Entry<'_>| {
-            let covers = |resource: &Resource| self.interest.covers(resource.name().as_str());
-            entry.resource().is_some_and(|resource| covers(resource) && self.is_new(resource, &entry))
+            entry.resource().is_some_and(|resource| self.wants(source, resource) && self.is_new(resource, &entry))
         };
         if self.interest.wildcard || self.is_few(source.changes(self.type_url(), cursor)) {
             source.changes(self.type_url(), cursor).any(wanted)
         } else {
             let mut names = self.interest.names.iter();
-            names.any(|name| wanted(source.get(self.type_url(), name.as_str())))
+            names.any(|name| wanted(self.get(source, name)))
         }
     }
 

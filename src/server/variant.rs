@@ -33,6 +33,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// The field of `control_plane` in the response.
     const CONTROL_PLANE: u8;
 
+    /// Whether names may be aliases.
+    const ALIASES: bool;
+
     fn node(request: &Self::Request) -> Option<&Arc<Node>>;
 
     fn type_url(request: &mut Self::Request) -> &mut TypeUrl;

@@ -13,6 +13,8 @@
 //!   one waits; so nothing late overwrites what is newer, and removals are worked out of what the application really has.
 //! - A verdict goes to the client that the update came from, though its server is not asked any more.
 //!
+//! Resources that are wanted by an alias (VHDS) are not shared in this way: each server is asked for them by itself.
+//!
 //! A resource whose name has another authority than those of the list that its server stands in (a wildcard may bring
 //! one) belongs to the names without authority.
 //!
@@ -59,6 +61,7 @@ mod group;
 mod invariants;
 mod link;
 
+use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -67,11 +70,12 @@ pub use self::action::{Action, Connect, Stream};
 pub use self::config::{Config, ConfigError, Policy, ServerId};
 use self::group::Group;
 use self::link::{Link, State};
-use crate::client::{self, Client, Sent, Transmit, Update, Variant, Verdict};
+use crate::client::{self, Client, Sent, Transmit, Update, Variant, Verdict, check_wish};
 use crate::error::{Error, Misuse};
 use crate::name::{ResourceName, TypeUrl};
 use crate::queue::Queue;
 use crate::time::Instant;
+use crate::xdstp;
 
 /// How many actions may wait to be polled.
 const WAITING_ACTIONS: usize = 1024;
@@ -119,7 +123,7 @@ impl<V: Variant> Servers<V> {
     ///
     /// # Errors
     ///
-    /// [`Misuse::EmptyName`], and [`Misuse::NoServer`] if the authority of a name is not configured; then none of the
+    /// As [`Client::subscribe`], and [`Misuse::NoServer`] if the authority of a name is not configured; then none of the
     /// names is subscribed to.
     pub fn subscribe(
         &mut self,
@@ -128,9 +132,7 @@ impl<V: Variant> Servers<V> {
     ) -> Result<(), Misuse> {
         let mut sorted: BTreeMap<usize, Vec<ResourceName>> = BTreeMap::new();
         for name in names {
-            if name.as_str().is_empty() {
-                return Err(Misuse::EmptyName);
-            }
+            client::check_wish(&name, type_url)?;
             let Some(at) = self.group_of(name.as_str()) else { return Err(Misuse::NoServer { name }) };
             sorted.entry(at).or_default().push(name);
         }
@@ -158,7 +160,7 @@ impl<V: Variant> Servers<V> {
             self.groups[at].want_no_more(type_url, &names);
             for place in 0..self.groups[at].members {
                 let server = self.groups[at].servers[place];
-                self.links[server].client.unsubscribe(type_url, names.iter().copied());
+                self.links[server].client.unsubscribe(type_url, names.iter().map(|name| &**name));
             }
             let group = &mut self.groups[at];
             if self.policy == Policy::Grpc && group.wanted.is_empty() {
@@ -175,7 +177,7 @@ impl<V: Variant> Servers<V> {
     pub fn refetch<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         for (at, names) in self.by_group(names) {
             let server = self.groups[at].server();
-            self.links[server].client.refetch(type_url, names);
+            self.links[server].client.refetch(type_url, names.iter().map(|name| &**name));
         }
     }
 
@@ -422,10 +424,10 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    fn by_group<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> BTreeMap<usize, Vec<&'a str>> {
-        let mut sorted: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
-        for name in names {
-            if let Some(at) = self.group_of(name) {
+    fn by_group<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> BTreeMap<usize, Vec<Cow<'a, str>>> {
+        let mut sorted: BTreeMap<usize, Vec<Cow<'_, str>>> = BTreeMap::new();
+        for name in names.into_iter().map(xdstp::normal) {
+            if let Some(at) = self.group_of(&name) {
                 sorted.entry(at).or_default().push(name);
             }
         }

@@ -328,7 +328,7 @@ impl Notation for Delta {
         request.nonce = symbols.read_nonce(words.take_value("n").unwrap_or_default()).into();
         request.error = words.take_nack();
         for version in words.take_list("irv{", '}').unwrap_or_default() {
-            let (name, version) = version.split_once(':').ok_or("a version is `name:version`")?;
+            let (name, version) = version.rsplit_once(':').ok_or("a version is `name:version`")?;
             request.initial_versions.insert(name.into(), Version::from(version));
         }
         for word in std::mem::take(&mut words.0) {
