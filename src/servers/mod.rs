@@ -70,7 +70,7 @@ pub use self::action::{Action, Connect, Stream};
 pub use self::config::{Config, ConfigError, Policy, ServerId};
 use self::group::Group;
 use self::link::{Link, State};
-use crate::client::{self, Client, Sent, Transmit, Update, Variant, Verdict, check_wish};
+use crate::client::{self, Client, Sent, Transmit, Update, Variant, Verdict};
 use crate::error::{Error, Misuse};
 use crate::name::{ResourceName, TypeUrl};
 use crate::queue::Queue;
