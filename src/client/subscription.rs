@@ -289,6 +289,7 @@ impl<V: Protocol> Subscription<V> {
         self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected && !wish.answered)
             && !self.held.contains_key(name)
             && self.links.target(name.as_str()).is_none()
+            && !(name.is_glob() && self.members(name).next().is_some())
             && !waiting
             && !out
     }

@@ -157,9 +157,11 @@ impl Protocol for Delta {
                     }
                 }
                 State::Present(resource) => {
-                    // By an alias (S-DELTA-42): once, whatever other names it is wanted by.
+                    // By an alias (S-DELTA-42): once, whatever other names it is wanted by, but also if the client has it:
+                    // it may not know yet that it is what the alias stands for.
                     let others = owed.names.contains(resource.name()) || owed.globs.cover(resource.name().as_str());
-                    if !others && owed.by_alias.insert(resource.name().clone()) && is_new(resource) {
+                    let comes = swept || (others && is_new(resource));
+                    if owed.by_alias.insert(resource.name().clone()) && !comes {
                         draft.push(resource);
                     }
                     draft.removed.extend(of.strays(source, name, Revision::default()).cloned());
