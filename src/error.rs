@@ -168,6 +168,12 @@ pub enum Misuse {
     /// A resource name to subscribe to is empty.
     #[error("a resource name must not be empty")]
     EmptyName,
+    /// No server is configured for the authority of a name.
+    #[error("no server is configured for {name}")]
+    NoServer {
+        /// The name.
+        name: ResourceName,
+    },
     /// A structured name has directives (TP1): they say how the client is to find the resource, and are not sent.
     #[error("{name} is a locator: what may be asked for has no directives")]
     Locator {
@@ -189,12 +195,6 @@ pub enum Misuse {
         name: ResourceName,
         /// The type that was asked for.
         type_url: TypeUrl,
-    },
-    /// No server is configured for the authority of a name.
-    #[error("no server is configured for {name}")]
-    NoServer {
-        /// The name.
-        name: ResourceName,
     },
     /// There is no stream that a response could have come from.
     #[error("no stream is open")]

@@ -25,7 +25,7 @@ impl Random {
 
 const AB: &[&str] = &["a", "b"];
 const ALL: &[&str] = &["*", "a", "b"];
-const OF_X: &[&str] = &["a", "xdstp://x/t/b"];
+const OF_X: &[&str] = &["a", "xdstp://x/TYPE/b"];
 
 const SETUPS: &[Setup] = &[
     Setup { policy: Policy::Grpc, lists: &[("", &[0, 1])], names: AB, type_url: type_url::CLUSTER },

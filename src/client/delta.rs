@@ -34,8 +34,8 @@ impl Protocol for Delta {
     type Response = Response;
     type Told = Told;
 
-    const ALIASES: bool = true;
     const SAYS_WHAT_IS_HELD: bool = true;
+    const ALIASES: bool = true;
 
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
@@ -155,14 +155,11 @@ impl Protocol for Delta {
         of.told.refetch.extend(names);
     }
 
-    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
-        if of.is_told(name.as_str()) {
-            of.told.refetch.insert(name);
-        } else if let Some(glob) = of.globs.of(name.as_str()).filter(|glob| of.is_told(glob.as_str())) {
-            of.told.refetch.insert(glob.clone());
-        } else if of.is_told(WILDCARD) && !of.wishes.contains_key(&name) {
+    fn ask_anew(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
+        if names.is_empty() && of.is_told(WILDCARD) {
             of.told.refetch.insert(WILDCARD.into());
         }
+        of.told.refetch.extend(names);
     }
 
     fn may_speak(_: &Subscription<Self>) -> bool {

@@ -95,10 +95,11 @@ impl<V: Variant> Client<V> {
 
 impl<V: Protocol> Subscription<V> {
     fn forget(&mut self, name: &str) {
-        let Some((name, _)) = self.held.remove_entry(name) else { return };
-        self.unclaim(&name, None);
-        self.ask_anew(name.clone());
+        let Some((name, _)) = self.held.remove_entry(&*xdstp::normal(name)) else { return };
+        let asked_by = self.asked_by(&name);
         self.unlink(&name);
+        self.unclaim(&name, None);
+        self.ask_anew(asked_by);
     }
 
     fn adopt(&mut self, name: ResourceName, expires: Option<Instant>) {
@@ -110,7 +111,7 @@ impl<V: Protocol> Subscription<V> {
         self.unclaim(&name, expires);
         self.timers.stop(&name);
         match held {
-            Some(held) if held.claimed => self.ask_anew(name),
+            Some(held) if held.claimed => self.ask_anew(self.asked_by(&name)),
             Some(_) => {}
             None => self.unsaid |= V::SAYS_WHAT_IS_HELD && self.asked && !self.wishes.contains_key(&name),
         }
@@ -128,18 +129,23 @@ impl<V: Protocol> Subscription<V> {
         self.losses += 1;
         self.timers.set_expiry(name, expires);
         if let Some(wish) = self.wishes.get_mut(name) {
-            wish.rejected = false;
-            wish.missing = false;
+            (wish.missing, wish.rejected, wish.answered) = (false, false, false);
         } else if let Some(wish) = self.wishes.get_mut(WILDCARD) {
             wish.complete = false;
         }
     }
 
-    /// The server may believe that the client has this. Who was asked nothing has given nothing.
-    fn ask_anew(&mut self, name: ResourceName) {
+    /// By which names a resource is wanted and the server was told so: its own, its collection, its aliases.
+    fn asked_by(&self, name: &ResourceName) -> Vec<ResourceName> {
+        let collection = self.globs.of(name.as_str());
+        let names = [name].into_iter().chain(collection).chain(self.links.aliases(name.as_str()));
+        names.filter(|name| self.is_told(name.as_str())).cloned().collect()
+    }
+
+    /// The server may believe that the client has what these names ask for. Who was asked nothing has given nothing.
+    fn ask_anew(&mut self, names: Vec<ResourceName>) {
         if self.asked {
-            let aliases: Vec<ResourceName> = self.links.aliases(name.as_str()).cloned().collect();
-            aliases.into_iter().chain([name]).for_each(|name| V::ask_anew(self, name));
+            V::ask_anew(self, names);
         }
     }
 
@@ -151,7 +157,8 @@ impl<V: Protocol> Subscription<V> {
     fn awaits(&self, name: &str) -> bool {
         match self.wishes.get_key_value(name) {
             Some((name, wish)) if name.is_wildcard() => !wish.complete && self.held.is_empty() && self.out.is_none(),
-            Some((name, _)) => self.is_awaited(name),
+            Some((name, _)) if name.is_glob() => self.is_awaited(name),
+            Some((name, _)) => self.is_unknown(name),
             None => self.is_fresh(name),
         }
     }

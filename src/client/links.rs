@@ -189,7 +189,8 @@ impl<V: Protocol> Subscription<V> {
         for name in &missing {
             self.timers.stop(name);
             if let Some(wish) = self.wishes.get_mut(name) {
-                (wish.missing, wish.answered) = (true, true);
+                wish.missing = true;
+                wish.answered |= name.is_glob();
             }
         }
         for (name, version) in &incoming.nowhere {

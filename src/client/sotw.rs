@@ -94,8 +94,8 @@ impl Protocol for Sotw {
     type Response = Response;
     type Told = Told;
 
-    const ALIASES: bool = false;
     const SAYS_WHAT_IS_HELD: bool = false;
+    const ALIASES: bool = false;
 
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
@@ -250,12 +250,9 @@ impl Protocol for Sotw {
 
     /// It is announced in the careful way: gone, then wanted (DESIGN rule 4). So is the wildcard, without which it
     /// would not be gone.
-    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName) {
-        let wildcard = ResourceName::from(WILDCARD);
-        let glob = of.globs.of(name.as_str()).cloned();
-        for name in
-            [name, wildcard].into_iter().chain(glob).filter(|name| of.is_told(name.as_str())).collect::<Vec<_>>()
-        {
+    fn ask_anew(of: &mut Subscription<Self>, mut names: Vec<ResourceName>) {
+        names.extend(of.is_told(WILDCARD).then(|| WILDCARD.into()));
+        for name in names {
             of.told.retime.insert(name.clone()); // a response may settle it before it was left out
             of.told.owed.insert(name, Owed { stage: Stage::Leave, reopened: 0, last: false });
         }

@@ -284,9 +284,14 @@ impl<V: Protocol> Subscription<V> {
 
     /// Whether a wanted name has no content, and none on its way (C-TIMER-03, C-TIMER-07).
     pub(super) fn is_awaited(&self, name: &ResourceName) -> bool {
+        self.is_unknown(name) && self.wishes.get(name).is_some_and(|wish| !wish.answered)
+    }
+
+    /// Whether nothing is known of a wanted name, be it that it was known once.
+    pub(super) fn is_unknown(&self, name: &ResourceName) -> bool {
         let waiting = self.waiting.iter().any(|incoming| incoming.mentions(name.as_str()));
         let out = self.out.as_ref().is_some_and(|out| out.offer.resources.have(name.as_str()));
-        self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected && !wish.answered)
+        self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected)
             && !self.held.contains_key(name)
             && self.links.target(name.as_str()).is_none()
             && !(name.is_glob() && self.members(name).next().is_some())

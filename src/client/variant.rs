@@ -26,10 +26,10 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// What the server was told of a type on this stream.
     type Told: Clone + Debug + Default + Eq + Hash + Send + Sync;
 
-    /// Whether resources have other names, by which they may be asked for.
-    const ALIASES: bool;
     /// Whether the first request of a stream says what is held, name by name.
     const SAYS_WHAT_IS_HELD: bool;
+    /// Whether resources have other names, by which they may be asked for.
+    const ALIASES: bool;
 
     fn type_url(response: &Self::Response) -> &TypeUrl;
 
@@ -77,8 +77,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// Asks again for names that are wanted.
     fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>);
 
-    /// The server may believe that the client has this, which is wanted; it has not.
-    fn ask_anew(of: &mut Subscription<Self>, name: ResourceName);
+    /// The server may believe that the client has a resource, which is wanted by these names that it was told, or if there
+    /// are none by the wildcard; it has not.
+    fn ask_anew(of: &mut Subscription<Self>, names: Vec<ResourceName>);
 
     /// Whether a change may be said now, and not only with the next answer.
     fn may_speak(of: &Subscription<Self>) -> bool;

@@ -253,10 +253,9 @@ impl Subscription {
         self.drop_unwanted();
     }
 
-    /// The oldest revision of which the client may take what it no longer wants: only while it has not answered for
-    /// all that it was sent.
+    /// The oldest revision of which the client may take what it no longer wants.
     pub(super) fn note_left(&mut self) {
-        if let Some(cursor) = self.cursor.filter(|_| self.out.is_some()) {
+        if let Some(cursor) = self.cursor {
             let since = cursor.min(self.removed_to);
             self.left = Some(self.left.map_or(since, |left| left.min(since)));
         }

@@ -13,6 +13,8 @@
 //!   one waits; so nothing late overwrites what is newer, and removals are worked out of what the application really has.
 //! - A verdict goes to the client that the update came from, though its server is not asked any more.
 //!
+//! Resources that are wanted by an alias (VHDS) are not shared in this way: each server is asked for them by itself.
+//!
 //! A resource whose name has another authority than those of the list that its server stands in (a wildcard may bring
 //! one) belongs to the names without authority.
 //!
@@ -68,7 +70,7 @@ pub use self::action::{Action, Connect, Stream};
 pub use self::config::{Config, ConfigError, Policy, ServerId};
 use self::group::Group;
 use self::link::{Link, State};
-use crate::client::{self, Client, Sent, Transmit, Update, Variant, Verdict, check_wish};
+use crate::client::{self, Client, Sent, Transmit, Update, Variant, Verdict};
 use crate::error::{Error, Misuse};
 use crate::name::{ResourceName, TypeUrl};
 use crate::queue::Queue;
@@ -121,7 +123,7 @@ impl<V: Variant> Servers<V> {
     ///
     /// # Errors
     ///
-    /// Those of [`Client::subscribe`], and [`Misuse::NoServer`] if the authority of a name is not configured; then none of the
+    /// As [`Client::subscribe`], and [`Misuse::NoServer`] if the authority of a name is not configured; then none of the
     /// names is subscribed to.
     pub fn subscribe(
         &mut self,
@@ -130,7 +132,7 @@ impl<V: Variant> Servers<V> {
     ) -> Result<(), Misuse> {
         let mut sorted: BTreeMap<usize, Vec<ResourceName>> = BTreeMap::new();
         for name in names {
-            check_wish(&name, type_url)?;
+            client::check_wish(&name, type_url)?;
             let Some(at) = self.group_of(name.as_str()) else { return Err(Misuse::NoServer { name }) };
             sorted.entry(at).or_default().push(name);
         }

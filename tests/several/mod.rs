@@ -111,6 +111,8 @@ struct App {
     /// Which server, and which content.
     has: BTreeMap<ResourceName, (usize, u8)>,
     missing: BTreeSet<ResourceName>,
+    /// Of these, those that were removed: a server that did not know of it may say that they are missing.
+    removed: BTreeSet<ResourceName>,
     /// Told of, and not accepted.
     rejected: BTreeSet<ResourceName>,
     /// By server, each with the names that were unwanted at some time since.
@@ -120,7 +122,8 @@ struct App {
 pub struct World<V: Both> {
     setup: &'static Setup,
     types: [TypeUrl; TYPES],
-    names: Vec<ResourceName>,
+    /// By type: a structured name says its own.
+    names: [Vec<ResourceName>; TYPES],
     servers: Servers<V>,
     sides: Vec<Side<V>>,
     apps: [App; TYPES],
@@ -153,10 +156,14 @@ impl<V: Both> World<V> {
             failures: 0,
             ever: false,
         };
+        let types = [setup.type_url, type_url::SECRET];
         Self {
             setup,
-            types: [setup.type_url.into(), type_url::SECRET.into()],
-            names: setup.names.iter().map(|&name| name.into()).collect(),
+            types: types.map(Into::into),
+            names: types.map(|url| {
+                let own = url.strip_prefix("type.googleapis.com/").expect("a type of the API");
+                setup.names.iter().map(|name| name.replace("/TYPE/", &format!("/{own}/")).into()).collect()
+            }),
             servers: Servers::new(config).expect("a good configuration"),
             sides: (0..count).map(side).collect(),
             apps: Default::default(),
@@ -219,9 +226,9 @@ impl<V: Both> World<V> {
             }
         }
         for (t, n) in self.all() {
-            let wanted = self.apps[t].wanted.contains(&self.names[n]);
+            let wanted = self.apps[t].wanted.contains(&self.names[t][n]);
             others.push(if wanted { Step::Unsubscribe { t, n } } else { Step::Subscribe { t, n } });
-            if self.apps[t].has.contains_key(&self.names[n]) {
+            if self.apps[t].has.contains_key(&self.names[t][n]) {
                 others.push(Step::Forget { t, n });
             }
         }
@@ -235,7 +242,7 @@ impl<V: Both> World<V> {
     }
 
     fn all(&self) -> impl Iterator<Item = (usize, usize)> + use<V> {
-        let names = self.names.len();
+        let names = self.setup.names.len();
         (0..TYPES).flat_map(move |t| (0..names).map(move |n| (t, n)))
     }
 
@@ -294,23 +301,23 @@ impl<V: Both> World<V> {
             }
             Step::Up { s } => self.sides[s].up = true,
             Step::Subscribe { t, n } => {
-                let name = self.names[n].clone();
+                let name = self.names[t][n].clone();
                 self.apps[t].wanted.insert(name.clone());
                 self.servers.subscribe(&self.types[t], [name]).expect("a name with a server");
             }
             Step::Unsubscribe { t, n } => self.unsubscribe(t, n),
             Step::Forget { t, n } => {
-                self.apps[t].has.remove(&self.names[n]);
-                self.servers.forget(&self.types[t], [self.names[n].as_str()]);
+                self.apps[t].has.remove(&self.names[t][n]);
+                self.servers.forget(&self.types[t], [self.names[t][n].as_str()]);
             }
             Step::Put { s, t, n } => {
-                if !self.names[n].is_wildcard() {
+                if !self.names[t][n].is_wildcard() {
                     self.contents = self.contents.wrapping_add(1);
-                    let body = body(&self.names[n], s as u8, self.contents);
-                    self.sides[s].cache.insert(&self.types[t], Resource::new(self.names[n].clone(), body));
+                    let body = body(&self.names[t][n], s as u8, self.contents);
+                    self.sides[s].cache.insert(&self.types[t], Resource::new(self.names[t][n].clone(), body));
                 }
             }
-            Step::Delete { s, t, n } => _ = self.sides[s].cache.remove(&self.types[t], self.names[n].as_str()),
+            Step::Delete { s, t, n } => _ = self.sides[s].cache.remove(&self.types[t], self.names[t][n].as_str()),
         }
         self.drain();
         let used: BTreeSet<usize> = (0..self.setup.lists.len()).flat_map(|l| self.used(l)).copied().collect();
@@ -394,12 +401,12 @@ impl<V: Both> World<V> {
     }
 
     fn unsubscribe(&mut self, t: usize, n: usize) {
-        let name = self.names[n].clone();
+        let name = self.names[t][n].clone();
         self.servers.unsubscribe(&self.types[t], [name.as_str()]);
         let app = &mut self.apps[t];
         app.wanted.remove(&name);
         let wildcard = app.wanted.contains("*");
-        for gone in self.names.iter().filter(|name| !app.wanted.contains(*name)) {
+        for gone in self.names[t].iter().filter(|name| !app.wanted.contains(*name)) {
             app.missing.remove(gone);
             app.judging.values_mut().for_each(|(_, left)| _ = left.insert(gone.clone()));
             if !wildcard {
@@ -436,6 +443,7 @@ impl<V: Both> World<V> {
                 app.rejected.remove(name);
                 if app.wanted.contains(name) && !left.contains(name) {
                     app.missing.insert(name.clone());
+                    app.removed.insert(name.clone());
                 }
             }
         }
@@ -462,7 +470,11 @@ impl<V: Both> World<V> {
                     let t = self.types.iter().position(|known| *known == type_url).expect("a type");
                     for name in names {
                         assert!(!self.apps[t].has.contains_key(&name), "{name} is missing, and there");
-                        assert!(self.apps[t].missing.insert(name.clone()), "{name} is missing twice");
+                        let app = &mut self.apps[t];
+                        assert!(
+                            app.missing.insert(name.clone()) | app.removed.remove(&name),
+                            "{name} is missing twice"
+                        );
                     }
                 }
                 Action::Client { .. } => {}
@@ -552,20 +564,28 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// A SotW server that has nothing of what is wanted says nothing.
+    /// A server that has no news says nothing, and so it is not known that it works: SotW, nothing of what is wanted; delta,
+    /// just what the application has of it already, and claims.
     fn is_silent(&self, s: usize) -> bool {
-        let has = |t: usize, name: &ResourceName| {
-            self.used(self.list_of(name)).contains(&s)
-                && matches!(self.sides[s].cache.get(&self.types[t], name.as_str()).state, server::State::Present(_))
+        let news = |t: usize, name: &ResourceName| {
+            let has = self.apps[t].has.get(name).copied();
+            match self.sides[s].cache.get(&self.types[t], name.as_str()).state {
+                server::State::Present(_) if !V::DELTA => true,
+                server::State::Present(resource) => has != Some((s, *resource.body().last().expect("a body"))),
+                _ => V::DELTA,
+            }
         };
-        let says = |(t, app): (usize, &App)| app.wanted.contains("*") || app.wanted.iter().any(|name| has(t, name));
-        !V::DELTA && !self.sides[s].answered && !self.apps.iter().enumerate().any(says)
+        let says = |(t, app): (usize, &App)| {
+            let asked = |name: &&ResourceName| self.used(self.list_of(name)).contains(&s);
+            app.wanted.contains("*") || app.wanted.iter().filter(asked).any(|name| news(t, name))
+        };
+        !self.sides[s].answered && !self.apps.iter().enumerate().any(says)
     }
 
     fn check_data(&self, l: usize, s: usize) {
         for (t, app) in self.apps.iter().enumerate() {
             let full = t == 0 && self.setup.type_url == type_url::CLUSTER;
-            for name in self.names.iter().filter(|name| self.list_of(name) == l && !name.is_wildcard()) {
+            for name in self.names[t].iter().filter(|name| self.list_of(name) == l && !name.is_wildcard()) {
                 if !app.wanted.contains(name) && !app.wanted.contains("*") || app.rejected.contains(name) {
                     continue;
                 }
