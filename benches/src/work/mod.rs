@@ -1,0 +1,15 @@
+//! The workloads: F1 to F12.
+
+mod client;
+mod first;
+mod memory;
+mod named;
+mod nothing;
+mod push;
+
+pub use self::client::{FullResponse, OneByOne, Received};
+pub use self::first::{FirstSync, FurtherSync, Reconnect};
+pub use self::memory::{idle_stream, names, store};
+pub use self::named::{Change, EVENTS, Named, all_names};
+pub use self::nothing::{Poll, Stale, TIMES, Timeout};
+pub use self::push::{FullState, OneChange};
