@@ -55,6 +55,14 @@ pub enum PeerMisbehaved {
         /// The limit.
         limit: usize,
     },
+    /// The names and versions in `initial_resource_versions`, of all types, are too long together.
+    #[error("initial_resource_versions of {len} bytes on one stream, limit {limit}")]
+    TooManyInitialVersionBytes {
+        /// The bytes with this request.
+        len: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// `initial_resource_versions` has too many entries.
     #[error("{count} initial_resource_versions for {type_url}, limit {limit}")]
     TooManyInitialVersions {
@@ -134,6 +142,7 @@ impl PeerMisbehaved {
             }
             Self::NameTooLong { .. }
             | Self::NonceTooLong { .. }
+            | Self::TooManyInitialVersionBytes { .. }
             | Self::TooManyInitialVersions { .. }
             | Self::TooManyNameBytes { .. }
             | Self::TooManyNames { .. }

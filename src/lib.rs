@@ -1,4 +1,106 @@
-//! Sans-IO state machines for the xDS transport protocol.
+//! Sans-IO state machines for the [xDS transport protocol], by which Envoy, gRPC and service meshes get their
+//! configuration: client and server, state-of-the-world ([`Sotw`]) and incremental ([`Delta`]), aggregated (ADS) or a
+//! stream for each type.
+//!
+//! [xDS transport protocol]: https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
+//!
+//! # The picture
+//!
+//! ```text
+//!   subscribe ──►┌───────────────┐  poll_transmit            ┌───────────────┐
+//! unsubscribe ──►│               │─────── request ──────────►│ handle_request├──► Ack, Nack, Subscribed, ..
+//!                │   Client<V>   │                           │   Server<V>   │
+//!    Apply(u) ◄──│               │◄────── response ──────────│               │◄── Source: your store, or Cache
+//!     Verdict ──►└───────────────┘  handle_response          └───────────────┘  poll_transmit(&source)
+//! ```
+//!
+//! Reading down, the modules are words ([`ResourceName`], [`TypeUrl`], ..), messages ([`message`]), and machines
+//! ([`client`], [`server`]). Reading across, the two machines have the same parts. [`proto`] is the wire.
+//!
+//! # The contract
+//!
+//! No I/O, no clock, no randomness, no async, no threads. Time is a value that is handed in ([`Instant`]), and so is
+//! jitter. The same inputs give the same outputs, to the byte. Every public type is `Clone + Debug`; machines, messages,
+//! actions and tokens are `Eq + Hash` besides, so that a machine can *be* a state of a model checker ([`model`]).
+//!
+//! No input of a peer panics, or leaves half a change: what can be answered is answered (with a NACK, say), what can't is
+//! an [`Error`], and the machine equals what it was. Errors are split by culprit: [`Error::Peer`] ends the stream, with
+//! the gRPC status that it names; [`Error::Caller`] is a bug of the caller. All that a peer can make grow has a limit in
+//! the machine's configuration.
+//!
+//! # The loop
+//!
+//! Nothing is queued that could be derived: a message is made of the state at the moment when it is polled. So a driver
+//! may call the methods in any order and at any time, and after whatever happened does what there is to do:
+//!
+//! 1. `poll_action` until there is none: give updates to the application, and its [`client::Verdict`] back, now or later;
+//! 2. if the transport has room, `poll_transmit`, and send; repeat; on a server, `poll_action` once more after it;
+//! 3. wait for the first of: a message (a client reads only while [`wants_response`](client::Client::wants_response)
+//!    says so), room in the transport, a verdict, a command of the application, a change of the store, `poll_timeout`;
+//! 4. call the `handle_*` of what happened; end the stream on [`Error::Peer`] and on [`server::Action::Close`].
+//!
+//! ```
+//! use xds_machine::client::{Action, Client, Config};
+//! use xds_machine::message::{Node, delta};
+//! use xds_machine::{Delta, Error, Instant, TypeUrl, type_url};
+//!
+//! /// What a transport is to this driver.
+//! trait Transport {
+//!     fn send(&mut self, request: delta::Request);
+//!     /// Waits until the time given at most.
+//!     fn receive(&mut self, until: Option<Instant>) -> Event;
+//! }
+//!
+//! enum Event {
+//!     Response(Instant, delta::Response),
+//!     Timeout(Instant),
+//!     Closed(Instant),
+//! }
+//!
+//! /// One stream. The client outlives it: call this again with the next one.
+//! fn run(client: &mut Client<Delta>, now: Instant, transport: &mut impl Transport) -> Result<(), Error> {
+//!     let mut now = now;
+//!     client.handle_open(now);
+//!     let ended = loop {
+//!         while let Some(action) = client.poll_action() {
+//!             if let Action::Apply(update) = action {
+//!                 client.handle_verdict(now, update.accept())?;
+//!             }
+//!         }
+//!         while let Some(transmit) = client.poll_transmit() {
+//!             transport.send(transmit.request);
+//!             client.handle_sent(now, transmit.sent);
+//!         }
+//!         match transport.receive(client.poll_timeout()) {
+//!             Event::Response(at, response) => {
+//!                 now = at;
+//!                 if let Err(error) = client.handle_response(now, response) {
+//!                     break Err(error);
+//!                 }
+//!             }
+//!             Event::Timeout(at) => client.handle_timeout(at),
+//!             Event::Closed(at) => {
+//!                 now = at;
+//!                 break Ok(());
+//!             }
+//!         }
+//!     };
+//!     client.handle_close(now);
+//!     ended
+//! }
+//!
+//! # struct Nothing;
+//! # impl Transport for Nothing {
+//! #     fn send(&mut self, request: delta::Request) { assert_eq!(request.subscribe, [xds_machine::ResourceName::from("*")]); }
+//! #     fn receive(&mut self, _: Option<Instant>) -> Event { Event::Closed(Instant::EPOCH) }
+//! # }
+//! let mut client = Client::<Delta>::new(Config::new(Node::new("me")));
+//! client.subscribe(&TypeUrl::from(type_url::ENDPOINT), ["*".into()])?;
+//! run(&mut client, Instant::EPOCH, &mut Nothing)?;
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! The programs in `examples/` are such drivers over tonic, over threads, and over nothing.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -32,3 +134,8 @@ pub use resource::{Any, Resource};
 pub use resource_type::{Place, ResourceType, Types, type_url};
 pub use time::Instant;
 pub use variant::{Delta, Sotw};
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -133,6 +133,19 @@ fn other_content_under_the_same_version_is_news() {
     assert!(server.poll_transmit(NOW, &cache).is_some());
 }
 
+/// S-DELTA-11: an empty version says nothing, though the resource has no other.
+#[test]
+fn an_empty_version_is_never_current() {
+    let mut cache = Cache::new(1);
+    cache.insert(&endpoints(), Resource::new("a", &b"\x0a\x01a"[..]).with_version(""));
+    let mut server = Server::<Delta>::new(server::Config::ads(), StreamId(1));
+    let mut request = delta::Request::new(type_url::ENDPOINT);
+    request.subscribe = vec!["a".into()];
+    request.initial_versions.insert("a".into(), "".into());
+    server.handle_request(NOW, request).expect("a request");
+    assert!(server.poll_transmit(NOW, &cache).is_some());
+}
+
 /// S-MEM-01: a name is kept once, however many streams want it.
 #[test]
 fn a_stream_shares_the_names_of_the_store() {

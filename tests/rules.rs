@@ -32,6 +32,15 @@ const RULES: [(&str, &[(u32, u32)]); 24] = [
     ("S-NACK", &[(1, 2)]),
 ];
 
+/// Rules that were inferred or remembered, and have to be held against their source.
+#[rustfmt::skip]
+const INFERRED: [&str; 28] = [
+    "C-SUB-03", "C-SUB-05", "C-SUB-08", "C-SOTW-08", "C-SOTW-15", "C-SOTW-16", "C-SOTW-17", "C-SOTW-20", "C-DELTA-07",
+    "C-DELTA-25", "C-DELTA-29", "C-RES-02", "C-RES-10", "C-ERR-01", "C-ERR-08", "C-TIMER-14", "C-TTL-07", "C-TTL-11",
+    "C-TTL-13", "C-TTL-14", "C-ADS-22", "C-ADS-26", "C-RECON-09", "S-COM-02", "S-SOTW-54", "S-DELTA-09", "S-DELTA-38",
+    "S-TTL-06",
+];
+
 /// Bugs of real clients, those that were found by reading, and bugs of real servers.
 const BUGS: [(&str, &[(u32, u32)]); 3] = [("R", &[(1, 47)]), ("D", &[(1, 5)]), ("B", &[(1, 42)])];
 
@@ -150,6 +159,14 @@ fn every_real_bug_is_played_or_impossible() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     println!("played: {played}, impossible: {impossible}, open: {open}");
+}
+
+#[test]
+fn what_was_inferred_was_checked() {
+    let text = fs::read_to_string(root().join("tests/rules.md")).expect("a table");
+    let (_, checked) = text.split_once("## What was inferred").expect("a section");
+    let missing: Vec<&&str> = INFERRED.iter().filter(|id| !checked.contains(**id)).collect();
+    assert!(missing.is_empty(), "not checked: {missing:?}");
 }
 
 /// A table that names what is not there is not believed.

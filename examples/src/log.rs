@@ -1,5 +1,4 @@
-//! What a program says on standard output, a line for each thing that happened, without ever waiting for whoever reads
-//! it.
+//! What a program says, a line for each thing that happened, without ever waiting for whoever reads it.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -43,11 +42,18 @@ pub struct Event<'a> {
     pub message: Option<&'a str>,
 }
 
-/// The way to standard output. Cheap to clone.
+/// The way to standard output and standard error. Cheap to clone.
 #[derive(Clone)]
 pub struct Log {
     format: Format,
-    lines: mpsc::Sender<String>,
+    out: Lines,
+    err: Lines,
+}
+
+/// Lines that a thread of their own writes.
+#[derive(Clone)]
+struct Lines {
+    queue: mpsc::Sender<String>,
     /// Bytes that nobody has read yet.
     waiting: Arc<AtomicUsize>,
     lost: Arc<AtomicU64>,
@@ -57,35 +63,26 @@ pub struct Log {
 const WAITING: usize = 64 << 20;
 
 impl Log {
-    /// Starts the thread that writes.
+    /// Starts the threads that write.
     pub fn new(format: Format) -> Self {
-        let (lines, queue) = mpsc::channel::<String>();
-        let log = Self { format, lines, waiting: Arc::default(), lost: Arc::default() };
-        let (waiting, lost) = (log.waiting.clone(), log.lost.clone());
-        thread::spawn(move || {
-            for line in queue {
-                waiting.fetch_sub(line.len(), Ordering::Relaxed);
-                let mut out = io::stdout().lock();
-                // Whoever read this may be gone, and the clients are not.
-                let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
-                match lost.swap(0, Ordering::Relaxed) {
-                    0 => {}
-                    lost => eprintln!("{lost} lines of the log are lost: nobody read them"),
-                }
-            }
+        let (err, lines) = Lines::new();
+        err.clone().write(lines, io::stderr(), |_| {});
+        let (out, lines) = Lines::new();
+        let complain = err.clone();
+        out.clone().write(lines, io::stdout(), move |lost| {
+            complain.push(format!("{lost} lines of the log are lost: nobody read them"));
         });
-        log
+        Self { format, out, err }
     }
 
     /// Says a line as it is.
-    pub fn line(&self, mut line: String) {
-        line.push('\n');
-        if self.waiting.fetch_add(line.len(), Ordering::Relaxed) > WAITING {
-            self.waiting.fetch_sub(line.len(), Ordering::Relaxed);
-            self.lost.fetch_add(1, Ordering::Relaxed);
-        } else {
-            let _ = self.lines.send(line);
-        }
+    pub fn line(&self, line: String) {
+        self.out.push(line);
+    }
+
+    /// Says a line on standard error.
+    pub fn complain(&self, line: String) {
+        self.err.push(line);
     }
 
     /// Says what happened.
@@ -93,6 +90,42 @@ impl Log {
         self.line(match self.format {
             Format::Json => serde_json::to_string(event).unwrap_or_default(),
             Format::Text => event.text(),
+        });
+    }
+}
+
+impl Lines {
+    fn new() -> (Self, mpsc::Receiver<String>) {
+        let (queue, lines) = mpsc::channel();
+        (Self { queue, waiting: Arc::default(), lost: Arc::default() }, lines)
+    }
+
+    fn push(&self, mut line: String) {
+        line.push('\n');
+        if self.waiting.fetch_add(line.len(), Ordering::Relaxed) > WAITING {
+            self.waiting.fetch_sub(line.len(), Ordering::Relaxed);
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        } else {
+            let _ = self.queue.send(line);
+        }
+    }
+
+    fn write(
+        self,
+        lines: mpsc::Receiver<String>,
+        mut to: impl Write + Send + 'static,
+        lost: impl Fn(u64) + Send + 'static,
+    ) {
+        thread::spawn(move || {
+            for line in lines {
+                // Whoever read this may be gone, and the clients are not.
+                let _ = to.write_all(line.as_bytes()).and_then(|()| to.flush());
+                self.waiting.fetch_sub(line.len(), Ordering::Relaxed);
+                match self.lost.swap(0, Ordering::Relaxed) {
+                    0 => {}
+                    count => lost(count),
+                }
+            }
         });
     }
 }
@@ -115,5 +148,40 @@ impl Event<'_> {
         text += &self.code.map(|code| format!(" code {code}")).unwrap_or_default();
         text += &self.message.map(|message| format!(" {message:?}")).unwrap_or_default();
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_for_people_and_one_for_programs() {
+        let event = Event {
+            event: "send",
+            stream: 3,
+            node: Some("n"),
+            type_url: Some("type.googleapis.com/envoy.config.cluster.v3.Cluster"),
+            version: Some("v"),
+            nonce: Some("3.1"),
+            resources: Some(vec!["c1", "c2"]),
+            removed: Some(vec![]),
+            ..Event::default()
+        };
+        assert_eq!(event.text(), "#3 send       Cluster version v nonce 3.1 node n resources [c1, c2] removed []");
+        let json = r#"{"event":"send","stream":3,"node":"n",
+            "type_url":"type.googleapis.com/envoy.config.cluster.v3.Cluster",
+            "version":"v","nonce":"3.1","resources":["c1","c2"],"removed":[]}"#;
+        let line = serde_json::to_string(&event).expect("JSON");
+        assert_eq!(line, json.split_whitespace().collect::<String>());
+    }
+
+    #[test]
+    fn what_nobody_reads_is_lost_and_counted() {
+        let (log, queue) = Lines::new();
+        for _ in 0..3 {
+            log.push("x".repeat(WAITING));
+        }
+        assert_eq!((queue.try_iter().count(), log.lost.load(Ordering::Relaxed)), (1, 2));
     }
 }

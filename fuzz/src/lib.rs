@@ -8,7 +8,6 @@ mod alloc;
 mod hostile;
 mod variants;
 mod wire;
-mod words;
 #[path = "../../tests/world/mod.rs"]
 mod world;
 mod worlds;

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use xds_machine::{Delta, ResourceName, Sotw};
 
-use crate::words;
-use crate::world::{Both, Step, World};
+use crate::world::{Both, Step, World, words};
 
 /// One history, two worlds.
 pub fn variants(data: &[u8]) {

@@ -3,8 +3,7 @@
 
 use xds_machine::{Delta, Sotw};
 
-use crate::words;
-use crate::world::{Both, Step, World};
+use crate::world::{Both, Step, World, words};
 
 /// Two machines that keep the rules, and an environment that does what it likes.
 pub fn world(data: &[u8]) {

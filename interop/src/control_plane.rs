@@ -88,6 +88,10 @@ impl Event {
         self.0[key].as_str().unwrap_or_default()
     }
 
+    pub fn stream(&self) -> u64 {
+        self.0["stream"].as_u64().unwrap_or_default()
+    }
+
     pub fn names(&self, key: &str) -> Vec<&str> {
         self.0[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
     }

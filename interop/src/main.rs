@@ -95,7 +95,7 @@ fn with_envoy(installed: &Installed, dir: &Path, mode: &str, scope: Scope, delta
     for number in 1..=3 {
         let port = net::free_port()?;
         ports.push((number, port));
-        mesh.services.insert(number, Service { listener: Some(port), backend: backends[0], broken: false });
+        mesh.services.insert(number, Service::new(Some(port), backends[0]));
     }
     mesh.write()?;
     let control_plane = ControlPlane::start(installed.programs.join("control_plane"), dir)?;
@@ -111,7 +111,7 @@ fn with_grpc(installed: &Installed, dir: &Path) -> Result<Stage, String> {
     let mut peer = Box::new(Grpc::start(&installed.python, &installed.sources, dir, control_plane.port())?);
     let backends = peer.backends()?;
     for number in 1..=3 {
-        mesh.services.insert(number, Service { listener: None, backend: backends[0], broken: false });
+        mesh.services.insert(number, Service::new(None, backends[0]));
     }
     mesh.write()?;
     Ok(Stage { control_plane, mesh, peer, backends, delta: false, ads: true })

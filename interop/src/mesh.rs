@@ -27,8 +27,24 @@ pub struct Service {
     /// Where Envoy listens; without it the listener is one for gRPC.
     pub listener: Option<u16>,
     pub backend: u16,
-    /// Whether clients reject the cluster.
-    pub broken: bool,
+    pub cluster: Cluster,
+    /// The time that the cluster gives a connection, in seconds.
+    pub timeout: u32,
+}
+
+impl Service {
+    pub fn new(listener: Option<u16>, backend: u16) -> Self {
+        Self { listener, backend, cluster: Cluster::Good, timeout: 1 }
+    }
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub enum Cluster {
+    Good,
+    /// It makes no sense.
+    Invalid,
+    /// It is no cluster, but for its name.
+    Malformed,
 }
 
 const HTTP: &str = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3";
@@ -44,50 +60,61 @@ impl Mesh {
 
     /// Writes the files, each as a whole.
     pub fn write(&self) -> Result<(), String> {
-        let all = |kind: &str, one: fn(&Self, u32, &Service) -> Value| {
+        let all = |kind: &str, one: fn(&Self, u32, &Service) -> Option<Value>| {
             let one = |(number, service): (&u32, &Service)| {
-                let mut resource = one(self, *number, service);
+                let mut resource = one(self, *number, service)?;
                 resource["@type"] = format!("type.googleapis.com/envoy.config.{kind}").into();
-                resource
+                Some(resource)
             };
-            json!({"resources": self.services.iter().map(one).collect::<Vec<_>>()})
+            json!({"resources": self.services.iter().filter_map(one).collect::<Vec<_>>()}).to_string() // YAML too
         };
-        self.put("clusters.json", &all("cluster.v3.Cluster", Self::cluster))?;
-        self.put("endpoints.yaml", &all("endpoint.v3.ClusterLoadAssignment", Self::endpoints))?;
-        self.put("listeners.json", &all("listener.v3.Listener", Self::listener))?;
-        self.put("routes.yaml", &all("route.v3.RouteConfiguration", Self::route))
+        self.put("clusters.json", all("cluster.v3.Cluster", Self::cluster))?;
+        self.put("endpoints.yaml", all("endpoint.v3.ClusterLoadAssignment", Self::endpoints))?;
+        self.put("listeners.json", all("listener.v3.Listener", Self::listener))?;
+        self.put("routes.yaml", all("route.v3.RouteConfiguration", Self::route))?;
+        let malformed = self.services.iter().filter(|(_, service)| service.cluster == Cluster::Malformed);
+        self.put("malformed.pb", malformed.flat_map(|(number, _)| malformed_cluster(*number)).collect::<Vec<u8>>())
     }
 
-    fn put(&self, name: &str, content: &Value) -> Result<(), String> {
+    fn put(&self, name: &str, content: impl AsRef<[u8]>) -> Result<(), String> {
         let put = || -> io::Result<()> {
+            let path = self.dir.join(name);
             fs::create_dir_all(&self.dir)?;
+            if content.as_ref().is_empty() {
+                return fs::remove_file(path).or_else(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(error),
+                });
+            }
             let temporary = self.dir.join(format!(".{name}"));
-            fs::write(&temporary, content.to_string())?; // JSON is YAML too
-            fs::rename(temporary, self.dir.join(name))
+            fs::write(&temporary, content)?;
+            fs::rename(temporary, path)
         };
         put().map_err(|error| format!("{name}: {error}"))
     }
 
-    fn cluster(&self, number: u32, service: &Service) -> Value {
+    fn cluster(&self, number: u32, service: &Service) -> Option<Value> {
         let mut cluster = json!({
-            "name": format!("c{number}"), "type": "EDS", "connectTimeout": "1s",
+            "name": format!("c{number}"), "type": "EDS", "connectTimeout": format!("{}s", service.timeout),
             "edsClusterConfig": {"serviceName": format!("e{number}"), "edsConfig": self.source()},
         });
-        if service.broken {
-            cluster["edsClusterConfig"] = Value::Null;
+        match service.cluster {
+            Cluster::Good => {}
+            Cluster::Invalid => cluster["edsClusterConfig"] = Value::Null,
+            Cluster::Malformed => return None,
         }
-        cluster
+        Some(cluster)
     }
 
-    fn endpoints(&self, number: u32, service: &Service) -> Value {
-        json!({"clusterName": format!("e{number}"), "endpoints": [{
+    fn endpoints(&self, number: u32, service: &Service) -> Option<Value> {
+        Some(json!({"clusterName": format!("e{number}"), "endpoints": [{
             "locality": {"region": "r", "zone": "z"},
             "loadBalancingWeight": 1,
             "lbEndpoints": [{"endpoint": {"address": address(service.backend)}}],
-        }]})
+        }]}))
     }
 
-    fn listener(&self, number: u32, service: &Service) -> Value {
+    fn listener(&self, number: u32, service: &Service) -> Option<Value> {
         let manager = json!({
             "@type": format!("{HTTP}.HttpConnectionManager"),
             "statPrefix": format!("l{number}"),
@@ -98,19 +125,19 @@ impl Mesh {
             }],
         });
         let name = format!("l{number}");
-        match service.listener {
+        Some(match service.listener {
             Some(port) => json!({"name": name, "address": address(port), "filterChains": [{
                 "filters": [{"name": "http", "typedConfig": manager}],
             }]}),
             None => json!({"name": name, "apiListener": {"apiListener": manager}}),
-        }
+        })
     }
 
-    fn route(&self, number: u32, _: &Service) -> Value {
-        json!({"name": format!("r{number}"), "virtualHosts": [{
+    fn route(&self, number: u32, _: &Service) -> Option<Value> {
+        Some(json!({"name": format!("r{number}"), "virtualHosts": [{
             "name": "all", "domains": ["*"],
             "routes": [{"match": {"prefix": ""}, "route": {"cluster": format!("c{number}")}}],
-        }]})
+        }]}))
     }
 
     fn source(&self) -> Value {
@@ -126,4 +153,12 @@ impl Mesh {
 
 fn address(port: u16) -> Value {
     json!({"socketAddress": {"address": "127.0.0.1", "portValue": port}})
+}
+
+/// A response with a cluster that has nothing but a name and broken bytes.
+fn malformed_cluster(number: u32) -> Vec<u8> {
+    let field = |number: u8, content: &[u8]| [&[number << 3 | 2, content.len() as u8], content].concat(); // short ones
+    let cluster = [field(1, format!("c{number}").as_bytes()), field(4, &[0xff, 0xff])].concat();
+    let type_url = b"type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    field(2, &[field(1, type_url), field(2, &cluster)].concat())
 }

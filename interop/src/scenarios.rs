@@ -1,9 +1,9 @@
 //! What is tried with each client whose traffic can be watched.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::control_plane::{ControlPlane, count};
-use crate::mesh::Mesh;
+use crate::control_plane::{ControlPlane, Event, count};
+use crate::mesh::{Cluster, Mesh};
 use crate::peer::Peer;
 use crate::wait::{self, so};
 
@@ -21,9 +21,10 @@ pub struct Stage {
 pub type Scenario = (&'static str, fn(&mut Stage) -> Result<(), String>);
 
 /// Each goes on where the one before it has ended. They start with the services 1, 2 and 3, on backend `a`.
-pub const ALL: [Scenario; 7] = [
+pub const ALL: [Scenario; 8] = [
     ("initial load", initial_load),
     ("endpoint change moves traffic", endpoint_change),
+    ("cluster change, endpoints again", cluster_change),
     ("NACK: old traffic flows, no resend", invalid_cluster),
     ("return to what was accepted", fix),
     ("removal of cluster and listener", removal),
@@ -31,13 +32,15 @@ pub const ALL: [Scenario; 7] = [
     ("changes while it is away", changes_while_away),
 ];
 
-const CDS: &str = ".Cluster";
-const EDS: &str = ".ClusterLoadAssignment";
-const LDS: &str = ".Listener";
-const RDS: &str = ".RouteConfiguration";
+pub const CDS: &str = ".Cluster";
+pub const EDS: &str = ".ClusterLoadAssignment";
+pub const LDS: &str = ".Listener";
+pub const RDS: &str = ".RouteConfiguration";
 
+/// After so long a client does without what it waits for.
+const FETCH: Duration = Duration::from_secs(15);
 /// So long nothing else may happen.
-const QUIET: Duration = Duration::from_millis(1500);
+pub const QUIET: Duration = Duration::from_millis(1500);
 
 fn initial_load(stage: &mut Stage) -> Result<(), String> {
     for service in 1..=3 {
@@ -65,9 +68,31 @@ fn endpoint_change(stage: &mut Stage) -> Result<(), String> {
     so(sent == [["e1"]], || format!("sent {sent:?}, not just the endpoints that changed"))
 }
 
+/// A client may use the changed cluster only once it has its endpoints, and acknowledge it only then.
+fn cluster_change(stage: &mut Stage) -> Result<(), String> {
+    let mark = stage.control_plane.mark()?;
+    stage.mesh.service(1)?.timeout = 2;
+    stage.mesh.write()?;
+    let start = Instant::now();
+    wait::until(|| {
+        let events = stage.control_plane.since(mark)?;
+        so(count(&events, "ack", CDS) == 1, || "no ACK of the cluster".to_owned())
+    })?;
+    // Nobody had to run into the time-out of 15 s.
+    so(start.elapsed() < FETCH / 2, || format!("the ACK took {:?}", start.elapsed()))?;
+    stage.all_accepted(mark)?;
+    if stage.ads {
+        let events = stage.control_plane.since(mark)?;
+        let again = events.iter().filter(|event| event.is("send", EDS)).map(|event| event.names("resources"));
+        let again: Vec<Vec<&str>> = again.collect();
+        so(again == [["e1"]], || format!("sent the endpoints {again:?}, not just those of the cluster"))?;
+    }
+    stage.still_answers(1, "b")
+}
+
 fn invalid_cluster(stage: &mut Stage) -> Result<(), String> {
     let mark = stage.control_plane.mark()?;
-    stage.mesh.service(1)?.broken = true;
+    stage.mesh.service(1)?.cluster = Cluster::Invalid;
     stage.mesh.write()?;
     wait::until(|| {
         let events = stage.control_plane.since(mark)?;
@@ -85,7 +110,7 @@ fn invalid_cluster(stage: &mut Stage) -> Result<(), String> {
 
 fn fix(stage: &mut Stage) -> Result<(), String> {
     let mark = stage.control_plane.mark()?;
-    stage.mesh.service(1)?.broken = false;
+    stage.mesh.service(1)?.cluster = Cluster::Good;
     stage.mesh.write()?;
     wait::until(|| {
         let events = stage.control_plane.since(mark)?;
@@ -120,7 +145,7 @@ fn restart(stage: &mut Stage) -> Result<(), String> {
     stage.control_plane.stop();
     wait::throughout(Duration::from_millis(300), || stage.still_answers(1, "b"))?;
     stage.control_plane.restart()?;
-    stage.back_again()?;
+    back_again(&stage.control_plane)?;
     wait::throughout(QUIET, || {
         stage.still_answers(1, "b")?;
         stage.still_answers(3, "a")
@@ -142,7 +167,7 @@ fn changes_while_away(stage: &mut Stage) -> Result<(), String> {
     stage.control_plane.restart()?;
     stage.reaches(1, "a")?;
     wait::until(|| stage.peer.is_gone(3))?;
-    stage.back_again()?;
+    back_again(&stage.control_plane)?;
     stage.all_accepted(0)?;
     if stage.delta {
         let events = stage.control_plane.events()?;
@@ -163,23 +188,30 @@ impl Stage {
         so(answer == backend, || format!("l{service} answers {answer}, not {backend}"))
     }
 
-    /// Waits until every response is answered, and makes sure that none was rejected.
     fn all_accepted(&self, mark: usize) -> Result<(), String> {
-        wait::until(|| {
-            let events = self.control_plane.since(mark)?;
-            let count = |what| events.iter().filter(|event| event.is_any(what)).count();
-            so(count("nack") == 0, || "a NACK".to_owned())?;
-            let (sent, accepted) = (count("send"), count("ack"));
-            so(sent == accepted, || format!("{sent} responses, {accepted} ACKs"))
-        })
+        all_accepted(&self.control_plane, mark)
     }
+}
 
-    /// Waits until every type is subscribed to after a restart.
-    fn back_again(&self) -> Result<(), String> {
-        wait::until(|| {
-            let events = self.control_plane.events()?;
-            let missing = [CDS, EDS, LDS, RDS].into_iter().find(|kind| count(&events, "subscribed", kind) == 0);
-            so(missing.is_none(), || format!("no subscription to {missing:?}"))
-        })
-    }
+/// Waits until every response is answered, and makes sure that none was rejected. (A client may end a stream of one
+/// resource without answering: it wants nothing more of it.)
+pub fn all_accepted(control_plane: &ControlPlane, mark: usize) -> Result<(), String> {
+    wait::until(|| {
+        let events = control_plane.since(mark)?;
+        let closed: Vec<u64> = events.iter().filter(|event| event.is_any("close")).map(Event::stream).collect();
+        let open = |event: &&Event| !closed.contains(&event.stream());
+        let count = |what| events.iter().filter(open).filter(|event| event.is_any(what)).count();
+        so(count("nack") == 0, || "a NACK".to_owned())?;
+        let (sent, accepted) = (count("send"), count("ack"));
+        so(sent == accepted, || format!("{sent} responses, {accepted} ACKs"))
+    })
+}
+
+/// Waits until every type is subscribed to after a restart.
+pub fn back_again(control_plane: &ControlPlane) -> Result<(), String> {
+    wait::until(|| {
+        let events = control_plane.events()?;
+        let missing = [CDS, EDS, LDS, RDS].into_iter().find(|kind| count(&events, "subscribed", kind) == 0);
+        so(missing.is_none(), || format!("no subscription to {missing:?}"))
+    })
 }

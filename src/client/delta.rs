@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::config::Settings;
-use super::incoming::{Heartbeat, Incoming};
+use super::incoming::{Heartbeat, Incoming, no_name};
 use super::resources::{Extra, Resource};
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
@@ -53,8 +53,8 @@ impl Protocol for Delta {
             return incoming;
         }
         for resource in response.resources {
-            let fault = if resource.name.as_str().is_empty() {
-                Some((None, "a resource has no name".into())) // C-DELTA-25
+            let fault = if let Some(reason) = no_name(resource.name.as_str()) {
+                Some((None, format!("a resource {reason}"))) // C-DELTA-25
             } else if resource.version.as_str().len() > settings.limits.version_bytes {
                 let (len, limit) = (resource.version.as_str().len(), settings.limits.version_bytes);
                 Some((Some(resource.name.clone()), format!("version of {len} bytes, limit {limit}")))
@@ -86,6 +86,7 @@ impl Protocol for Delta {
             }
         }
         incoming.removed = response.removed;
+        incoming.removed.retain(|name| !name.is_wildcard()); // nothing has this name, so nothing of it is gone
         incoming.errors = response.errors;
         incoming.finish();
         incoming

@@ -11,7 +11,7 @@ use core::time::Duration;
 use super::resources::Resources;
 use super::update::Rejection;
 use crate::message::ResourceError;
-use crate::name::{Nonce, ResourceName, Version};
+use crate::name::{Nonce, ResourceName, Version, WILDCARD};
 
 /// A response that is not processed yet.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -118,6 +118,15 @@ impl Incoming {
     /// Whether something in the response is so broken that its name can't be told.
     pub(super) fn has_nameless_fault(&self) -> bool {
         self.faults.iter().any(|fault| fault.name.is_none())
+    }
+}
+
+/// Why this is no name that a resource may have.
+pub(super) fn no_name(name: &str) -> Option<&'static str> {
+    match name {
+        "" => Some("has no name"),
+        WILDCARD => Some("has the wildcard for a name"),
+        _ => None,
     }
 }
 

@@ -223,7 +223,6 @@ impl<V: Variant> Client<V> {
         if self.stream.is_none() {
             return Err(Misuse::NoStream.into());
         }
-        self.look();
         let settings = self.config.settings();
         V::unanswerable(&response, settings)?;
         let type_url = V::type_url(&response);
@@ -264,7 +263,6 @@ impl<V: Variant> Client<V> {
     /// [`Misuse::ActionsWaiting`].
     pub fn handle_verdict(&mut self, now: Instant, verdict: Verdict) -> Result<(), Misuse> {
         self.check_actions()?;
-        self.look();
         let type_url = verdict.type_url().clone();
         let settings = self.config.settings();
         match self.types.iter_mut().find(|subscription| *subscription.kind.type_url() == type_url) {
@@ -360,11 +358,7 @@ impl<V: Variant> Client<V> {
 
     /// Takes in the names that were subscribed to since the last call of anything.
     fn look(&mut self) {
-        for subscription in &mut self.types {
-            if subscription.has_fresh() {
-                subscription.look();
-            }
-        }
+        self.types.iter_mut().for_each(Subscription::look);
     }
 
     fn find_mut(&mut self, type_url: &TypeUrl) -> Option<&mut Subscription<V>> {

@@ -10,7 +10,7 @@ use core::time::Duration;
 use bytes::Bytes;
 
 use super::config::Settings;
-use super::incoming::{Heartbeat, Incoming, Walk};
+use super::incoming::{Heartbeat, Incoming, Walk, no_name};
 use super::resources::{Extra, Resource, Resources};
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
@@ -335,8 +335,8 @@ fn bare<V>(
         return Ok((name.clone(), any.value, follows));
     }
     let name = core::str::from_utf8(bytes).map_err(|_| "has a name that is no text")?;
-    if name.is_empty() {
-        return Err("has no name".into());
+    if let Some(reason) = no_name(name) {
+        return Err(reason.into());
     }
     incoming.new.push(number);
     let name = names.1.find(bytes).map_or_else(|| name.into(), |(name, _)| name.clone());
@@ -351,8 +351,8 @@ fn wrapped(
     extras: &mut Vec<Extra>,
 ) -> Option<Read> {
     let (name, ttl) = (resource.name, resource.ttl);
-    if name.as_str().is_empty() {
-        incoming.fault(None, "a resource wrapper has no name");
+    if let Some(reason) = no_name(name.as_str()) {
+        incoming.fault(None, format!("a resource wrapper {reason}"));
         return None;
     }
     match resource.body {

@@ -141,13 +141,16 @@ impl<V: Protocol> Subscription<V> {
 
     // What the application wants.
 
-    /// To be followed by [`look`](Self::look) before anything else is done.
+    /// To be followed by [`look`](Self::look) before anything else that depends on what is wanted.
     pub(super) fn subscribe(&mut self, name: ResourceName) {
         self.fresh.push(name);
     }
 
     /// Takes in the names that were subscribed to since.
     pub(super) fn look(&mut self) {
+        if self.fresh.is_empty() {
+            return;
+        }
         let fresh = core::mem::take(&mut self.fresh);
         if self.wishes.is_empty() && V::never_spoke(self) {
             // A tree that is made at once is made faster, and of fuller nodes.
@@ -162,11 +165,6 @@ impl<V: Protocol> Subscription<V> {
                 self.untold += 1;
             }
         }
-    }
-
-    /// Whether [`look`](Self::look) has something to do.
-    pub(super) fn has_fresh(&self) -> bool {
-        !self.fresh.is_empty()
     }
 
     /// Whether a name was subscribed to that was not before.
@@ -240,6 +238,7 @@ impl<V: Protocol> Subscription<V> {
     }
 
     pub(super) fn receive(&mut self, response: V::Response, settings: &Settings) {
+        self.look();
         self.serial += 1;
         let mut incoming = V::read(response, settings, self);
         if !settings.ttl {
@@ -396,6 +395,7 @@ impl<V: Protocol> Subscription<V> {
     pub(super) fn verdict(&mut self, now: Instant, verdict: Verdict, settings: &Settings) -> Result<(), Misuse> {
         match self.out.take() {
             Some(out) if out.token == verdict.token => {
+                self.look();
                 self.settle(now, out, verdict.rejections, settings);
                 Ok(())
             }
@@ -449,11 +449,11 @@ impl<V: Protocol> Subscription<V> {
             let new = seen.new.iter().map(|&at| out.offer.resources.at(at).name().clone());
             return self.add(new.map(|name| (name, Held { version: Version::default(), claimed: true })));
         }
-        self.mixed = !implied;
+        let was_mixed = core::mem::replace(&mut self.mixed, !implied);
         // With the wildcard, what is held and what came are much the same names in the same order.
         let dense = wildcard && out.offer.resources.len() > self.held.len() / 8;
         let mut ahead = dense.then(|| self.held.iter_mut().peekable());
-        let mut new = Vec::new();
+        let (mut new, mut taken) = (Vec::new(), 0);
         for resource in out.offer.resources.iter() {
             let name = resource.name();
             let accepted = !rejected.contains(name);
@@ -474,6 +474,7 @@ impl<V: Protocol> Subscription<V> {
             let version = if implied { Version::default() } else { resource.version().clone() };
             let held = Held { version, claimed: !out.left.contains(name) };
             self.mixed |= !held.claimed;
+            taken += 1;
             if let Some(ahead) = &mut ahead {
                 while ahead.next_if(|(other, _)| *other < name).is_some() {}
                 if let Some((_, place)) = ahead.next_if(|(other, _)| *other == name) {
@@ -484,6 +485,8 @@ impl<V: Protocol> Subscription<V> {
             new.push((name.clone(), held));
         }
         self.add(new.into_iter());
+        // What was held and is not in the update, such as what had a heartbeat, is as it was.
+        self.mixed |= was_mixed && self.held.len() > taken;
     }
 
     fn add(&mut self, new: impl Iterator<Item = (ResourceName, Held)>) {

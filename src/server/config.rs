@@ -130,7 +130,8 @@ pub struct Limits {
     pub names_per_type: usize,
     /// Subscribed names of all types. Default 200,000.
     pub names_per_stream: usize,
-    /// Bytes of all subscribed names. Default 32 MiB.
+    /// Bytes of all subscribed names; and apart from them, of all names and versions in `initial_resource_versions`.
+    /// Default 32 MiB.
     pub name_bytes_per_stream: usize,
     /// Bytes of one name. Default 4 KiB.
     pub name_bytes: usize,

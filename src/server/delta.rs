@@ -2,7 +2,7 @@
 //! response has what changed, what was subscribed to, and what is gone.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -69,6 +69,10 @@ impl Protocol for Delta {
         Ok(size + Size::of(new.iter().copied()))
     }
 
+    fn initial_bytes(request: &Request) -> usize {
+        Initial::bytes(&request.initial_versions)
+    }
+
     fn hear(request: Request, to: &mut Subscription, first: bool) -> Heard {
         let mut heard = Heard::default();
         if first && !request.initial_versions.is_empty() {
@@ -91,11 +95,10 @@ impl Protocol for Delta {
                 heard.turned |= !to.interest.wildcard;
                 to.add_wildcard();
             } else {
-                // DESIGN rule 5: every subscription is answered, known or not.
-                to.owed.insert(name.clone());
                 if to.add_name(name.clone()) {
-                    heard.added.push(name);
+                    heard.added.push(name.clone());
                 }
+                to.owed.insert(name); // DESIGN rule 5: every subscription is answered, known or not
             }
         }
         for name in unsubscribe {
@@ -112,7 +115,7 @@ impl Protocol for Delta {
             } else if let Some(name) = to.remove_name(name.as_str()) {
                 to.note_left();
                 if to.interest.wildcard {
-                    to.owed.insert(name.clone()); // S-DELTA-34: the client can't tell whether the wildcard has it
+                    to.owe_leaving(name.clone()); // S-DELTA-34: the client can't tell whether the wildcard has it
                 }
                 heard.removed.push(name);
             }
@@ -134,7 +137,7 @@ impl Protocol for Delta {
         draft.behind = order.answers_only && !of.sweep;
         let initial = of.initial.take();
         let unheard = if of.sweep { of.unheard.take() } else { None };
-        let owed = core::mem::take(&mut of.owed);
+        let owed = of.take_owed();
         for name in &owed {
             match source.get(of.type_url(), name.as_str()).state {
                 State::Present(resource) => {
@@ -227,6 +230,14 @@ impl Protocol for Delta {
     }
 }
 
+impl Subscription {
+    /// The bytes of what the client said that it has, as far as it is kept.
+    pub(super) fn initial_bytes(&self) -> usize {
+        let unheard = self.unheard.iter().flat_map(|names| names.iter()).map(|name| name.as_str().len());
+        self.initial.as_ref().map_or(0, |initial| Initial::bytes(&initial.versions)) + unheard.sum::<usize>()
+    }
+}
+
 /// The removals to push: what the client was served, or may have taken, and is gone.
 fn removals(
     of: &Subscription,
@@ -254,17 +265,22 @@ impl Initial {
         (!names.is_empty()).then(|| Box::new(names))
     }
 
+    /// The bytes of names and versions.
+    fn bytes(versions: &BTreeMap<ResourceName, Version>) -> usize {
+        versions.iter().map(|(name, version)| name.as_str().len() + version.as_bytes().len()).sum()
+    }
+
     pub(super) fn doubt(&mut self, name: &ResourceName) {
         if name.is_wildcard() {
             self.all_doubted = true;
-        } else {
-            self.doubted.insert(name.clone());
+        } else if let Some(version) = self.versions.get_mut(name) {
+            *version = Version::default();
         }
     }
 
     /// Whether the client has this version of a resource that it named.
     fn has(&self, name: &ResourceName, version: &Version) -> bool {
-        !version.is_empty() && self.versions.get(name) == Some(version) && !self.doubted.contains(name)
+        !version.is_empty() && self.versions.get(name) == Some(version)
     }
 
     /// Whether the client has this version of a resource that the wildcard brings.

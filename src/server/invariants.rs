@@ -26,6 +26,8 @@ impl<V: Variant> Server<V> {
         let size = self.types.iter().fold(Size::default(), |size, subscription| size + subscription.size());
         ensure!(size.names <= limits.names_per_stream, "{} names, limit {}", size.names, limits.names_per_stream);
         let limit = limits.name_bytes_per_stream;
+        let initial: usize = self.types.iter().map(Subscription::initial_bytes).sum();
+        ensure!(initial <= limit, "{initial} bytes of initial versions, limit {limit}");
         ensure!(size.bytes <= limit, "{} bytes of names, limit {limit}", size.bytes);
         for subscription in &self.types {
             let checked = subscription.check(settings).and_then(|()| self.check_answer(subscription));
@@ -63,6 +65,9 @@ impl Subscription {
         ensure!(longest <= limits.name_bytes, "a name of {longest} bytes, limit {}", limits.name_bytes);
         ensure!(names.iter().all(|name| !name.is_wildcard() && !name.as_str().is_empty()), "a name that is none");
         ensure!(!self.sweep || self.interest.wildcard, "an answer to a wildcard that nobody wants");
+        let astray = self.ahead.keys().find(|name| !names.contains(*name));
+        ensure!(astray.is_none(), "{astray:?} is ahead and not wanted by name");
+        ensure!(self.leaving.names <= self.owed.len(), "{:?} left, fewer are owed", self.leaving);
         let astray = self.owed.iter().find(|name| !self.interest.covers(name.as_str()));
         ensure!(astray.is_none(), "{astray:?} is owed and not wanted");
         match self.cursor {

@@ -145,6 +145,9 @@ impl<V: Variant> Server<V> {
         };
         let (nonce, error) = V::take_answer(&mut request);
         self.hear_answer(at, first, nonce, error);
+        if self.closed {
+            return Ok(());
+        }
         let subscription = &mut self.types[at];
         let heard = V::hear(request, subscription, first);
         if first || heard.turned || !heard.added.is_empty() || !heard.removed.is_empty() {
@@ -275,6 +278,13 @@ impl<V: Variant> Server<V> {
         let (len, limit) = (all.bytes, limits.name_bytes_per_stream);
         if len > limit {
             return Err(PeerMisbehaved::TooManyNameBytes { len, limit }.into());
+        }
+        let initial = if at.is_err() { V::initial_bytes(request) } else { 0 };
+        if initial > 0 {
+            let len = initial + self.types.iter().map(Subscription::initial_bytes).sum::<usize>();
+            if len > limit {
+                return Err(PeerMisbehaved::TooManyInitialVersionBytes { len, limit }.into());
+            }
         }
         Ok(at)
     }

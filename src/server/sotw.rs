@@ -36,11 +36,18 @@ impl Protocol for Sotw {
         (core::mem::take(&mut request.nonce), request.error.take())
     }
 
-    fn check(request: &mut Request, _: Option<&Subscription>, settings: &Settings) -> Result<Size, PeerMisbehaved> {
+    fn check(request: &mut Request, known: Option<&Subscription>, settings: &Settings) -> Result<Size, PeerMisbehaved> {
         check_names(&request.type_url, &request.names, &settings.limits)?;
         request.names.sort_unstable(); // in place: a request that changes nothing allocates nothing
         request.names.dedup();
-        Ok(Size::of(request.names.iter().filter(|name| !name.is_wildcard())))
+        let names = &request.names;
+        let leaving = known.filter(|known| known.interest.wildcard).into_iter().flat_map(|known| &known.owed);
+        let leaving = leaving.filter(|name| names.binary_search(name).is_err());
+        Ok(Size::of(names.iter().filter(|name| !name.is_wildcard()).chain(leaving)))
+    }
+
+    fn initial_bytes(_: &Request) -> usize {
+        0
     }
 
     fn hear(request: Request, to: &mut Subscription, first: bool) -> Heard {
@@ -107,7 +114,7 @@ impl Protocol for Sotw {
         // A full-state type has no part of an answer: what changed comes with it.
         let answers_only = order.answers_only && !of.kind.is_full_state() && !of.sweep;
         draft.behind = answers_only;
-        let owed = core::mem::take(&mut of.owed);
+        let owed = of.take_owed();
         let mut changed = Vec::new();
         if !answers_only {
             of.each_change(source, |resource| changed.push(resource));

@@ -27,6 +27,9 @@ pub struct Subscription {
     pub(super) interest: Interest,
     /// The bytes of the names.
     pub(super) name_bytes: usize,
+    /// The names that left while everything is wanted, and are owed an answer all the same: they count until they have
+    /// it, or a client that never acknowledges could make the stream hold any number of them.
+    pub(super) leaving: Size,
     /// The client has named something: an empty list no longer means everything (SotW).
     pub(super) explicit: bool,
 
@@ -67,13 +70,12 @@ pub struct Subscription {
     pub(super) beat: Option<(Instant, Revision)>,
 }
 
-/// `initial_resource_versions`, and what of it is not believed any more.
+/// `initial_resource_versions`, and what of it is not believed any more: a name that was said again before the first
+/// answer, for the client may have dropped it in between, has lost its version.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Initial {
     pub(super) versions: BTreeMap<ResourceName, Version>,
-    /// Names that were said again before the first answer: the client may have dropped them in between.
-    pub(super) doubted: BTreeSet<ResourceName>,
-    /// The wildcard was.
+    /// The wildcard was said again.
     pub(super) all_doubted: bool,
 }
 
@@ -140,6 +142,7 @@ impl Subscription {
             kind,
             interest: Interest::default(),
             name_bytes: 0,
+            leaving: Size::default(),
             explicit: false,
             cursor: None,
             removed_to: Revision::default(),
@@ -160,7 +163,7 @@ impl Subscription {
     }
 
     pub(super) fn size(&self) -> Size {
-        Size { names: self.interest.names.len(), bytes: self.name_bytes }
+        Size { names: self.interest.names.len(), bytes: self.name_bytes } + self.leaving
     }
 
     pub(super) fn type_url(&self) -> &TypeUrl {
@@ -171,19 +174,42 @@ impl Subscription {
 
     /// `true` if the name was not wanted before.
     pub(super) fn add_name(&mut self, name: ResourceName) -> bool {
-        let len = name.as_str().len();
-        let new = self.interest.names.insert(name);
-        self.name_bytes += if new { len } else { 0 };
-        new
+        if self.interest.names.contains(&name) {
+            return false;
+        }
+        let Size { names, bytes } = Size::of([&name]);
+        if self.owed.contains(&name) {
+            // It left and comes back: it counts once.
+            let left = self.leaving;
+            self.leaving = Size { names: left.names.saturating_sub(names), bytes: left.bytes.saturating_sub(bytes) };
+        }
+        self.name_bytes += bytes;
+        self.interest.names.insert(name)
     }
 
     pub(super) fn remove_name(&mut self, name: &str) -> Option<ResourceName> {
         let name = self.interest.names.take(name)?;
         self.name_bytes -= name.as_str().len();
+        self.ahead.remove(&name);
         if !self.interest.wildcard {
             self.owed.remove(&name);
+        } else if self.owed.contains(&name) {
+            self.leaving = self.leaving + Size::of([&name]);
         }
         Some(name)
+    }
+
+    /// A name that left is to be answered once more.
+    pub(super) fn owe_leaving(&mut self, name: ResourceName) {
+        let size = Size::of([&name]);
+        if self.owed.insert(name) {
+            self.leaving = self.leaving + size;
+        }
+    }
+
+    pub(super) fn take_owed(&mut self) -> BTreeSet<ResourceName> {
+        self.leaving = Size::default();
+        core::mem::take(&mut self.owed)
     }
 
     /// Everything is wanted, from now on or again.
@@ -195,6 +221,7 @@ impl Subscription {
 
     pub(super) fn remove_wildcard(&mut self) {
         self.interest.wildcard = false;
+        self.leaving = Size::default();
         let names = &self.interest.names;
         if core::mem::take(&mut self.sweep) {
             self.owed = names.clone(); // what the wildcard would have brought
@@ -344,7 +371,8 @@ impl Subscription {
         }
         if draft.behind && self.cursor.is_some() {
             let answered = core::mem::take(&mut draft.answered);
-            self.ahead.extend(answered.into_iter().map(|name| (name, revision)));
+            let wanted = answered.into_iter().filter(|name| self.interest.names.contains(name));
+            self.ahead.extend(wanted.map(|name| (name, revision)));
             return;
         }
         self.ahead.clear();

@@ -42,6 +42,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
         settings: &Settings,
     ) -> Result<Size, PeerMisbehaved>;
 
+    /// The bytes of what a request says that the client has.
+    fn initial_bytes(request: &Self::Request) -> usize;
+
     /// Takes in what a request says of names. It has been checked.
     fn hear(request: Self::Request, subscription: &mut Subscription, first: bool) -> Heard;
 
@@ -78,7 +81,7 @@ pub struct Order {
 }
 
 /// How many names, and how long they are together.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Size {
     pub(super) names: usize,
     pub(super) bytes: usize,

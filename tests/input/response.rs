@@ -160,6 +160,7 @@ fn common<V: Make>(variant: &'static str) -> Vec<Row> {
         row(("resources", "one that was not asked for"), as_if_good::<V>(with(vec![resource("unknown")]))),
         row(("resources", "one of another type"), outcome(with(vec![other_type]))),
         row(("resources", "one without a name"), outcome(with(vec![resource("")]))),
+        row(("resources", "one with the wildcard for a name"), outcome(with(vec![resource("*")]))),
         row(("resources", "a TTL that is not positive"), outcome(with(vec![no_time]))),
         row(("resources", "no content, and no heartbeat of what is held"), outcome(with(vec![empty]))),
         row(("resource_errors", "a name that was not asked for"), {
@@ -175,6 +176,7 @@ fn sotw() -> Vec<Row> {
     let other_type = Resource { body: Some(any("b", b"")), ..resource("x") };
     assert_eq!(outcome(item(sotw::Item::Bare(any("b", b"\x0a\x01x")))), "NACK, the others count");
     assert_eq!(outcome(bare(b"")), "NACK, the others count", "no name in it");
+    assert_eq!(outcome(bare(b"\x0a\x01*")), "NACK, the others count", "the wildcard");
     let row = |key, actual| (key, actual, "SotW");
     vec![
         row(("version_info", "empty"), outcome(Response { version: "", ..good() })),
@@ -201,8 +203,27 @@ fn incremental() -> Vec<Row> {
         row(("resources (delta)", "a version that is too long"), outcome(with(vec![long_version]))),
         row(("removed_resources", "a name twice"), outcome(removed(&["x", "x"]))),
         row(("removed_resources", "a name that is in `resources`"), outcome(removed(&["good"]))),
+        row(("removed_resources", "the wildcard"), {
+            let all = |removed: &[&'static str]| {
+                let mut client = everything();
+                let response = Response { removed: removed.to_vec(), ..good() };
+                client.handle_response(NOW, Delta::make(response)).expect("a response");
+                client
+            };
+            assert_eq!(all(&["*"]), all(&[]));
+            "ignored".into()
+        }),
         row(("removed_resources", "a name that was not asked for"), as_if_good::<Delta>(removed(&["unknown"]))),
     ]
+}
+
+/// A client that wants all there is.
+fn everything() -> Client<Delta> {
+    let mut client = Client::new(Config::new(Node::new("n")));
+    client.subscribe(&"a".into(), ["*".into()]).expect("a name");
+    client.handle_open(NOW);
+    client.poll_transmit().expect("a first request");
+    client
 }
 
 pub fn rows() -> Vec<Row> {

@@ -19,6 +19,8 @@ pub struct Script<V: Notation> {
     /// Whether it says at once that they are sent; the last of which it did not.
     slow: bool,
     unsent: Option<Sent>,
+    /// The same of the stream before.
+    late: Option<Sent>,
 }
 
 /// `full=TYPE`, `notimer` (no existence time-out), `nottl`.
@@ -41,6 +43,7 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
         room: true,
         slow: false,
         unsent: None,
+        late: None,
     })
 }
 
@@ -58,7 +61,10 @@ impl<V: Notation> Player for Script<V> {
             ["unsub", kind, ref names @ ..] => self.client.unsubscribe(&read_type(kind), names.iter().copied()),
             ["refetch", kind, ref names @ ..] => self.client.refetch(&read_type(kind), names.iter().copied()),
             ["open"] => self.client.handle_open(now),
-            ["close"] => self.client.handle_close(now),
+            ["close"] => {
+                self.late = self.unsent.take();
+                self.client.handle_close(now);
+            }
             ["blocked"] => self.room = false,
             ["unblocked"] => self.room = true,
             ["slow"] => self.slow = true,
@@ -66,6 +72,7 @@ impl<V: Notation> Player for Script<V> {
                 let sent = self.unsent.take().ok_or("nothing is unsent")?;
                 self.client.handle_sent(now, sent);
             }
+            ["sent", "late"] => self.client.handle_sent(now, self.late.take().ok_or("nothing was unsent")?),
             ["pass", time] => self.clock.0 = now + read_duration(time)?,
             ["wants"] => {
                 let wants = [

@@ -14,6 +14,7 @@ mod settled;
 mod setup;
 mod step;
 mod variant;
+pub mod words;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

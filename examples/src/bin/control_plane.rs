@@ -94,12 +94,12 @@ async fn run(options: Options) -> Result<(), String> {
     let cache = if news.complete { Cache::new(1) } else { Cache::unknown(1) };
     let log = Log::new(options.format);
     let shared = Arc::new(Shared::new(cache, log.clone()));
-    take(news, &shared);
-    let watched = shared.clone();
-    thread::spawn(move || watch(folder, &watched));
+    take(news, &shared, &log);
+    let (watched, said) = (shared.clone(), log.clone());
+    thread::spawn(move || watch(folder, &watched, &said));
 
     log.line(format!("listening on {address}"));
-    eprintln!("{}", hint(&address.to_string(), &options.resources));
+    log.complain(hint(&address.to_string(), &options.resources));
     let service = tower::service_fn(move |request| serving::accept(shared.clone(), request));
     tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(Duration::from_secs(30)))
@@ -122,18 +122,18 @@ fn hint(address: &str, resources: &Path) -> String {
 }
 
 /// Looks at the folder for ever.
-fn watch(mut folder: Folder, shared: &Shared) {
+fn watch(mut folder: Folder, shared: &Shared, log: &Log) {
     loop {
         let start = Instant::now();
-        take(folder.look(), shared);
+        take(folder.look(), shared, log);
         // A folder of many files is not looked at all the time.
         thread::sleep(Duration::from_millis(50).max(start.elapsed() * 10));
     }
 }
 
 /// Serves what is new.
-fn take(news: News, shared: &Shared) {
-    news.complaints.iter().for_each(|complaint| eprintln!("{complaint}"));
+fn take(news: News, shared: &Shared, log: &Log) {
+    news.complaints.into_iter().for_each(|complaint| log.complain(complaint));
     let Some(resources) = news.resources else { return };
     shared.change(|cache| {
         let gone = cache.types().filter(|known| !resources.contains_key(*known)).cloned();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::world::{Both, Budget, Made, Setup, Step, World};
+use super::{Both, Budget, Made, Setup, Step, World};
 
 /// The shape of a world, from two bytes.
 pub fn setup(data: &[u8]) -> (Arc<Made>, &[u8]) {

@@ -1,0 +1,99 @@
+//! Steps of the world, as proptest makes and shrinks them.
+
+use std::fmt;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use xds_machine::server::Cache;
+use xds_machine::{Delta, Sotw, proto};
+
+use super::world::{Both, Step, World, words};
+
+/// The shape of a world, and what happens in it.
+#[derive(Clone)]
+pub struct Story {
+    shape: [u8; 2],
+    turns: Vec<Turn>,
+}
+
+/// A step, if it can be taken, and how many of its own steps the protocol takes after it.
+type Turn = (u8, usize);
+
+pub fn story() -> impl Strategy<Value = Story> {
+    (any::<[u8; 2]>(), vec((any::<u8>(), 0..4_usize), 100..400)).prop_map(|(shape, turns)| Story { shape, turns })
+}
+
+impl fmt::Debug for Story {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (setup, _) = words::setup(&self.shape);
+        let turns: Vec<_> = self.turns.iter().map(|&(byte, run)| (words::step(byte, &setup), run)).collect();
+        write!(f, "{:?}\n{turns:?}", setup.setup)
+    }
+}
+
+impl Story {
+    pub fn play<V: Both>(&self) {
+        let mut world = self.world::<V>();
+        for at in 0..self.turns.len() {
+            self.turn(&mut world, at);
+        }
+        words::settle(&mut world, self.turns.len() as u64);
+    }
+
+    pub fn play_twice<V: Both + Encoded>(&self, seed: u64) {
+        let (mut one, mut other) = (self.world::<V>(), self.world::<V>());
+        other.cache = Cache::new(1).with_seed(seed).with_tombstones(other.setup.tombstones);
+        for at in 0..self.turns.len() {
+            self.turn(&mut one, at);
+            self.turn(&mut other, at);
+            assert_eq!(encoded(&one), encoded(&other), "what is on the wire after turn {at}");
+        }
+        assert!(one == other);
+    }
+
+    fn world<V: Both>(&self) -> World<V> {
+        World::new(words::setup(&self.shape).0)
+    }
+
+    fn turn<V: Both>(&self, world: &mut World<V>, at: usize) {
+        let (byte, run) = self.turns[at];
+        match words::step(byte, &world.setup) {
+            Step::Tick => words::settle(world, at as u64),
+            step if world.can(step) => world.take(step),
+            _ => {}
+        }
+        words::run(world, run, at as u64);
+    }
+}
+
+/// A variant whose messages go to bytes.
+pub trait Encoded: Both {
+    fn encode_request(request: &Self::Req) -> Vec<u8>;
+    fn encode_response(response: &Self::Resp) -> Vec<u8>;
+}
+
+impl Encoded for Sotw {
+    fn encode_request(request: &Self::Req) -> Vec<u8> {
+        proto::sotw::encode_request(request)
+    }
+
+    fn encode_response(response: &Self::Resp) -> Vec<u8> {
+        proto::sotw::encode_response(response)
+    }
+}
+
+impl Encoded for Delta {
+    fn encode_request(request: &Self::Req) -> Vec<u8> {
+        proto::delta::encode_request(request)
+    }
+
+    fn encode_response(response: &Self::Resp) -> Vec<u8> {
+        proto::delta::encode_response(response)
+    }
+}
+
+fn encoded<V: Encoded>(world: &World<V>) -> Vec<Vec<u8>> {
+    let requests = world.pairs.iter().flat_map(|pair| pair.up.iter().map(V::encode_request));
+    let responses = world.pairs.iter().flat_map(|pair| pair.down.iter().map(V::encode_response));
+    requests.chain(responses).collect()
+}

@@ -1,0 +1,45 @@
+//! What CI checks besides the tests.
+
+use crate::run::{Result, cargo, run};
+use crate::{fuzz, nostd};
+
+/// The workspaces beside the main one.
+const OTHERS: [&str; 2] = ["fuzz", "nostd"];
+
+pub fn check() -> Result {
+    format()?;
+    lints()?;
+    docs()?;
+    nostd::check()?;
+    fuzz::corpus()
+}
+
+fn format() -> Result {
+    run(&mut cargo(&["fmt", "--all", "--check"]))?;
+    for other in OTHERS {
+        run(&mut cargo(&["fmt", "--all", "--check", "--manifest-path", &manifest(other)]))?;
+    }
+    Ok(())
+}
+
+fn lints() -> Result {
+    run(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    run(&mut cargo(&[
+        "clippy",
+        "--quiet",
+        "--all-targets",
+        "--manifest-path",
+        &manifest("fuzz"),
+        "--",
+        "-D",
+        "warnings",
+    ]))
+}
+
+fn docs() -> Result {
+    run(cargo(&["doc", "--quiet", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+fn manifest(of: &str) -> String {
+    format!("{of}/Cargo.toml")
+}
