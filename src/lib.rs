@@ -124,6 +124,7 @@ mod resource_type;
 pub mod server;
 mod text;
 mod time;
+mod url;
 mod variant;
 mod wire;
 

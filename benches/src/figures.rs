@@ -2,12 +2,12 @@
 
 use xds_machine::{Delta, Sotw};
 
-use crate::data::{clusters, delta_response, sotw_response};
-use crate::floor::{Decode, Encode, EncodeToVec};
+use crate::data::{cache, clusters, delta_response, sotw_response};
+use crate::floor::{Decode, Encode, EncodeNew};
 use crate::measure::{Row, Work};
 use crate::work::{
-    Change, EVENTS, FirstSync, FullResponse, FullState, FurtherSync, Named, OneByOne, OneChange, Poll, Reconnect, Stale,
-    Timeout, all_names, idle_stream, names, store,
+    Change, EVENTS, FirstSync, FullResponse, FullState, FurtherSync, Named, OneByOne, OneChange, Poll, Reconnect,
+    Stale, Timeout, all, all_names, idle_stream, names, store,
 };
 
 /// A limit, and what was measured.
@@ -67,7 +67,7 @@ pub fn one_change(workload: &'static str, n: usize, s: usize, floor: &mut impl W
 /// The floor of a response of everything.
 pub fn encode_all(n: usize) -> Encode<crate::floor::DeltaResponse> {
     let types = clusters();
-    Encode::new(delta_response(&crate::data::cache(&types, n), &types))
+    Encode::new(delta_response(&cache(&types, n), &types))
 }
 
 fn f1() -> Figure {
@@ -104,7 +104,8 @@ fn f4() -> Figure {
 /// F5 of any size.
 pub fn first_sync(n: usize, rounds: usize) -> [Row; 2] {
     let mut further = FurtherSync::new(n);
-    let mut floor = EncodeToVec(delta_response(further.cache(), &clusters()));
+    let stored = cache(&clusters(), n);
+    let mut floor = EncodeNew(|| delta_response(&stored, &clusters()));
     let first = Row::new("F5 first", n, 1, 0).timed(rounds, &mut FirstSync::new(n), &mut floor);
     let bytes = further.run(()) as f64;
     let further = Row::new("F5 further", n, 1, 0).timed(101, &mut further, &mut floor);
@@ -148,7 +149,12 @@ fn f8() -> Figure {
         let row = |workload| Row::new(workload, names, 1, 1);
         [
             row("F8 delta +1").timed_each(15, EVENTS, &mut Named::<Delta>::new(names, Change::Name), &mut floor),
-            row("F8 delta change").timed_each(15, EVENTS, &mut Named::<Delta>::new(names, Change::Resource), &mut floor),
+            row("F8 delta change").timed_each(
+                15,
+                EVENTS,
+                &mut Named::<Delta>::new(names, Change::Resource),
+                &mut floor,
+            ),
             row("F8 sotw +1").timed_each(15, EVENTS, &mut Named::<Sotw>::new(names, Change::Name), &mut floor),
             row("F8 sotw change").timed_each(15, EVENTS, &mut Named::<Sotw>::new(names, Change::Resource), &mut floor),
         ]
@@ -166,7 +172,7 @@ fn f8() -> Figure {
 
 fn f9() -> Figure {
     let mut work = FullResponse::from_message(N);
-    let mut floor = Decode::new(&work.floor());
+    let mut floor = Decode::new(&all(N, 0));
     let machine = Row::new("F9", N, 1, 1).timed(15, &mut work, &mut floor);
     let all = Row::new("F9 with decoding", N, 1, 1).timed(15, &mut FullResponse::from_bytes(N), &mut floor);
     let checks = [

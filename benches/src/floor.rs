@@ -103,29 +103,32 @@ impl<M: Message> Work for Encode<M> {
     }
 }
 
-/// Encodes a message into a buffer of its own, as the work that it stands beside does.
-pub struct EncodeToVec<M>(pub M);
+/// Encodes a message that was just made, into a buffer of its own.
+pub struct EncodeNew<F>(pub F);
 
-impl<M: Message> Work for EncodeToVec<M> {
-    type Input = ();
-    type Output = Vec<u8>;
+impl<M: Message, F: FnMut() -> M> Work for EncodeNew<F> {
+    type Input = M;
+    type Output = (M, Vec<u8>);
 
-    fn prepare(&mut self) {}
+    fn prepare(&mut self) -> M {
+        (self.0)()
+    }
 
-    fn run(&mut self, (): ()) -> Vec<u8> {
-        self.0.encode_to_vec()
+    fn run(&mut self, message: M) -> (M, Vec<u8>) {
+        let bytes = message.encode_to_vec();
+        (message, bytes)
     }
 }
 
-/// Decodes a message, the bodies of which are slices of the buffer.
+/// Decodes a message that just came, the bodies of which are slices of the buffer.
 pub struct Decode<M> {
-    bytes: Bytes,
+    bytes: Vec<u8>,
     message: PhantomData<M>,
 }
 
 impl<M: Message> Decode<M> {
     pub fn new(message: &M) -> Self {
-        Self { bytes: message.encode_to_vec().into(), message: PhantomData }
+        Self { bytes: message.encode_to_vec(), message: PhantomData }
     }
 }
 
@@ -134,7 +137,7 @@ impl<M: Message + Default> Work for Decode<M> {
     type Output = M;
 
     fn prepare(&mut self) -> Bytes {
-        self.bytes.clone()
+        self.bytes.clone().into()
     }
 
     fn run(&mut self, bytes: Bytes) -> M {

@@ -145,24 +145,29 @@ impl Page {
     /// that depends on the client.)
     #[must_use]
     pub fn encoded<V: Variant>(self, type_url: &TypeUrl) -> Self {
-        if self.0.encoded[V::NUMBER].is_some() || self.resources().iter().any(|resource| resource.ttl().is_some()) {
+        if self.0.encoded[V::NUMBER].is_some() {
             return self;
         }
-        // At most so much, so that the lengths need not be added up in a pass of their own.
-        const AROUND: usize = 48;
-        let most = |resource: &Resource| {
-            let names = resource.aliases().iter().chain([resource.name()]).map(|name| name.as_str().len() + AROUND);
-            let (version, type_url) = (resource.version().as_bytes().len(), type_url.as_str().len());
-            names.sum::<usize>() + resource.body().len() + version + type_url + AROUND
-        };
-        let mut bytes = Vec::with_capacity(self.resources().iter().map(most).sum());
-        for resource in self.resources() {
-            V::put_page_element(&resource.element(type_url), &mut Writer(&mut bytes));
-        }
-        bytes.shrink_to_fit();
+        let size = Size::of::<'_, V>(self.resources().iter(), type_url);
+        let bytes = encode::<V>(self.resources(), size, type_url);
         let mut inner = Arc::unwrap_or_clone(self.0);
-        inner.encoded[V::NUMBER] = Some(bytes.into());
+        inner.encoded[V::NUMBER] = bytes;
         Self(Arc::new(inner))
+    }
+
+    /// A page of these resources, encoded for a variant.
+    pub(super) fn of<'a, V: Variant>(
+        resources: impl Iterator<Item = &'a Resource> + Clone,
+        type_url: &'a TypeUrl,
+    ) -> Self {
+        // Looks at all of them before the count of one is changed: the processor waits for many at a time, and not for
+        // each on its own.
+        let size = Size::of::<'a, V>(resources.clone(), type_url);
+        let mut list = Vec::with_capacity(size.resources);
+        list.extend(resources.cloned());
+        let mut encoded = [None, None];
+        encoded[V::NUMBER] = encode::<V>(&list, size, type_url);
+        Self(Arc::new(Inner { resources: list, encoded }))
     }
 
     /// The resources.
@@ -178,4 +183,38 @@ impl Page {
     pub(super) fn bytes<V: Variant>(&self) -> Option<&Bytes> {
         self.0.encoded[V::NUMBER].as_ref()
     }
+}
+
+/// What a page takes.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    resources: usize,
+    bytes: usize,
+    ttl: bool,
+}
+
+impl Size {
+    fn of<'a, V: Variant>(resources: impl Iterator<Item = &'a Resource>, type_url: &'a TypeUrl) -> Self {
+        resources.fold(Self::default(), |size, resource| {
+            let element = resource.element(type_url);
+            Self {
+                resources: size.resources + 1,
+                bytes: size.bytes + V::page_element_len(&element),
+                ttl: size.ttl || element.ttl.is_some(),
+            }
+        })
+    }
+}
+
+/// Nothing if one has a TTL.
+fn encode<V: Variant>(resources: &[Resource], size: Size, type_url: &TypeUrl) -> Option<Bytes> {
+    if size.ttl {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(size.bytes);
+    for resource in resources {
+        V::put_page_element(&resource.element(type_url), &mut Writer(&mut bytes));
+    }
+    debug_assert_eq!(bytes.len(), size.bytes, "lengths are exact");
+    Some(bytes.into())
 }

@@ -9,8 +9,14 @@ const fn key(number: u8) -> u8 {
 }
 
 const fn varint_len(value: u64) -> usize {
-    // 1 byte for each 7 bits, at least 1.
-    ((63 - (value | 1).leading_zeros() as usize) / 7) + 1
+    // 1 byte for each 7 bits, at least 1; most lengths are short.
+    if value < 1 << 7 {
+        1
+    } else if value < 1 << 14 {
+        2
+    } else {
+        ((63 - value.leading_zeros() as usize) / 7) + 1
+    }
 }
 
 /// The length of a field of `len` bytes, key and length included.
@@ -35,17 +41,27 @@ impl Writer<'_> {
         self.0.push(value as u8);
     }
 
+    #[inline]
     fn head(&mut self, number: u8, len: usize) {
-        self.0.push(key(number));
-        self.varint(len as u64);
+        // Short lengths at once: there are half a dozen in each resource.
+        if len < 1 << 7 {
+            self.0.extend_from_slice(&[key(number), len as u8]);
+        } else if len < 1 << 14 {
+            self.0.extend_from_slice(&[key(number), len as u8 | 0x80, (len >> 7) as u8]);
+        } else {
+            self.0.push(key(number));
+            self.varint(len as u64);
+        }
     }
 
+    #[inline]
     pub(crate) fn bytes(&mut self, number: u8, bytes: &[u8]) {
         self.head(number, bytes.len());
         self.0.extend_from_slice(bytes);
     }
 
     /// A field that proto3 leaves out when it is empty.
+    #[inline]
     pub(crate) fn string(&mut self, number: u8, text: &[u8]) {
         if !text.is_empty() {
             self.bytes(number, text);
@@ -67,49 +83,63 @@ pub struct Element<'a> {
 impl Element<'_> {
     /// The length as a delta resource.
     pub(crate) fn delta_len(&self) -> usize {
-        field_len(self.resource_len())
+        field_len(self.resource_len(self.any_len()))
     }
 
     /// Writes it as a delta resource.
     pub(crate) fn put_delta(&self, to: &mut Writer<'_>) {
-        to.head(2, self.resource_len());
-        self.put_resource(to);
+        let any = self.any_len();
+        to.head(2, self.resource_len(any));
+        self.put_resource(any, to);
     }
 
     /// The length as a bare SotW resource.
     pub(crate) fn sotw_len(&self) -> usize {
-        self.body.map_or(0, |(type_url, value)| field_len(any_len(type_url.as_str().len(), value.len())))
+        self.any_len().map_or(0, field_len)
     }
 
     /// Writes it as a bare SotW resource: the same bytes that a delta resource has inside.
     pub(crate) fn put_sotw(&self, to: &mut Writer<'_>) {
-        if let Some((type_url, value)) = self.body {
-            put_any(to, type_url.as_str(), |to| to.0.extend_from_slice(value), value.len());
-        }
+        self.put_any(self.any_len(), to);
     }
 
     /// The length as a wrapped SotW resource.
     pub(crate) fn wrapped_len(&self) -> usize {
-        field_len(any_len(crate::type_url::RESOURCE.len(), self.resource_len()))
+        field_len(any_len(crate::type_url::RESOURCE.len(), self.resource_len(self.any_len())))
     }
 
     /// Writes it as a wrapped SotW resource.
     pub(crate) fn put_wrapped(&self, to: &mut Writer<'_>) {
-        put_any(to, crate::type_url::RESOURCE, |to| self.put_resource(to), self.resource_len());
+        let any = self.any_len();
+        let len = self.resource_len(any);
+        to.head(2, any_len(crate::type_url::RESOURCE.len(), len));
+        to.string(1, crate::type_url::RESOURCE.as_bytes());
+        if len > 0 {
+            to.head(2, len);
+            self.put_resource(any, to);
+        }
     }
 
-    fn resource_len(&self) -> usize {
+    /// The length of its `Any`, if it has one. Counted once for each time that it is written.
+    #[inline]
+    fn any_len(&self) -> Option<usize> {
+        self.body.map(|(type_url, value)| any_len(type_url.as_str().len(), value.len()))
+    }
+
+    #[inline]
+    fn resource_len(&self, any: Option<usize>) -> usize {
         let aliases: usize = self.aliases.iter().map(|alias| field_len(alias.as_str().len())).sum();
         string_len(self.version.as_bytes().len())
-            + self.sotw_len()
+            + any.map_or(0, field_len)
             + string_len(self.name.as_str().len())
             + aliases
             + self.ttl.map_or(0, |ttl| field_len(duration_len(ttl)))
     }
 
-    fn put_resource(&self, to: &mut Writer<'_>) {
+    #[inline]
+    fn put_resource(&self, any: Option<usize>, to: &mut Writer<'_>) {
         to.string(1, self.version.as_bytes());
-        self.put_sotw(to);
+        self.put_any(any, to);
         to.string(3, self.name.as_str().as_bytes());
         for alias in self.aliases {
             to.bytes(4, alias.as_str().as_bytes());
@@ -124,19 +154,19 @@ impl Element<'_> {
             }
         }
     }
+
+    #[inline]
+    fn put_any(&self, any: Option<usize>, to: &mut Writer<'_>) {
+        if let (Some(len), Some((type_url, value))) = (any, self.body) {
+            to.head(2, len);
+            to.string(1, type_url.as_str().as_bytes());
+            to.string(2, value);
+        }
+    }
 }
 
 const fn any_len(type_url: usize, value: usize) -> usize {
     string_len(type_url) + string_len(value)
-}
-
-fn put_any(to: &mut Writer<'_>, type_url: &str, value: impl FnOnce(&mut Writer<'_>), len: usize) {
-    to.head(2, any_len(type_url.len(), len));
-    to.string(1, type_url.as_bytes());
-    if len > 0 {
-        to.head(2, len);
-        value(to);
-    }
 }
 
 /// The field has a sign: what is beyond it would read as a time that is over.

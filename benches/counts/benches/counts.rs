@@ -6,7 +6,7 @@ use benches::data::{cache, clusters, delta_response};
 use benches::floor::{Decode, DeltaResponse, Encode, SotwRequest, SotwResponse};
 use benches::measure::Work;
 use benches::work::{
-    Change, FirstSync, FullResponse, Named, OneChange, Poll, Stale, Timeout, all_names,
+    Change, FirstSync, FullResponse, Named, OneChange, Poll, Stale, Timeout, all, all_names,
 };
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use xds_machine::Delta;
@@ -33,7 +33,7 @@ fn encode_all() -> Encode<DeltaResponse> {
 }
 
 fn decode_all() -> Decode<SotwResponse> {
-    Decode::new(&FullResponse::from_message(N).floor())
+    Decode::new(&all(N, 0))
 }
 
 /// Declares a workload: its name, its type, and how it is made.

@@ -42,7 +42,13 @@ fn main() -> ExitCode {
 
 fn line(check: &Check) -> String {
     let Check { what, value, limit, least } = check;
-    let digits = if *limit < 0.01 { 5 } else if *limit < 2.0 { 4 } else { 1 };
+    let digits = if *limit < 0.01 {
+        5
+    } else if *limit < 2.0 {
+        4
+    } else {
+        1
+    };
     let (sign, verdict) = (if *least { "≥" } else { "≤" }, if check.holds() { "ok" } else { "FAILS" });
     format!("| {what} | {value:.digits$} | {sign} {limit} | {verdict} |")
 }

@@ -5,8 +5,7 @@ use prost::Message;
 use xds_machine::client::{self, Action, Client, Transmit};
 use xds_machine::message::{Node, sotw};
 use xds_machine::proto;
-use xds_machine::server::{Cache, Resource};
-use xds_machine::{ResourceName, Sotw, TypeUrl, WILDCARD};
+use xds_machine::{ResourceName, Sotw, WILDCARD};
 
 use crate::data::{NOW, cache, clusters, endpoints, name, resource, sotw_response};
 use crate::floor;
@@ -14,14 +13,13 @@ use crate::measure::Work;
 
 /// F9: until Apply, verdict and ACK.
 pub struct FullResponse {
-    types: TypeUrl,
-    cache: Cache,
     client: Client<Sotw>,
     n: usize,
     from: From,
-    round: u8,
-    /// The buffers are the transport's: giving them back is not the machine's work.
-    kept: Vec<Bytes>,
+    /// Two responses, in turns.
+    responses: [Vec<u8>; 2],
+    /// The buffer is the transport's: giving it back is not the machine's work.
+    buffer: Bytes,
 }
 
 /// Where the work begins.
@@ -51,34 +49,25 @@ impl FullResponse {
     }
 
     fn new(n: usize, from: From) -> Self {
-        let types = clusters();
-        let cache = cache(&types, n);
+        let responses =
+            [0, 1].map(|round| floor::SotwResponse { nonce: round.to_string(), ..all(n, round) }.encode_to_vec());
         let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")));
-        client.subscribe(&types, [WILDCARD.into()]).expect("a good name");
+        client.subscribe(&clusters(), [WILDCARD.into()]).expect("a good name");
         client.handle_open(NOW);
         while client.poll_transmit().is_some() {}
-        let mut this = Self { types, cache, client, n, from, round: 0, kept: Vec::new() };
+        let mut this = Self { client, n, from, responses, buffer: Bytes::new() };
         let first = this.prepare();
         this.run(first);
         this
     }
+}
 
-    pub fn floor(&self) -> floor::SotwResponse {
-        sotw_response(&self.cache, &self.types)
-    }
-
-    fn bytes(&mut self) -> Bytes {
-        self.round = self.round.wrapping_add(1);
-        let changed: Resource = resource(self.n / 2, self.round);
-        self.cache.insert(&self.types, changed);
-        let response = floor::SotwResponse { nonce: self.round.to_string(), ..self.floor() };
-        let bytes = Bytes::from(response.encode_to_vec());
-        if self.kept.len() > 1 {
-            self.kept.remove(0);
-        }
-        self.kept.push(bytes.clone());
-        bytes
-    }
+/// A response of everything, in which one resource changes with the round.
+pub fn all(n: usize, round: u8) -> floor::SotwResponse {
+    let types = clusters();
+    let mut cache = cache(&types, n);
+    cache.insert(&types, resource(n / 2, round));
+    sotw_response(&cache, &types)
 }
 
 fn decode(bytes: Bytes) -> sotw::Response {
@@ -90,10 +79,11 @@ impl Work for FullResponse {
     type Output = Transmit<sotw::Request>;
 
     fn prepare(&mut self) -> Received {
-        let bytes = self.bytes();
+        self.responses.swap(0, 1);
+        self.buffer = self.responses[0].clone().into();
         match self.from {
-            From::Bytes => Received::Bytes(bytes),
-            From::Message => Received::Message(decode(bytes)),
+            From::Bytes => Received::Bytes(self.buffer.clone()),
+            From::Message => Received::Message(decode(self.buffer.clone())),
         }
     }
 

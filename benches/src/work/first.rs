@@ -58,10 +58,6 @@ impl FurtherSync {
         cache.publish::<Delta>();
         Self { cache, first: FirstSync::new(n) }
     }
-
-    pub fn cache(&self) -> &Cache {
-        &self.cache
-    }
 }
 
 impl Work for FurtherSync {
@@ -98,7 +94,9 @@ impl Reconnect {
         let versions = self.request.initial_versions.iter();
         floor::DeltaRequest {
             type_url: self.request.type_url.to_string(),
-            initial_resource_versions: versions.map(|(name, version)| (name.to_string(), version.to_string())).collect(),
+            initial_resource_versions: versions
+                .map(|(name, version)| (name.to_string(), version.to_string()))
+                .collect(),
             ..floor::DeltaRequest::default()
         }
     }

@@ -7,7 +7,7 @@ mod named;
 mod nothing;
 mod push;
 
-pub use self::client::{FullResponse, OneByOne, Received};
+pub use self::client::{FullResponse, OneByOne, Received, all};
 pub use self::first::{FirstSync, FurtherSync, Reconnect};
 pub use self::memory::{idle_stream, names, store};
 pub use self::named::{Change, EVENTS, Named, all_names};

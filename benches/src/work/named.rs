@@ -68,9 +68,7 @@ impl<V: Wire> Named<V> {
         }
         let names: Vec<ResourceName> = self.names[..self.held].iter().map(|name| name.as_str().into()).collect();
         match self.change {
-            Change::Name => {
-                Event { request: Some(V::more(&self.types, &names)), changed: None, names }
-            }
+            Change::Name => Event { request: Some(V::more(&self.types, &names)), changed: None, names },
             Change::Resource => Event { request: None, changed: Some(resource(self.held / 2, self.round)), names },
         }
     }
