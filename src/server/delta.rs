@@ -217,10 +217,6 @@ impl Protocol for Delta {
         node.has_feature(feature::TTL)
     }
 
-    fn page_element_len(element: &Element<'_>) -> usize {
-        element.delta_len()
-    }
-
     fn put_page_element(element: &Element<'_>, to: &mut Writer<'_>) {
         element.put_delta(to);
     }

@@ -163,10 +163,6 @@ impl Protocol for Sotw {
         node.has_feature(feature::TTL) && feature::WRAPPER.iter().any(|wrapper| node.has_feature(wrapper))
     }
 
-    fn page_element_len(element: &Element<'_>) -> usize {
-        element.sotw_len()
-    }
-
     fn put_page_element(element: &Element<'_>, to: &mut Writer<'_>) {
         element.put_sotw(to);
     }

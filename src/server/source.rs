@@ -148,25 +148,27 @@ impl Page {
         if self.0.encoded[V::NUMBER].is_some() {
             return self;
         }
-        let size = Size::of::<'_, V>(self.resources().iter(), type_url);
-        let bytes = encode::<V>(self.resources(), size, type_url);
+        let mut room = Room::default();
+        self.resources().iter().for_each(|resource| room.add(resource));
+        let bytes = encode::<V>(self.resources(), room, type_url);
         let mut inner = Arc::unwrap_or_clone(self.0);
         inner.encoded[V::NUMBER] = bytes;
         Self(Arc::new(inner))
     }
 
-    /// A page of these resources, encoded for a variant.
+    /// A page of these resources, so many at most, encoded for a variant.
     pub(super) fn of<'a, V: Variant>(
-        resources: impl Iterator<Item = &'a Resource> + Clone,
-        type_url: &'a TypeUrl,
+        resources: impl Iterator<Item = &'a Resource>,
+        count: usize,
+        type_url: &TypeUrl,
     ) -> Self {
-        // Looks at all of them before the count of one is changed: the processor waits for many at a time, and not for
-        // each on its own.
-        let size = Size::of::<'a, V>(resources.clone(), type_url);
-        let mut list = Vec::with_capacity(size.resources);
-        list.extend(resources.cloned());
+        let (mut list, mut room) = (Vec::with_capacity(count), Room::default());
+        for resource in resources {
+            room.add(resource);
+            list.push(resource.clone());
+        }
         let mut encoded = [None, None];
-        encoded[V::NUMBER] = encode::<V>(&list, size, type_url);
+        encoded[V::NUMBER] = encode::<V>(&list, room, type_url);
         Self(Arc::new(Inner { resources: list, encoded }))
     }
 
@@ -185,36 +187,30 @@ impl Page {
     }
 }
 
-/// What a page takes.
+/// What resources take besides their type URL, keys and lengths.
 #[derive(Clone, Copy, Default)]
-struct Size {
-    resources: usize,
+struct Room {
     bytes: usize,
     ttl: bool,
 }
 
-impl Size {
-    fn of<'a, V: Variant>(resources: impl Iterator<Item = &'a Resource>, type_url: &'a TypeUrl) -> Self {
-        resources.fold(Self::default(), |size, resource| {
-            let element = resource.element(type_url);
-            Self {
-                resources: size.resources + 1,
-                bytes: size.bytes + V::page_element_len(&element),
-                ttl: size.ttl || element.ttl.is_some(),
-            }
-        })
+impl Room {
+    #[inline]
+    fn add(&mut self, resource: &Resource) {
+        self.bytes += resource.name().as_str().len() + resource.version().as_bytes().len() + resource.body().len();
+        self.ttl |= resource.ttl().is_some();
     }
 }
 
 /// Nothing if one has a TTL.
-fn encode<V: Variant>(resources: &[Resource], size: Size, type_url: &TypeUrl) -> Option<Bytes> {
-    if size.ttl {
+fn encode<V: Variant>(resources: &[Resource], room: Room, type_url: &TypeUrl) -> Option<Bytes> {
+    const HEADS: usize = 20; // few have longer ones
+    if room.ttl {
         return None;
     }
-    let mut bytes = Vec::with_capacity(size.bytes);
-    for resource in resources {
-        V::put_page_element(&resource.element(type_url), &mut Writer(&mut bytes));
-    }
-    debug_assert_eq!(bytes.len(), size.bytes, "lengths are exact");
+    let mut bytes = Vec::with_capacity(room.bytes + resources.len() * (type_url.as_str().len() + HEADS));
+    let to = &mut Writer::append(&mut bytes);
+    resources.iter().for_each(|resource| V::put_page_element(&resource.element(type_url), to));
+    bytes.shrink_to_fit();
     Some(bytes.into())
 }

@@ -63,9 +63,6 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// Whether a client takes TTLs in this variant (xds_protocol.rst, "TTL" and "SotW TTL").
     fn supports_ttl(node: &Node) -> bool;
 
-    /// The length of a resource that has no TTL.
-    fn page_element_len(element: &Element<'_>) -> usize;
-
     /// Writes a resource that has no TTL.
     fn put_page_element(element: &Element<'_>, to: &mut Writer<'_>);
 

@@ -30,38 +30,75 @@ const fn string_len(len: usize) -> usize {
 }
 
 /// Appends protobuf fields to a buffer.
-pub struct Writer<'a>(pub(crate) &'a mut Vec<u8>);
+pub struct Writer<'a>(&'a mut Vec<u8>);
 
-impl Writer<'_> {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
+impl<'a> Writer<'a> {
+    /// Writes what is not counted beforehand.
+    pub(crate) fn append(to: &'a mut Vec<u8>) -> Self {
+        Self(to)
     }
 
-    #[inline]
-    fn head(&mut self, number: u8, len: usize) {
-        // Short lengths at once: there are half a dozen in each resource.
-        if len < 1 << 7 {
-            self.0.extend_from_slice(&[key(number), len as u8]);
-        } else if len < 1 << 14 {
-            self.0.extend_from_slice(&[key(number), len as u8 | 0x80, (len >> 7) as u8]);
-        } else {
-            self.0.push(key(number));
-            self.varint(len as u64);
-        }
+    /// Makes a buffer of this length and writes it full.
+    pub(crate) fn fill(len: usize, write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
+        let mut buffer = Vec::with_capacity(len);
+        write(&mut Writer(&mut buffer));
+        debug_assert_eq!(buffer.len(), len, "lengths are exact");
+        buffer
     }
 
-    #[inline]
-    pub(crate) fn bytes(&mut self, number: u8, bytes: &[u8]) {
-        self.head(number, bytes.len());
+    #[inline(always)]
+    fn put(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.put(&[value as u8 | 0x80]);
+            value >>= 7;
+        }
+        self.put(&[value as u8]);
+    }
+
+    #[inline(always)]
+    fn head(&mut self, number: u8, len: usize) {
+        // Short lengths at once: there are half a dozen in each resource.
+        if len < 1 << 7 {
+            self.put(&[key(number), len as u8]);
+        } else if len < 1 << 14 {
+            self.put(&[key(number), len as u8 | 0x80, (len >> 7) as u8]);
+        } else {
+            self.long_head(number, len);
+        }
+    }
+
+    /// The heads of a message and of its first field.
+    #[inline(always)]
+    fn heads(&mut self, number: u8, len: usize, first: u8, first_len: usize) {
+        // Most are short, and are put at once.
+        if len < 1 << 7 && first_len < 1 << 7 {
+            self.put(&[key(number), len as u8, key(first), first_len as u8]);
+        } else if len < 1 << 14 && first_len < 1 << 7 {
+            self.put(&[key(number), len as u8 | 0x80, (len >> 7) as u8, key(first), first_len as u8]);
+        } else {
+            self.head(number, len);
+            self.head(first, first_len);
+        }
+    }
+
+    #[cold]
+    fn long_head(&mut self, number: u8, len: usize) {
+        self.put(&[key(number)]);
+        self.varint(len as u64);
+    }
+
+    #[inline(always)]
+    pub(crate) fn bytes(&mut self, number: u8, bytes: &[u8]) {
+        self.head(number, bytes.len());
+        self.put(bytes);
+    }
+
     /// A field that proto3 leaves out when it is empty.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn string(&mut self, number: u8, text: &[u8]) {
         if !text.is_empty() {
             self.bytes(number, text);
@@ -87,10 +124,29 @@ impl Element<'_> {
     }
 
     /// Writes it as a delta resource.
+    #[inline]
     pub(crate) fn put_delta(&self, to: &mut Writer<'_>) {
-        let any = self.any_len();
-        to.head(2, self.resource_len(any));
-        self.put_resource(any, to);
+        let (version, name) = (self.version.as_bytes(), self.name.as_str().as_bytes());
+        let usual = self.aliases.is_empty() && self.ttl.is_none() && !version.is_empty() && !name.is_empty();
+        match self.body {
+            // The same in fewer steps: a first response of everything takes two thirds of them.
+            Some((type_url, value)) if usual && !value.is_empty() && !type_url.as_str().is_empty() => {
+                let type_url = type_url.as_str().as_bytes();
+                let any = field_len(type_url.len()) + field_len(value.len());
+                let len = field_len(version.len()) + field_len(any) + field_len(name.len());
+                to.heads(2, len, 1, version.len());
+                to.put(version);
+                to.heads(2, any, 1, type_url.len());
+                to.put(type_url);
+                to.bytes(2, value);
+                to.bytes(3, name);
+            }
+            _ => {
+                let any = self.any_len();
+                to.head(2, self.resource_len(any));
+                self.put_resource(any, to);
+            }
+        }
     }
 
     /// The length as a bare SotW resource.
@@ -148,7 +204,7 @@ impl Element<'_> {
             to.head(6, duration_len(ttl));
             for (number, value) in [(1, seconds(ttl)), (2, u64::from(ttl.subsec_nanos()))] {
                 if value > 0 {
-                    to.0.push(number << 3);
+                    to.put(&[number << 3]);
                     to.varint(value);
                 }
             }
@@ -227,9 +283,8 @@ mod tests {
     #[test]
     fn varints_take_a_byte_for_each_seven_bits() {
         for (value, len) in [(0, 1), (1, 1), (127, 1), (128, 2), (16_383, 2), (16_384, 3), (u64::MAX, 10)] {
-            let mut buffer = Vec::new();
-            Writer(&mut buffer).varint(value);
-            assert_eq!((buffer.len(), varint_len(value)), (len, len), "{value}");
+            assert_eq!(varint_len(value), len, "{value}");
+            Writer::fill(len, |to| to.varint(value)); // full
         }
     }
 }
