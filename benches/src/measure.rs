@@ -22,6 +22,18 @@ pub trait Work {
     fn run(&mut self, input: Self::Input) -> Self::Output;
 }
 
+/// No floor.
+pub struct Nothing;
+
+impl Work for Nothing {
+    type Input = ();
+    type Output = ();
+
+    fn prepare(&mut self) {}
+
+    fn run(&mut self, (): ()) {}
+}
+
 /// What was measured: a line of `bench-json`.
 #[derive(Clone, Debug, Default)]
 pub struct Row {

@@ -25,7 +25,8 @@ impl OneChange {
     /// So many changes one after the other, that the clock can tell.
     pub fn repeated(n: usize, s: usize, times: usize) -> Self {
         let types = clusters();
-        let cache = cache(&types, n);
+        let mut cache = cache(&types, n);
+        cache.publish::<Delta>(); // or each stream would begin with an encoding of its own
         let streams = streams(s, &cache, &[Delta::subscribe(&types, &[])]);
         Self { types, cache, streams, n, round: 0, times }
     }
