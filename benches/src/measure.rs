@@ -34,6 +34,37 @@ impl Work for Nothing {
     fn run(&mut self, (): ()) {}
 }
 
+/// Work that finds nothing in the processor's caches, whatever its preparation left there.
+pub struct Cold<W> {
+    work: W,
+    other: Vec<u64>,
+}
+
+impl<W> Cold<W> {
+    /// Of bytes: more than any cache has.
+    const ALL: usize = 128 << 20;
+
+    pub fn new(work: W) -> Self {
+        Self { work, other: vec![1; Self::ALL / size_of::<u64>()] }
+    }
+}
+
+impl<W: Work> Work for Cold<W> {
+    type Input = W::Input;
+    type Output = W::Output;
+
+    fn prepare(&mut self) -> W::Input {
+        let input = self.work.prepare();
+        self.other.iter_mut().for_each(|other| *other = other.wrapping_mul(3));
+        black_box(&self.other);
+        input
+    }
+
+    fn run(&mut self, input: W::Input) -> W::Output {
+        self.work.run(input)
+    }
+}
+
 /// What was measured: a line of `bench-json`.
 #[derive(Clone, Debug, Default)]
 pub struct Row {

@@ -12,6 +12,8 @@ pub trait Wire: server::Variant<Request = <Self as Wire>::Message> {
     type Message: Clone;
     fn subscribe(type_url: &TypeUrl, names: &[&str]) -> Self::Message;
     fn ack(type_url: &TypeUrl, names: &[ResourceName], nonce: Nonce) -> Self::Message;
+    /// What a client that has these names says of them: strings of their own, as decoded.
+    fn said(names: &[ResourceName]) -> Vec<ResourceName>;
     /// One name more, the last of these.
     fn more(type_url: &TypeUrl, names: &[ResourceName]) -> Self::Message;
     /// Makes it the request that follows the response of this nonce.
@@ -28,6 +30,10 @@ impl Wire for Delta {
 
     fn ack(type_url: &TypeUrl, _: &[ResourceName], nonce: Nonce) -> delta::Request {
         delta::Request { nonce, ..delta::Request::new(type_url.clone()) }
+    }
+
+    fn said(names: &[ResourceName]) -> Vec<ResourceName> {
+        names.last().map(|name| name.as_str().into()).into_iter().collect()
     }
 
     fn more(type_url: &TypeUrl, names: &[ResourceName]) -> delta::Request {
@@ -47,6 +53,10 @@ impl Wire for Sotw {
 
     fn ack(type_url: &TypeUrl, names: &[ResourceName], nonce: Nonce) -> sotw::Request {
         sotw::Request { names: names.to_vec(), nonce, ..sotw::Request::new(type_url.clone()) }
+    }
+
+    fn said(names: &[ResourceName]) -> Vec<ResourceName> {
+        names.iter().map(|name| name.as_str().into()).collect()
     }
 
     fn more(type_url: &TypeUrl, names: &[ResourceName]) -> sotw::Request {

@@ -124,7 +124,7 @@ impl Element<'_> {
     }
 
     /// Writes it as a delta resource.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put_delta(&self, to: &mut Writer<'_>) {
         let (version, name) = (self.version.as_bytes(), self.name.as_str().as_bytes());
         let usual = self.aliases.is_empty() && self.ttl.is_none() && !version.is_empty() && !name.is_empty();
@@ -141,12 +141,16 @@ impl Element<'_> {
                 to.bytes(2, value);
                 to.bytes(3, name);
             }
-            _ => {
-                let any = self.any_len();
-                to.head(2, self.resource_len(any));
-                self.put_resource(any, to);
-            }
+            _ => self.put_any_delta(to),
         }
+    }
+
+    /// Writes it as a delta resource, whatever it has.
+    #[inline(never)]
+    fn put_any_delta(&self, to: &mut Writer<'_>) {
+        let any = self.any_len();
+        to.head(2, self.resource_len(any));
+        self.put_resource(any, to);
     }
 
     /// The length as a bare SotW resource.
@@ -279,6 +283,25 @@ impl Envelope<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each length next to the others, around all lengths at which a head grows.
+    #[test]
+    fn the_usual_resource_is_written_as_any() {
+        const LENS: [usize; 11] = [0, 1, 22, 23, 60, 126, 127, 128, 16_100, 16_384, 1 << 21];
+        let text = "x".repeat(1 << 21);
+        for (version, name) in LENS[..8].iter().flat_map(|version| LENS[..8].iter().map(move |name| (*version, *name)))
+        {
+            let (version, name) = (Version::from(&text[..version]), ResourceName::from(&text[..name]));
+            for (url, value) in [0, 1, 54, 200].into_iter().flat_map(|url| LENS.map(|value| (url, value))) {
+                let type_url = TypeUrl::from(&text[..url]);
+                let body = Some((&type_url, &text.as_bytes()[..value]));
+                let element = Element { name: &name, version: &version, aliases: &[], body, ttl: None };
+                let usual = Writer::fill(element.delta_len(), |to| element.put_delta(to));
+                let any = Writer::fill(element.delta_len(), |to| element.put_any_delta(to));
+                assert!(usual == any, "lengths {} {} {url} {value}", version.as_str().len(), name.as_str().len());
+            }
+        }
+    }
 
     #[test]
     fn varints_take_a_byte_for_each_seven_bits() {

@@ -66,7 +66,7 @@ impl<V: Wire> Named<V> {
         if self.change == Change::Name {
             self.held += 1;
         }
-        let names: Vec<ResourceName> = self.names[..self.held].iter().map(|name| name.as_str().into()).collect();
+        let names = V::said(&self.names[..self.held]);
         match self.change {
             Change::Name => Event { request: Some(V::more(&self.types, &names)), changed: None, names },
             Change::Resource => Event { request: None, changed: Some(resource(self.held / 2, self.round)), names },
