@@ -3,7 +3,8 @@
 use alloc::string::String;
 use core::fmt;
 
-use crate::name::TypeUrl;
+use crate::name::{ResourceName, TypeUrl};
+use crate::xdstp;
 
 /// Why an input was refused. The machine is exactly as it was before.
 ///
@@ -167,6 +168,34 @@ pub enum Misuse {
     /// A resource name to subscribe to is empty.
     #[error("a resource name must not be empty")]
     EmptyName,
+    /// No server is configured for the authority of a name.
+    #[error("no server is configured for {name}")]
+    NoServer {
+        /// The name.
+        name: ResourceName,
+    },
+    /// A structured name has directives (TP1): they say how the client is to find the resource, and are not sent.
+    #[error("{name} is a locator: what may be asked for has no directives")]
+    Locator {
+        /// The name.
+        name: ResourceName,
+    },
+    /// A structured name can't be parsed.
+    #[error("{name}: {reason}")]
+    MalformedName {
+        /// The name.
+        name: ResourceName,
+        /// What is wrong with it.
+        reason: xdstp::Error,
+    },
+    /// A structured name is that of a resource of another type.
+    #[error("{name} is no name of a {type_url}")]
+    NameOfOtherType {
+        /// The name.
+        name: ResourceName,
+        /// The type that was asked for.
+        type_url: TypeUrl,
+    },
     /// There is no stream that a response could have come from.
     #[error("no stream is open")]
     NoStream,

@@ -3,12 +3,16 @@
 use alloc::collections::BTreeSet;
 
 use crate::name::ResourceName;
+use crate::xdstp::Globs;
 
-/// The resources of one type that a client is subscribed to: names, the wildcard, both or neither.
+/// The resources of one type that a client is subscribed to: names, which may be those of collections, the wildcard,
+/// both or neither.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Interest {
     pub(crate) wildcard: bool,
     pub(crate) names: BTreeSet<ResourceName>,
+    /// Those of the names that stand for collections.
+    pub(crate) globs: Globs,
 }
 
 impl Interest {
@@ -22,9 +26,30 @@ impl Interest {
         self.names.iter()
     }
 
-    /// Whether a resource of this name is wanted.
+    /// Whether a resource of this name is wanted, by itself or as one of many.
     pub fn covers(&self, name: &str) -> bool {
-        self.wildcard || self.names.contains(name)
+        self.wildcard || self.names.contains(name) || self.globs.cover(name)
+    }
+
+    /// Whether there is the wildcard or a collection.
+    pub(crate) fn stands_for_many(&self) -> bool {
+        self.wildcard || !self.globs.is_empty()
+    }
+
+    /// `true` if the name was not there.
+    pub(crate) fn insert(&mut self, name: ResourceName) -> bool {
+        let new = !self.names.contains(&name);
+        if new {
+            self.globs.insert(&name);
+            self.names.insert(name);
+        }
+        new
+    }
+
+    pub(crate) fn take(&mut self, name: &str) -> Option<ResourceName> {
+        let name = self.names.take(name)?;
+        self.globs.remove(name.as_str());
+        Some(name)
     }
 
     /// Whether nothing is wanted.

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Reading down, the modules are words ([`ResourceName`], [`TypeUrl`], ..), messages ([`message`]), and machines
-//! ([`client`], [`server`]). Reading across, the two machines have the same parts. [`proto`] is the wire.
+//! ([`client`], [`server`]), and a layer of several clients ([`servers`]). Reading across, the two machines have the same parts. [`proto`] is the wire.
 //!
 //! # The contract
 //!
@@ -122,11 +122,13 @@ mod queue;
 mod resource;
 mod resource_type;
 pub mod server;
+pub mod servers;
 mod text;
 mod time;
 mod url;
 mod variant;
 mod wire;
+pub mod xdstp;
 
 pub use error::{Code, Error, Misuse, PeerMisbehaved, Status};
 pub use interest::Interest;

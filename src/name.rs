@@ -1,5 +1,6 @@
 //! The four strings of the protocol, each with a type of its own so that none is taken for another.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::borrow::Borrow;
@@ -9,6 +10,7 @@ use core::hash::{Hash, Hasher};
 
 use crate::text::Text;
 use crate::url::Url;
+use crate::xdstp::{self, Parts};
 
 /// The name that subscribes to everything the server has for this client
 /// (xds_protocol.rst, "How the client specifies what resources to return").
@@ -87,10 +89,12 @@ string_type! {
 }
 
 string_type! {
-    /// The name of a resource, unique within its type. Opaque, and compared byte for byte.
+    /// The name of a resource, unique within its type. Opaque, and compared byte for byte; a structured name
+    /// (`xdstp://..`) is put in its [normal form](crate::xdstp), so that equal names are equal bytes.
     ///
-    /// Cheap to clone: the string is shared. [`WILDCARD`] is the one name with a meaning of its own.
-    ResourceName(Arc<str>) Arc::from
+    /// Cheap to clone: the string is shared. [`WILDCARD`] and the names of collections (`xdstp://../*`) stand for more
+    /// than one resource.
+    ResourceName(Arc<str>) normal_name
 }
 
 string_type! {
@@ -107,6 +111,13 @@ string_type! {
     /// It means nothing on another stream or for another type (xds_protocol.rst, "Basic Protocol Overview").
     #[derive(Default, Ord, PartialEq, PartialOrd)]
     Nonce(Text) Text::new
+}
+
+fn normal_name(text: &str) -> Arc<str> {
+    match xdstp::normal(text) {
+        Cow::Borrowed(text) => text.into(),
+        Cow::Owned(text) => text.into(),
+    }
 }
 
 // Equality and order of shared strings: most often they are one string in memory, and nobody need look at it.
@@ -160,6 +171,17 @@ impl ResourceName {
     /// Whether this is [`WILDCARD`].
     pub fn is_wildcard(&self) -> bool {
         self == WILDCARD
+    }
+
+    /// Whether this is the name of a collection, `xdstp://../*`: all resources of one directory.
+    pub fn is_glob(&self) -> bool {
+        xdstp::is_glob(self.as_str())
+    }
+
+    /// The name of the collection that a resource of this name belongs to, if it has a structured name.
+    pub fn glob(&self) -> Option<Self> {
+        let parts = Parts::of(self.as_str()).filter(|parts| parts.leaf != WILDCARD)?;
+        Some(Self(parts.glob().into()))
     }
 
     /// Whether both share one string in memory, so that holding both costs no more than holding one.

@@ -112,7 +112,7 @@ impl ResourceType {
     }
 
     /// Whether a delta resource without content is a heartbeat. It is not for VHDS, where it says that an alias
-    /// does not exist.
+    /// does not exist, and is how a server answers who asks for what does not exist.
     #[must_use]
     pub fn with_heartbeats(self, heartbeats: bool) -> Self {
         Self { heartbeats, ..self }

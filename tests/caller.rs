@@ -182,3 +182,32 @@ fn names_in_either_field_are_read() {
     let removed: BTreeSet<&str> = response.removed.iter().map(|name| name.as_str()).collect();
     assert_eq!(removed, BTreeSet::from(["c", "d"]));
 }
+
+/// C-ADS-11: requests are made when they are polled, so a caller may limit their rate: what waits does not grow, and what
+/// is sent is what is true then.
+#[test]
+fn a_caller_may_limit_the_rate_of_requests() {
+    fn names_of<V: client::Variant>(sent: impl Fn(V::Request) -> usize) -> (usize, usize) {
+        let mut client = Client::<V>::new(client::Config::new(Node::new("n")));
+        client.handle_open(NOW);
+        let (mut requests, mut names) = (0, 0);
+        for second in 0..10 {
+            for n in 0..100 {
+                let name = format!("{second}-{n}");
+                client.subscribe(&endpoints(), [name.as_str().into()]).expect("a name");
+                if n % 2 == 1 {
+                    client.unsubscribe(&endpoints(), [name.as_str()]);
+                }
+            }
+            // One request a second.
+            let transmit = client.poll_transmit().expect("names to ask for");
+            names += sent(transmit.request);
+            requests += 1;
+            assert!(!client.wants_transmit(), "one request has it all");
+        }
+        (requests, names)
+    }
+    // SotW lists all each time.
+    assert_eq!(names_of::<Sotw>(|request| request.names.len()), (10, 50 * (1..=10).sum::<usize>()));
+    assert_eq!(names_of::<Delta>(|request| request.subscribe.len() + request.unsubscribe.len()), (10, 500));
+}

@@ -34,19 +34,26 @@ impl Variant {
     }
 }
 
-/// Every two kinds of environment events, each twice, with what it takes for something to happen at all.
+/// The kinds of environment events, each twice.
+const KINDS: [fn(Budget) -> Budget; 7] = [
+    |budget| Budget { cuts: 2, ..budget },
+    |budget| Budget { rejects: 2, ..budget },
+    |budget| Budget { subscribes: 2, ..budget },
+    |budget| Budget { unsubscribes: 2, ..budget },
+    |budget| Budget { refetches: 2, ..budget },
+    |budget| Budget { puts: 2, ..budget },
+    |budget| Budget { deletes: 2, ..budget },
+];
+
+/// Every two of them, with what it takes for something to happen at all.
 fn pairs() -> impl Iterator<Item = Budget> {
-    let kinds: [fn(Budget) -> Budget; 7] = [
-        |budget| Budget { cuts: 2, ..budget },
-        |budget| Budget { rejects: 2, ..budget },
-        |budget| Budget { subscribes: 2, ..budget },
-        |budget| Budget { unsubscribes: 2, ..budget },
-        |budget| Budget { refetches: 2, ..budget },
-        |budget| Budget { puts: 2, ..budget },
-        |budget| Budget { deletes: 2, ..budget },
-    ];
-    let both = move |(a, b): (usize, usize)| kinds[a](kinds[b](Budget::NONE.wishes(1, 0).changes(1, 0)));
-    (0..kinds.len()).flat_map(|a| (0..a).map(move |b| (a, b))).map(both)
+    let both = move |(a, b): (usize, usize)| KINDS[a](KINDS[b](Budget::NONE.wishes(1, 0).changes(1, 0)));
+    (0..KINDS.len()).flat_map(|a| (0..a).map(move |b| (a, b))).map(both)
+}
+
+/// Each of them with an application that loses what it has.
+fn losses() -> impl Iterator<Item = Budget> {
+    KINDS.iter().map(|kind| kind(Budget::NONE.wishes(1, 0).changes(1, 0).forgets(2)))
 }
 
 /// More of everything at once.
@@ -110,6 +117,10 @@ fn variants() -> Vec<Variant> {
         variant("delta, forgetful store", forgetful, ALL_A).with(pairs()),
         variant("delta, clusters and endpoints", Setup::warming, A).with(pairs()),
         variant("delta, listeners and clusters", Setup::order, A).with(pairs()).with([order]),
+        variant("sotw full-state, losses", Setup::full_state, ALL_A).with(losses()),
+        variant("sotw partial, losses", Setup::partial, ALL_A).with(losses()),
+        variant("sotw partial, strict server, losses", strict_partial, A).with(losses()),
+        variant("delta, losses", Setup::full_state, ALL_A).with(losses()),
         variant("delta, two clients", two_clients, A).with([two]),
     ]
 }
@@ -196,7 +207,8 @@ fn everything_holds_in_every_order() {
 
     // A check in which nothing happens finds nothing.
     use Goal::*;
-    let both = [Nack, NackInPart, Synced, Waited, LateVerdict, Stale, TimedOut, Claimed, Warmed, CameBack, Coalesced];
+    let both =
+        [Nack, NackInPart, Synced, Waited, LateVerdict, Stale, TimedOut, Claimed, Warmed, CameBack, Coalesced, Lost];
     let of_sotw = [NoClaim, StoodIn, WildcardAndNames];
     let of_delta = [Removed, ClaimedUnjudged, Held, Behind];
     for (delta, own) in [(false, &of_sotw[..]), (true, &of_delta[..])] {

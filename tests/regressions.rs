@@ -134,3 +134,18 @@ stories! {
     a_claim_does_not_keep_endpoints_back: Delta, Setup::warming(&NAMES, Budget::PLENTY),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, Sub2 a, Put2 a, Cut, Open, CS, SR, CS, SR, SS";
 }
+
+/// SotW: a client that left the legacy wildcard said so anew under each newer response, for that it may not have been
+/// heard. A server that heard it took the name in it for a wish, and answered: for ever. Only the order of the steps is
+/// to blame, so all orders are tried.
+#[test]
+fn leaving_the_legacy_wildcard_ends() {
+    for setup in [Setup::full_state(&["*"], Budget::NONE.wishes(2, 1).changes(1, 0)), full_state_slowly()] {
+        let report = checker::explore::<Sotw>(&setup.make(), 1_000_000);
+        assert!(report.complete && report.fault.is_none(), "{:?}", report.fault);
+    }
+}
+
+fn full_state_slowly() -> Setup {
+    Setup::full_state(&["*", "a"], Budget::NONE.wishes(1, 1).changes(1, 0)).slow_transport()
+}

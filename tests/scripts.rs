@@ -18,7 +18,7 @@ fn scripts(folder: &Path) -> Vec<PathBuf> {
 fn every_story_goes_as_it_is_told() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
     let only = env::var("SCRIPT").unwrap_or_default();
-    let all = ["server", "client"].into_iter().flat_map(|side| scripts(&folder.join(side)));
+    let all = ["server", "client", "servers"].into_iter().flat_map(|side| scripts(&folder.join(side)));
     let (mut played, mut failed) = (0, Vec::new());
     for path in all.filter(|path| path.to_string_lossy().contains(&only)) {
         played += 1;

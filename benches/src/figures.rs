@@ -1,13 +1,13 @@
-//! The figures F1 to F12, and the limits that they must keep.
+//! The figures F1 to F12, and H1, the worst that a client may send; and the limits that they must keep.
 
 use xds_machine::{Delta, Sotw};
 
 use crate::data::{cache, clusters, delta_response, sotw_response};
 use crate::floor::{Decode, Encode, EncodeNew};
-use crate::measure::{Cold, Row, Work};
+use crate::measure::{Cold, Nothing, Row, Work};
 use crate::work::{
-    Change, EVENTS, FirstSync, FullResponse, FullState, FurtherSync, Named, OneByOne, OneChange, Poll, Reconnect,
-    Stale, Timeout, all, all_names, idle_stream, names, store,
+    Change, EVENTS, FirstSync, FullResponse, FullState, FurtherSync, Hostile, NAMES, Named, OneByOne, OneChange, Poll,
+    Reconnect, Stale, Timeout, all, all_names, idle_stream, names, store,
 };
 
 /// A limit, and what was measured.
@@ -41,7 +41,7 @@ pub type Figure = (Vec<Row>, Vec<Check>);
 pub type Measure = fn() -> Figure;
 
 /// All of them.
-pub const FIGURES: [(&str, Measure); 12] = [
+pub const FIGURES: [(&str, Measure); 13] = [
     ("F1", f1),
     ("F2", f2),
     ("F3", f3),
@@ -54,6 +54,7 @@ pub const FIGURES: [(&str, Measure); 12] = [
     ("F10", f10),
     ("F11", f11),
     ("F12", f12),
+    ("H1", h1),
 ];
 
 const N: usize = 100_000;
@@ -228,4 +229,23 @@ fn f12() -> Figure {
         Check::most("F12: what is memoised, of the encodings", rows[1].ratio, 2.0),
     ];
     (rows.into(), checks.into())
+}
+
+/// Twice the names take twice the time.
+fn h1() -> Figure {
+    fn pair<W: Work>(workload: &'static str, work: impl Fn(usize) -> W) -> ([Row; 2], Check) {
+        let [half, all] = [NAMES / 2, NAMES].map(|n| Row::new(workload, n, 1, 0).timed(6, &mut work(n), &mut Nothing));
+        let growth = all.ns / half.ns;
+        let rows = [Row { floor_ns: 0.0, ratio: 0.0, ..half.clone() }, Row { floor_ns: half.ns, ratio: growth, ..all }];
+        (rows, Check::most(format!("{workload}: of the time for half the names"), growth, 3.0))
+    }
+    let pairs = [
+        pair("H1 sotw, new names", Hostile::new_names),
+        pair("H1 sotw, other names", Hostile::other_names),
+        pair("H1 delta, new names", Hostile::new_names_delta),
+        pair("H1 delta, claims", Hostile::claims),
+        pair("H1 delta, come and go", Hostile::come_and_go),
+    ];
+    let (rows, checks): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+    (rows.into_iter().flatten().collect(), checks)
 }

@@ -23,8 +23,11 @@ pub use self::worlds::world;
 #[global_allocator]
 static COUNTING: alloc::Counting = alloc::Counting;
 
+/// Takes any bytes; panics if it finds something.
+pub type Target = fn(&[u8]);
+
 /// A target by its name, which is that of its corpus.
-pub const TARGETS: [(&str, fn(&[u8])); 5] =
+pub const TARGETS: [(&str, Target); 5] =
     [("world", world), ("client", client), ("server", server), ("wire", wire), ("variants", variants)];
 
 /// A server that keeps no rule, and a client machine.

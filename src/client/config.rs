@@ -18,6 +18,7 @@ pub struct Config(Arc<Settings>);
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Settings {
+    pub(super) id: u64,
     pub(super) node: Arc<Node>,
     pub(super) types: Types,
     pub(super) existence_timeout: Option<Duration>,
@@ -35,12 +36,21 @@ impl Config {
             }
         }
         Self(Arc::new(Settings {
+            id: 0,
             node: Arc::new(node),
             types: Types::default(),
             existence_timeout: Some(Duration::from_secs(15)),
             ttl: true,
             limits: Limits::default(),
         }))
+    }
+
+    /// Which client this is, where there are several: updates and verdicts say it, and no client takes the verdict of
+    /// another's update. Default 0.
+    #[must_use]
+    pub fn with_id(mut self, id: u64) -> Self {
+        self.settings_mut().id = id;
+        self
     }
 
     /// Which types are full state, have a legacy wildcard, and so on. Default: those of the xDS API.
@@ -105,6 +115,9 @@ pub struct Limits {
     pub waiting_responses: usize,
     /// Resources, removed names and errors in one response. Default 200,000. More are a NACK.
     pub resources_per_response: usize,
+    /// Resources of one type that are held by the wildcard: names that are subscribed to are the application's own
+    /// measure. Default 1,000,000. A response with which there would be more is a NACK.
+    pub resources_per_type: usize,
     /// Bytes of a nonce. Default 1,024. A longer one can't be echoed: the stream must end.
     pub nonce_bytes: usize,
     /// Bytes of a version. Default 4,096. A longer one is a NACK.
@@ -124,6 +137,7 @@ impl Default for Limits {
         Self {
             waiting_responses: 8,
             resources_per_response: 200_000,
+            resources_per_type: 1_000_000,
             nonce_bytes: 1024,
             version_bytes: 4096,
             error_bytes: 4096,

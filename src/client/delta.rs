@@ -8,8 +8,9 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::config::Settings;
-use super::incoming::{Heartbeat, Incoming, no_name};
-use super::resources::{Extra, Resource};
+use super::incoming::{Heartbeat, Incoming};
+use super::names::no_name;
+use super::resources::Extra;
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
 use super::{Intent, answer_intent, check_answerable};
@@ -17,6 +18,7 @@ use crate::error::PeerMisbehaved;
 use crate::message::delta::{Request, Response};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 use crate::variant::Delta;
+use crate::xdstp;
 
 /// What a stream was told besides the wishes that are marked so.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -31,6 +33,9 @@ impl Protocol for Delta {
     type Request = Request;
     type Response = Response;
     type Told = Told;
+
+    const SAYS_WHAT_IS_HELD: bool = true;
+    const ALIASES: bool = true;
 
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
@@ -53,8 +58,11 @@ impl Protocol for Delta {
             return incoming;
         }
         for resource in response.resources {
-            let fault = if let Some(reason) = no_name(resource.name.as_str()) {
-                Some((None, format!("a resource {reason}"))) // C-DELTA-25
+            let fault = if let Some(reason) = no_name(resource.name.as_str(), &response.type_url) {
+                match xdstp::is_structured(resource.name.as_str()) {
+                    true => Some((Some(resource.name.clone()), reason.into())),
+                    false => Some((None, format!("a resource {reason}"))), // C-DELTA-25
+                }
             } else if resource.version.as_str().len() > settings.limits.version_bytes {
                 let (len, limit) = (resource.version.as_str().len(), settings.limits.version_bytes);
                 Some((Some(resource.name.clone()), format!("version of {len} bytes, limit {limit}")))
@@ -82,6 +90,7 @@ impl Protocol for Delta {
                     name: resource.name,
                     version: resource.version,
                     ttl: resource.ttl,
+                    aliases: resource.aliases,
                 }),
             }
         }
@@ -106,12 +115,11 @@ impl Protocol for Delta {
     /// told will be answered; an older content of it that crosses that on the wire is not for us.
     fn takes(from: &Subscription<Self>, name: &str) -> bool {
         let told = |name| from.wishes.get(name).is_some_and(|wish| wish.told);
-        told(name) || told(WILDCARD)
-    }
-
-    fn takes_resource(from: &Subscription<Self>, resource: Resource<'_>) -> bool {
-        Self::takes(from, resource.name().as_str())
-            || resource.aliases().iter().any(|alias| Self::takes(from, alias.as_str()))
+        let for_others = || {
+            from.globs.of(name).is_some_and(|glob| told(glob.as_str()))
+                || from.links.aliases(name).any(|alias| told(alias.as_str()))
+        };
+        told(name) || told(WILDCARD) || for_others()
     }
 
     fn processed(_: &mut Subscription<Self>, _: &Incoming) {}
@@ -144,6 +152,13 @@ impl Protocol for Delta {
     }
 
     fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
+        of.told.refetch.extend(names);
+    }
+
+    fn ask_anew(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
+        if names.is_empty() && of.is_told(WILDCARD) {
+            of.told.refetch.insert(WILDCARD.into());
+        }
         of.told.refetch.extend(names);
     }
 
@@ -248,10 +263,13 @@ impl Subscription<Delta> {
     fn initial_versions(&self) -> BTreeMap<ResourceName, Version> {
         let claim = |held: &Held| if held.claimed { held.version.clone() } else { Version::default() };
         let mut versions: BTreeMap<_, _> = self.held.iter().map(|(name, held)| (name.clone(), claim(held))).collect();
+        versions.extend(self.links.nowhere().map(|(name, version)| (name.clone(), version.clone())));
         for out in self.out.iter().map(|out| &out.offer) {
-            let unclear = out.resources.names().filter(|name| self.covers(name.as_str()));
+            let unclear = out.resources.iter().filter(|&resource| self.covers_resource(resource));
             let removing = out.removed.iter().filter(|name| self.held.contains_key(*name));
-            versions.extend(unclear.chain(removing).map(|name| (name.clone(), Version::default())));
+            versions.extend(
+                unclear.map(|resource| resource.name()).chain(removing).map(|name| (name.clone(), Version::default())),
+            );
         }
         versions
     }

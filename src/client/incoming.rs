@@ -11,7 +11,7 @@ use core::time::Duration;
 use super::resources::Resources;
 use super::update::Rejection;
 use crate::message::ResourceError;
-use crate::name::{Nonce, ResourceName, Version, WILDCARD};
+use crate::name::{Nonce, ResourceName, Version};
 
 /// A response that is not processed yet.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -29,6 +29,8 @@ pub struct Incoming {
     pub(super) heartbeats: Vec<Heartbeat>,
     /// In order, each once.
     pub(super) removed: Vec<ResourceName>,
+    /// Names that the server says do not exist, each with the version of that (delta).
+    pub(super) nowhere: Vec<(ResourceName, Version)>,
     pub(super) errors: Vec<ResourceError>,
     /// What the machine itself finds wrong.
     pub(super) faults: Vec<Rejection>,
@@ -42,6 +44,7 @@ pub struct Heartbeat {
     pub(super) name: ResourceName,
     pub(super) version: Version,
     pub(super) ttl: Option<Duration>,
+    pub(super) aliases: Vec<ResourceName>,
 }
 
 impl Incoming {
@@ -55,6 +58,7 @@ impl Incoming {
             compared: false,
             heartbeats: Vec::new(),
             removed: Vec::new(),
+            nowhere: Vec::new(),
             errors: Vec::new(),
             faults: Vec::new(),
             refused: false,
@@ -98,14 +102,14 @@ impl Incoming {
 
     /// Whether the response says anything of this name.
     pub(super) fn mentions(&self, name: &str) -> bool {
-        self.resources.find(name).is_some() || self.others().any(|other| other == name)
+        self.resources.have(name) || self.others().any(|other| other == name)
     }
 
     /// The names that the response has besides its resources and removals.
     pub(super) fn others(&self) -> impl Iterator<Item = &ResourceName> {
         self.heartbeats
             .iter()
-            .map(|heartbeat| &heartbeat.name)
+            .flat_map(|heartbeat| heartbeat.aliases.iter().chain([&heartbeat.name]))
             .chain(self.errors.iter().map(|error| &error.name))
             .chain(self.faults.iter().filter_map(|fault| fault.name.as_ref()))
     }
@@ -118,15 +122,6 @@ impl Incoming {
     /// Whether something in the response is so broken that its name can't be told.
     pub(super) fn has_nameless_fault(&self) -> bool {
         self.faults.iter().any(|fault| fault.name.is_none())
-    }
-}
-
-/// Why this is no name that a resource may have.
-pub(super) fn no_name(name: &str) -> Option<&'static str> {
-    match name {
-        "" => Some("has no name"),
-        WILDCARD => Some("has the wildcard for a name"),
-        _ => None,
     }
 }
 
@@ -199,7 +194,12 @@ mod tests {
             [incoming(&["b", "a", "b"]), incoming(&["a"]), incoming(&["a"]), incoming(&["a"]), incoming(&[])];
         cases[1].removed.push("a".into());
         cases[2].fault(Some("a".into()), "broken");
-        cases[3].heartbeats.push(Heartbeat { name: "a".into(), version: Version::default(), ttl: None });
+        cases[3].heartbeats.push(Heartbeat {
+            name: "a".into(),
+            version: Version::default(),
+            ttl: None,
+            aliases: Vec::new(),
+        });
         cases[4].removed = ["a".into(), "a".into()].into();
         for (read, name) in cases.iter_mut().zip(["b", "a", "a", "a", "a"]) {
             read.finish();

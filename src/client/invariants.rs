@@ -66,13 +66,14 @@ impl<V: Protocol> Subscription<V> {
         ensure!(self.mixed || self.held.values().all(plain), "something held is not as the last update leaves it");
         let limit = settings.limits.waiting_responses;
         ensure!(self.unanswered() <= limit, "{} responses unanswered, limit {limit}", self.unanswered());
-        ensure!(self.waiting.is_empty() || self.out.is_some(), "a response waits for nothing");
+        ensure!(self.waiting.is_empty() || self.out.is_some() || self.on_hold, "a response waits for nothing");
         ensure!(self.waiting.iter().all(|incoming| incoming.serial <= self.serial), "a response of the future waits");
         if let Some(out) = &self.out {
             out.check()?;
         }
         let held = |name: &ResourceName| self.held.contains_key(name);
         self.timers.check(|name| self.wishes.contains_key(name) && !held(name), held)?;
+        self.check_names()?;
         V::check_told(self)
     }
 
@@ -86,7 +87,7 @@ impl<V: Protocol> Subscription<V> {
 
     fn check_no_stream(&self) -> Result<(), String> {
         ensure!(!self.asked && self.untold == self.wishes.len(), "something is told to nobody");
-        ensure!(self.departed.is_empty(), "names left a server that is not there");
+        ensure!(self.departed.is_empty() && !self.unsaid, "something is to be said to a server that is not there");
         ensure!(self.waiting.is_empty() && self.answers.is_empty(), "a closed stream has a backlog");
         ensure!(self.serial == 0 && self.nonce.is_empty(), "a nonce outlived its stream");
         ensure!(self.timers.running() == 0, "silence of a closed stream counts");

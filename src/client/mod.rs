@@ -41,6 +41,9 @@ mod config;
 mod delta;
 mod incoming;
 mod invariants;
+mod known;
+mod links;
+mod names;
 mod resources;
 mod sotw;
 mod subscription;
@@ -55,6 +58,7 @@ pub use self::action::{Action, DropReason};
 pub use self::backoff::Backoff;
 use self::config::Settings;
 pub use self::config::{Config, Limits};
+pub(crate) use self::names::check_wish;
 pub use self::resources::Resource;
 use self::subscription::{Answer, Subscription};
 pub use self::update::{Rejection, Update, Verdict};
@@ -64,6 +68,7 @@ use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl};
 use crate::queue::Queue;
 use crate::time::Instant;
+use crate::xdstp;
 
 /// One client of one server: what it wants, what it has, and the stream if there is one.
 ///
@@ -139,13 +144,15 @@ impl<V: Variant> Client<V> {
     // Commands of the application.
 
     /// Wants these resources from now on. [`WILDCARD`](crate::WILDCARD) is all that the server has for this
-    /// client. A name that is wanted already costs nothing and changes nothing.
+    /// client, and a name `xdstp://../*` all of one directory. A name that is wanted already costs nothing and changes
+    /// nothing.
     ///
     /// Any number of calls before the next poll make one request.
     ///
     /// # Errors
     ///
-    /// [`Misuse::EmptyName`]; then none of the names is subscribed to.
+    /// [`Misuse::EmptyName`], and for structured names [`Misuse::MalformedName`], [`Misuse::Locator`] and
+    /// [`Misuse::NameOfOtherType`]; then none of the names is subscribed to.
     pub fn subscribe(
         &mut self,
         type_url: &TypeUrl,
@@ -155,14 +162,11 @@ impl<V: Variant> Client<V> {
         let (Some(first), second) = (names.next(), names.next()) else { return Ok(()) };
         if let Some(second) = second {
             let all: Vec<ResourceName> = [first, second].into_iter().chain(names).collect();
-            if all.iter().any(|name| name.as_str().is_empty()) {
-                return Err(Misuse::EmptyName);
-            }
+            all.iter().try_for_each(|name| check_wish(name, type_url))?;
             let subscription = self.subscription_mut(type_url);
             all.into_iter().for_each(|name| subscription.subscribe(name));
-        } else if first.as_str().is_empty() {
-            return Err(Misuse::EmptyName);
         } else {
+            check_wish(&first, type_url)?;
             self.subscription_mut(type_url).subscribe(first);
         }
         Ok(())
@@ -173,7 +177,7 @@ impl<V: Variant> Client<V> {
     pub fn unsubscribe<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         self.look();
         if let Some(subscription) = self.find_mut(type_url) {
-            names.into_iter().for_each(|name| subscription.unsubscribe(name));
+            names.into_iter().for_each(|name| subscription.unsubscribe(&xdstp::normal(name)));
         }
     }
 
@@ -185,7 +189,7 @@ impl<V: Variant> Client<V> {
         let Some(subscription) = self.find_mut(type_url) else { return };
         let mut again = Vec::new();
         for name in names {
-            if let Some((name, _)) = subscription.wishes.get_key_value(name) {
+            if let Some((name, _)) = subscription.wishes.get_key_value(&*xdstp::normal(name)) {
                 again.push(name.clone());
             }
         }
@@ -208,7 +212,9 @@ impl<V: Variant> Client<V> {
         self.epoch += 1;
         self.stream = Some(Stream::default());
         // A type that nothing is wanted of, nor was when the last stream ended, has nothing to remember.
-        self.types.retain(|subscription| !subscription.wishes.is_empty() || subscription.out.is_some());
+        self.types.retain(|subscription| {
+            !subscription.wishes.is_empty() || subscription.out.is_some() || subscription.on_hold
+        });
     }
 
     /// A response came.
@@ -305,6 +311,10 @@ impl<V: Variant> Client<V> {
 
     /// The next request, made of what is true at this moment: call it when the transport has room. Answers come
     /// first, in the order of the verdicts (C-ADS-03).
+    ///
+    /// A caller that limits the rate of requests calls it as often as the limit allows, and no queue grows: what was
+    /// wanted meanwhile is in one request of its type, and what is not wanted any more in none. Only the answers wait, as
+    /// many as [`wants_response`](Self::wants_response) lets come (in delta each must be given; a server waits for it).
     pub fn poll_transmit(&mut self) -> Option<Transmit<V::Request>> {
         self.look();
         let stream = self.stream.as_mut()?;

@@ -7,6 +7,7 @@ use core::time::Duration;
 use bytes::Bytes;
 
 use crate::name::{ResourceName, Version};
+use crate::xdstp::{Parts, is_glob};
 
 /// In the order of the names, each once, after [`sort`](Resources::sort).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -178,6 +179,28 @@ impl Resources {
 
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = Resource<'_>> {
         (0..self.len()).map(|at| self.at(at))
+    }
+
+    /// Those that have aliases.
+    pub(super) fn with_aliases(&self) -> impl Iterator<Item = Resource<'_>> {
+        self.extras.iter().filter(|(_, extra)| !extra.aliases.is_empty()).map(|(at, _)| self.at(*at))
+    }
+
+    /// Those that have this alias.
+    pub(super) fn with_alias<'a>(&'a self, alias: &'a str) -> impl Iterator<Item = Resource<'a>> {
+        self.with_aliases().filter(move |resource| resource.aliases().iter().any(|other| other == alias))
+    }
+
+    /// Whether one of these names, an alias, or a member of a collection, is there.
+    pub(super) fn have(&self, name: &str) -> bool {
+        self.find(name).is_some() || self.with_alias(name).next().is_some() || (is_glob(name) && self.has_member(name))
+    }
+
+    fn has_member(&self, glob: &str) -> bool {
+        let Some(parts) = Parts::of(glob) else { return false };
+        let first = self.entries.partition_point(|entry| entry.name.as_str() < parts.directory);
+        let near = self.entries[first..].iter().map(|entry| entry.name.as_str());
+        near.take_while(|name| name.starts_with(parts.directory)).any(|name| parts.has(name))
     }
 
     /// The number of the resource of this name.

@@ -10,8 +10,9 @@ use core::time::Duration;
 use bytes::Bytes;
 
 use super::config::Settings;
-use super::incoming::{Heartbeat, Incoming, Walk, no_name};
-use super::resources::{Extra, Resource, Resources};
+use super::incoming::{Heartbeat, Incoming, Walk};
+use super::names::no_name;
+use super::resources::{Extra, Resources};
 use super::subscription::{Answer, Held, Subscription};
 use super::variant::{Asked, Composed, Protocol, Variant};
 use super::{Intent, answer_intent, check_answerable};
@@ -21,6 +22,7 @@ use crate::message::sotw::{Item, Request, Response};
 use crate::name::{ResourceName, TypeUrl, Version, WILDCARD};
 use crate::resource::Any;
 use crate::variant::Sotw;
+use crate::xdstp;
 
 /// How often a newer response makes a name be announced anew before only time does (DESIGN rule 4: on every
 /// response, a server that answers each added name though it does not exist would be asked for ever).
@@ -91,6 +93,9 @@ impl Protocol for Sotw {
     type Request = Request;
     type Response = Response;
     type Told = Told;
+
+    const SAYS_WHAT_IS_HELD: bool = false;
+    const ALIASES: bool = false;
 
     fn type_url(response: &Response) -> &TypeUrl {
         &response.type_url
@@ -179,10 +184,6 @@ impl Protocol for Sotw {
         from.covers(name)
     }
 
-    fn takes_resource(from: &Subscription<Self>, resource: Resource<'_>) -> bool {
-        from.covers(resource.name().as_str())
-    }
-
     /// DESIGN rule 4: of a full-state type any response settles what is owed, for it has all that the server
     /// believes is wanted, and its answer says what really is. Of a partial type only one that has it.
     fn processed(of: &mut Subscription<Self>, incoming: &Incoming) {
@@ -245,6 +246,16 @@ impl Protocol for Sotw {
     fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
         of.told.refetch = true;
         of.told.retime.extend(names); // what is held is not awaited all the same
+    }
+
+    /// It is announced in the careful way: gone, then wanted (DESIGN rule 4). So is the wildcard, without which it
+    /// would not be gone.
+    fn ask_anew(of: &mut Subscription<Self>, mut names: Vec<ResourceName>) {
+        names.extend(of.is_told(WILDCARD).then(|| WILDCARD.into()));
+        for name in names {
+            of.told.retime.insert(name.clone()); // a response may settle it before it was left out
+            of.told.owed.insert(name, Owed { stage: Stage::Leave, reopened: 0, last: false });
+        }
     }
 
     /// Not while a response is unanswered: changes ride on the answer (DESIGN rule 2).
@@ -335,7 +346,7 @@ fn bare<V>(
         return Ok((name.clone(), any.value, follows));
     }
     let name = core::str::from_utf8(bytes).map_err(|_| "has a name that is no text")?;
-    if let Some(reason) = no_name(name) {
+    if let Some(reason) = no_name(name, type_url) {
         return Err(reason.into());
     }
     incoming.new.push(number);
@@ -351,8 +362,11 @@ fn wrapped(
     extras: &mut Vec<Extra>,
 ) -> Option<Read> {
     let (name, ttl) = (resource.name, resource.ttl);
-    if let Some(reason) = no_name(name.as_str()) {
-        incoming.fault(None, format!("a resource wrapper {reason}"));
+    if let Some(reason) = no_name(name.as_str(), type_url) {
+        match xdstp::is_structured(name.as_str()) {
+            true => incoming.fault(Some(name), reason),
+            false => incoming.fault(None, format!("a resource wrapper {reason}")),
+        }
         return None;
     }
     match resource.body {
@@ -372,7 +386,7 @@ fn wrapped(
         }
         None => {
             let version = incoming.resources.version().clone();
-            incoming.heartbeats.push(Heartbeat { name, version, ttl });
+            incoming.heartbeats.push(Heartbeat { name, version, ttl, aliases: Vec::new() });
         }
     }
     None

@@ -9,6 +9,7 @@ use core::fmt::Write;
 use super::action::Action;
 use super::config::Settings;
 use super::incoming::Incoming;
+use super::links::{Links, judge_other_names};
 use super::timers::Timers;
 use super::update::{Offer, Rejection, Token, Update, Verdict};
 use super::variant::{Asked, Protocol};
@@ -17,6 +18,7 @@ use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, Version, WILDCARD};
 use crate::resource_type::ResourceType;
 use crate::time::Instant;
+use crate::xdstp::Globs;
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Subscription<V: Protocol> {
@@ -26,10 +28,13 @@ pub struct Subscription<V: Protocol> {
     fresh: Vec<ResourceName>,
     /// What the application wants; the wildcard is a name among the others.
     pub(super) wishes: BTreeMap<ResourceName, Wish>,
+    /// Those of the names that stand for collections.
+    pub(super) globs: Globs,
+    pub(super) links: Links,
     /// What the application was given and accepted, and still wants.
     pub(super) held: BTreeMap<ResourceName, Held>,
     /// How often something left `held` but by an update: what a response was compared with may be gone.
-    losses: u64,
+    pub(super) losses: u64,
     /// The version of the last response that was accepted whole.
     pub(super) version: Version,
     /// Something held is not as an update that is accepted whole leaves it: has a version of its own, though that is
@@ -38,6 +43,8 @@ pub struct Subscription<V: Protocol> {
     /// The update that waits for its verdict: one at a time (DESIGN rule 2). It belongs to the session, not to
     /// the stream.
     pub(super) out: Option<Out>,
+    /// The application is to be given no update now.
+    pub(super) on_hold: bool,
 
     // From here on: of this stream only.
     /// Whether a request of this type was sent.
@@ -55,6 +62,8 @@ pub struct Subscription<V: Protocol> {
     /// The nonce of the last.
     pub(super) nonce: Nonce,
     pub(super) timers: Timers,
+    /// The application has something that the server should have been told of with the first request, and was not.
+    pub(super) unsaid: bool,
     pub(super) told: V::Told,
 }
 
@@ -69,6 +78,8 @@ pub(super) struct Wish {
     pub(super) rejected: bool,
     /// Of the wildcard: everything was delivered since it is wanted.
     pub(super) complete: bool,
+    /// Of a collection: something came of it, or the word that it is empty.
+    pub(super) answered: bool,
 }
 
 /// A resource that the application has.
@@ -122,11 +133,14 @@ impl<V: Protocol> Subscription<V> {
             kind,
             fresh: Vec::new(),
             wishes: BTreeMap::new(),
+            globs: Globs::default(),
+            links: Links::default(),
             held: BTreeMap::new(),
             losses: 0,
             version: Version::default(),
             mixed: false,
             out: None,
+            on_hold: false,
             asked: false,
             untold: 0,
             departed: BTreeSet::new(),
@@ -135,6 +149,7 @@ impl<V: Protocol> Subscription<V> {
             serial: 0,
             nonce: Nonce::default(),
             timers: Timers::default(),
+            unsaid: false,
             told: V::Told::default(),
         }
     }
@@ -152,6 +167,7 @@ impl<V: Protocol> Subscription<V> {
             return;
         }
         let fresh = core::mem::take(&mut self.fresh);
+        fresh.iter().for_each(|name| _ = self.globs.insert(name));
         if self.wishes.is_empty() && V::never_spoke(self) {
             // A tree that is made at once is made faster, and of fuller nodes.
             self.wishes = fresh.into_iter().map(|name| (name, Wish::default())).collect();
@@ -172,6 +188,11 @@ impl<V: Protocol> Subscription<V> {
         self.fresh.iter().any(|name| !self.wishes.contains_key(name))
     }
 
+    /// Whether a name is among those that nobody has looked at.
+    pub(super) fn is_fresh(&self, name: &str) -> bool {
+        self.fresh.iter().any(|fresh| fresh == name)
+    }
+
     pub(super) fn wants_anything(&self) -> bool {
         !self.wishes.is_empty() || !self.fresh.is_empty()
     }
@@ -181,20 +202,7 @@ impl<V: Protocol> Subscription<V> {
         self.timers.stop(&name);
         V::unsubscribed(self, &name, wish.told);
         self.losses += 1;
-        if name.is_wildcard() {
-            self.held.retain(|held, _| self.wishes.contains_key(held));
-            self.timers.retain_expiries(|expiring| self.held.contains_key(expiring));
-            if let Some(out) = &mut self.out {
-                let unwanted = out.offer.names().filter(|offered| !self.wishes.contains_key(offered.as_str()));
-                out.left.extend(unwanted.cloned());
-            }
-        } else if !self.wants(WILDCARD) {
-            self.held.remove(&name);
-            self.timers.set_expiry(&name, None);
-            if let Some(out) = self.out.as_mut().filter(|out| out.offer.has(&name)) {
-                out.left.insert(name.clone());
-            }
-        }
+        self.let_go(&name);
         if wish.told {
             self.departed.insert(name);
         } else {
@@ -202,12 +210,8 @@ impl<V: Protocol> Subscription<V> {
         }
     }
 
-    fn wants(&self, name: &str) -> bool {
+    pub(super) fn wants(&self, name: &str) -> bool {
         self.wishes.contains_key(name)
-    }
-
-    pub(super) fn covers(&self, name: &str) -> bool {
-        self.wants(name) || self.wants(WILDCARD)
     }
 
     // What happens to the stream.
@@ -226,6 +230,7 @@ impl<V: Protocol> Subscription<V> {
         self.nonce = Nonce::default();
         self.timers.stop_all();
         self.told = V::Told::default();
+        self.unsaid = false;
         if let Some(out) = &mut self.out {
             out.live = false;
         }
@@ -249,12 +254,16 @@ impl<V: Protocol> Subscription<V> {
         if self.timers.running() <= incoming.resources.len() {
             self.timers.stop_where(|name| incoming.mentions(name));
         } else {
-            for name in incoming.resources.names().chain(incoming.others()) {
+            let aliases = incoming.resources.with_aliases().flat_map(|resource| resource.aliases());
+            for name in incoming.resources.names().chain(incoming.others()).chain(aliases) {
                 self.timers.stop(name);
+                if let Some(glob) = self.globs.of(name.as_str()) {
+                    self.timers.stop(glob);
+                }
             }
         }
         // What it was compared with is what it will be applied to, unless it has to wait.
-        incoming.compared &= self.waiting.is_empty() && self.out.is_none();
+        incoming.compared &= self.waiting.is_empty() && self.out.is_none() && !self.on_hold;
         self.waiting.push_back(incoming);
     }
 
@@ -274,20 +283,26 @@ impl<V: Protocol> Subscription<V> {
     }
 
     /// Whether a wanted name has no content, and none on its way (C-TIMER-03, C-TIMER-07).
-    fn is_awaited(&self, name: &ResourceName) -> bool {
+    pub(super) fn is_awaited(&self, name: &ResourceName) -> bool {
+        self.is_unknown(name) && self.wishes.get(name).is_some_and(|wish| !wish.answered)
+    }
+
+    /// Whether nothing is known of a wanted name, be it that it was known once.
+    pub(super) fn is_unknown(&self, name: &ResourceName) -> bool {
         let waiting = self.waiting.iter().any(|incoming| incoming.mentions(name.as_str()));
-        let out = self.out.as_ref().and_then(|out| out.offer.resources.find(name.as_str()));
+        let out = self.out.as_ref().is_some_and(|out| out.offer.resources.have(name.as_str()));
         self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected)
             && !self.held.contains_key(name)
+            && self.links.target(name.as_str()).is_none()
             && !waiting
-            && out.is_none()
+            && !out
     }
 
     // What to do with responses.
 
     /// Processes the responses that wait, up to one that the application has to see.
     pub(super) fn advance(&mut self, now: Instant, epoch: u64, settings: &Settings, act: &mut impl FnMut(Action)) {
-        while self.out.is_none() {
+        while self.out.is_none() && !self.on_hold {
             let Some(incoming) = self.waiting.pop_front() else { return };
             self.process(now, epoch, incoming, settings, act);
         }
@@ -301,6 +316,10 @@ impl<V: Protocol> Subscription<V> {
         settings: &Settings,
         act: &mut impl FnMut(Action),
     ) {
+        if let Some(reason) = self.too_many_with(&incoming, settings.limits.resources_per_type) {
+            incoming.refuse(reason);
+        }
+        self.split_nowhere(&mut incoming);
         let empty = incoming.is_empty();
         V::processed(self, &incoming);
         for name in incoming.faults.iter().filter_map(|fault| fault.name.as_ref()) {
@@ -313,7 +332,14 @@ impl<V: Protocol> Subscription<V> {
         // C-RES-12: what is not wanted is ignored, faults and all.
         incoming.faults.retain(|fault| fault.name.as_ref().is_none_or(|name| V::takes(self, name.as_str())));
         if !V::takes(self, WILDCARD) {
-            incoming.resources.retain(|resource| V::takes_resource(self, resource));
+            let owners = self.alias_owners(&incoming);
+            let mut by_alias = owners.iter().filter(|(alias, _)| V::takes(self, alias.as_str())).map(|(_, name)| name);
+            let by_alias: BTreeSet<&ResourceName> = by_alias.by_ref().collect();
+            let stays = |name: &ResourceName| removed.binary_search(name).is_err(); // by its last alias, it may not
+            incoming.resources.retain(|resource| {
+                let name = resource.name();
+                (V::takes(self, name.as_str()) || by_alias.contains(name)) && stays(name)
+            });
         }
         if !incoming.faults.is_empty() {
             act(Action::Rejected {
@@ -327,8 +353,13 @@ impl<V: Protocol> Subscription<V> {
             new: core::mem::take(&mut incoming.new),
             plain: incoming.resources.is_plain(),
         });
-        let token =
-            Token { type_url: self.kind.type_url().clone(), epoch, serial: incoming.serial, nonce: incoming.nonce };
+        let token = Token {
+            client: settings.id,
+            type_url: self.kind.type_url().clone(),
+            epoch,
+            serial: incoming.serial,
+            nonce: incoming.nonce,
+        };
         let offer = Offer { resources: incoming.resources, removed };
         let nothing = offer.resources.is_empty() && offer.removed.is_empty();
         let offer = Arc::new(offer);
@@ -342,6 +373,21 @@ impl<V: Protocol> Subscription<V> {
             act(Action::Apply(Update { token: out.token.clone(), offer: out.offer.clone() }));
             self.out = Some(out);
         }
+    }
+
+    /// Whether a server that was asked for everything sends more than this.
+    fn too_many_with(&self, incoming: &Incoming, limit: usize) -> Option<String> {
+        if self.held.len() + incoming.resources.len() <= limit || (!self.wants(WILDCARD) && self.globs.is_empty()) {
+            return None;
+        }
+        let held = |name: &&ResourceName| self.held.contains_key(*name);
+        let gone = if V::absence_removes(self, incoming) {
+            self.held.len() - incoming.resources.names().filter(held).count()
+        } else {
+            incoming.removed.iter().filter(held).count()
+        };
+        let count = self.held.len() - gone + incoming.resources.names().filter(|name| !held(name)).count();
+        (count > limit).then(|| alloc::format!("{count} resources with the response, limit {limit}"))
     }
 
     /// Heartbeats: the TTL starts anew (C-TTL-02, C-TTL-03), nothing else happens. One that names a version that
@@ -374,20 +420,7 @@ impl<V: Protocol> Subscription<V> {
             });
             return absent.cloned().collect();
         }
-        let (mut removed, mut missing) = (Vec::new(), Vec::new());
-        for name in &incoming.removed {
-            if self.held.contains_key(name) {
-                removed.push(name.clone());
-            } else if let Some(wish) = self.wishes.get_mut(name).filter(|wish| wish.told && !wish.missing) {
-                wish.missing = true;
-                self.timers.stop(name);
-                missing.push(name.clone());
-            }
-        }
-        if !missing.is_empty() {
-            act(Action::Missing { type_url: self.kind.type_url().clone(), names: missing });
-        }
-        removed
+        self.named_gone(incoming, act)
     }
 
     // What became of them.
@@ -414,6 +447,7 @@ impl<V: Protocol> Subscription<V> {
         self.hold(now, &out, &rejected, whole);
         for name in out.offer.removed.iter().filter(|name| !rejected.contains(name)) {
             self.held.remove(name);
+            self.unlink(name);
             self.timers.set_expiry(name, None);
             // Wanted anew since, it has its own answer to come.
             if let Some(wish) = self.wishes.get_mut(name).filter(|_| !out.left.contains(name)) {
@@ -458,8 +492,10 @@ impl<V: Protocol> Subscription<V> {
             let name = resource.name();
             let accepted = !rejected.contains(name);
             if named {
+                let otherwise =
+                    judge_other_names::<V>(&mut self.wishes, &self.globs, &mut self.links, resource, accepted);
                 let wish = self.wishes.get_mut(name);
-                if wish.is_none() && !wildcard {
+                if wish.is_none() && !wildcard && !otherwise {
                     continue;
                 }
                 if let Some(wish) = wish {
@@ -518,6 +554,7 @@ impl<V: Protocol> Subscription<V> {
         while let Some(name) = self.timers.take_expired(now) {
             self.losses += 1;
             self.held.remove(&name);
+            self.unlink(&name);
             if let Some(wish) = self.wishes.get_mut(&name) {
                 wish.rejected = false; // no version of it may be claimed any more
             }
@@ -536,10 +573,6 @@ impl<V: Protocol> Subscription<V> {
 impl Offer {
     pub(super) fn names(&self) -> impl Iterator<Item = &ResourceName> {
         self.resources.names().chain(&self.removed)
-    }
-
-    fn has(&self, name: &ResourceName) -> bool {
-        self.resources.find(name.as_str()).is_some() || self.removed.binary_search(name).is_ok()
     }
 }
 

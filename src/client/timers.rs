@@ -63,6 +63,10 @@ impl Timers {
         self.expiry.set(name, deadline);
     }
 
+    pub(super) fn expiry(&self, name: &ResourceName) -> Option<Instant> {
+        self.expiry.at.get(name).copied()
+    }
+
     pub(super) fn retain_expiries(&mut self, keep: impl Fn(&ResourceName) -> bool) {
         self.expiry.retain(keep);
     }

@@ -6,6 +6,7 @@ use core::fmt::Display;
 use super::resources::{Resource, Resources};
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+use crate::xdstp;
 
 /// New state of one type, for the application to validate and apply. The same shape for both variants.
 ///
@@ -28,6 +29,7 @@ pub struct Update {
 /// Which response of which stream a verdict answers.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Token {
+    pub(super) client: u64,
     pub(super) type_url: TypeUrl,
     pub(super) epoch: u64,
     /// Counts the type's responses, so that a server that repeats a nonce does not make two updates one.
@@ -42,6 +44,11 @@ pub(super) struct Offer {
 }
 
 impl Update {
+    /// Which client it is of: [`Config::with_id`](super::Config::with_id).
+    pub fn client_id(&self) -> u64 {
+        self.token.client
+    }
+
     /// The type of the resources.
     pub fn type_url(&self) -> &TypeUrl {
         &self.token.type_url
@@ -64,7 +71,7 @@ impl Update {
 
     /// The resource of this name.
     pub fn resource(&self, name: &str) -> Option<Resource<'_>> {
-        self.offer.resources.find(name).map(|at| self.offer.resources.at(at))
+        self.offer.resources.find(&xdstp::normal(name)).map(|at| self.offer.resources.at(at))
     }
 
     /// What is gone: names that the application was given before, in order.
@@ -110,6 +117,11 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Which client it is for: [`Config::with_id`](super::Config::with_id).
+    pub fn client_id(&self) -> u64 {
+        self.token.client
+    }
+
     /// The type of the update.
     pub fn type_url(&self) -> &TypeUrl {
         &self.token.type_url

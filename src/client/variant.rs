@@ -9,7 +9,6 @@ use core::time::Duration;
 use super::Intent;
 use super::config::Settings;
 use super::incoming::{Heartbeat, Incoming};
-use super::resources::Resource;
 use super::subscription::{Answer, Held, Subscription};
 use crate::error::PeerMisbehaved;
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
@@ -26,6 +25,11 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     type Response: Clone + Debug + Eq + Hash + Send + Sync;
     /// What the server was told of a type on this stream.
     type Told: Clone + Debug + Default + Eq + Hash + Send + Sync;
+
+    /// Whether the first request of a stream says what is held, name by name.
+    const SAYS_WHAT_IS_HELD: bool;
+    /// Whether resources have other names, by which they may be asked for.
+    const ALIASES: bool;
 
     fn type_url(response: &Self::Response) -> &TypeUrl;
 
@@ -48,9 +52,6 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
 
     /// Whether what a response says of this name is to be taken.
     fn takes(from: &Subscription<Self>, name: &str) -> bool;
-
-    /// Whether a resource is to be taken: by its name, or in delta by an alias.
-    fn takes_resource(from: &Subscription<Self>, resource: Resource<'_>) -> bool;
 
     /// A response is being processed.
     fn processed(of: &mut Subscription<Self>, incoming: &Incoming);
@@ -75,6 +76,10 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
 
     /// Asks again for names that are wanted.
     fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>);
+
+    /// The server may believe that the client has a resource, which is wanted by these names that it was told, or if there
+    /// are none by the wildcard; it has not.
+    fn ask_anew(of: &mut Subscription<Self>, names: Vec<ResourceName>);
 
     /// Whether a change may be said now, and not only with the next answer.
     fn may_speak(of: &Subscription<Self>) -> bool;

@@ -16,7 +16,10 @@ use crate::name::TypeUrl;
 ///
 /// If the bytes are no such message.
 pub fn decode_request(bytes: Bytes) -> Result<Request, DecodeError> {
-    let request = generated::DeltaDiscoveryRequest::decode(bytes).map_err(DecodeError::new("DeltaDiscoveryRequest"))?;
+    request(generated::DeltaDiscoveryRequest::decode(bytes).map_err(DecodeError::new("DeltaDiscoveryRequest"))?)
+}
+
+pub(super) fn request(request: generated::DeltaDiscoveryRequest) -> Result<Request, DecodeError> {
     let mut subscribe = super::names(request.resource_names_subscribe);
     subscribe.extend(super::locator_names(request.resource_locators_subscribe));
     let mut unsubscribe = super::names(request.resource_names_unsubscribe);
@@ -35,6 +38,10 @@ pub fn decode_request(bytes: Bytes) -> Result<Request, DecodeError> {
 
 /// Writes a `DeltaDiscoveryRequest`.
 pub fn encode_request(request: &Request) -> Vec<u8> {
+    request_out(request).encode_to_vec()
+}
+
+pub(super) fn request_out(request: &Request) -> generated::DeltaDiscoveryRequest {
     let versions = request.initial_versions.iter();
     generated::DeltaDiscoveryRequest {
         node: request.node.as_deref().map(node::encode),
@@ -49,7 +56,6 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
         resource_locators_subscribe: Vec::new(),
         resource_locators_unsubscribe: Vec::new(),
     }
-    .encode_to_vec()
 }
 
 /// Reads a `DeltaDiscoveryResponse`. The bodies of the resources are slices of `bytes`.
@@ -58,12 +64,15 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
 ///
 /// If the bytes are no such message. What is inside a resource is not looked at.
 pub fn decode_response(bytes: Bytes) -> Result<Response, DecodeError> {
-    let response =
-        generated::DeltaDiscoveryResponse::decode(bytes).map_err(DecodeError::new("DeltaDiscoveryResponse"))?;
+    let response = generated::DeltaDiscoveryResponse::decode(bytes);
+    Ok(self::response(response.map_err(DecodeError::new("DeltaDiscoveryResponse"))?))
+}
+
+pub(super) fn response(response: generated::DeltaDiscoveryResponse) -> Response {
     let type_url = TypeUrl::from(response.type_url);
     let mut removed = super::names(response.removed_resources);
     removed.extend(response.removed_resource_names.into_iter().map(|name| name.name.into()));
-    Ok(Response {
+    Response {
         system_version: response.system_version_info.into(),
         resources: response.resources.into_iter().map(|resource| super::resource(resource, &type_url)).collect(),
         removed,
@@ -71,11 +80,15 @@ pub fn decode_response(bytes: Bytes) -> Result<Response, DecodeError> {
         control_plane: response.control_plane.unwrap_or_default().identifier,
         errors: super::errors(response.resource_errors),
         type_url,
-    })
+    }
 }
 
 /// Writes a `DeltaDiscoveryResponse`.
 pub fn encode_response(response: &Response) -> Vec<u8> {
+    response_out(response).encode_to_vec()
+}
+
+pub(super) fn response_out(response: &Response) -> generated::DeltaDiscoveryResponse {
     generated::DeltaDiscoveryResponse {
         system_version_info: response.system_version.as_str().into(),
         resources: response.resources.iter().map(super::resource_out).collect(),
@@ -86,5 +99,4 @@ pub fn encode_response(response: &Response) -> Vec<u8> {
         removed_resource_names: Vec::new(),
         resource_errors: super::errors_out(&response.errors),
     }
-    .encode_to_vec()
 }

@@ -9,6 +9,8 @@ pub mod delta;
 mod generated;
 mod node;
 pub mod sotw;
+#[cfg(feature = "unstable")]
+pub mod unstable;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -142,7 +144,7 @@ fn control_plane_out(identifier: &str) -> Option<generated::ControlPlane> {
     (!identifier.is_empty()).then(|| generated::ControlPlane { identifier: identifier.into() })
 }
 
-/// The names of locators. Dynamic parameters are not supported: see ARCHITECTURE.md, "What is left out".
+/// The names of locators. Their dynamic parameters are for who asks for them in [`unstable`]: no machine looks at them.
 fn locator_names(locators: Vec<generated::ResourceLocator>) -> impl Iterator<Item = ResourceName> {
     locators.into_iter().map(|locator| locator.name.into())
 }

@@ -19,7 +19,10 @@ use crate::resource_type::type_url;
 ///
 /// If the bytes are no such message.
 pub fn decode_request(bytes: Bytes) -> Result<Request, DecodeError> {
-    let request = generated::DiscoveryRequest::decode(bytes).map_err(DecodeError::new("DiscoveryRequest"))?;
+    request(generated::DiscoveryRequest::decode(bytes).map_err(DecodeError::new("DiscoveryRequest"))?)
+}
+
+pub(super) fn request(request: generated::DiscoveryRequest) -> Result<Request, DecodeError> {
     let mut names = super::names(request.resource_names);
     names.extend(super::locator_names(request.resource_locators));
     Ok(Request {
@@ -34,6 +37,10 @@ pub fn decode_request(bytes: Bytes) -> Result<Request, DecodeError> {
 
 /// Writes a `DiscoveryRequest`.
 pub fn encode_request(request: &Request) -> Vec<u8> {
+    request_out(request).encode_to_vec()
+}
+
+pub(super) fn request_out(request: &Request) -> generated::DiscoveryRequest {
     generated::DiscoveryRequest {
         version_info: request.version.as_str().into(),
         node: request.node.as_deref().map(node::encode),
@@ -43,7 +50,6 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
         error_detail: request.error.as_ref().map(super::status_out),
         resource_locators: Vec::new(),
     }
-    .encode_to_vec()
 }
 
 /// Reads a `DiscoveryResponse`. The bodies of the resources are slices of `bytes`.

@@ -7,8 +7,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::config::Settings;
+use super::resource::Resource;
 use super::response::{Part, Piece};
-use super::source::{Source, State};
+use super::source::{Entry, Revision, Source, State};
 use super::subscription::{Draft, Heard, Initial, Subscription};
 use super::variant::{Behind, Order, Protocol, Size, Variant, check_names};
 use crate::error::{PeerMisbehaved, Status};
@@ -17,6 +18,7 @@ use crate::message::{Node, feature};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 use crate::variant::Delta;
 use crate::wire::{Element, Writer};
+use crate::xdstp::{Globs, Parts};
 
 impl Variant for Delta {}
 
@@ -25,6 +27,7 @@ impl Protocol for Delta {
 
     const NUMBER: usize = 1;
     const CONTROL_PLANE: u8 = 7;
+    const ALIASES: bool = true;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
         request.node.as_ref()
@@ -59,10 +62,12 @@ impl Protocol for Delta {
         if settings.limits.allow(most) {
             return Ok(most);
         }
-        // Near a limit it is worth the work to count what is really new.
+        // Near a limit it is worth the work to count what is really new. Not by looking through a list for each name:
+        // that would take ten seconds for a request of 4 MiB.
+        let unsubscribe: BTreeSet<&ResourceName> = request.unsubscribe.iter().collect();
         let is_new = |name: &&ResourceName| {
             !name.is_wildcard()
-                && !request.unsubscribe.contains(name)
+                && !unsubscribe.contains(name)
                 && !known.is_some_and(|known| known.interest.names.contains(name.as_str()))
         };
         let new: BTreeSet<_> = request.subscribe.iter().filter(is_new).collect();
@@ -114,7 +119,7 @@ impl Protocol for Delta {
                 }
             } else if let Some(name) = to.remove_name(name.as_str()) {
                 to.note_left();
-                if to.interest.wildcard {
+                if to.interest.covers(name.as_str()) && !name.is_glob() {
                     to.owe_leaving(name.clone()); // S-DELTA-34: the client can't tell whether the wildcard has it
                 }
                 heard.removed.push(name);
@@ -136,30 +141,63 @@ impl Protocol for Delta {
         let mut draft = Draft { send: of.answer, ..Draft::default() };
         draft.behind = order.answers_only && !of.sweep;
         let initial = of.initial.take();
-        let unheard = if of.sweep { of.unheard.take() } else { None };
-        let owed = of.take_owed();
-        for name in &owed {
-            match source.get(of.type_url(), name.as_str()).state {
-                State::Present(resource) => {
+        let mut owed = Owed::take(of);
+        let unheard = of.take_unheard(&owed);
+        let swept = of.sweep && initial.is_none();
+        let is_new = |resource: &Resource| {
+            !swept && !initial.as_ref().is_some_and(|initial| initial.has(resource.name(), resource.version()))
+        };
+        for name in &owed.names {
+            let entry = source.get(of.type_url(), name.as_str());
+            match entry.state {
+                State::Present(resource) if resource.name() == name => {
                     of.share_name(resource.name());
-                    let current =
-                        initial.as_ref().is_some_and(|initial| initial.has(resource.name(), resource.version()));
-                    let swept = of.sweep && initial.is_none();
-                    if !current && !swept {
+                    if is_new(resource) {
                         draft.push(resource);
                     }
                 }
-                State::Absent => draft.removed.push(name.clone()),
+                State::Present(resource) => {
+                    // By an alias (S-DELTA-42): once, whatever other names it is wanted by.
+                    let others = owed.names.contains(resource.name()) || owed.globs.cover(resource.name().as_str());
+                    if !others && owed.by_alias.insert(resource.name().clone()) && is_new(resource) {
+                        draft.push(resource);
+                    }
+                    draft.removed.extend(of.strays(source, name, Revision::default()).cloned());
+                }
+                State::Absent if name.is_glob() && !owed.globs.is_empty() => {}
+                State::Absent => {
+                    draft.removed.extend(of.strays(source, name, Revision::default()).cloned());
+                    match of.how_to_say_nowhere(name, &entry, initial.as_deref()) {
+                        Nowhere::Removed => draft.removed.push(name.clone()),
+                        Nowhere::Stub => draft.parts.push(Part::Nowhere(Resource::nowhere(name.clone()))),
+                        Nowhere::Known => {}
+                    }
+                }
                 State::Unknown => {}
             }
         }
-        if owed.len() > of.interest.names.len() / 2 && owed.len() > 64 {
+        for glob in owed.globs.iter() {
+            let mut members = source.members(of.type_url(), glob.as_str()).peekable();
+            if members.peek().is_none() {
+                draft.removed.push(glob.clone()); // S-DELTA-45
+            }
+            let resources = members.filter_map(|entry| entry.resource());
+            resources.filter(|member| !owed.names.contains(member.name()) && is_new(member)).for_each(|member| {
+                draft.push(member);
+            });
+        }
+        if owed.names.len() > of.interest.names.len() / 2 && owed.names.len() > 64 {
             of.pack_names();
         }
-        for name in unheard.iter().flat_map(|names| names.iter()) {
-            if !owed.contains(name) && source.get(of.type_url(), name.as_str()).state == State::Absent {
-                draft.removed.push(name.clone());
-            }
+        let type_url = of.type_url().clone();
+        let absent = |name: &&ResourceName| {
+            !owed.names.contains(*name) && source.get(&type_url, name.as_str()).state == State::Absent
+        };
+        draft.removed.extend(unheard.iter().filter(absent).cloned());
+        if let Some(initial) = initial.as_ref().filter(|_| !of.sweep) {
+            // What the client has by a collection, and is gone.
+            let theirs = |name: &&ResourceName| owed.globs.cover(name.as_str());
+            draft.removed.extend(initial.versions.keys().filter(theirs).filter(absent).cloned());
         }
         if !of.sweep {
             of.unheard = initial.as_ref().and_then(|initial| initial.unheard(of)).or(of.unheard.take());
@@ -171,22 +209,19 @@ impl Protocol for Delta {
                     // S-DELTA-06: what the client has is not sent, and what it has and is gone is removed.
                     for page in source.pages(of.type_url()) {
                         let new = page.resources().iter().filter(|resource| {
-                            !owed.contains(resource.name())
-                                && !initial.has_by_wildcard(resource.name(), resource.version())
+                            !owed.has(resource.name()) && !initial.has_by_wildcard(resource.name(), resource.version())
                         });
                         draft.parts.extend(new.cloned().map(Part::One));
                     }
-                    let gone = initial.versions.keys().filter(|name| {
-                        !owed.contains(*name) && source.get(of.type_url(), name.as_str()).state == State::Absent
-                    });
-                    draft.removed.extend(gone.cloned());
+                    draft.removed.extend(initial.versions.keys().filter(absent).cloned());
                 }
             }
         } else if !draft.behind {
             let first = draft.parts.len();
             of.each_change(source, |resource| {
-                if !owed.contains(resource.name()) {
+                if !owed.has(resource.name()) {
                     draft.push(resource);
+                    draft.removed.extend(of.strays_for(source, resource).into_iter().cloned());
                 }
             });
             draft.parts[first..].reverse(); // the oldest first
@@ -203,8 +238,16 @@ impl Protocol for Delta {
         draft.removed.sort();
         draft.removed.dedup();
         draft.send |= !draft.is_empty();
-        draft.answered = owed;
+        draft.answered = owed.names;
         Ok(draft)
+    }
+
+    fn beats_with_all(_: &Subscription) -> bool {
+        false
+    }
+
+    fn version_of_beats(_: &Subscription) -> Option<Version> {
+        None
     }
 
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
@@ -232,6 +275,33 @@ impl Protocol for Delta {
 }
 
 impl Subscription {
+    /// Of a type with heartbeats a name is simply removed. Of another, something without content says so, but not of what
+    /// the client may hold.
+    fn how_to_say_nowhere(&self, name: &ResourceName, entry: &Entry<'_>, initial: Option<&Initial>) -> Nowhere {
+        if self.kind.has_heartbeats() || self.is_gone(name, entry) {
+            return Nowhere::Removed;
+        }
+        match initial.and_then(|initial| initial.versions.get(name)) {
+            Some(version) if *version == Resource::nowhere_version() => Nowhere::Known,
+            Some(_) => Nowhere::Removed,
+            None => Nowhere::Stub,
+        }
+    }
+
+    /// The names that the client had and that nothing wanted, of what is wanted now.
+    fn take_unheard(&mut self, owed: &Owed) -> BTreeSet<ResourceName> {
+        match &mut self.unheard {
+            Some(names) if !self.sweep && !owed.globs.is_empty() => {
+                let wanted: BTreeSet<_> =
+                    names.iter().filter(|name| owed.globs.cover(name.as_str())).cloned().collect();
+                names.retain(|name| !wanted.contains(name));
+                wanted
+            }
+            names if self.sweep => names.take().map_or_else(BTreeSet::new, |names| *names),
+            _ => BTreeSet::new(),
+        }
+    }
+
     /// The bytes of what the client said that it has, as far as it is kept.
     pub(super) fn initial_bytes(&self) -> usize {
         let unheard = self.unheard.iter().flat_map(|names| names.iter()).map(|name| name.as_str().len());
@@ -240,21 +310,58 @@ impl Subscription {
 }
 
 /// The removals to push: what the client was served, or may have taken, and is gone.
-fn removals(
-    of: &Subscription,
-    source: &impl Source,
-    owed: &BTreeSet<ResourceName>,
-) -> Result<Vec<ResourceName>, Behind> {
+fn removals(of: &Subscription, source: &impl Source, owed: &Owed) -> Result<Vec<ResourceName>, Behind> {
     if of.cursor.is_none() {
         return Ok(Vec::new());
     }
-    let mut removed = match of.left.filter(|_| of.sweep) {
+    let mut removed = Vec::new();
+    if !of.sweep || of.left.is_none() {
+        removed = of.removals(source)?;
+    }
+    if let Some(left) = of.left.filter(|_| of.sweep || !owed.globs.is_empty()) {
         // DESIGN rule 5: whatever went since the client first left may have crossed on the wire with what it took.
-        Some(left) => source.removals(of.type_url(), left).ok_or(Behind)?.map(|(name, _)| name.clone()).collect(),
-        None => of.removals(source)?,
-    };
-    removed.retain(|name| !owed.contains(name));
+        let gone = source.removals(of.type_url(), left).ok_or(Behind)?.map(|(name, _)| name);
+        let wanted = |name: &&ResourceName| of.sweep || owed.globs.cover(name.as_str());
+        removed.extend(gone.filter(wanted).filter(|name| of.may_have_held(source, name)).cloned());
+    }
+    removed.retain(|name| !owed.names.contains(name));
+    let strays = |name| of.strays(source, name, Revision::default());
+    let strays: Vec<ResourceName> = removed.iter().flat_map(strays).cloned().collect();
+    removed.extend(strays);
     Ok(removed)
+}
+
+/// How a name that does not exist is answered.
+enum Nowhere {
+    Removed,
+    /// As an alias of nothing (S-DELTA-43).
+    Stub,
+    /// The client has heard it before.
+    Known,
+}
+
+/// What is to be answered, changed or not.
+struct Owed {
+    names: BTreeSet<ResourceName>,
+    /// Those of the names that stand for collections.
+    globs: Globs,
+    /// Names of resources that aliases among the names stand for.
+    by_alias: BTreeSet<ResourceName>,
+}
+
+impl Owed {
+    fn take(of: &mut Subscription) -> Self {
+        let (names, mut globs) = (core::mem::take(&mut of.owed), Globs::default());
+        if !of.interest.globs.is_empty() {
+            names.iter().for_each(|name| _ = globs.insert(name));
+        }
+        Self { names, globs, by_alias: BTreeSet::new() }
+    }
+
+    /// Whether a resource of this name comes with the answer.
+    fn has(&self, name: &ResourceName) -> bool {
+        self.names.contains(name) || self.globs.cover(name.as_str()) || self.by_alias.contains(name)
+    }
 }
 
 impl Initial {
@@ -274,6 +381,9 @@ impl Initial {
     pub(super) fn doubt(&mut self, name: &ResourceName) {
         if name.is_wildcard() {
             self.all_doubted = true;
+        } else if let Some(glob) = Parts::of(name.as_str()).filter(|_| name.is_glob()) {
+            let members = self.versions.iter_mut().filter(|(name, _)| glob.has(name.as_str()));
+            members.for_each(|(_, version)| *version = Version::default());
         } else if let Some(version) = self.versions.get_mut(name) {
             *version = Version::default();
         }

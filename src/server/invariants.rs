@@ -65,11 +65,10 @@ impl Subscription {
         ensure!(longest <= limits.name_bytes, "a name of {longest} bytes, limit {}", limits.name_bytes);
         ensure!(names.iter().all(|name| !name.is_wildcard() && !name.as_str().is_empty()), "a name that is none");
         ensure!(!self.sweep || self.interest.wildcard, "an answer to a wildcard that nobody wants");
-        let astray = self.ahead.keys().find(|name| !names.contains(*name));
-        ensure!(astray.is_none(), "{astray:?} is ahead and not wanted by name");
-        ensure!(self.leaving.names <= self.owed.len(), "{:?} left, fewer are owed", self.leaving);
-        let astray = self.owed.iter().find(|name| !self.interest.covers(name.as_str()));
-        ensure!(astray.is_none(), "{astray:?} is owed and not wanted");
+        let lingering = self.lingering().filter(|name| !names.contains(*name)).count();
+        ensure!(self.leaving.names <= lingering, "{:?} left, and {lingering} are kept", self.leaving);
+        let astray = self.lingering().find(|name| !self.interest.covers(name.as_str()));
+        ensure!(astray.is_none(), "{astray:?} is owed or ahead and not wanted");
         match self.cursor {
             None => {
                 let begun = self.removed_to > Revision::default() || !self.ahead.is_empty() || self.left.is_some();

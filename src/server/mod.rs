@@ -55,7 +55,7 @@ pub use self::variant::Variant;
 use crate::error::{Code, Error, Misuse, PeerMisbehaved, Status};
 use crate::interest::Interest;
 use crate::model::{Label, Relabel};
-use crate::name::{Nonce, ResourceName, TypeUrl};
+use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::queue::Queue;
 use crate::resource_type::Place;
 use crate::time::Instant;
@@ -139,7 +139,7 @@ impl<V: Variant> Server<V> {
                 let kind = self.config.settings().types.get(V::type_url(&mut request));
                 // One more, not twice as many: a stream has few types and there are many streams.
                 self.types.reserve_exact(1);
-                self.types.insert(at, Subscription::new(kind));
+                self.types.insert(at, Subscription::new(kind, V::ALIASES));
                 (at, true)
             }
         };
@@ -312,6 +312,9 @@ impl<V: Variant> Server<V> {
         if nonce == subscription.nonce && !nonce.is_empty() {
             if let Some(version) = subscription.out.take().or_else(|| subscription.late.take()) {
                 subscription.stale = 0;
+                if self.ttl && error.is_none() {
+                    subscription.accepted = version.clone();
+                }
                 self.actions.push(match error {
                     None => Action::Ack { type_url, version, nonce },
                     Some(mut error) => {
@@ -351,8 +354,15 @@ impl<V: Variant> Server<V> {
         // DESIGN rule 11: what refers to clusters waits for clusters that are not sent, unless it was asked for.
         let place = subscription.kind.place();
         let answers_only = place.is_front() && self.has_unsent_clusters(source);
-        if answers_only && !subscription.owes() && !beats {
-            return None;
+        if answers_only && !subscription.owes() {
+            if !beats {
+                return None;
+            }
+            if V::beats_with_all(subscription) && V::has_push(subscription, source) {
+                // What changed would go with it. The next beat may do.
+                self.types[at].schedule_beat(now, source, &Draft::default(), true);
+                return None;
+            }
         }
         let hold = self.config.settings().removal_hold;
         let hold_removals = place.is_back()
@@ -361,6 +371,14 @@ impl<V: Variant> Server<V> {
             && self.has_unsent_front(source);
 
         let subscription = &mut self.types[at];
+        if let Some(version) = V::version_of_beats(subscription).filter(|_| beats) {
+            let mut draft = Draft::default();
+            draft.add_heartbeats(subscription, source);
+            subscription.schedule_beat(now, source, &draft, true);
+            if draft.send {
+                return Some(self.respond(at, version, draft));
+            }
+        }
         let Ok(mut draft) = V::draft(subscription, source, Order { answers_only, hold_removals }) else {
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
@@ -370,29 +388,32 @@ impl<V: Variant> Server<V> {
         }
         subscription.served(now, hold, source.revision(), &mut draft);
         if self.ttl && (draft.send || beats || subscription.beat.is_none()) {
-            subscription.schedule_beat(now, source);
+            subscription.schedule_beat(now, source, &draft, beats);
         }
         if !draft.send {
             return None;
         }
+        let type_url = self.types[at].type_url().clone();
+        self.refresh_dependents(&type_url, &draft, source);
+        Some(self.respond(at, source.version(&type_url), draft))
+    }
+
+    fn respond(&mut self, at: usize, version: Version, draft: Draft) -> Response<V> {
         self.sent += 1;
         let subscription = &mut self.types[at];
         subscription.nonce = nonce(self.stream, self.sent);
-        let version = source.version(subscription.type_url());
         subscription.out = Some(version.clone());
         subscription.late = None;
-        let (type_url, nonce) = (subscription.type_url().clone(), subscription.nonce.clone());
-        self.refresh_dependents(&type_url, &draft, source);
-        Some(Response {
-            type_url,
+        Response {
+            type_url: subscription.type_url().clone(),
             version,
-            nonce,
+            nonce: subscription.nonce.clone(),
             parts: draft.parts,
             removed: draft.removed,
             control_plane: self.config.settings().control_plane.clone(),
             ttl: self.ttl,
             variant: PhantomData,
-        })
+        }
     }
 
     /// Whether clusters wait for the answer to the last response before they can be sent.
@@ -416,7 +437,7 @@ impl<V: Variant> Server<V> {
             let Some(name) = source.dependent(type_url, resource) else { return };
             let wanted = match dependents.interest.names.get(&*name) {
                 Some(name) => name.clone(),
-                None if dependents.interest.wildcard => ResourceName::from(&*name),
+                None if dependents.interest.covers(&name) => ResourceName::from(&*name),
                 None => return,
             };
             if source.get(dependents.type_url(), wanted.as_str()).resource().is_none() {

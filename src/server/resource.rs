@@ -67,10 +67,22 @@ impl Resource {
         self.changed(|stored| stored.extra.get_or_insert_default().ttl = Some(ttl).filter(|ttl| !ttl.is_zero()))
     }
 
-    /// The same with other names besides (delta; xds_protocol.rst, "Resource names").
+    /// The same with other names besides (delta; xds_protocol.rst, "Resource names"): it is given to who asks for one of
+    /// them. Of more resources with one alias that is the last to get it. While there is a resource of this very name,
+    /// that is no alias, nor afterwards until one that has it is put again.
     #[must_use]
     pub fn with_aliases(self, aliases: impl IntoIterator<Item = ResourceName>) -> Self {
         self.changed(|stored| stored.extra.get_or_insert_default().aliases = aliases.into_iter().collect())
+    }
+
+    /// What says of a name that it does not exist, as an alias that has no content.
+    pub(super) fn nowhere(name: ResourceName) -> Self {
+        Self::new(name.clone(), Bytes::new()).with_version(Self::nowhere_version()).with_aliases([name])
+    }
+
+    /// The version of that: one that no content has.
+    pub(super) fn nowhere_version() -> Version {
+        hash::version(0)
     }
 
     fn changed(mut self, change: impl FnOnce(&mut Stored)) -> Self {

@@ -37,13 +37,25 @@ pub(super) enum Part {
     One(Resource),
     /// No content, just the news that it still lives.
     Heartbeat(Resource),
+    /// No content, and no such resource: the news that a name stands for nothing.
+    Nowhere(Resource),
 }
 
 impl Part {
     pub(super) fn resources(&self) -> slice::Iter<'_, Resource> {
         match self {
+            Self::Nowhere(_) => slice::Iter::default(),
+            _ => self.elements(),
+        }
+    }
+
+    /// What is encoded.
+    fn elements(&self) -> slice::Iter<'_, Resource> {
+        match self {
             Self::Page(page) => page.resources().iter(),
-            Self::One(resource) | Self::Heartbeat(resource) => slice::from_ref(resource).iter(),
+            Self::One(resource) | Self::Heartbeat(resource) | Self::Nowhere(resource) => {
+                slice::from_ref(resource).iter()
+            }
         }
     }
 
@@ -51,12 +63,8 @@ impl Part {
     fn bytes<V: Variant>(&self) -> Option<&Bytes> {
         match self {
             Self::Page(page) => page.bytes::<V>(),
-            Self::One(_) | Self::Heartbeat(_) => None,
+            Self::One(_) | Self::Heartbeat(_) | Self::Nowhere(_) => None,
         }
-    }
-
-    fn is_heartbeat(&self) -> bool {
-        matches!(self, Self::Heartbeat(_))
     }
 }
 
@@ -86,6 +94,15 @@ impl<V: Variant> Response<V> {
     /// What is sent.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.parts.iter().flat_map(Part::resources)
+    }
+
+    /// Names that are said not to exist by an alias without content, as VHDS has it (delta only; see
+    /// [`ResourceType::with_heartbeats`](crate::ResourceType::with_heartbeats)).
+    pub fn nowhere(&self) -> impl Iterator<Item = &ResourceName> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Nowhere(resource) => Some(resource.name()),
+            _ => None,
+        })
     }
 
     /// What is gone (delta only).
@@ -148,10 +165,13 @@ impl<V: Variant> Response<V> {
     }
 
     fn pieces<'a>(&'a self, part: &'a Part) -> impl Iterator<Item = (Piece<'a>, Element<'a>)> {
-        let heartbeat = part.is_heartbeat();
-        part.resources().map(move |resource| {
+        let (heartbeat, nowhere) = (matches!(part, Part::Heartbeat(_)), matches!(part, Part::Nowhere(_)));
+        part.elements().map(move |resource| {
             let mut element = resource.element(&self.type_url);
             if heartbeat {
+                element.aliases = &[]; // or it would say that they stand for nothing
+            }
+            if heartbeat || nowhere {
                 element.body = None;
             }
             if !self.ttl {

@@ -1,18 +1,20 @@
 //! The state-of-the-world variant. A request replaces the one before; a response of a full-state type has all that is
 //! wanted, one of a partial type what is new.
 
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::config::Settings;
+use super::resource::Resource;
 use super::response::{Part, Piece};
-use super::source::{Source, State};
+use super::source::Source;
 use super::subscription::{Changed, Draft, Heard, Subscription};
 use super::variant::{Behind, Order, Protocol, Size, Variant, check_names};
 use crate::error::{PeerMisbehaved, Status};
 use crate::message::sotw::Request;
 use crate::message::{Node, feature};
-use crate::name::{Nonce, ResourceName, TypeUrl, WILDCARD};
+use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 use crate::variant::Sotw;
 use crate::wire::{Element, Writer};
 
@@ -23,6 +25,7 @@ impl Protocol for Sotw {
 
     const NUMBER: usize = 0;
     const CONTROL_PLANE: u8 = 6;
+    const ALIASES: bool = false;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
         request.node.as_ref()
@@ -41,7 +44,8 @@ impl Protocol for Sotw {
         request.names.sort_unstable(); // in place: a request that changes nothing allocates nothing
         request.names.dedup();
         let names = &request.names;
-        let leaving = known.filter(|known| known.interest.wildcard).into_iter().flat_map(|known| &known.owed);
+        let leaving =
+            known.filter(|known| known.interest.stands_for_many()).into_iter().flat_map(Subscription::lingering);
         let leaving = leaving.filter(|name| names.binary_search(name).is_err());
         Ok(Size::of(names.iter().filter(|name| !name.is_wildcard()).chain(leaving)))
     }
@@ -114,7 +118,7 @@ impl Protocol for Sotw {
         // A full-state type has no part of an answer: what changed comes with it.
         let answers_only = order.answers_only && !of.kind.is_full_state() && !of.sweep;
         draft.behind = answers_only;
-        let owed = of.take_owed();
+        let owed = core::mem::take(&mut of.owed);
         let mut changed = Vec::new();
         if !answers_only {
             of.each_change(source, |resource| changed.push(resource));
@@ -127,18 +131,21 @@ impl Protocol for Sotw {
             if draft.send {
                 draft.parts = all_wanted(of, source);
                 if of.cursor.is_some() && !of.sweep {
-                    let owed = owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource());
-                    draft.changed = Changed::These(owed.chain(changed).cloned().collect());
+                    let owed = named(of, source, &owed);
+                    draft.changed = Changed::These(owed.into_iter().chain(changed).cloned().collect());
                 }
             }
         } else if of.sweep {
             draft.parts = all_wanted(of, source);
         } else {
-            for resource in owed.iter().filter_map(|name| source.get(of.type_url(), name.as_str()).resource()) {
-                draft.push(resource);
-            }
-            for resource in changed.iter().filter(|resource| !owed.contains(resource.name())) {
-                draft.push(resource);
+            let answers = named(of, source, &owed);
+            answers.iter().for_each(|resource| draft.push(resource));
+            let by_glob =
+                |name: &ResourceName| of.interest.globs.of(name.as_str()).is_some_and(|glob| owed.contains(glob));
+            for resource in changed {
+                if !owed.contains(resource.name()) && !by_glob(resource.name()) {
+                    draft.push(resource);
+                }
             }
         }
         // S-SOTW-61: of a partial type a removal is silence, and so is a name that does not exist.
@@ -147,12 +154,20 @@ impl Protocol for Sotw {
         Ok(draft)
     }
 
+    fn beats_with_all(of: &Subscription) -> bool {
+        of.kind.is_full_state()
+    }
+
+    /// A heartbeat has no version but that of its response, which a client compares with what it accepted last (C-TTL-03).
+    /// New content has another: it goes apart.
+    fn version_of_beats(of: &Subscription) -> Option<Version> {
+        Some(of.accepted.clone()).filter(|accepted| !of.kind.is_full_state() && !of.sweep && !accepted.is_empty())
+    }
+
     /// Of a full-state type everything is sent: a heartbeat among resources reads as a removal to some clients, and a
     /// resource that is left out as one to all (S-TTL-06).
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
-        if !of.kind.is_full_state() {
-            draft.add_heartbeats(of, source);
-        } else if draft.parts.is_empty() && of.expiring(source).next().is_some() {
+        if of.kind.is_full_state() && draft.parts.is_empty() && of.expiring(source).next().is_some() {
             draft.parts = all_wanted(of, source);
             draft.send = true;
             draft.changed = Changed::These(Vec::new());
@@ -180,9 +195,17 @@ fn all_wanted(of: &Subscription, source: &impl Source) -> Vec<Part> {
     if of.interest.wildcard {
         return source.pages(of.type_url()).map(Part::Page).collect();
     }
-    let get = |name: &ResourceName| match source.get(of.type_url(), name.as_str()).state {
-        State::Present(resource) => Some(Part::One(resource.clone())),
-        State::Absent | State::Unknown => None,
-    };
-    of.interest.names.iter().filter_map(get).collect()
+    named(of, source, &of.interest.names).into_iter().cloned().map(Part::One).collect()
+}
+
+/// The resources that these names stand for, each once.
+fn named<'s, S: Source>(of: &Subscription, source: &'s S, names: &BTreeSet<ResourceName>) -> Vec<&'s Resource> {
+    let mut all: Vec<_> = names.iter().filter_map(|name| of.get(source, name).resource()).collect();
+    if !of.interest.globs.is_empty() {
+        for glob in names.iter().filter(|name| name.is_glob()) {
+            let members = source.members(of.type_url(), glob.as_str()).filter_map(|entry| entry.resource());
+            all.extend(members.filter(|member| !names.contains(member.name())));
+        }
+    }
+    all
 }

@@ -10,6 +10,7 @@ use super::variant::Variant;
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::resource_type::type_url;
 use crate::wire::{self, Writer};
+use crate::xdstp::Parts;
 
 /// A moment in the life of a source: each change has one of its own, and later ones are greater.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -28,7 +29,8 @@ pub struct Revision(pub u64);
 /// - Whatever becomes present, absent or unknown, or gets another content, does so at a revision of its own, which
 ///   is at most [`revision`](Self::revision) when it can be seen.
 /// - Nothing changes during a call of [`Server::poll_transmit`](super::Server::poll_transmit).
-/// - [`changes`](Self::changes) and [`removals`](Self::removals) never leave out what `get` would tell.
+/// - [`changes`](Self::changes) and [`removals`](Self::removals) never leave out what `get` would tell, and nor does
+///   [`members`](Self::members).
 pub trait Source {
     /// Which life of the source this is.
     fn epoch(&self) -> u64;
@@ -43,7 +45,9 @@ pub trait Source {
     /// on it.
     fn version(&self, type_url: &TypeUrl) -> Version;
 
-    /// What is to be said of one name.
+    /// What is to be said of one name, which may be an alias: then the resource has another name. (An alias that stands
+    /// for something, or for nothing, from now on has a revision of its own, as a name has that becomes present, or
+    /// absent.)
     fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_>;
 
     /// The resources that became present or changed after `since` and are present, the latest first.
@@ -61,6 +65,24 @@ pub trait Source {
     fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
         let _ = type_url;
         iter::empty()
+    }
+
+    /// The names of resources that an alias stood for lately and does not any more, and since when that is so. `None` for
+    /// a name that is no alias and was none. The default has no aliases.
+    fn former(&self, type_url: &TypeUrl, alias: &str) -> Option<(Revision, &[ResourceName])> {
+        let _ = (type_url, alias);
+        None
+    }
+
+    /// The resources of the type in a collection, by its name `xdstp://../*`; those of which nothing is known as well,
+    /// and no others. To be known by name what is in it, a source keeps them by [`ResourceName::glob`]; the default
+    /// looks at all that there are.
+    fn members(&self, type_url: &TypeUrl, glob: &str) -> impl Iterator<Item = Entry<'_>> {
+        let has = |entry: &Entry<'_>| {
+            let name = entry.resource().map_or("", |resource| resource.name().as_str());
+            Parts::of(glob).is_some_and(|glob| glob.has(name))
+        };
+        self.changes(type_url, Revision::default()).filter(has)
     }
 
     /// Whether the type is known at all: until it is, its subscribers hear nothing, not even that nothing exists.

@@ -25,10 +25,13 @@ const SHORTEST_BEAT: Duration = Duration::from_millis(1);
 pub struct Subscription {
     pub(super) kind: ResourceType,
     pub(super) interest: Interest,
+    /// Names may be aliases (delta).
+    pub(super) aliases: bool,
     /// The bytes of the names.
     pub(super) name_bytes: usize,
-    /// The names that left while everything is wanted, and are owed an answer all the same: they count until they have
-    /// it, or a client that never acknowledges could make the stream hold any number of them.
+    /// The names that left while everything is wanted, and are owed an answer all the same or had one ahead of what
+    /// changed. They count as long as they are kept, or a client that never acknowledges could make the stream hold any
+    /// number of them.
     pub(super) leaving: Size,
     /// The client has named something: an empty list no longer means everything (SotW).
     pub(super) explicit: bool,
@@ -64,9 +67,11 @@ pub struct Subscription {
     pub(super) out: Option<Version>,
     /// The version of a response whose answer is no longer waited for, since nothing is wanted (S-SOTW-36).
     pub(super) late: Option<Version>,
+    /// The version that was accepted last, if the client takes TTLs.
+    pub(super) accepted: Version,
     /// Stale requests since the last that was not.
     pub(super) stale: u32,
-    /// When to say that resources with a TTL live on, and up to where they were sent when that was last said.
+    /// When to say that resources with a TTL live on, and the revision when that was last said.
     pub(super) beat: Option<(Instant, Revision)>,
 }
 
@@ -118,13 +123,15 @@ impl Draft {
         self.parts.push(Part::One(resource.clone()));
     }
 
-    /// Adds a heartbeat for each wanted resource with a TTL, but for those that were sent since the last time.
+    /// Adds a heartbeat for each wanted resource with a TTL, but for those that changed since the last time: these were
+    /// sent, or are still to be.
     pub(super) fn add_heartbeats<S: Source>(&mut self, of: &Subscription, source: &S) {
         let Some((_, sent_to)) = of.beat else { return };
         let sent: BTreeSet<ResourceName> =
             self.parts.iter().flat_map(Part::resources).map(|resource| resource.name().clone()).collect();
         for entry in of.expiring(source).filter(|entry| entry.since <= sent_to) {
-            if let Some(resource) = entry.resource().filter(|resource| !sent.contains(resource.name())) {
+            let lives_on = |resource: &&Resource| !sent.contains(resource.name()) && !of.is_new(resource, &entry);
+            if let Some(resource) = entry.resource().filter(lives_on) {
                 self.parts.push(Part::Heartbeat(resource.clone()));
                 self.send = true;
             }
@@ -137,10 +144,11 @@ impl Draft {
 }
 
 impl Subscription {
-    pub(super) fn new(kind: ResourceType) -> Self {
+    pub(super) fn new(kind: ResourceType, aliases: bool) -> Self {
         Self {
             kind,
             interest: Interest::default(),
+            aliases,
             name_bytes: 0,
             leaving: Size::default(),
             explicit: false,
@@ -157,6 +165,7 @@ impl Subscription {
             nonce: Nonce::default(),
             out: None,
             late: None,
+            accepted: Version::default(),
             stale: 0,
             beat: None,
         }
@@ -178,38 +187,55 @@ impl Subscription {
             return false;
         }
         let Size { names, bytes } = Size::of([&name]);
-        if self.owed.contains(&name) {
+        if self.lingers(&name) {
             // It left and comes back: it counts once.
             let left = self.leaving;
             self.leaving = Size { names: left.names.saturating_sub(names), bytes: left.bytes.saturating_sub(bytes) };
         }
         self.name_bytes += bytes;
-        self.interest.names.insert(name)
+        self.interest.insert(name)
     }
 
     pub(super) fn remove_name(&mut self, name: &str) -> Option<ResourceName> {
-        let name = self.interest.names.take(name)?;
+        let name = self.interest.take(name)?;
         self.name_bytes -= name.as_str().len();
-        self.ahead.remove(&name);
-        if !self.interest.wildcard {
+        if name.is_glob() {
             self.owed.remove(&name);
-        } else if self.owed.contains(&name) {
+            self.ahead.remove(&name);
+            self.drop_unwanted();
+        } else if !self.interest.covers(name.as_str()) {
+            self.owed.remove(&name);
+            self.ahead.remove(&name);
+        } else if self.lingers(&name) {
             self.leaving = self.leaving + Size::of([&name]);
         }
         Some(name)
     }
 
-    /// A name that left is to be answered once more.
-    pub(super) fn owe_leaving(&mut self, name: ResourceName) {
-        let size = Size::of([&name]);
-        if self.owed.insert(name) {
-            self.leaving = self.leaving + size;
-        }
+    /// Something that stood for many names left: what only it wanted is of no interest any more.
+    fn drop_unwanted(&mut self) {
+        let interest = &self.interest;
+        self.owed.retain(|name| interest.covers(name.as_str()));
+        self.ahead.retain(|name, _| interest.covers(name.as_str()));
+        self.leaving = Size::of(self.lingering().filter(|name| !self.interest.names.contains(*name)));
     }
 
-    pub(super) fn take_owed(&mut self) -> BTreeSet<ResourceName> {
-        self.leaving = Size::default();
-        core::mem::take(&mut self.owed)
+    /// A name that left is to be answered once more.
+    pub(super) fn owe_leaving(&mut self, name: ResourceName) {
+        if !self.lingers(&name) {
+            self.leaving = self.leaving + Size::of([&name]);
+        }
+        self.owed.insert(name);
+    }
+
+    /// Whether a name is kept even if nobody wants it by name.
+    fn lingers(&self, name: &ResourceName) -> bool {
+        self.owed.contains(name) || self.ahead.contains_key(name)
+    }
+
+    /// The names that are.
+    pub(super) fn lingering(&self) -> impl Iterator<Item = &ResourceName> {
+        self.owed.iter().chain(self.ahead.keys().filter(|name| !self.owed.contains(*name)))
     }
 
     /// Everything is wanted, from now on or again.
@@ -221,13 +247,10 @@ impl Subscription {
 
     pub(super) fn remove_wildcard(&mut self) {
         self.interest.wildcard = false;
-        self.leaving = Size::default();
-        let names = &self.interest.names;
         if core::mem::take(&mut self.sweep) {
-            self.owed = names.clone(); // what the wildcard would have brought
-        } else {
-            self.owed.retain(|name| names.contains(name));
+            self.owed = self.interest.names.clone(); // what the wildcard would have brought
         }
+        self.drop_unwanted();
     }
 
     /// The oldest revision of which the client may take what it no longer wants.
@@ -253,14 +276,24 @@ impl Subscription {
 
     /// Whether a resource that is there is news to the client.
     fn is_new(&self, resource: &Resource, entry: &Entry<'_>) -> bool {
-        let served_to = self.ahead.get(resource.name()).copied().or(self.cursor);
-        served_to.is_some_and(|cursor| entry.is_news(cursor, cursor))
+        let by_alias = || resource.aliases().iter().filter_map(|alias| self.ahead.get(alias)).max().copied();
+        let ahead = if self.ahead.is_empty() { None } else { self.ahead_of(resource.name()).max(by_alias()) };
+        ahead.or(self.cursor).is_some_and(|cursor| entry.is_news(cursor, cursor))
+    }
+
+    /// At which revision a name was answered though what changed had to wait, by itself or as one of a collection.
+    fn ahead_of(&self, name: &ResourceName) -> Option<Revision> {
+        if self.ahead.is_empty() {
+            return None;
+        }
+        let by_glob = self.interest.globs.of(name.as_str()).and_then(|glob| self.ahead.get(glob));
+        self.ahead.get(name).max(by_glob).copied()
     }
 
     /// Whether a removal is.
-    fn is_gone(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
-        match (self.ahead.get(name), self.cursor) {
-            (Some(&at), _) => entry.is_news(at, at),
+    pub(super) fn is_gone(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
+        match (self.ahead_of(name), self.cursor) {
+            (Some(at), _) => entry.is_news(at, at),
             (None, Some(cursor)) => entry.is_news(self.removed_to, cursor),
             (None, None) => false,
         }
@@ -277,31 +310,63 @@ impl Subscription {
         if self.interest.wildcard {
             source.changes(self.type_url(), cursor).for_each(take_news);
         } else if self.is_few(source.changes(self.type_url(), cursor)) {
-            let wanted = |name: &ResourceName| self.interest.names.contains(name);
             for entry in source.changes(self.type_url(), cursor) {
-                if entry.resource().is_some_and(|resource| wanted(resource.name())) {
+                if entry.resource().is_some_and(|resource| self.wants(source, resource)) {
                     take_news(entry);
                 }
             }
         } else {
             for name in &self.interest.names {
-                take_news(source.get(self.type_url(), name.as_str()));
+                let entry = self.get(source, name);
+                // What is wanted by more than one name comes by the first.
+                let another =
+                    |resource: &Resource| resource.name() != name && self.first_name(source, resource) != Some(name);
+                if !entry.resource().is_some_and(another) {
+                    take_news(entry);
+                }
             }
         }
+    }
+
+    /// What is to be said of a name that is wanted.
+    pub(super) fn get<'s, S: Source>(&self, source: &'s S, name: &ResourceName) -> Entry<'s> {
+        let entry = source.get(self.type_url(), name.as_str());
+        if self.aliases { entry } else { entry.named(name.as_str()) }
+    }
+
+    /// Whether a resource is wanted, by whatever name.
+    pub(super) fn wants(&self, source: &impl Source, resource: &Resource) -> bool {
+        self.interest.covers(resource.name().as_str()) || self.alias_of(source, resource).is_some()
+    }
+
+    /// The first of the aliases by which a resource is wanted.
+    fn alias_of<'a>(&self, source: &impl Source, resource: &'a Resource) -> Option<&'a ResourceName> {
+        let aliases = resource.aliases().iter().filter(|_| self.aliases);
+        let wanted = aliases.filter(|alias| self.interest.names.contains(*alias));
+        let stands = |alias: &&ResourceName| {
+            source.get(self.type_url(), alias.as_str()).resource().is_some_and(|other| other.name() == resource.name())
+        };
+        wanted.filter(stands).min()
+    }
+
+    /// The first of the names by which a resource is wanted.
+    fn first_name<'a>(&self, source: &impl Source, resource: &'a Resource) -> Option<&'a ResourceName> {
+        let own = self.interest.names.contains(resource.name()).then(|| resource.name());
+        own.or_else(|| self.alias_of(source, resource))
     }
 
     /// The wanted names that became absent.
     pub(super) fn removals<S: Source>(&self, source: &S) -> Result<Vec<ResourceName>, Behind> {
         let removals = || source.removals(self.type_url(), self.removed_to);
         Ok(match removals() {
-            None if self.interest.wildcard => return Err(Behind),
-            Some(few) if self.interest.wildcard || self.is_few(removals().into_iter().flatten()) => few
-                .filter(|(name, entry)| self.interest.covers(name.as_str()) && self.is_gone(name, entry))
-                .map(|(name, _)| name.clone())
-                .collect(),
+            None if self.interest.wildcard || !self.interest.globs.is_empty() => return Err(Behind),
+            Some(few) if self.interest.wildcard || self.is_few(removals().into_iter().flatten()) => {
+                let gone = few.filter(|(name, entry)| self.may_have_held(source, name) && self.is_gone(name, entry));
+                gone.map(|(name, _)| name.clone()).collect()
+            }
             _ => {
                 let gone = |name: &&ResourceName| {
-                    let entry = source.get(self.type_url(), name.as_str());
+                    let entry = self.get(source, name);
                     entry.state == State::Absent && self.is_gone(name, &entry)
                 };
                 self.interest.names.iter().filter(gone).cloned().collect()
@@ -309,18 +374,59 @@ impl Subscription {
         })
     }
 
+    /// Whether a name that is gone is one that was wanted: of many together an alias is none.
+    pub(super) fn may_have_held(&self, source: &impl Source, name: &ResourceName) -> bool {
+        self.interest.names.contains(name)
+            || (self.interest.covers(name.as_str()) && source.former(self.type_url(), name.as_str()).is_none())
+    }
+
+    /// What the client may have by an alias that stands for it no longer, since a revision, if it wants that by no other
+    /// name.
+    pub(super) fn strays<'s, S: Source>(
+        &self,
+        source: &'s S,
+        alias: &ResourceName,
+        since: Revision,
+    ) -> impl Iterator<Item = &'s ResourceName> {
+        let former = source.former(self.type_url(), alias.as_str()).filter(|&(then, _)| then > since);
+        former.into_iter().flat_map(|(_, names)| names).filter(|name| {
+            let there = source.get(self.type_url(), name.as_str()).resource();
+            let by_alias = there.is_some_and(|resource| self.wants(source, resource));
+            !by_alias && !self.interest.covers(name.as_str())
+        })
+    }
+
+    /// The same for the aliases of a resource that changed.
+    pub(super) fn strays_for<'s, S: Source>(&self, source: &'s S, resource: &Resource) -> Vec<&'s ResourceName> {
+        let since = self.cursor.unwrap_or_default();
+        let aliases = resource.aliases().iter().filter(|alias| self.interest.names.contains(*alias));
+        aliases.flat_map(|alias| self.strays(source, alias, since)).collect()
+    }
+
     /// The wanted resources that have a TTL.
     pub(super) fn expiring<'s, S: Source>(&self, source: &'s S) -> impl Iterator<Item = Entry<'s>> {
-        let wanted = |resource: &Resource| self.interest.covers(resource.name().as_str());
+        let wanted = |resource: &Resource| self.wants(source, resource);
         source.with_ttl(self.type_url()).filter(move |entry| entry.resource().is_some_and(wanted))
     }
 
     /// Sets the time of the next heartbeat: a third of the shortest TTL from now, so that one may be lost and one late
-    /// (S-TTL-04).
-    pub(super) fn schedule_beat<S: Source>(&mut self, now: Instant, source: &S) {
-        let ttls = self.expiring(source).filter_map(|entry| entry.resource()?.ttl());
-        let sent_to = self.cursor.unwrap_or(source.revision());
-        self.beat = ttls.min().map(|shortest| (now + (shortest / 3).max(SHORTEST_BEAT), sent_to));
+    /// (S-TTL-04). One that is due before that stays, unless it was sent now, or everything that it is about was: a response
+    /// says nothing of the rest.
+    pub(super) fn schedule_beat<S: Source>(&mut self, now: Instant, source: &S, sent: &Draft, beats: bool) {
+        let ttls = || self.expiring(source).filter_map(|entry| entry.resource()?.ttl());
+        let Some(shortest) = ttls().min() else {
+            self.beat = None;
+            return;
+        };
+        let next = now + (shortest / 3).max(SHORTEST_BEAT);
+        let sent_all = || {
+            let sent = sent.parts.iter().flat_map(Part::resources).filter(|resource| resource.ttl().is_some());
+            sent.count() == ttls().count()
+        };
+        self.beat = match self.beat {
+            Some((due, sent_to)) if !beats && !sent_all() => Some((due.min(next), sent_to)),
+            _ => Some((next, source.revision())),
+        };
     }
 
     /// Whether heartbeats are due, and may be sent.
@@ -333,7 +439,11 @@ impl Subscription {
         self.beat.filter(|_| self.out.is_none()).map(|(due, _)| due)
     }
 
+    /// Whether changes are fewer than what is wanted, which with a collection is any number.
     fn is_few<T>(&self, changes: impl Iterator<Item = T>) -> bool {
+        if !self.interest.globs.is_empty() {
+            return true;
+        }
         let names = self.interest.names.len();
         changes.take(names + 1).count() <= names
     }
@@ -345,14 +455,13 @@ impl Subscription {
             return false;
         }
         let wanted = |entry: Entry<'_>| {
-            let covers = |resource: &Resource| self.interest.covers(resource.name().as_str());
-            entry.resource().is_some_and(|resource| covers(resource) && self.is_new(resource, &entry))
+            entry.resource().is_some_and(|resource| self.wants(source, resource) && self.is_new(resource, &entry))
         };
         if self.interest.wildcard || self.is_few(source.changes(self.type_url(), cursor)) {
             source.changes(self.type_url(), cursor).any(wanted)
         } else {
             let mut names = self.interest.names.iter();
-            names.any(|name| wanted(source.get(self.type_url(), name.as_str())))
+            names.any(|name| wanted(self.get(source, name)))
         }
     }
 
@@ -371,11 +480,11 @@ impl Subscription {
         }
         if draft.behind && self.cursor.is_some() {
             let answered = core::mem::take(&mut draft.answered);
-            let wanted = answered.into_iter().filter(|name| self.interest.names.contains(name));
-            self.ahead.extend(wanted.map(|name| (name, revision)));
+            self.ahead.extend(answered.into_iter().map(|name| (name, revision)));
             return;
         }
         self.ahead.clear();
+        self.leaving = Size::default();
         self.cursor = Some(revision);
         if draft.held {
             self.held_until.get_or_insert(now + hold);

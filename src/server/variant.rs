@@ -11,7 +11,7 @@ use super::source::Source;
 use super::subscription::{Draft, Heard, Subscription};
 use crate::error::{PeerMisbehaved, Status};
 use crate::message::Node;
-use crate::name::{Nonce, ResourceName, TypeUrl};
+use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::wire::{Element, Writer};
 
 /// A variant of the protocol, as the server sees it: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta). Sealed.
@@ -28,6 +28,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
 
     /// The field of `control_plane` in the response.
     const CONTROL_PLANE: u8;
+
+    /// Whether names may be aliases.
+    const ALIASES: bool;
 
     fn node(request: &Self::Request) -> Option<&Arc<Node>>;
 
@@ -56,6 +59,12 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
 
     /// What is to be sent.
     fn draft<S: Source>(subscription: &mut Subscription, source: &S, order: Order) -> Result<Draft, Behind>;
+
+    /// Whether all that is wanted has to be sent to say that some of it lives on.
+    fn beats_with_all(of: &Subscription) -> bool;
+
+    /// The version of a response that has heartbeats and nothing else, for a variant in which they go alone.
+    fn version_of_beats(of: &Subscription) -> Option<Version>;
 
     /// Adds the news that resources live on, but for those that were sent since the last time, or are now.
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft);

@@ -12,6 +12,7 @@ use super::{Hostile, Input};
 pub const LIMITS: Limits = Limits {
     waiting_responses: 2,
     resources_per_response: 8,
+    resources_per_type: 12,
     nonce_bytes: 40,
     version_bytes: 40,
     error_bytes: 16,

@@ -161,6 +161,9 @@ fn common<V: Make>(variant: &'static str) -> Vec<Row> {
         row(("resources", "one of another type"), outcome(with(vec![other_type]))),
         row(("resources", "one without a name"), outcome(with(vec![resource("")]))),
         row(("resources", "one with the wildcard for a name"), outcome(with(vec![resource("*")]))),
+        row(("resources", "a structured name that can be none, and was not asked for"), {
+            as_if_good::<V>(with(vec![resource("xdstp://a/a/%")]))
+        }),
         row(("resources", "a TTL that is not positive"), outcome(with(vec![no_time]))),
         row(("resources", "no content, and no heartbeat of what is held"), outcome(with(vec![empty]))),
         row(("resource_errors", "a name that was not asked for"), {
@@ -201,6 +204,10 @@ fn incremental() -> Vec<Row> {
         row(("system_version_info", "anything"), outcome(Response { version: LONG, ..good() })),
         row(("resources (delta)", "a name in both of its fields"), outcome(with(both.resources))),
         row(("resources (delta)", "a version that is too long"), outcome(with(vec![long_version]))),
+        row(("resources (delta)", "no content, and an alias that was asked for"), {
+            let stub = Resource { body: None, aliases: vec!["x".into()], ..resource("y") };
+            outcome(with(vec![stub]))
+        }),
         row(("removed_resources", "a name twice"), outcome(removed(&["x", "x"]))),
         row(("removed_resources", "a name that is in `resources`"), outcome(removed(&["good"]))),
         row(("removed_resources", "the wildcard"), {

@@ -21,6 +21,10 @@ pub trait Wire:
     fn request(bytes: &Bytes) -> Self::Req;
     fn response(bytes: &Bytes) -> Self::Resp;
     fn set_nonce(request: &mut Self::Req, nonce: Nonce);
+
+    /// How many resources of a response have no content. For `tests/ttl.rs`.
+    #[allow(dead_code)]
+    fn heartbeats(response: &Self::Resp) -> usize;
 }
 
 /// A request: all that must be equal. The node, the text and the code of an error, and the order of names differ from
@@ -61,6 +65,11 @@ impl Wire for Sotw {
     fn set_nonce(request: &mut sotw::Request, nonce: Nonce) {
         request.nonce = nonce;
     }
+
+    fn heartbeats(response: &sotw::Response) -> usize {
+        let beats = |item: &&sotw::Item| matches!(item, sotw::Item::Wrapped(resource) if resource.body.is_none());
+        response.resources.iter().filter(beats).count()
+    }
 }
 
 impl Wire for Delta {
@@ -79,6 +88,10 @@ impl Wire for Delta {
 
     fn set_nonce(request: &mut delta::Request, nonce: Nonce) {
         request.nonce = nonce;
+    }
+
+    fn heartbeats(response: &delta::Response) -> usize {
+        response.resources.iter().filter(|resource| resource.body.is_none()).count()
     }
 }
 

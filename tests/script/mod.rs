@@ -7,6 +7,7 @@
 mod client;
 mod notation;
 mod server;
+mod servers;
 
 use std::path::Path;
 use std::{env, fs};
@@ -35,6 +36,12 @@ pub fn run(path: &Path) -> Result<(), String> {
         ["server", "delta", ref options @ ..] => (Box::new(server::new::<Delta>(options)?), is_servers),
         ["client", "sotw", ref options @ ..] => (Box::new(client::new::<Sotw>(options)?), is_clients),
         ["client", "delta", ref options @ ..] => (Box::new(client::new::<Delta>(options)?), is_clients),
+        ["servers", policy, "sotw", ref options @ ..] => {
+            (Box::new(servers::new::<Sotw>(policy, options)?), is_of_servers)
+        }
+        ["servers", policy, "delta", ref options @ ..] => {
+            (Box::new(servers::new::<Delta>(policy, options)?), is_of_servers)
+        }
         _ => return Err("the first line names the machine: `server sotw`, `client delta`, ..".into()),
     };
     for line in lines.filter(|line| !is_answer(line)) {
@@ -65,6 +72,11 @@ fn is_done(line: &str) -> bool {
 
 fn is_servers(line: &str) -> bool {
     line.starts_with("S>") || line.starts_with('!')
+}
+
+/// `C0>`: what goes to server 0.
+fn is_of_servers(line: &str) -> bool {
+    line.starts_with('!') || line.starts_with('C')
 }
 
 fn is_clients(line: &str) -> bool {

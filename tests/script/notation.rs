@@ -197,9 +197,13 @@ fn read_resource(word: &str, type_url: &TypeUrl) -> Result<Resource, String> {
         Some((word, aliases)) => (word, aliases.split('~').map(ResourceName::from).collect()),
         None => (word, Vec::new()),
     };
-    let (word, ttl) = match word.split_once('/') {
-        Some((word, ttl)) => (word, Some(read_duration(ttl)?)),
-        None => (word, None),
+    // A name may have slashes too, but not after a version.
+    let version = word.rfind('@').unwrap_or(0);
+    let (word, ttl) = match word[version..].split_once('/') {
+        Some((before, ttl)) if version > 0 || !word.contains(':') => {
+            (&word[..version + before.len()], Some(read_duration(ttl)?))
+        }
+        _ => (word, None),
     };
     let (name, version) = word.split_once('@').unwrap_or((word, ""));
     let (name, beat) = name.strip_prefix('^').map_or((name, false), |name| (name, true));
@@ -324,7 +328,7 @@ impl Notation for Delta {
         request.nonce = symbols.read_nonce(words.take_value("n").unwrap_or_default()).into();
         request.error = words.take_nack();
         for version in words.take_list("irv{", '}').unwrap_or_default() {
-            let (name, version) = version.split_once(':').ok_or("a version is `name:version`")?;
+            let (name, version) = version.rsplit_once(':').ok_or("a version is `name:version`")?;
             request.initial_versions.insert(name.into(), Version::from(version));
         }
         for word in std::mem::take(&mut words.0) {

@@ -21,7 +21,7 @@ pub struct Script<V: Notation> {
     room: bool,
 }
 
-/// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `unknown` (the store knows nothing yet),
+/// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `wrapper` or `lone-ttl` (half of that), `unknown` (the store knows nothing yet),
 /// `tombstones=N`, `node` (required).
 pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
@@ -31,6 +31,8 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
             ("single", name) => config = Config::single(read_type(name)),
             ("full", name) => types = types.and([ResourceType::full_state(name)]),
             ("ttl", _) => node.client_features.extend([feature::TTL, feature::WRAPPER[0]].map(Into::into)),
+            ("wrapper", _) => node.client_features.push(feature::WRAPPER[0].into()),
+            ("lone-ttl", _) => node.client_features.push(feature::TTL.into()),
             ("unknown", _) => cache = Cache::unknown(1),
             ("tombstones", count) => cache = cache.with_tombstones(count.parse().map_err(|_| "a number")?),
             ("node", _) => config = config.with_node_required(),
@@ -52,7 +54,7 @@ impl<V: Notation> Player for Script<V> {
                 for option in options {
                     resource = match option.split_once('=').ok_or("an option is `key=value`")? {
                         ("ttl", ttl) => resource.with_ttl(read_duration(ttl)?),
-                        ("alias", alias) => resource.with_aliases([alias.into()]),
+                        ("alias", aliases) => resource.with_aliases(aliases.split('~').map(Into::into)),
                         ("eds", name) => {
                             let mut cluster = body(resource.name().as_str(), version);
                             cluster.extend_from_slice(&[0x1a, name.len() as u8 + 2, 0x12, name.len() as u8]);
@@ -116,6 +118,8 @@ impl<V: Notation> Player for Script<V> {
             answers.extend(self.action(action));
         }
         assert_eq!(self.server.check_invariants().and(self.cache.check_invariants()), Ok(()));
+        let due = self.server.poll_timeout().filter(|due| self.room && *due <= self.clock.0);
+        assert_eq!(due, None, "a time that has come and stays makes a driver spin");
         answers
     }
 }

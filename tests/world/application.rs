@@ -66,6 +66,16 @@ impl<V: Both> Pair<V> {
         self.drain(setup);
     }
 
+    pub(super) fn forget(&mut self, setup: &Made, t: usize, name: &ResourceName) {
+        self.client.forget(&setup.types[t], [name.as_str()]);
+        self.apps[t].applied.remove(name);
+        self.apps[t].rejected.remove(name);
+        if self.server.is_some() {
+            self.goals.reach(Goal::Lost);
+        }
+        self.drain(setup);
+    }
+
     pub(super) fn judge(&mut self, setup: &Made, now: Instant, t: usize, reject: impl Fn(&ResourceName) -> bool) {
         let app = &mut self.apps[t];
         let update = app.judging.take().expect("an update is out");

@@ -101,6 +101,7 @@ impl<V: Both> World<V> {
                     add(Step::Subscribe { c, t, n });
                     add(Step::Unsubscribe { c, t, n });
                     add(Step::Refetch { c, t, n });
+                    add(Step::Forget { c, t, n });
                 }
             }
         }
@@ -156,6 +157,7 @@ impl<V: Both> World<V> {
             Step::Subscribe { c, t, n } => budget.subscribes > 0 && !pair(c).apps[t].wanted.contains(name(n)),
             Step::Unsubscribe { c, t, n } => budget.unsubscribes > 0 && pair(c).apps[t].wanted.contains(name(n)),
             Step::Refetch { c, t, n } => budget.refetches > 0 && pair(c).apps[t].wanted.contains(name(n)),
+            Step::Forget { c, t, n } => budget.forgets > 0 && pair(c).apps[t].applied.contains_key(name(n)),
             Step::Put { n, .. } => budget.puts > 0 && !name(n).is_wildcard(),
             Step::Delete { t, n } => budget.deletes > 0 && self.content(t, name(n)).is_some(),
         }
@@ -240,23 +242,26 @@ impl<V: Both> World<V> {
                 self.pairs[c].apps[t].missing.remove(&setup.names[n]);
                 self.pairs[c].drain(&setup);
             }
+            Step::Forget { c, t, n } => {
+                self.budget.forgets -= 1;
+                self.pairs[c].forget(&setup, t, &setup.names[n]);
+            }
         }
-        self.check_invariants(step);
+        self.check_touched(step);
     }
 
-    /// What must hold of the machines that a step touched.
-    fn check_invariants(&self, step: Step) {
-        let holds = |checked: Result<(), String>| {
-            if let Err(what) = checked {
-                panic!("invariant: {what}");
-            }
-        };
-        if let Step::Put { .. } | Step::Delete { .. } = step {
-            return holds(self.cache.check_invariants());
-        }
-        for (_, pair) in self.pairs.iter().enumerate().filter(|(c, _)| step.client().is_none_or(|of| of == *c)) {
-            holds(pair.client.check_invariants());
-            pair.server.iter().for_each(|server| holds(server.check_invariants()));
+    /// What must hold of the machines, whatever happened to them.
+    pub fn check_invariants(&self) {
+        self.cache.check_invariants().unwrap_or_else(|what| panic!("invariant: {what}"));
+        self.pairs.iter().for_each(Pair::check_invariants);
+    }
+
+    /// The same of those that a step touched.
+    fn check_touched(&self, step: Step) {
+        match (step, step.client()) {
+            (_, Some(c)) => self.pairs[c].check_invariants(),
+            (Step::Tick, None) => self.pairs.iter().for_each(Pair::check_invariants),
+            _ => self.cache.check_invariants().unwrap_or_else(|what| panic!("invariant: {what}")),
         }
     }
 
@@ -415,6 +420,11 @@ impl<V: Both> Pair<V> {
         }
         self.client.handle_response(now, response).expect("a server of ours keeps the rules");
         self.drain(setup);
+    }
+
+    fn check_invariants(&self) {
+        let server = self.server.as_ref().map_or(Ok(()), |server| server.check_invariants());
+        self.client.check_invariants().and(server).unwrap_or_else(|what| panic!("invariant: {what}"));
     }
 
     /// The application takes what there is to take.

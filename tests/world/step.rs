@@ -68,6 +68,12 @@ pub enum Step {
         t: usize,
         n: usize,
     },
+    /// The application loses what it has of a resource.
+    Forget {
+        c: usize,
+        t: usize,
+        n: usize,
+    },
     /// A resource is put into the store, with another content than it had.
     Put {
         t: usize,
@@ -95,7 +101,8 @@ impl Step {
             | Self::RejectOne { c, .. }
             | Self::Subscribe { c, .. }
             | Self::Unsubscribe { c, .. }
-            | Self::Refetch { c, .. } => Some(c),
+            | Self::Refetch { c, .. }
+            | Self::Forget { c, .. } => Some(c),
             Self::Tick | Self::Put { .. } | Self::Delete { .. } => None,
         }
     }
@@ -125,6 +132,7 @@ pub struct Budget {
     pub subscribes: u8,
     pub unsubscribes: u8,
     pub refetches: u8,
+    pub forgets: u8,
     pub puts: u8,
     pub deletes: u8,
 }
@@ -142,6 +150,10 @@ impl Budget {
         Self { refetches, ..self }
     }
 
+    pub const fn forgets(self, forgets: u8) -> Self {
+        Self { forgets, ..self }
+    }
+
     /// Subscriptions and unsubscriptions.
     pub const fn wishes(self, subscribes: u8, unsubscribes: u8) -> Self {
         Self { subscribes, unsubscribes, ..self }
@@ -153,10 +165,18 @@ impl Budget {
     }
 
     /// As much as anybody could want of everything.
-    pub const PLENTY: Self =
-        Self { cuts: 99, rejects: 99, subscribes: 99, unsubscribes: 99, refetches: 99, puts: 99, deletes: 99 };
+    pub const PLENTY: Self = Self {
+        cuts: 99,
+        rejects: 99,
+        subscribes: 99,
+        unsubscribes: 99,
+        refetches: 99,
+        forgets: 99,
+        puts: 99,
+        deletes: 99,
+    };
 
     /// Nothing.
     pub const NONE: Self =
-        Self { cuts: 0, rejects: 0, subscribes: 0, unsubscribes: 0, refetches: 0, puts: 0, deletes: 0 };
+        Self { cuts: 0, rejects: 0, subscribes: 0, unsubscribes: 0, refetches: 0, forgets: 0, puts: 0, deletes: 0 };
 }

@@ -28,8 +28,19 @@ pub fn minimise(target: &str) -> Result {
     }
     // The same edges, no matter how often: a few dozen inputs, not thousands.
     let corpus = format!("corpus/{target}");
-    run(fuzzer(&["run", "--sanitizer", "none", target, &corpus, &work, "--", "-merge=1", "-use_counters=0", LEN])
-        .current_dir(root().join("fuzz")))
+    run(fuzzer(&[
+        "run",
+        "--sanitizer",
+        "none",
+        target,
+        &corpus,
+        &work,
+        "--",
+        "-set_cover_merge=1",
+        "-use_counters=0",
+        LEN,
+    ])
+    .current_dir(root().join("fuzz")))
 }
 
 /// Replays the committed corpus with no fuzzer, and builds all targets.

@@ -28,7 +28,8 @@ usage: cargo xtask RECIPE
   mutants [ARGUMENTS]      mutation tests (needs cargo-mutants); arguments are its own, such as `-f src/client`
   nostd                    prove that the library needs no std
   protos                   write src/proto/generated.rs from proto/
-  scaling                  write the table and the plot of cost against resources and streams (benches/scaling.*)";
+  scaling                  write the table and the plot of cost against resources and streams (benches/scaling.*)
+  simulate MILLIONS SEED   random steps at full speed; `simulate explain SEED RUN` makes a failure small";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -47,6 +48,9 @@ fn main() -> ExitCode {
         ["model-deep", limit] => verify::model_deep(limit),
         ["mutants", ref more @ ..] => verify::mutants(more),
         ["nostd"] => nostd::check(),
+        ["simulate", ..] => {
+            run::run(run::cargo(&["run", "--quiet", "--release", "--package", "simulate", "--"]).args(&arguments[1..]))
+        }
         ["protos"] => protos::write(),
         ["scaling"] => bench::scaling(),
         _ => {

@@ -54,6 +54,6 @@ fn line(check: &Check) -> String {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: bench-json [--check] [F1 .. F12]");
+    eprintln!("usage: bench-json [--check] [F1 .. F12, H1]");
     ExitCode::from(2)
 }

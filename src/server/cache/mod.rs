@@ -12,6 +12,7 @@ use super::source::{Entry, Page, Revision, Source, State};
 use super::variant::Variant;
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
+use crate::xdstp;
 
 /// A store of resources that knows what changed since when. A change costs what it changes, and so does reading it;
 /// nothing costs what is there.
@@ -83,7 +84,7 @@ impl Cache {
     /// Removes a resource: it does not exist. `false` if it was known not to.
     pub fn remove(&mut self, type_url: &TypeUrl, name: &str) -> bool {
         let (next, tombstones) = (self.next(), self.tombstones);
-        let changed = self.store(type_url).remove(name, next, tombstones);
+        let changed = self.store(type_url).remove(&xdstp::normal(name), next, tombstones);
         self.note(changed)
     }
 
@@ -180,7 +181,7 @@ impl Source for Cache {
     fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_> {
         let nothing = Revision::default();
         match self.types.get(type_url) {
-            Some(store) => store.get(name),
+            Some(store) => store.get(&xdstp::normal(name)),
             None => Entry { state: State::Absent, since: nothing, before: (nothing, nothing) },
         }
     }
@@ -207,6 +208,14 @@ impl Source for Cache {
 
     fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
         self.types.get(type_url).into_iter().flat_map(Store::with_ttl)
+    }
+
+    fn former(&self, type_url: &TypeUrl, alias: &str) -> Option<(Revision, &[ResourceName])> {
+        self.types.get(type_url)?.former(alias)
+    }
+
+    fn members(&self, type_url: &TypeUrl, glob: &str) -> impl Iterator<Item = Entry<'_>> {
+        self.types.get(type_url).into_iter().flat_map(move |store| store.members(glob))
     }
 
     fn is_known(&self, type_url: &TypeUrl) -> bool {

@@ -1,5 +1,6 @@
 //! The resources of one type: a slot for each name, found by hash, strung up in the order of the last change.
 
+mod aliases;
 mod invariants;
 
 use alloc::boxed::Box;
@@ -11,12 +12,14 @@ use core::iter;
 use hashbrown::HashTable;
 use twox_hash::XxHash3_64;
 
+use self::aliases::{Alias, Aliases};
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::server::hash;
 use crate::server::resource::Resource;
 use crate::server::source::{Entry, Page, Revision, State};
 use crate::server::variant::Variant;
+use crate::xdstp::Collections;
 
 /// Slots in a page. Few enough that a change encodes little anew; so many that a stream that is sent all takes
 /// hold of few.
@@ -43,6 +46,9 @@ pub(super) struct Store {
     absent: List,
     /// Slots of resources with a TTL.
     with_ttl: BTreeSet<u32>,
+    aliases: Aliases,
+    /// Slots of what is present or not known, by collection.
+    collections: Collections<u32>,
     /// Changes of which the history is kept, the oldest first.
     histories: VecDeque<(u32, Revision)>,
     /// The sum of the hashes of all (name, version) pairs, and the version that is made of it.
@@ -78,6 +84,10 @@ enum What {
     Present(Resource),
     Absent(ResourceName),
     Unknown(ResourceName),
+    /// Another name of a resource that is present or not known.
+    Alias(Alias),
+    /// What was one, and stands for nothing now: absent.
+    Unaliased(Alias),
 }
 
 /// What a slot was before, so that who was not served in between is spared what comes to nothing (S-DELTA-52,
@@ -133,7 +143,12 @@ impl What {
             Self::Free => None,
             Self::Present(resource) => Some(resource.name()),
             Self::Absent(name) | Self::Unknown(name) => Some(name),
+            Self::Alias(alias) | Self::Unaliased(alias) => Some(&alias.name),
         }
+    }
+
+    fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent(_) | Self::Unaliased(_))
     }
 }
 
@@ -150,6 +165,8 @@ impl Store {
             present: List::EMPTY,
             absent: List::EMPTY,
             with_ttl: BTreeSet::new(),
+            aliases: Aliases::default(),
+            collections: Collections::default(),
             histories: VecDeque::new(),
             sum: 0,
             version: hash::version(0),
@@ -166,7 +183,9 @@ impl Store {
             return false;
         }
         self.sum = self.sum.wrapping_add(hash::pair(resource.name(), resource.version()));
+        let (name, aliases) = (resource.name().clone(), resource.aliases().to_vec());
         self.set(at, What::Present(resource), now);
+        self.claim(&name, aliases, now);
         true
     }
 
@@ -175,9 +194,10 @@ impl Store {
         let name = match &self.slots[at].what {
             What::Present(resource) => resource.name().clone(),
             What::Unknown(name) => name.clone(),
-            What::Absent(_) | What::Free => return false,
+            What::Absent(_) | What::Alias(_) | What::Unaliased(_) | What::Free => return false,
         };
-        self.set(Some(at), What::Absent(name), now);
+        self.set(Some(at), What::Absent(name.clone()), now);
+        self.claim(&name, Vec::new(), now);
         self.forget(tombstones);
         true
     }
@@ -218,7 +238,7 @@ impl Store {
             _ if new => (Revision::default(), Revision::default()),
             Some(history) => match &history.last {
                 Some(last) if *last == slot.what => (history.last_since, slot.since),
-                None if matches!(slot.what, What::Absent(_)) => (history.last_since, slot.since),
+                None if slot.what.is_absent() => (history.last_since, slot.since),
                 Some(_) | None => (Revision::default(), Revision::default()),
             },
             None => (Revision::default(), Revision::default()),
@@ -231,10 +251,16 @@ impl Store {
         } else if !self.with_ttl.is_empty() {
             self.with_ttl.remove(&(at as u32));
         }
+        if let Some(name) = slot.what.name() {
+            match slot.what {
+                What::Present(_) | What::Unknown(_) => self.collections.insert(name, at as u32),
+                _ => self.collections.remove(name, at as u32),
+            }
+        }
         let list = match slot.what {
             What::Present(_) => Some(&mut self.present),
-            What::Absent(_) => Some(&mut self.absent),
-            What::Unknown(_) | What::Free => None,
+            What::Absent(_) | What::Unaliased(_) => Some(&mut self.absent),
+            What::Unknown(_) | What::Alias(_) | What::Free => None,
         };
         if let Some(list) = list {
             list.push(&mut self.slots, at as u32);
@@ -275,8 +301,8 @@ impl Store {
     fn unlink(&mut self, at: usize) {
         match self.slots[at].what {
             What::Present(_) => self.present.unlink(&mut self.slots, at as u32),
-            What::Absent(_) => self.absent.unlink(&mut self.slots, at as u32),
-            What::Unknown(_) | What::Free => {}
+            What::Absent(_) | What::Unaliased(_) => self.absent.unlink(&mut self.slots, at as u32),
+            What::Unknown(_) | What::Alias(_) | What::Free => {}
         }
     }
 
@@ -319,7 +345,7 @@ impl Store {
 
     pub(super) fn get(&self, name: &str) -> Entry<'_> {
         match self.find(name) {
-            Some(at) => self.slots[at].entry(),
+            Some(at) => self.entry(at),
             None => {
                 Entry { state: State::Absent, since: self.horizon, before: (Revision::default(), Revision::default()) }
             }
@@ -341,6 +367,10 @@ impl Store {
 
     pub(super) fn with_ttl(&self) -> impl Iterator<Item = Entry<'_>> {
         self.with_ttl.iter().map(|&at| self.slots[at as usize].entry())
+    }
+
+    pub(super) fn members(&self, glob: &str) -> impl Iterator<Item = Entry<'_>> {
+        self.collections.members(glob).map(|&at| self.slots[at as usize].entry())
     }
 
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
@@ -404,7 +434,7 @@ impl Slot {
     fn resource(&self) -> Option<&Resource> {
         match &self.what {
             What::Present(resource) => Some(resource),
-            What::Absent(_) | What::Unknown(_) | What::Free => None,
+            _ => None,
         }
     }
 
@@ -412,7 +442,7 @@ impl Slot {
         let state = match &self.what {
             What::Present(resource) => State::Present(resource),
             What::Unknown(_) => State::Unknown,
-            What::Absent(_) | What::Free => State::Absent,
+            What::Absent(_) | What::Alias(_) | What::Unaliased(_) | What::Free => State::Absent,
         };
         let nothing = (Revision::default(), Revision::default());
         Entry { state, since: self.since, before: self.history.as_ref().map_or(nothing, |history| history.before) }

@@ -5,6 +5,7 @@ use alloc::string::String;
 
 use super::{List, NONE, PAGE, Slot, Store, What};
 use crate::ensure::ensure;
+use crate::name::ResourceName;
 use crate::server::cache::Cache;
 use crate::server::hash;
 use crate::server::resource::Resource;
@@ -26,6 +27,14 @@ impl Cache {
     }
 }
 
+impl Slot {
+    /// Whether it is in a collection.
+    fn is_member(&self) -> bool {
+        let there = matches!(self.what, What::Present(_) | What::Unknown(_));
+        there && self.what.name().is_some_and(|name| name.glob().is_some())
+    }
+}
+
 impl Store {
     fn check(&self) -> Result<(), String> {
         let free: BTreeSet<u32> = self.free.iter().copied().collect();
@@ -41,13 +50,20 @@ impl Store {
             );
             ensure!(slot.since <= self.revision, "{name:?} changed in the future, at {:?}", slot.since);
             let lives = slot.resource().is_some_and(|resource| resource.ttl().is_some());
+            let listed = |glob: ResourceName| self.collections.members(glob.as_str()).any(|&other| other == at);
+            let listed = name.and_then(ResourceName::glob).is_some_and(listed);
+            ensure!(listed == slot.is_member(), "{name:?} is there or not, and in its collection or not");
             ensure!(lives == self.with_ttl.contains(&at), "{name:?} has a TTL or not, and is listed or not");
         }
         let named = self.slots.len() - self.free.len();
         ensure!(self.index.len() == named, "{named} slots in use, {} names in the index", self.index.len());
+        let all = self.slots.iter().filter(|slot| slot.is_member()).count();
+        let listed = self.collections.len();
+        ensure!(listed == all, "{all} members of collections, {listed} are listed");
         ensure!(self.horizon <= self.revision, "removals of the future are forgotten");
         self.check_list(&self.present, |slot| matches!(slot.what, What::Present(_)))?;
-        self.check_list(&self.absent, |slot| matches!(slot.what, What::Absent(_)))?;
+        self.check_list(&self.absent, |slot| slot.what.is_absent())?;
+        self.check_aliases()?;
         let pair = |resource: &Resource| hash::pair(resource.name(), resource.version());
         let sum = self.resources().map(pair).fold(0, u128::wrapping_add);
         ensure!(sum == self.sum && self.version == hash::version(sum), "the version is of something else");

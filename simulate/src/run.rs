@@ -1,0 +1,243 @@
+//! One run: a world, and what happens in it.
+
+use std::fmt;
+use std::ops::AddAssign;
+use std::panic::{self, AssertUnwindSafe};
+
+use xds_machine::type_url;
+
+use crate::shrink::shrink;
+use crate::world::{Both, Budget, Setup, Step, World};
+
+/// A small random number generator (splitmix64).
+#[derive(Clone, Copy, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub steps: u64,
+    pub requests: u64,
+    pub responses: u64,
+    pub streams: u64,
+    pub rests: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.steps += other.steps;
+        self.requests += other.requests;
+        self.responses += other.responses;
+        self.streams += other.streams;
+        self.rests += other.rests;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { steps, requests, responses, streams, rests } = self;
+        write!(f, "{steps} steps: {requests} requests, {responses} responses, {streams} streams, {rests} times at rest")
+    }
+}
+
+pub struct Run<V: Both> {
+    random: Random,
+    world: World<V>,
+    tally: Tally,
+    /// What was done, if somebody wants to know.
+    taken: Option<Vec<Step>>,
+    /// How likely the environment is to move, of 256.
+    unrest: usize,
+}
+
+/// Between two times at rest.
+const REST: u64 = 5_000;
+
+impl<V: Both> Run<V> {
+    pub fn new(mut random: Random) -> Self {
+        let types: &[&str] = match random.below(5) {
+            0 => &[type_url::CLUSTER],
+            1 => &[type_url::ENDPOINT],
+            2 => &[type_url::ENDPOINT, type_url::CLUSTER],
+            3 => &[type_url::LISTENER, type_url::CLUSTER],
+            _ => &[type_url::CLUSTER, type_url::ENDPOINT, type_url::LISTENER, type_url::ROUTE],
+        };
+        let count = random.pick(&[2, 3, 5, 8, 16]);
+        let names: Vec<String> = (0..count).map(|i| format!("r{i}")).collect();
+        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        if random.below(3) > 0 {
+            names.push("*");
+        }
+        let setup = Setup::full_state(&names, Budget::PLENTY).clients(random.pick(&[1, 2, 4, 8, 16]));
+        let full_state = random.below(2) == 0;
+        let setup = Setup { types: types.iter().map(|&url| url.into()).collect(), full_state, ..setup };
+        let setup = setup.legacy_wildcard(full_state ^ (random.below(8) == 0));
+        let setup = if random.below(4) == 0 { setup.strict_server() } else { setup };
+        let setup = if random.below(4) == 0 { setup.no_existence_timeout() } else { setup };
+        let setup = if random.below(4) == 0 { setup.slow_transport() } else { setup };
+        let setup = if random.below(4) == 0 { setup.tombstones(0) } else { setup };
+        let unrest = random.pick(&[8, 32, 96]);
+        Self { random, world: World::new(setup.make()), tally: Tally::default(), taken: None, unrest }
+    }
+
+    /// Plays again what failed, and makes it small.
+    pub fn explain(mut self, steps: u64) {
+        self.taken = Some(Vec::new());
+        let setup = self.world.setup.clone();
+        let failed = panic::catch_unwind(AssertUnwindSafe(|| self.go(steps))).is_err();
+        let taken = self.taken.unwrap_or_default();
+        println!("{:?}: {} steps", setup.setup, taken.len());
+        if failed {
+            println!("{:?}", shrink::<V>(&setup, taken));
+        }
+    }
+
+    pub fn play(mut self, steps: u64) -> Tally {
+        self.go(steps);
+        self.tally
+    }
+
+    fn go(&mut self, steps: u64) {
+        let mut rest = REST;
+        while self.tally.steps < steps {
+            let step = if self.random.below(256) < self.unrest { self.environment() } else { self.protocol() };
+            self.attempt(step);
+            if self.tally.steps >= rest {
+                self.come_to_rest();
+                rest = self.tally.steps + REST;
+            }
+        }
+        self.come_to_rest();
+    }
+
+    fn protocol(&mut self) -> Step {
+        let random = &mut self.random;
+        let c = random.below(self.world.pairs.len());
+        match random.below(8) {
+            0 => Step::Open { c },
+            1 => Step::ClientSends { c },
+            2 => Step::Sent { c },
+            3 => Step::ServerReads { c },
+            4 => Step::ServerSends { c },
+            5 => Step::ClientReads { c },
+            _ => Step::Accept { c, t: random.below(self.world.setup.types.len()) },
+        }
+    }
+
+    fn environment(&mut self) -> Step {
+        let random = &mut self.random;
+        let (c, t) = (random.below(self.world.pairs.len()), random.below(self.world.setup.types.len()));
+        let n = random.below(self.world.setup.names.len());
+        match random.below(64) {
+            0 => Step::Cut { c },
+            1..4 => Step::Reject { c, t },
+            4..8 => Step::RejectOne { c, t, n },
+            8..24 => Step::Subscribe { c, t, n },
+            24..36 => Step::Unsubscribe { c, t, n },
+            36..38 => Step::Refetch { c, t, n },
+            38..54 => Step::Put { t, n },
+            _ => Step::Delete { t, n },
+        }
+    }
+
+    fn attempt(&mut self, step: Step) {
+        if attempt(&mut self.world, step) {
+            self.tally.note(step);
+            self.taken.iter_mut().for_each(|taken| taken.push(step));
+        }
+    }
+
+    /// Lets the protocol take its steps until there are none, and checks what must hold then.
+    fn come_to_rest(&mut self) {
+        let (tally, taken) = (&mut self.tally, &mut self.taken);
+        come_to_rest(&mut self.world, &mut |step| {
+            tally.note(step);
+            taken.iter_mut().for_each(|taken| taken.push(step));
+        });
+        self.tally.rests += 1;
+    }
+}
+
+impl Tally {
+    fn note(&mut self, step: Step) {
+        self.steps += 1;
+        match step {
+            Step::ClientSends { .. } => self.requests += 1,
+            Step::ServerSends { .. } => self.responses += 1,
+            Step::Open { .. } => self.streams += 1,
+            _ => {}
+        }
+    }
+}
+
+/// Takes a step if it can be taken, and if it does something. Whether it did.
+pub fn attempt<V: Both>(world: &mut World<V>, step: Step) -> bool {
+    world.budget = Budget::PLENTY; // there is no end
+    let Step::ServerSends { c } = step else {
+        let can = world.can(step);
+        if can {
+            world.take(step);
+        }
+        return can;
+    };
+    // Whether a server has something to say is found out by asking it.
+    if world.pairs[c].server.is_none() {
+        return false;
+    }
+    let before = world.pairs[c].down.len();
+    world.take(step);
+    world.pairs[c].server.is_none() || world.pairs[c].down.len() > before
+}
+
+/// Lets the protocol take its steps until there are none, one client after the other, and checks what must hold then.
+pub fn come_to_rest<V: Both>(world: &mut World<V>, on: &mut impl FnMut(Step)) {
+    // Each round is a turn for everybody, and each is answered a few times at most.
+    for _ in 0..ROUNDS {
+        let mut moved = false;
+        for c in 0..world.pairs.len() {
+            let own = [
+                Step::Open { c },
+                Step::ClientSends { c },
+                Step::Sent { c },
+                Step::ServerReads { c },
+                Step::ServerSends { c },
+                Step::ClientReads { c },
+            ];
+            let accept = (0..world.setup.types.len()).map(|t| Step::Accept { c, t });
+            for step in own.into_iter().chain(accept) {
+                if attempt(world, step) {
+                    on(step);
+                    moved = true;
+                }
+            }
+        }
+        if !moved {
+            if !attempt(world, Step::Tick) {
+                world.check_invariants();
+                return world.check_settled();
+            }
+            on(Step::Tick);
+        }
+    }
+    panic!("the protocol does not come to rest");
+}
+
+const ROUNDS: usize = 1_000;

@@ -1,0 +1,348 @@
+//! What the application knows besides what this client told it: what it lost, what it has from elsewhere, and what it is
+//! not to hear now. For applications that can lose what they hold, and for layers that put several clients together.
+
+use alloc::vec::Vec;
+
+use super::Client;
+use super::subscription::{Held, Subscription};
+use super::variant::{Protocol, Variant};
+use crate::name::{ResourceName, TypeUrl, WILDCARD};
+use crate::time::Instant;
+use crate::xdstp;
+
+impl<V: Variant> Client<V> {
+    /// The application lost what it held of these: they are asked for again, on this stream and on the next, and no
+    /// version is sent any more that claims them. What is not held is ignored, and what is in an update that waits for
+    /// its verdict is decided by that.
+    ///
+    /// On this stream a delta server is asked by a subscription that it must answer, and a SotW server by requests
+    /// without and then with the name. What only the wildcard covers takes all of the wildcard to be asked for again.
+    pub fn forget<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
+        if let Some(subscription) = self.look_at(type_url) {
+            names.into_iter().for_each(|name| subscription.forget(&xdstp::normal(name)));
+        }
+    }
+
+    /// The application has these from somewhere else now, be it newer or older than what this client's server has,
+    /// until the time given if there is one. What this server sends replaces them, and what it says is gone, by name or
+    /// by absence, is gone; but no version is sent that claims them, and if one was, they are asked for again. Names that
+    /// are not wanted are ignored.
+    pub fn adopt(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = (ResourceName, Option<Instant>)>) {
+        if let Some(subscription) = self.look_at(type_url) {
+            names.into_iter().for_each(|(name, expires)| subscription.adopt(name, expires));
+        }
+    }
+
+    /// The application knows from somewhere else that these do not exist, or no more: it is not told so again. What this
+    /// server sends makes them exist. What is held, or not wanted, is ignored.
+    pub fn take_for_missing<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
+        if let Some(subscription) = self.look_at(type_url) {
+            names.into_iter().for_each(|name| subscription.take_for_missing(&xdstp::normal(name)));
+        }
+    }
+
+    /// The application is given no updates of this type until [`release_updates`](Self::release_updates), which is to be
+    /// called as often. Responses wait meanwhile, and stop existence time-outs, as they do behind an update that waits for
+    /// its verdict; the answers to them wait too. A type of which nothing was ever wanted is ignored.
+    pub fn hold_updates(&mut self, type_url: &TypeUrl) {
+        if let Some(subscription) = self.look_at(type_url) {
+            subscription.on_hold = true;
+        }
+    }
+
+    /// Ends a [`hold_updates`](Self::hold_updates).
+    pub fn release_updates(&mut self, now: Instant, type_url: &TypeUrl) {
+        if let Some(subscription) = self.look_at(type_url) {
+            subscription.on_hold = false;
+            self.advance(now, type_url);
+        }
+    }
+
+    /// What the application has of this type as far as this client knows, in the order of the names, each with the time
+    /// when it expires if it has a TTL.
+    pub fn held(&self, type_url: &TypeUrl) -> impl Iterator<Item = (&ResourceName, Option<Instant>)> {
+        let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
+        of_type.into_iter().flat_map(|of| of.held.keys().map(|name| (name, of.timers.expiry(name))))
+    }
+
+    /// Whether this is wanted and nothing is known of it: it is not held, its content was not rejected, it is not known
+    /// not to exist, and no response that waits says anything of it. The wildcard is awaited until something of the type
+    /// is held, or the server is sure to have answered.
+    pub fn is_awaited(&self, type_url: &TypeUrl, name: &str) -> bool {
+        let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
+        of_type.is_some_and(|subscription| subscription.awaits(&xdstp::normal(name)))
+    }
+
+    /// Whether this is wanted, and the application knows that it does not exist.
+    pub fn is_missing(&self, type_url: &TypeUrl, name: &str) -> bool {
+        let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
+        of_type
+            .is_some_and(|subscription| subscription.wishes.get(&*xdstp::normal(name)).is_some_and(|wish| wish.missing))
+    }
+
+    /// Whether the application has something from [elsewhere](Self::adopt) that the server of this stream can't be asked
+    /// about, so that it would stay though the server does not have it: in delta, what only the wildcard covers. The first
+    /// request of a new stream says that it is there.
+    pub fn wants_new_stream(&self) -> bool {
+        self.types.iter().any(|subscription| subscription.unsaid)
+    }
+
+    fn look_at(&mut self, type_url: &TypeUrl) -> Option<&mut Subscription<V>> {
+        self.look();
+        self.find_mut(type_url)
+    }
+}
+
+impl<V: Protocol> Subscription<V> {
+    fn forget(&mut self, name: &str) {
+        let Some((name, _)) = self.held.remove_entry(&*xdstp::normal(name)) else { return };
+        let asked_by = self.asked_by(&name);
+        self.unlink(&name);
+        self.unclaim(&name, None);
+        self.ask_anew(asked_by);
+    }
+
+    fn adopt(&mut self, name: ResourceName, expires: Option<Instant>) {
+        if name.is_wildcard() || !self.covers(name.as_str()) {
+            return;
+        }
+        let held = self.held.insert(name.clone(), Held { version: Default::default(), claimed: false });
+        self.mixed = true;
+        self.unclaim(&name, expires);
+        self.timers.stop(&name);
+        match held {
+            Some(held) if held.claimed => self.ask_anew(self.asked_by(&name)),
+            Some(_) => {}
+            None => self.unsaid |= V::SAYS_WHAT_IS_HELD && self.asked && !self.wishes.contains_key(&name),
+        }
+    }
+
+    fn take_for_missing(&mut self, name: &str) {
+        if let Some(wish) = self.wishes.get_mut(name).filter(|_| !self.held.contains_key(name) && name != WILDCARD) {
+            (wish.missing, wish.rejected) = (true, false);
+            self.timers.stop(&name.into());
+        }
+    }
+
+    /// What the application has of this name is not what this server sent.
+    fn unclaim(&mut self, name: &ResourceName, expires: Option<Instant>) {
+        self.losses += 1;
+        self.timers.set_expiry(name, expires);
+        if let Some(wish) = self.wishes.get_mut(name) {
+            (wish.missing, wish.rejected, wish.answered) = (false, false, false);
+        } else if let Some(wish) = self.wishes.get_mut(WILDCARD) {
+            wish.complete = false;
+        }
+    }
+
+    /// By which names a resource is wanted and the server was told so: its own, its collection, its aliases.
+    fn asked_by(&self, name: &ResourceName) -> Vec<ResourceName> {
+        let collection = self.globs.of(name.as_str());
+        let names = [name].into_iter().chain(collection).chain(self.links.aliases(name.as_str()));
+        names.filter(|name| self.is_told(name.as_str())).cloned().collect()
+    }
+
+    /// The server may believe that the client has what these names ask for. Who was asked nothing has given nothing.
+    fn ask_anew(&mut self, names: Vec<ResourceName>) {
+        if self.asked {
+            V::ask_anew(self, names);
+        }
+    }
+
+    /// Whether the server was told that this name is wanted.
+    pub(super) fn is_told(&self, name: &str) -> bool {
+        self.wishes.get(name).is_some_and(|wish| wish.told)
+    }
+
+    fn awaits(&self, name: &str) -> bool {
+        match self.wishes.get_key_value(name) {
+            Some((name, wish)) if name.is_wildcard() => !wish.complete && self.held.is_empty() && self.out.is_none(),
+            Some((name, _)) if name.is_glob() => self.is_awaited(name),
+            Some((name, _)) => self.is_unknown(name),
+            None => self.is_fresh(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::super::{Action, Config};
+    use super::*;
+    use crate::message::{Node, delta, sotw};
+    use crate::{Any, Delta, Resource, Sotw, type_url};
+
+    const NOW: Instant = Instant::EPOCH;
+
+    fn of_type() -> TypeUrl {
+        type_url::ENDPOINT.into()
+    }
+
+    fn any(name: &'static str) -> Any {
+        let mut value = Vec::from([0x0a, name.len() as u8]);
+        value.extend_from_slice(name.as_bytes());
+        Any { type_url: of_type(), value: value.into() }
+    }
+
+    fn client<V: Variant>(names: &[&str]) -> Client<V> {
+        let mut client = Client::new(Config::new(Node::new("n")));
+        client.subscribe(&of_type(), names.iter().map(|&name| name.into())).expect("names");
+        client.handle_open(NOW);
+        client
+    }
+
+    fn accept<V: Variant>(client: &mut Client<V>) {
+        let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
+        client.handle_verdict(NOW, update.accept()).expect("it is out");
+        assert_eq!(client.check_invariants(), Ok(()));
+    }
+
+    fn sotw(nonce: &str, names: &[&'static str]) -> sotw::Response {
+        sotw::Response {
+            version: nonce.into(),
+            resources: names.iter().map(|name| sotw::Item::Bare(any(name))).collect(),
+            type_url: of_type(),
+            nonce: nonce.into(),
+            control_plane: Default::default(),
+            errors: Vec::new(),
+        }
+    }
+
+    fn delta(nonce: &str, names: &[&'static str], removed: &[&str]) -> delta::Response {
+        let resource = |name: &&'static str| Resource {
+            name: (*name).into(),
+            version: nonce.into(),
+            body: Some(any(name)),
+            ttl: None,
+            aliases: Vec::new(),
+        };
+        delta::Response {
+            resources: names.iter().map(resource).collect(),
+            removed: removed.iter().map(|&name| name.into()).collect(),
+            system_version: nonce.into(),
+            type_url: of_type(),
+            nonce: nonce.into(),
+            control_plane: Default::default(),
+            errors: Vec::new(),
+        }
+    }
+
+    fn lists(client: &mut Client<Sotw>) -> Vec<(Vec<ResourceName>, alloc::string::String)> {
+        let requests = core::iter::from_fn(|| client.poll_transmit());
+        requests.map(|sent| (sent.request.names, sent.request.version.as_str().into())).collect()
+    }
+
+    #[test]
+    fn sotw_what_is_lost_is_left_out_and_asked_for_again() {
+        let mut client = client::<Sotw>(&["a", "b"]);
+        lists(&mut client);
+        client.handle_response(NOW, sotw("1", &["a", "b"])).expect("a response");
+        accept(&mut client);
+        assert_eq!(lists(&mut client), [(["a", "b"].map(ResourceName::from).into(), "1".into())]);
+        client.forget(&of_type(), ["a", "nothing"]);
+        let again = [Vec::from(["b".into()]), Vec::from(["a".into(), "b".into()])];
+        assert_eq!(lists(&mut client), again.clone().map(|names| (names, "1".into())));
+        assert!(client.is_awaited(&of_type(), "a") && !client.is_awaited(&of_type(), "b"));
+        // A new stream claims nothing; and once it is back, everything.
+        client.handle_open(NOW);
+        assert_eq!(lists(&mut client), [(again[1].clone(), "".into())]);
+        client.handle_response(NOW, sotw("2", &["a"])).expect("a response");
+        accept(&mut client);
+        client.handle_open(NOW);
+        assert_eq!(lists(&mut client), [(again[1].clone(), "2".into())]);
+    }
+
+    #[test]
+    fn delta_what_is_lost_is_subscribed_to_again_and_not_claimed() {
+        let mut client = client::<Delta>(&["a", "b"]);
+        client.poll_transmit().expect("the first request");
+        client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
+        accept(&mut client);
+        client.poll_transmit().expect("an ACK");
+        client.forget(&of_type(), ["a"]);
+        let again = client.poll_transmit().expect("a request").request;
+        assert_eq!((again.subscribe, again.unsubscribe), (Vec::from(["a".into()]), Vec::new()));
+        assert_eq!(client.poll_transmit(), None);
+        client.handle_open(NOW);
+        let first = client.poll_transmit().expect("the first request").request;
+        assert_eq!(first.initial_versions, [("b".into(), "1".into())].into());
+    }
+
+    #[test]
+    fn what_the_wildcard_brought_takes_the_wildcard_to_bring_it_again() {
+        let mut client = client::<Delta>(&["*", "b"]);
+        client.poll_transmit().expect("the first request");
+        client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
+        accept(&mut client);
+        client.poll_transmit().expect("an ACK");
+        client.forget(&of_type(), ["a"]);
+        assert_eq!(client.poll_transmit().expect("a request").request.subscribe, [ResourceName::from("*")]);
+
+        let mut client = self::client::<Sotw>(&["*", "b"]);
+        lists(&mut client);
+        client.handle_response(NOW, sotw("1", &["a", "b"])).expect("a response");
+        accept(&mut client);
+        lists(&mut client);
+        client.forget(&of_type(), ["a"]);
+        let names = lists(&mut client).into_iter().map(|(names, _)| names);
+        let expected: [Vec<ResourceName>; 2] = [Vec::from(["b".into()]), Vec::from(["*".into(), "b".into()])];
+        assert_eq!(names.collect::<Vec<_>>(), expected);
+        client.handle_open(NOW);
+        assert_eq!(lists(&mut client)[0].1, "", "the wildcard is not complete");
+    }
+
+    #[test]
+    fn what_is_from_elsewhere_is_replaced_or_removed_but_not_claimed() {
+        let mut client = client::<Delta>(&["a", "b"]);
+        client.handle_close(NOW);
+        let soon = NOW + Duration::from_secs(9);
+        client.adopt(&of_type(), [("a".into(), Some(soon)), ("b".into(), None), ("c".into(), None)]);
+        let held: Vec<_> = client.held(&of_type()).map(|(name, expires)| (name.as_str(), expires)).collect();
+        assert_eq!(held, [("a", Some(soon)), ("b", None)]);
+        assert_eq!(client.poll_timeout(), Some(soon));
+        client.handle_open(NOW);
+        let first = client.poll_transmit().expect("the first request").request;
+        assert_eq!(first.initial_versions, [("a".into(), "".into()), ("b".into(), "".into())].into());
+        client.handle_response(NOW, delta("1", &["b"], &["a"])).expect("a response");
+        let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
+        assert_eq!((update.removed(), update.resources().len()), (&["a".into()][..], 1));
+        client.handle_verdict(NOW, update.accept()).expect("it is out");
+        assert_eq!(client.poll_timeout(), None);
+        client.poll_transmit().expect("an ACK");
+        // What was claimed is asked for again; what is not held any more has no expiry.
+        client.adopt(&of_type(), [("b".into(), Some(soon))]);
+        assert_eq!(client.poll_transmit().expect("a request").request.subscribe, [ResourceName::from("b")]);
+        client.adopt(&of_type(), [("b".into(), Some(soon))]);
+        assert_eq!(client.poll_transmit(), None, "it is asked for");
+        client.handle_timeout(soon);
+        assert_eq!(client.poll_action(), Some(Action::Expired { type_url: of_type(), names: Vec::from(["b".into()]) }));
+        assert_eq!(client.check_invariants(), Ok(()));
+    }
+
+    #[test]
+    fn updates_on_hold_wait_and_are_compared_when_their_turn_comes() {
+        let mut client = Client::<Sotw>::new(Config::new(Node::new("n")));
+        let clusters = TypeUrl::from(type_url::CLUSTER);
+        let response = |nonce: &str, names: &[&'static str]| {
+            let mut response = sotw(nonce, names);
+            response.type_url = clusters.clone();
+            for item in &mut response.resources {
+                let sotw::Item::Bare(any) = item else { unreachable!("bare") };
+                any.type_url = clusters.clone();
+            }
+            response
+        };
+        client.subscribe(&clusters, ["a".into(), "b".into()]).expect("names");
+        client.handle_open(NOW);
+        client.poll_transmit().expect("the first request");
+        client.hold_updates(&clusters);
+        client.handle_response(NOW, response("1", &["a"])).expect("a response");
+        assert_eq!((client.poll_action(), client.poll_transmit()), (None, None));
+        assert_eq!(client.check_invariants(), Ok(()));
+        client.adopt(&clusters, [("b".into(), None)]);
+        client.release_updates(NOW, &clusters);
+        let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
+        assert_eq!(update.removed(), [ResourceName::from("b")], "it came while the response waited");
+    }
+}

@@ -1,0 +1,59 @@
+use alloc::sync::Arc;
+
+use super::ServerId;
+use crate::client;
+
+/// What the application is to do, or to know.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Action {
+    /// What a server's client says. The verdict of an update goes back with
+    /// [`Servers::handle_verdict`](super::Servers::handle_verdict), whatever happened to the server meanwhile.
+    Client {
+        /// Which server's.
+        server: ServerId,
+        /// What.
+        action: client::Action,
+    },
+    /// Another server is asked for the names of an authority, before or besides the ones that were. What the application
+    /// has stays until a server says otherwise.
+    Switched {
+        /// Which; `None` for names without one.
+        authority: Option<Arc<str>>,
+        /// The server whose word counts now.
+        to: ServerId,
+    },
+    /// A server failed, its stream ended before any response, and no other is asked instead: there is none that did not
+    /// fail, or all that is wanted is known. It is tried again. Who waits for something of this authority is to be told;
+    /// for who has something, it is an ambient error (gRFC A88).
+    Unreachable {
+        /// Which; `None` for names without one.
+        authority: Option<Arc<str>>,
+        /// The server that failed.
+        server: ServerId,
+    },
+}
+
+/// One attempt to have a stream to a server. What is said of an attempt that is over is ignored.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Stream {
+    pub(super) server: ServerId,
+    pub(super) attempt: u64,
+}
+
+impl Stream {
+    /// To which server.
+    pub fn server(self) -> ServerId {
+        self.server
+    }
+}
+
+/// What the driver is to do about streams.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Connect {
+    /// Connect, and say [`handle_open`](super::Servers::handle_open) or
+    /// [`handle_close`](super::Servers::handle_close).
+    Open(Stream),
+    /// Give it up. Nothing more need be said of it.
+    Close(Stream),
+}

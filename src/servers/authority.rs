@@ -1,0 +1,31 @@
+//! To which authority a name belongs (xRFC TP1, gRFC A47).
+
+/// The authority of a name of the new style, which may be empty; `None` for one of the old style.
+pub(super) fn of(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("xdstp:")?;
+    let rest = rest.strip_prefix("//").unwrap_or_default();
+    rest.split(['/', '?', '#']).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_authority_stands_between_the_slashes() {
+        for (name, authority) in [
+            ("a", None),
+            ("*", None),
+            ("https://x/y", None),
+            ("xdstp", None),
+            ("xdstp://x.example.com/type/id?k=v", Some("x.example.com")),
+            ("xdstp://x", Some("x")),
+            ("xdstp://x?k=v", Some("x")),
+            ("xdstp:///type/id", Some("")),
+            ("xdstp:/type/id", Some("")),
+            ("xdstp:", Some("")),
+        ] {
+            assert_eq!(of(name), authority, "{name}");
+        }
+    }
+}

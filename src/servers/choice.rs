@@ -1,0 +1,173 @@
+//! Which servers are asked: the two policies.
+
+use alloc::vec::Vec;
+
+use super::action::Action;
+use super::config::{Policy, ServerId};
+use super::{Servers, authority};
+use crate::client::Variant;
+use crate::name::{ResourceName, TypeUrl};
+use crate::time::Instant;
+
+impl<V: Variant> Servers<V> {
+    /// A stream ended, or did not come to be. `answered`: a response had come on it.
+    pub(super) fn ended(&mut self, server: usize, answered: bool) {
+        for at in 0..self.groups.len() {
+            let group = &mut self.groups[at];
+            let Some(place) = group.place(self.policy, server) else { continue };
+            let last = place == group.current;
+            match self.policy {
+                Policy::Grpc if answered || !last => {} // gRFC A57: a server may end a stream that it answered on
+                Policy::Grpc => self.fall_back_or_tell(at),
+                Policy::Envoy if place > 0 => {
+                    self.turn_to(at, 0);
+                    if !answered {
+                        self.unreachable(at, server);
+                    }
+                }
+                Policy::Envoy if answered => {}
+                Policy::Envoy if group.reached || group.servers.len() == 1 => self.unreachable(at, server),
+                Policy::Envoy => {
+                    group.failures = group.failures.saturating_add(1);
+                    if group.failures >= 2 {
+                        self.turn_to(at, 1);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A response came.
+    pub(super) fn answered(&mut self, server: usize) {
+        for at in 0..self.groups.len() {
+            let group = &mut self.groups[at];
+            let Some(place) = group.place(self.policy, server) else { continue };
+            if self.policy == Policy::Envoy && place > 0 {
+                continue; // the primary is tried again when this one ends
+            }
+            (group.failures, group.reached) = (0, true);
+            for leaving in place + 1..group.members {
+                self.leave(at, leaving, place);
+            }
+            let group = &mut self.groups[at];
+            group.members = place + 1;
+            if core::mem::replace(&mut group.current, place) != place {
+                self.switched(at);
+            }
+        }
+        self.forgive();
+    }
+
+    /// A server that is asked no more begins anew when it is asked again: it is tried before it counts as failing. It
+    /// still waits as long as its backoff says.
+    pub(super) fn forgive(&mut self) {
+        for server in 0..self.links.len() {
+            if self.links[server].failing && !self.is_used(server) {
+                self.links[server].failing = false;
+            }
+        }
+    }
+
+    /// `Policy::Grpc`: asks the next servers if gRFC A71 says so, and says that there is none if there is none.
+    pub(super) fn fall_back_or_tell(&mut self, at: usize) {
+        self.fall_back(at);
+        let server = self.groups[at].server();
+        if self.links[server].failing {
+            self.unreachable(at, server);
+        }
+    }
+
+    /// `Policy::Grpc`: asks the next servers, up to one that is not known to fail, if the last one that is asked fails and
+    /// something is wanted that nothing is known of (gRFC A71).
+    pub(super) fn fall_back(&mut self, at: usize) {
+        let mut joined = false;
+        loop {
+            let group = &self.groups[at];
+            let fails = self.policy == Policy::Grpc && self.links[group.server()].failing;
+            if !fails || group.members == group.servers.len() || !(joined || self.lacks(at)) {
+                break;
+            }
+            self.join(at);
+            joined = true;
+        }
+        if joined {
+            self.switched(at);
+        }
+    }
+
+    /// `Policy::Envoy`: one server at a time.
+    fn turn_to(&mut self, at: usize, place: usize) {
+        if place == self.groups[at].members {
+            self.join(at);
+        }
+        self.groups[at].current = place;
+        self.switched(at);
+    }
+
+    /// The next server of a list wants the names too, and learns what the application has.
+    fn join(&mut self, at: usize) {
+        let group = &self.groups[at];
+        let (from, to) = (group.server(), group.servers[group.members]);
+        for (type_url, names) in &group.wanted {
+            let subscribed = self.links[to].client.subscribe(type_url, names.iter().cloned());
+            debug_assert!(subscribed.is_ok(), "these are names");
+            let held = self.held(at, from, type_url).into_iter().map(|(name, _)| (name, None)).collect::<Vec<_>>();
+            let client = &self.links[from].client;
+            let missing = names.iter().filter(|name| client.is_missing(type_url, name.as_str()));
+            let missing: Vec<ResourceName> = missing.cloned().collect();
+            self.links[to].client.adopt(type_url, held);
+            self.links[to].client.take_for_missing(type_url, missing.iter().map(ResourceName::as_str));
+        }
+        self.hold_beside(to);
+        let group = &mut self.groups[at];
+        group.current = group.members;
+        group.members += 1;
+    }
+
+    /// A server of a list is asked no more. What the application has of it stays, and expires when it would have.
+    fn leave(&mut self, at: usize, leaving: usize, stays: usize) {
+        let group = &self.groups[at];
+        let (from, to) = (group.servers[leaving], group.servers[stays]);
+        for (type_url, names) in &group.wanted {
+            let expiring: Vec<_> =
+                self.held(at, from, type_url).into_iter().filter(|(_, expires)| expires.is_some()).collect();
+            self.links[to].client.adopt(type_url, expiring);
+            self.links[from].client.unsubscribe(type_url, names.iter().map(ResourceName::as_str));
+        }
+    }
+
+    /// What the application has of a group, as a server's client knows it.
+    pub(super) fn held(&self, at: usize, server: usize, type_url: &TypeUrl) -> Vec<(ResourceName, Option<Instant>)> {
+        let held = self.links[server].client.held(type_url);
+        let of_group = held.filter(|(name, _)| self.group_of(name.as_str()).unwrap_or(0) == at);
+        of_group.map(|(name, expires)| (name.clone(), expires)).collect()
+    }
+
+    /// Whether something is wanted that nobody knows anything of. What does not exist is known (C-TIMER-18).
+    fn lacks(&self, at: usize) -> bool {
+        let group = &self.groups[at];
+        let awaited = |type_url, name: &str| {
+            group.members().iter().all(|&server| self.links[server].client.is_awaited(type_url, name))
+        };
+        group.wanted.iter().any(|(type_url, names)| names.iter().any(|name| awaited(type_url, name.as_str())))
+    }
+
+    /// To which list a name belongs; `None`: its authority is unknown, or has no servers.
+    pub(super) fn group_of(&self, name: &str) -> Option<usize> {
+        let at = match authority::of(name) {
+            None => 0,
+            Some(authority) => *self.authorities.get(authority)?,
+        };
+        (!self.groups[at].servers.is_empty()).then_some(at)
+    }
+
+    pub(super) fn switched(&mut self, at: usize) {
+        let group = &self.groups[at];
+        self.actions.push(Action::Switched { authority: group.authority.clone(), to: group.server_id() });
+    }
+
+    pub(super) fn unreachable(&mut self, at: usize, server: usize) {
+        let authority = self.groups[at].authority.clone();
+        self.actions.push(Action::Unreachable { authority, server: ServerId(server) });
+    }
+}

@@ -1,0 +1,40 @@
+//! What holds of the whole between any two calls.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::Servers;
+use crate::client::Variant;
+use crate::ensure::ensure;
+
+impl<V: Variant> Servers<V> {
+    /// Checks what must hold whatever happened: see [`Client::check_invariants`](crate::client::Client::check_invariants).
+    ///
+    /// # Errors
+    ///
+    /// What does not hold. That is a bug in this crate.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        for (server, link) in self.links.iter().enumerate() {
+            link.client.check_invariants().map_err(|what| format!("server {server}: {what}"))?;
+            for update in &link.out {
+                let beside = link.related.iter().find(|&&other| self.links[other].judges(update.type_url()));
+                ensure!(beside.is_none(), "updates of servers {server} and {beside:?} are out at the same time");
+            }
+        }
+        for (at, group) in self.groups.iter().enumerate() {
+            ensure!(group.members >= 1, "nobody is asked");
+            ensure!(group.current < group.members, "the word of a server counts that is not asked");
+            ensure!(group.wanted.values().all(|names| !names.is_empty()), "a type is wanted without names");
+            for type_url in group.wanted.keys() {
+                let names = |server| self.held(at, server, type_url).into_iter().map(|(name, _)| name);
+                let (first, others) = (group.servers[0], &group.members()[1..]);
+                let differs = others.iter().find(|&&other| !names(first).eq(names(other)));
+                ensure!(
+                    differs.is_none(),
+                    "servers {first} and {differs:?} differ in what the application has of {type_url}"
+                );
+            }
+        }
+        Ok(())
+    }
+}

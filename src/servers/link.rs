@@ -1,0 +1,66 @@
+//! A server, and the stream to it.
+
+use alloc::vec::Vec;
+
+use super::action::Stream;
+use super::config::ServerId;
+use crate::client::{Backoff, Client, Update, Variant};
+use crate::name::TypeUrl;
+use crate::time::Instant;
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) struct Link<V: Variant> {
+    pub(super) client: Client<V>,
+    pub(super) backoff: Backoff,
+    pub(super) state: State,
+    /// Counts the attempts.
+    attempt: u64,
+    /// The last attempt failed, and no response came since.
+    pub(super) failing: bool,
+    /// The updates that wait for their verdict, one of a type at most.
+    pub(super) out: Vec<Update>,
+    /// The servers that stand in a list with this one: the names that are wanted of this one may be wanted of them.
+    pub(super) related: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum State {
+    /// There is no stream. One may be opened from this time on.
+    Down(Instant),
+    /// The driver was told to open one.
+    Connecting,
+    Up {
+        /// A response came on it.
+        answered: bool,
+    },
+}
+
+impl<V: Variant> Link<V> {
+    pub(super) fn new(client: Client<V>, backoff: Backoff, related: Vec<usize>) -> Self {
+        let state = State::Down(Instant::EPOCH);
+        Self { client, backoff, state, attempt: 0, failing: false, out: Vec::new(), related }
+    }
+
+    /// The attempt that is under way.
+    pub(super) fn attempt(&self, server: usize) -> Stream {
+        Stream { server: ServerId(server), attempt: self.attempt }
+    }
+
+    /// Whether this attempt is under way.
+    pub(super) fn is(&self, stream: Stream) -> bool {
+        !matches!(self.state, State::Down(_)) && stream.attempt == self.attempt
+    }
+
+    pub(super) fn is_up(&self, stream: Stream) -> bool {
+        matches!(self.state, State::Up { .. }) && stream.attempt == self.attempt
+    }
+
+    pub(super) fn connect(&mut self) {
+        self.attempt += 1;
+        self.state = State::Connecting;
+    }
+
+    pub(super) fn judges(&self, type_url: &TypeUrl) -> bool {
+        self.out.iter().any(|update| update.type_url() == type_url)
+    }
+}
