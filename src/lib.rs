@@ -126,6 +126,7 @@ pub mod servers;
 mod text;
 mod time;
 mod variant;
+pub mod watch;
 mod wire;
 pub mod xdstp;
 

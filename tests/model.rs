@@ -64,6 +64,21 @@ const WIDE: [Budget; 4] = [
     Budget::NONE.cuts(1).wishes(2, 1).changes(3, 2),
 ];
 
+/// More of it.
+const MANY_ERRORS: [Budget; 3] = [
+    Budget::NONE.fails(2).wishes(2, 1).changes(1, 1),
+    Budget::NONE.fails(1).cuts(1).wishes(1, 1).changes(2, 1),
+    Budget::NONE.fails(1).refetches(1).wishes(2, 1).changes(1, 1),
+];
+
+/// With a store that can't give everything at all times.
+const ERRORS: [Budget; 4] = [
+    Budget::NONE.fails(2).wishes(2, 1).changes(1, 0),
+    Budget::NONE.fails(1).cuts(1).wishes(1, 1).changes(1, 1),
+    Budget::NONE.fails(1).rejects(1).wishes(1, 0).changes(2, 1),
+    Budget::NONE.fails(1).refetches(1).wishes(2, 0).changes(1, 1),
+];
+
 fn strict(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).strict_server()
 }
@@ -98,6 +113,7 @@ fn variants() -> Vec<Variant> {
     let two = Budget::NONE.cuts(1).wishes(2, 0).changes(2, 0);
     let part = Budget::NONE.rejects(2).wishes(2, 0).changes(3, 0);
     let order = Budget::NONE.wishes(2, 0).changes(3, 1);
+    let fails = Budget::NONE.fails(1).wishes(2, 0).changes(2, 0);
     vec![
         variant("sotw full-state", Setup::full_state, ALL_A).with(pairs()),
         variant("sotw full-state, named", Setup::full_state, A).with(WIDE),
@@ -117,6 +133,12 @@ fn variants() -> Vec<Variant> {
         variant("delta, forgetful store", forgetful, ALL_A).with(pairs()),
         variant("delta, clusters and endpoints", Setup::warming, A).with(pairs()),
         variant("delta, listeners and clusters", Setup::order, A).with(pairs()).with([order]),
+        variant("sotw full-state, errors", Setup::full_state, ALL_A).with(ERRORS),
+        variant("sotw partial, errors", Setup::partial, ALL_A).with(ERRORS),
+        variant("sotw partial, strict server, errors", strict_partial, A).with(ERRORS),
+        variant("sotw, listeners and clusters, errors", Setup::order, A).with([fails]),
+        variant("delta, errors", Setup::full_state, ALL_A).with(ERRORS),
+        variant("delta, listeners and clusters, errors", Setup::order, A).with([fails]),
         variant("sotw full-state, losses", Setup::full_state, ALL_A).with(losses()),
         variant("sotw partial, losses", Setup::partial, ALL_A).with(losses()),
         variant("sotw partial, strict server, losses", strict_partial, A).with(losses()),
@@ -145,6 +167,9 @@ fn deep() -> Vec<Variant> {
         names("sotw, listeners and clusters", Setup::order, A),
         names("delta, clusters and endpoints", Setup::warming, A),
         names("delta, listeners and clusters", Setup::order, A),
+        variant("sotw full-state, errors", Setup::full_state, ALL_A).with(MANY_ERRORS),
+        variant("sotw partial, errors", Setup::partial, ALL_A).with(MANY_ERRORS),
+        variant("delta, errors", Setup::full_state, ALL_A).with(MANY_ERRORS),
     ]
 }
 
@@ -207,8 +232,22 @@ fn everything_holds_in_every_order() {
 
     // A check in which nothing happens finds nothing.
     use Goal::*;
-    let both =
-        [Nack, NackInPart, Synced, Waited, LateVerdict, Stale, TimedOut, Claimed, Warmed, CameBack, Coalesced, Lost];
+    let both = [
+        Nack,
+        NackInPart,
+        Synced,
+        Waited,
+        LateVerdict,
+        Stale,
+        TimedOut,
+        Claimed,
+        Warmed,
+        CameBack,
+        Coalesced,
+        Lost,
+        Ambient,
+        Failed,
+    ];
     let of_sotw = [NoClaim, StoodIn, WildcardAndNames];
     let of_delta = [Removed, ClaimedUnjudged, Held, Behind];
     for (delta, own) in [(false, &of_sotw[..]), (true, &of_delta[..])] {

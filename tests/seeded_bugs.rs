@@ -90,6 +90,13 @@ fn rows() -> Vec<Row> {
         (FirstNamesOnly, SOTW, partial(ab, n.wishes(2, 0)), 9, "the server's view of what is wanted"),
         (ConstantNonce, SOTW, partial(a, n.wishes(1, 0).changes(3, 0)), 18, "a is 0, applied is Some(1)"),
         (EmptyMeansAll, SOTW, partial(a, n.wishes(1, 1)), 12, "the server's view of what is wanted"),
+        (
+            SaysNoErrors,
+            SOTW,
+            partial(a, n.wishes(1, 0).fails(1)),
+            11,
+            "a has an error, and the application does not know",
+        ),
         (PartOfFullState, SOTW, full(ab, n.wishes(2, 0).changes(2, 0)), 12, "a full-state type has all that is wanted"),
     ]
 }

@@ -22,6 +22,8 @@ pub struct Settings {
     pub(super) node: Arc<Node>,
     pub(super) types: Types,
     pub(super) existence_timeout: Option<Duration>,
+    pub(super) transient_timeout: bool,
+    pub(super) data_errors: DataErrors,
     pub(super) ttl: bool,
     pub(super) limits: Limits,
 }
@@ -40,6 +42,8 @@ impl Config {
             node: Arc::new(node),
             types: Types::default(),
             existence_timeout: Some(Duration::from_secs(15)),
+            transient_timeout: false,
+            data_errors: DataErrors::default(),
             ttl: true,
             limits: Limits::default(),
         }))
@@ -65,6 +69,24 @@ impl Config {
     #[must_use]
     pub fn with_existence_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.settings_mut().existence_timeout = timeout;
+        self
+    }
+
+    /// That a resource did not come in time says nothing of whether it exists: it is an error
+    /// ([`Action::Errors`](super::Action::Errors), UNAVAILABLE), and not [`Action::Missing`](super::Action::Missing). For
+    /// a server that reports what does not exist, as gRFC A88's `resource_timer_is_transient_error`; that has a time-out
+    /// of 30 s.
+    #[must_use]
+    pub fn with_transient_timeout(mut self) -> Self {
+        self.settings_mut().transient_timeout = true;
+        self
+    }
+
+    /// What becomes of what is held when the server deletes it, or says that something is wrong with it. Default:
+    /// [`DataErrors::Delete`].
+    #[must_use]
+    pub fn with_data_errors(mut self, data_errors: DataErrors) -> Self {
+        self.settings_mut().data_errors = data_errors;
         self
     }
 
@@ -105,6 +127,23 @@ impl Hash for Config {
     /// Nothing: a configuration never changes during a machine's life, and a model checker hashes machines by the
     /// million.
     fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+/// What becomes of what is held of a resource when there is a data error of it: the server deletes it, or reports that it
+/// does not exist (NOT_FOUND) or is not for this client (PERMISSION_DENIED), or what it sends instead is rejected.
+///
+/// Transient errors, that is all others that a server reports, never touch what is held.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum DataErrors {
+    /// What does not exist any more is removed; anything else leaves what is held. This is what xds_protocol.rst says.
+    #[default]
+    Delete,
+    /// It stays, whatever the server says: gRFC A88 without `fail_on_data_errors`, and the `ignore_resource_deletion` of
+    /// gRFC A53. For a server that may lose its resources by mistake.
+    Keep,
+    /// It is removed, whatever the error is: gRFC A88 with `fail_on_data_errors`. Who rejects a resource drops what it had
+    /// of it ([`Update::drops_rejected`](super::Update::drops_rejected)).
+    Drop,
 }
 
 /// What a server may make a client machine hold. An honest mesh of 100,000 resources meets none of these.

@@ -114,9 +114,14 @@ impl Incoming {
             .chain(self.faults.iter().filter_map(|fault| fault.name.as_ref()))
     }
 
-    /// Whether no resource is in the response in any form, but for names of what does not exist.
+    /// Whether no resource is in the response in any form, but for names of what does not exist or can't be given; nor
+    /// that the collection as a whole can't.
     pub(super) fn is_empty(&self) -> bool {
-        self.resources.is_empty() && self.heartbeats.is_empty() && self.errors.is_empty() && self.faults.is_empty()
+        let of_all = |error: &ResourceError| matches!(error.name.as_str(), "" | crate::WILDCARD);
+        self.resources.is_empty()
+            && self.heartbeats.is_empty()
+            && self.faults.is_empty()
+            && !self.errors.iter().any(of_all)
     }
 
     /// Whether something in the response is so broken that its name can't be told.

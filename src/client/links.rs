@@ -6,7 +6,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Bound;
 
-use super::action::Action;
+use super::config::{DataErrors, Settings};
+use super::failures::News;
 use super::incoming::{Heartbeat, Incoming};
 use super::resources::Resource;
 use super::subscription::{Subscription, Wish};
@@ -113,6 +114,7 @@ impl<V: Protocol> Subscription<V> {
         };
         for name in &gone {
             self.held.remove(name);
+            self.failures.remove(name);
             self.timers.set_expiry(name, None);
         }
         if let Some(out) = self.out.take() {
@@ -161,9 +163,8 @@ impl<V: Protocol> Subscription<V> {
         }
     }
 
-    /// What the response says is gone: of what is held, it is returned; of what is wanted and not held, the application
-    /// hears that it is missing.
-    pub(super) fn named_gone(&mut self, incoming: &Incoming, act: &mut impl FnMut(Action)) -> Vec<ResourceName> {
+    /// What the response says is gone: of what is held, and of what is wanted and not held.
+    pub(super) fn named_gone(&mut self, incoming: &Incoming, settings: &Settings, news: &mut News) {
         let (mut removed, mut missing) = (Vec::new(), Vec::new());
         for name in incoming.removed.iter().chain(incoming.nowhere.iter().map(|(name, _)| name)) {
             if self.globs.contains(name.as_str()) {
@@ -181,7 +182,8 @@ impl<V: Protocol> Subscription<V> {
         }
         sort(&mut removed);
         if !self.links.to.is_empty() {
-            self.add_strays(incoming, &mut removed, &mut missing);
+            let stays = settings.data_errors == DataErrors::Keep;
+            news.strays = self.add_strays(incoming, stays, &mut removed, &mut missing);
         }
         sort(&mut missing);
         let told = |name: &ResourceName| self.wishes.get(name).is_some_and(|wish| wish.told && !wish.missing);
@@ -199,10 +201,7 @@ impl<V: Protocol> Subscription<V> {
             }
         }
         incoming.removed.iter().for_each(|name| _ = self.links.nowhere.remove(name.as_str()));
-        if !missing.is_empty() {
-            act(Action::Missing { type_url: self.kind.type_url().clone(), names: missing });
-        }
-        removed
+        (news.removed, news.missing) = (removed, missing);
     }
 
     /// The wanted aliases of what comes, and what each is to stand for: of more resources the last.
@@ -217,10 +216,18 @@ impl<V: Protocol> Subscription<V> {
         owners
     }
 
-    /// Aliases that stand for something else or for nothing now, and resources that are not wanted by any name any more.
-    fn add_strays(&mut self, incoming: &Incoming, removed: &mut Vec<ResourceName>, missing: &mut Vec<ResourceName>) {
+    /// Aliases that stand for something else or for nothing now, and resources that are not wanted by any name any more,
+    /// which are returned. `stays`: what is deleted is held all the same.
+    fn add_strays(
+        &mut self,
+        incoming: &Incoming,
+        stays: bool,
+        removed: &mut Vec<ResourceName>,
+        missing: &mut Vec<ResourceName>,
+    ) -> Vec<ResourceName> {
         // The aliases of what is gone are gone.
-        let orphans = removed.iter().flat_map(|name| self.links.aliases(name.as_str()));
+        let gone = removed.iter().filter(|_| !stays);
+        let orphans = gone.flat_map(|name| self.links.aliases(name.as_str()));
         missing.extend(orphans.filter(|alias| !incoming.mentions(alias.as_str())).cloned());
         let mut moved: BTreeSet<&ResourceName> =
             missing.iter().filter(|alias| self.links.target(alias.as_str()).is_some()).collect();
@@ -231,7 +238,7 @@ impl<V: Protocol> Subscription<V> {
             self.links.target(alias.as_str()).is_some_and(|target| target != *owner)
         };
         moved.extend(owners.iter().filter(elsewhere).map(|(alias, _)| alias));
-        let mut unlinked = Vec::new();
+        let (mut unlinked, mut strays) = (Vec::new(), Vec::new());
         for &alias in &moved {
             let Some(name) = self.links.target(alias.as_str()) else { continue };
             if removed.binary_search(name).is_ok() {
@@ -241,11 +248,13 @@ impl<V: Protocol> Subscription<V> {
             if otherwise || self.links.aliases(name.as_str()).any(|alias| !moved.contains(alias)) {
                 unlinked.push(alias.clone());
             } else {
+                strays.push(name.clone());
                 removed.push(name.clone());
                 sort(removed);
             }
         }
         unlinked.iter().for_each(|alias| _ = self.links.unlink(alias.as_str()));
+        strays
     }
 
     pub(super) fn check_names(&self) -> Result<(), String> {

@@ -39,6 +39,7 @@ mod action;
 mod backoff;
 mod config;
 mod delta;
+mod failures;
 mod incoming;
 mod invariants;
 mod known;
@@ -46,6 +47,7 @@ mod links;
 mod names;
 mod resources;
 mod sotw;
+mod state;
 mod subscription;
 mod timers;
 mod update;
@@ -54,12 +56,13 @@ mod variant;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-pub use self::action::{Action, DropReason};
+pub use self::action::{Action, DropReason, Effect, Failed};
 pub use self::backoff::Backoff;
 use self::config::Settings;
-pub use self::config::{Config, Limits};
+pub use self::config::{Config, DataErrors, Limits};
 pub(crate) use self::names::check_wish;
 pub use self::resources::Resource;
+pub use self::state::{Failure, ResourceState, ResourceStatus};
 use self::subscription::{Answer, Subscription};
 pub use self::update::{Rejection, Update, Verdict};
 pub use self::variant::Variant;
@@ -176,8 +179,10 @@ impl<V: Variant> Client<V> {
     /// of them. A name that is not wanted is ignored.
     pub fn unsubscribe<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         self.look();
-        if let Some(subscription) = self.find_mut(type_url) {
-            names.into_iter().for_each(|name| subscription.unsubscribe(&xdstp::normal(name)));
+        let settings = self.config.settings();
+        let mut types = self.types.iter_mut();
+        if let Some(subscription) = types.find(|subscription| subscription.kind.type_url() == type_url) {
+            names.into_iter().for_each(|name| subscription.unsubscribe(&xdstp::normal(name), settings));
         }
     }
 
@@ -296,7 +301,7 @@ impl<V: Variant> Client<V> {
         self.look();
         for subscription in &mut self.types {
             if self.actions.len() < self.config.settings().limits.waiting_actions {
-                subscription.timeout(now, &mut |action| self.actions.push(action));
+                subscription.timeout(now, self.config.settings(), &mut |action| self.actions.push(action));
             }
         }
     }

@@ -28,6 +28,7 @@ impl Protocol for Delta {
     const NUMBER: usize = 1;
     const CONTROL_PLANE: u8 = 7;
     const ALIASES: bool = true;
+    const ERRORS: u8 = 9;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
         request.node.as_ref()
@@ -178,7 +179,7 @@ impl Protocol for Delta {
         }
         for glob in owed.globs.iter() {
             let mut members = source.members(of.type_url(), glob.as_str()).peekable();
-            if members.peek().is_none() {
+            if members.peek().is_none() && source.get(of.type_url(), glob.as_str()).state != State::Unknown {
                 draft.removed.push(glob.clone()); // S-DELTA-45
             }
             let resources = members.filter_map(|entry| entry.resource());
@@ -237,6 +238,7 @@ impl Protocol for Delta {
         // A name may be gone for more than one of these reasons.
         draft.removed.sort();
         draft.removed.dedup();
+        of.add_errors(source, &owed.names, &mut draft);
         draft.send |= !draft.is_empty();
         draft.answered = owed.names;
         Ok(draft)

@@ -29,6 +29,7 @@ mod action;
 mod cache;
 mod config;
 mod delta;
+mod errors;
 mod hash;
 mod invariants;
 mod resource;
@@ -364,7 +365,7 @@ impl<V: Variant> Server<V> {
                 return None;
             }
         }
-        let hold = self.config.settings().removal_hold;
+        let (hold, names) = (self.config.settings().removal_hold, self.config.settings().limits.names_per_type);
         let hold_removals = place.is_back()
             && subscription.held_until.is_none_or(|until| now < until)
             && !hold.is_zero()
@@ -379,7 +380,7 @@ impl<V: Variant> Server<V> {
                 return Some(self.respond(at, version, draft));
             }
         }
-        let Ok(mut draft) = V::draft(subscription, source, Order { answers_only, hold_removals }) else {
+        let Ok(mut draft) = V::draft(subscription, source, Order { answers_only, hold_removals, names }) else {
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
         };
@@ -410,6 +411,7 @@ impl<V: Variant> Server<V> {
             nonce: subscription.nonce.clone(),
             parts: draft.parts,
             removed: draft.removed,
+            errors: draft.errors,
             control_plane: self.config.settings().control_plane.clone(),
             ttl: self.ttl,
             variant: PhantomData,

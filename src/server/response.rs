@@ -8,7 +8,7 @@ use bytes::{BufMut, Bytes};
 use super::resource::Resource;
 use super::source::Page;
 use super::variant::Variant;
-use crate::message;
+use crate::message::{self, ResourceError};
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::resource::Any;
@@ -24,6 +24,7 @@ pub struct Response<V> {
     pub(super) nonce: Nonce,
     pub(super) parts: Vec<Part>,
     pub(super) removed: Vec<ResourceName>,
+    pub(super) errors: Vec<ResourceError>,
     pub(super) control_plane: Option<Arc<str>>,
     /// Whether the client supports TTLs.
     pub(super) ttl: bool,
@@ -110,6 +111,11 @@ impl<V: Variant> Response<V> {
         &self.removed
     }
 
+    /// What can't be given, and why (cncf/xds TP3).
+    pub fn errors(&self) -> &[ResourceError] {
+        &self.errors
+    }
+
     /// The length of the encoded message.
     pub fn encoded_len(&self) -> usize {
         let envelope = self.envelope();
@@ -190,6 +196,8 @@ impl<V: Variant> Response<V> {
             removed: &self.removed,
             control_plane: self.control_plane.as_deref().unwrap_or_default(),
             control_plane_field: V::CONTROL_PLANE,
+            errors: &self.errors,
+            errors_field: V::ERRORS,
         }
     }
 
@@ -237,7 +245,7 @@ impl From<&Response<Sotw>> for message::sotw::Response {
             type_url: response.type_url.clone(),
             nonce: response.nonce.clone(),
             control_plane: response.control_plane(),
-            errors: Vec::new(),
+            errors: response.errors.clone(),
         }
     }
 }
@@ -252,7 +260,7 @@ impl From<&Response<Delta>> for message::delta::Response {
             type_url: response.type_url.clone(),
             nonce: response.nonce.clone(),
             control_plane: response.control_plane(),
-            errors: Vec::new(),
+            errors: response.errors.clone(),
         }
     }
 }

@@ -26,6 +26,7 @@ impl Protocol for Sotw {
     const NUMBER: usize = 0;
     const CONTROL_PLANE: u8 = 6;
     const ALIASES: bool = false;
+    const ERRORS: u8 = 7;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
         request.node.as_ref()
@@ -119,6 +120,8 @@ impl Protocol for Sotw {
         let answers_only = order.answers_only && !of.kind.is_full_state() && !of.sweep;
         draft.behind = answers_only;
         let owed = core::mem::take(&mut of.owed);
+        of.add_errors(source, &owed, &mut draft);
+        of.add_endings(source, &owed, &mut draft);
         let mut changed = Vec::new();
         if !answers_only {
             of.each_change(source, |resource| changed.push(resource));
@@ -128,7 +131,10 @@ impl Protocol for Sotw {
             // S-SOTW-60: any change of what is wanted sends all that is wanted. So does a new name, even if it does not
             // exist: the client may have it still from before it was last unwanted.
             draft.send |= of.sweep || !changed.is_empty() || !owed.is_empty() || of.has_removal(source);
+            draft.send |= !draft.errors.is_empty();
             if draft.send {
+                // Some clients take absence for a removal, whatever they were told before.
+                of.add_standing_errors(source, &mut draft);
                 draft.parts = all_wanted(of, source);
                 if of.cursor.is_some() && !of.sweep {
                     let owed = named(of, source, &owed);
@@ -148,6 +154,7 @@ impl Protocol for Sotw {
                 }
             }
         }
+        of.note_errors(source, &draft, order.names);
         // S-SOTW-61: of a partial type a removal is silence, and so is a name that does not exist.
         draft.send |= !draft.is_empty();
         draft.answered = owed;
@@ -168,6 +175,7 @@ impl Protocol for Sotw {
     /// resource that is left out as one to all (S-TTL-06).
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
         if of.kind.is_full_state() && draft.parts.is_empty() && of.expiring(source).next().is_some() {
+            of.add_standing_errors(source, draft);
             draft.parts = all_wanted(of, source);
             draft.send = true;
             draft.changed = Changed::These(Vec::new());

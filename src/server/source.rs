@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::resource::Resource;
 use super::variant::Variant;
+use crate::error::Status;
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::resource_type::type_url;
 use crate::wire::{self, Writer};
@@ -83,6 +84,24 @@ pub trait Source {
             Parts::of(glob).is_some_and(|glob| glob.has(name))
         };
         self.changes(type_url, Revision::default()).filter(has)
+    }
+
+    /// Why a resource can't be given, where that is to be told (`resource_errors`; cncf/xds TP3): of a name that is
+    /// [`Unknown`](State::Unknown) what is wrong, so that clients go on with what they have; of one that is
+    /// [`Absent`](State::Absent) why, with NOT_FOUND. Not of one that is present. The error of the wildcard is that of the
+    /// collection as a whole.
+    ///
+    /// The default has none.
+    fn error(&self, type_url: &TypeUrl, name: &str) -> Option<&Status> {
+        let _ = (type_url, name);
+        None
+    }
+
+    /// The names whose [`error`](Self::error) came or changed after `since`, and is there, the latest first. An error that
+    /// comes or changes does so at a revision of its own, that of the name's entry. The default has none.
+    fn errors(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
+        let _ = (type_url, since);
+        iter::empty()
     }
 
     /// Whether the type is known at all: until it is, its subscribers hear nothing, not even that nothing exists.

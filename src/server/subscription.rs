@@ -10,6 +10,7 @@ use super::response::Part;
 use super::source::{Entry, Revision, Source, State};
 use super::variant::{Behind, Size};
 use crate::interest::Interest;
+use crate::message::ResourceError;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::resource_type::ResourceType;
@@ -62,6 +63,10 @@ pub struct Subscription {
     #[allow(clippy::box_collection)] // seldom there, and a word in every subscription
     pub(super) unheard: Option<Box<BTreeSet<ResourceName>>>,
 
+    /// Names of which the client was told an error (SotW): their absence has to be told too.
+    #[allow(clippy::box_collection)] // seldom there
+    pub(super) failing: Option<Box<BTreeSet<ResourceName>>>,
+
     /// The nonce of the last response, and its version while it is unanswered.
     pub(super) nonce: Nonce,
     pub(super) out: Option<Version>,
@@ -98,6 +103,8 @@ pub struct Heard {
 pub struct Draft {
     pub(super) parts: Vec<Part>,
     pub(super) removed: Vec<ResourceName>,
+    /// In the order of the names.
+    pub(super) errors: Vec<ResourceError>,
     /// Whether it is to be sent, though it be empty.
     pub(super) send: bool,
     /// Which resources in it are new or changed.
@@ -139,7 +146,7 @@ impl Draft {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.parts.is_empty() && self.removed.is_empty()
+        self.parts.is_empty() && self.removed.is_empty() && self.errors.is_empty()
     }
 }
 
@@ -162,6 +169,7 @@ impl Subscription {
             answer: false,
             initial: None,
             unheard: None,
+            failing: None,
             nonce: Nonce::default(),
             out: None,
             late: None,
@@ -250,7 +258,7 @@ impl Subscription {
         if core::mem::take(&mut self.sweep) {
             self.owed = self.interest.names.clone(); // what the wildcard would have brought
         }
-        self.drop_unwanted_owed();
+        self.drop_unwanted();
     }
 
     /// The oldest revision of which the client may take what it no longer wants.
@@ -440,7 +448,7 @@ impl Subscription {
     }
 
     /// Whether changes are fewer than what is wanted, which with a collection is any number.
-    fn is_few<T>(&self, changes: impl Iterator<Item = T>) -> bool {
+    pub(super) fn is_few<T>(&self, changes: impl Iterator<Item = T>) -> bool {
         if !self.interest.globs.is_empty() {
             return true;
         }

@@ -32,6 +32,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// Whether names may be aliases.
     const ALIASES: bool;
 
+    /// The field of `resource_errors`.
+    const ERRORS: u8;
+
     fn node(request: &Self::Request) -> Option<&Arc<Node>>;
 
     fn type_url(request: &mut Self::Request) -> &mut TypeUrl;
@@ -87,6 +90,8 @@ pub struct Order {
     pub(super) answers_only: bool,
     /// Pushed removals stay back.
     pub(super) hold_removals: bool,
+    /// As many names are remembered at least.
+    pub(super) names: usize,
 }
 
 /// How many names, and how long they are together.

@@ -70,7 +70,7 @@ pub use self::action::{Action, Connect, Stream};
 pub use self::config::{Config, ConfigError, Policy, ServerId};
 use self::group::Group;
 use self::link::{Link, State};
-use crate::client::{self, Client, Sent, Transmit, Update, Variant, Verdict, check_wish};
+use crate::client::{self, Client, Sent, Transmit, Update, Variant, Verdict};
 use crate::error::{Error, Misuse};
 use crate::name::{ResourceName, TypeUrl};
 use crate::queue::Queue;
@@ -388,6 +388,11 @@ impl<V: Variant> Servers<V> {
             let removed = update.removed().iter().filter(|name| !rejected.contains(*name));
             client.forget(type_url, removed.map(ResourceName::as_str));
             client.take_for_missing(type_url, missing.iter().map(ResourceName::as_str));
+            if update.drops_rejected() {
+                let dropped =
+                    update.resources().map(|resource| resource.name()).filter(|name| rejected.contains(*name));
+                client.forget(type_url, dropped.map(ResourceName::as_str));
+            }
         });
     }
 

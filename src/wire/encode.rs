@@ -1,6 +1,8 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::error::Status;
+use crate::message::ResourceError;
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 
 /// Field keys: `number << 3 | 2`, all of them length-delimited.
@@ -160,6 +162,9 @@ pub(crate) struct Envelope<'a> {
     pub(crate) control_plane: &'a str,
     /// The field of `control_plane`, which is not the same in both messages.
     pub(crate) control_plane_field: u8,
+    pub(crate) errors: &'a [ResourceError],
+    /// Nor is that of `resource_errors`.
+    pub(crate) errors_field: u8,
 }
 
 impl Envelope<'_> {
@@ -174,7 +179,12 @@ impl Envelope<'_> {
     pub(crate) fn tail_len(&self) -> usize {
         let removed: usize = self.removed.iter().map(|name| field_len(name.as_str().len())).sum();
         let control_plane = string_len(string_len(self.control_plane.len()));
-        string_len(self.type_url.as_str().len()) + string_len(self.nonce.as_bytes().len()) + removed + control_plane
+        let errors: usize = self.errors.iter().map(|error| field_len(error_len(error))).sum();
+        string_len(self.type_url.as_str().len())
+            + string_len(self.nonce.as_bytes().len())
+            + removed
+            + control_plane
+            + errors
     }
 
     pub(crate) fn put_tail(&self, to: &mut Writer<'_>) {
@@ -187,7 +197,36 @@ impl Envelope<'_> {
             to.head(self.control_plane_field, string_len(self.control_plane.len()));
             to.string(1, self.control_plane.as_bytes());
         }
+        for error in self.errors {
+            to.head(self.errors_field, error_len(error));
+            // The name has a message of its own, and so has the status.
+            to.head(1, string_len(error.name.as_str().len()));
+            to.string(1, error.name.as_str().as_bytes());
+            if let Some(status) = &error.status {
+                to.head(2, status_len(status));
+                if status.code != 0 {
+                    to.0.push(1 << 3);
+                    to.varint(code(status));
+                }
+                to.string(2, status.message.as_bytes());
+            }
+        }
     }
+}
+
+fn error_len(error: &ResourceError) -> usize {
+    let status = error.status.as_ref().map_or(0, |status| field_len(status_len(status)));
+    field_len(string_len(error.name.as_str().len())) + status
+}
+
+fn status_len(status: &Status) -> usize {
+    let code = if status.code == 0 { 0 } else { 1 + varint_len(code(status)) };
+    code + string_len(status.message.len())
+}
+
+/// As protobuf has an `int32`: with the sign to the end.
+fn code(status: &Status) -> u64 {
+    i64::from(status.code) as u64
 }
 
 #[cfg(test)]

@@ -209,7 +209,7 @@ fn common<V: Make>(variant: &'static str) -> Vec<Row> {
         row((listed, "too many on the stream"), outcome(&[of_a(&["x", "y", "z"]), of("b", &["x", "y"])])),
         row((listed, "too many bytes on the stream"), outcome(&[of_a(&["12345678", "1234567", "12"])])),
         row((listed, "a name twice"), twice.outcome()),
-        row((listed, "a structured name that can be none"), outcome(&[of_a(&["xdstp://%"])])),
+        row((listed, "a structured name that can be none"), outcome(&[of_a(&["xdstp://"])])),
         row(("response_nonce", "one that nobody gave"), outcome(&[of_a(&["x"]), many_stale(1).remove(0)])),
         row(("response_nonce", "one of more than 64 bytes"), long.outcome()),
         row(("response_nonce", "stale ones in a row, more than there may be"), {

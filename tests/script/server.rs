@@ -2,7 +2,7 @@
 
 use xds_machine::message::{Node, feature};
 use xds_machine::server::{Action, Cache, Config, DropReason, Resource, Server, StreamId};
-use xds_machine::{Error, ResourceType, TypeUrl, Types};
+use xds_machine::{Error, ResourceType, Status, TypeUrl, Types};
 
 use super::Player;
 use super::notation::{Clock, Notation, Symbols, Words, body, read_duration, read_type, write_type};
@@ -68,6 +68,10 @@ impl<V: Notation> Player for Script<V> {
             }
             ["delete", kind, name] => _ = self.cache.remove(&read_type(kind), name),
             ["unknown", kind, name] => _ = self.cache.set_unknown(&read_type(kind), name),
+            ["error", kind, name, code] => {
+                let code = code.parse().map_err(|_| format!("{code} is no code"))?;
+                self.cache.set_error(&read_type(kind), name, Status { code, message: format!("{name} {code}") });
+            }
             ["known", kind] => self.cache.set_known(&read_type(kind)),
             ["batch", ref ops @ ..] => {
                 for op in ops {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use xds_machine::client::{Rejection, Update};
+use xds_machine::client::{Effect, Failed, Rejection, Update};
 use xds_machine::{Instant, ResourceName, WILDCARD};
 
 use super::{Both, Bug, Goal, Made, Pair};
@@ -16,6 +16,8 @@ pub struct Application {
     /// Contents that were rejected last, by name.
     pub rejected: BTreeMap<ResourceName, u8>,
     pub missing: BTreeSet<ResourceName>,
+    /// What the server reported an error of, and nothing else since.
+    pub failed: BTreeSet<ResourceName>,
     /// The update that waits for a verdict.
     pub judging: Option<Update>,
     /// Something was answered since the wildcard is wanted.
@@ -32,6 +34,14 @@ impl Application {
     pub fn take(&mut self, update: Update) {
         self.left.clear();
         assert_eq!(self.judging.replace(update), None, "one update of a type at a time");
+    }
+
+    pub fn fail(&mut self, error: Failed) {
+        let Failed { name, effect, .. } = error;
+        assert!(self.wants(&name), "{name} has an error, and nobody asked");
+        let has = self.applied.contains_key(&name);
+        assert_eq!(has, effect != Effect::Fails, "{name} has an error that {effect:?}");
+        self.failed.insert(name);
     }
 
     pub fn miss(&mut self, names: Vec<ResourceName>) {
@@ -62,6 +72,7 @@ impl<V: Both> Pair<V> {
             app.left.insert(unwanted.clone());
             app.applied.remove(unwanted);
             app.rejected.remove(unwanted);
+            app.failed.remove(unwanted);
         }
         self.drain(setup);
     }
@@ -98,6 +109,7 @@ impl<V: Both> Pair<V> {
                 app.rejected.insert(name, content);
             } else {
                 app.rejected.remove(&name);
+                app.failed.remove(&name);
                 app.applied.insert(name, content);
             }
         }

@@ -78,6 +78,8 @@ pub enum Bug {
     EmptyMeansAll,
     /// A response of a full-state type has only what changed.
     PartOfFullState,
+    /// S-ERR-01, as none did before: why a resource is not given is not said.
+    SaysNoErrors,
 }
 
 /// What a faulty side remembers.
@@ -242,6 +244,7 @@ impl<V: Both> Faulty<V> {
                 V::keep(response, &mut |name| self.sent.get(name) != said.get(name));
                 self.sent = said;
             }
+            Bug::SaysNoErrors => V::forget_errors(response),
             Bug::ForgetsRemovals if first => V::forget_removals(response),
             Bug::StaleCountsAsAnswer => self.nonce = Some(V::response(response).nonce),
             Bug::ConstantNonce => {

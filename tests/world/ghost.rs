@@ -248,6 +248,10 @@ impl Ghost {
         let resources: BTreeMap<ResourceName, u8> = response.resources.into_iter().collect();
         assert_eq!(resources.len(), count, "a name is in a response once");
         assert!(resources.keys().all(|name| !response.removed.contains(name)), "a name is there or gone");
+        for name in &response.errors {
+            assert!(memory.server_wants(name), "{name} has an error, and is not wanted as far as the server can know");
+            assert!(!resources.contains_key(name), "{name} is there, and has an error");
+        }
         for name in resources.keys() {
             assert!(memory.server_wants(name), "{name} is sent, and not wanted as far as the server can know");
         }

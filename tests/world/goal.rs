@@ -42,10 +42,14 @@ pub enum Goal {
     Lost,
     /// More than one change went in one response.
     Coalesced,
+    /// The server reported an error of what is held.
+    Ambient,
+    /// And of what is not.
+    Failed,
 }
 
 impl Goal {
-    pub const COUNT: u32 = Goal::Coalesced as u32 + 1;
+    pub const COUNT: u32 = Goal::Failed as u32 + 1;
 }
 
 /// A set of goals. It is no part of a state: states compare equal whatever happened on the way.

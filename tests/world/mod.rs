@@ -19,9 +19,9 @@ pub mod words;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use xds_machine::client::{self, Client, Intent, Sent};
+use xds_machine::client::{self, Client, Effect, Intent, Sent};
 use xds_machine::server::{self, Cache, Resource, Server, Source, State, StreamId};
-use xds_machine::{Instant, ResourceName};
+use xds_machine::{Code, Instant, ResourceName, Status};
 
 pub use self::application::Application;
 pub use self::bug::Bug;
@@ -108,6 +108,7 @@ impl<V: Both> World<V> {
         for (t, n) in (0..types).flat_map(|t| (0..names).map(move |n| (t, n))) {
             add(Step::Put { t, n });
             add(Step::Delete { t, n });
+            add(Step::Fail { t, n });
         }
     }
 
@@ -159,7 +160,8 @@ impl<V: Both> World<V> {
             Step::Refetch { c, t, n } => budget.refetches > 0 && pair(c).apps[t].wanted.contains(name(n)),
             Step::Forget { c, t, n } => budget.forgets > 0 && pair(c).apps[t].applied.contains_key(name(n)),
             Step::Put { n, .. } => budget.puts > 0 && !name(n).is_wildcard(),
-            Step::Delete { t, n } => budget.deletes > 0 && self.content(t, name(n)).is_some(),
+            Step::Delete { t, n } => budget.deletes > 0 && self.state(t, name(n)) != State::Absent,
+            Step::Fail { n, .. } => budget.fails > 0 && !name(n).is_wildcard(),
         }
     }
 
@@ -188,6 +190,12 @@ impl<V: Both> World<V> {
             Step::Delete { t, n } => {
                 self.budget.deletes -= 1;
                 assert!(self.cache.remove(&setup.types[t], setup.names[n].as_str()));
+                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(t, &setup.names[n], false));
+            }
+            Step::Fail { t, n } => {
+                self.budget.fails -= 1;
+                let status = Status::new(Code::Unavailable, "no");
+                self.cache.set_error(&setup.types[t], setup.names[n].clone(), status);
                 self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(t, &setup.names[n], false));
             }
             Step::Tick => {
@@ -267,10 +275,14 @@ impl<V: Both> World<V> {
 
     /// The content of a resource in the store.
     pub fn content(&self, t: usize, name: &ResourceName) -> Option<u8> {
-        match self.cache.get(&self.setup.types[t], name.as_str()).state {
+        match self.state(t, name) {
             State::Present(resource) => resource.body().last().copied(),
             State::Absent | State::Unknown => None,
         }
+    }
+
+    pub fn state(&self, t: usize, name: &ResourceName) -> State<'_> {
+        self.cache.get(&self.setup.types[t], name.as_str()).state
     }
 }
 
@@ -436,6 +448,13 @@ impl<V: Both> Pair<V> {
                     self.ghost.applies(app, &update);
                     app.heard = true;
                     app.take(update);
+                }
+                client::Action::Errors { type_url, errors } => {
+                    let app = &mut self.apps[setup.type_number(&type_url)];
+                    for error in errors {
+                        self.goals.reach(if error.effect == Effect::Fails { Goal::Failed } else { Goal::Ambient });
+                        app.fail(error);
+                    }
                 }
                 client::Action::Missing { type_url, names } => {
                     self.goals.reach(Goal::TimedOut);

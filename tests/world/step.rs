@@ -83,6 +83,11 @@ pub enum Step {
         t: usize,
         n: usize,
     },
+    /// The store can't give a resource, and says why.
+    Fail {
+        t: usize,
+        n: usize,
+    },
 }
 
 impl Step {
@@ -103,7 +108,7 @@ impl Step {
             | Self::Unsubscribe { c, .. }
             | Self::Refetch { c, .. }
             | Self::Forget { c, .. } => Some(c),
-            Self::Tick | Self::Put { .. } | Self::Delete { .. } => None,
+            Self::Tick | Self::Put { .. } | Self::Delete { .. } | Self::Fail { .. } => None,
         }
     }
 
@@ -135,6 +140,7 @@ pub struct Budget {
     pub forgets: u8,
     pub puts: u8,
     pub deletes: u8,
+    pub fails: u8,
 }
 
 impl Budget {
@@ -159,6 +165,10 @@ impl Budget {
         Self { subscribes, unsubscribes, ..self }
     }
 
+    pub const fn fails(self, fails: u8) -> Self {
+        Self { fails, ..self }
+    }
+
     /// Puts and deletions.
     pub const fn changes(self, puts: u8, deletes: u8) -> Self {
         Self { puts, deletes, ..self }
@@ -174,9 +184,19 @@ impl Budget {
         forgets: 99,
         puts: 99,
         deletes: 99,
+        fails: 99,
     };
 
     /// Nothing.
-    pub const NONE: Self =
-        Self { cuts: 0, rejects: 0, subscribes: 0, unsubscribes: 0, refetches: 0, forgets: 0, puts: 0, deletes: 0 };
+    pub const NONE: Self = Self {
+        cuts: 0,
+        rejects: 0,
+        subscribes: 0,
+        unsubscribes: 0,
+        refetches: 0,
+        forgets: 0,
+        puts: 0,
+        deletes: 0,
+        fails: 0,
+    };
 }

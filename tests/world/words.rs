@@ -45,7 +45,8 @@ pub fn step(byte: u8, setup: &Setup) -> Step {
         12 => Step::Unsubscribe { c, t, n },
         13 => Step::Refetch { c, t, n },
         14 => Step::Put { t, n },
-        _ => Step::Delete { t, n },
+        _ if about & 1 == 0 => Step::Delete { t, n },
+        _ => Step::Fail { t, n },
     }
 }
 

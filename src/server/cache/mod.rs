@@ -10,6 +10,7 @@ use self::store::Store;
 use super::resource::Resource;
 use super::source::{Entry, Page, Revision, Source, State};
 use super::variant::Variant;
+use crate::error::Status;
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::xdstp;
@@ -93,6 +94,32 @@ impl Cache {
     pub fn set_unknown(&mut self, type_url: &TypeUrl, name: impl Into<ResourceName>) -> bool {
         let next = self.next();
         let changed = self.store(type_url).set_unknown(name.into(), next);
+        self.note(changed)
+    }
+
+    /// Says why a resource can't be given, until it is put or removed: whoever asks for it is told
+    /// (`resource_errors`; cncf/xds TP3), and so is who is subscribed to it. With NOT_FOUND it is as good as removed; with
+    /// any other code clients go on with what they have, though with PERMISSION_DENIED they may drop it. The error of
+    /// [`WILDCARD`](crate::WILDCARD) is that of the collection.
+    ///
+    /// `false` if that was so. An error with code 0 is none, and says what [`set_unknown`](Self::set_unknown) says.
+    ///
+    /// ```
+    /// use xds_machine::server::{Cache, Source};
+    /// use xds_machine::{Code, Status, TypeUrl, type_url};
+    ///
+    /// let endpoints = TypeUrl::from(type_url::ENDPOINT);
+    /// let mut cache = Cache::new(1);
+    /// let status = Status::new(Code::Unavailable, "the registry does not answer");
+    /// assert!(cache.set_error(&endpoints, "e1", status.clone()));
+    /// assert_eq!(cache.error(&endpoints, "e1"), Some(&status));
+    /// ```
+    pub fn set_error(&mut self, type_url: &TypeUrl, name: impl Into<ResourceName>, status: Status) -> bool {
+        if status.code == 0 {
+            return self.set_unknown(type_url, name);
+        }
+        let (next, tombstones) = (self.next(), self.tombstones);
+        let changed = self.store(type_url).set_error(name.into(), status, next, tombstones);
         self.note(changed)
     }
 
@@ -216,6 +243,14 @@ impl Source for Cache {
 
     fn members(&self, type_url: &TypeUrl, glob: &str) -> impl Iterator<Item = Entry<'_>> {
         self.types.get(type_url).into_iter().flat_map(move |store| store.members(glob))
+    }
+
+    fn error(&self, type_url: &TypeUrl, name: &str) -> Option<&Status> {
+        self.types.get(type_url)?.error(&xdstp::normal(name))
+    }
+
+    fn errors(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
+        self.types.get(type_url).into_iter().flat_map(move |store| store.errors(since))
     }
 
     fn is_known(&self, type_url: &TypeUrl) -> bool {

@@ -4,15 +4,17 @@ mod aliases;
 mod invariants;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 use core::iter;
+use core::ops::Bound;
 
 use hashbrown::HashTable;
 use twox_hash::XxHash3_64;
 
 use self::aliases::{Alias, Aliases};
+use crate::error::{Code, Status};
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::server::hash;
@@ -49,6 +51,8 @@ pub(super) struct Store {
     aliases: Aliases,
     /// Slots of what is present or not known, by collection.
     collections: Collections<u32>,
+    /// Why some are absent or unknown, by the revision of their change.
+    errors: BTreeMap<Revision, (u32, Status)>,
     /// Changes of which the history is kept, the oldest first.
     histories: VecDeque<(u32, Revision)>,
     /// The sum of the hashes of all (name, version) pairs, and the version that is made of it.
@@ -167,6 +171,7 @@ impl Store {
             with_ttl: BTreeSet::new(),
             aliases: Aliases::default(),
             collections: Collections::default(),
+            errors: BTreeMap::new(),
             histories: VecDeque::new(),
             sum: 0,
             version: hash::version(0),
@@ -202,9 +207,26 @@ impl Store {
         true
     }
 
+    pub(super) fn set_error(&mut self, name: ResourceName, status: Status, now: Revision, tombstones: usize) -> bool {
+        if self.error(name.as_str()) == Some(&status) {
+            return false;
+        }
+        let at = self.find(name.as_str());
+        let gone = status.is(Code::NotFound);
+        let what = if gone { What::Absent(name.clone()) } else { What::Unknown(name.clone()) };
+        let at = self.set(at, what, now);
+        if gone {
+            self.claim(&name, Vec::new(), now);
+        }
+        self.errors.insert(now, (at as u32, status));
+        self.forget(tombstones);
+        true
+    }
+
     pub(super) fn set_unknown(&mut self, name: ResourceName, now: Revision) -> bool {
         let at = self.find(name.as_str());
-        if at.is_some_and(|at| matches!(self.slots[at].what, What::Unknown(_))) {
+        let failed = self.error(name.as_str()).is_some();
+        if !failed && at.is_some_and(|at| matches!(self.slots[at].what, What::Unknown(_))) {
             return false;
         }
         self.set(at, What::Unknown(name), now);
@@ -220,11 +242,12 @@ impl Store {
         changed
     }
 
-    fn set(&mut self, at: Option<usize>, what: What, now: Revision) {
+    fn set(&mut self, at: Option<usize>, what: What, now: Revision) -> usize {
         self.known = true;
         self.revision = now;
         let at = at.unwrap_or_else(|| self.take_slot(&what));
         self.unlink(at);
+        self.drop_error(at);
         let slot = &mut self.slots[at];
         let old = core::mem::replace(&mut slot.what, what);
         if let What::Present(resource) = &old {
@@ -275,6 +298,7 @@ impl Store {
             }
         }
         self.mark_page(at / PAGE);
+        at
     }
 
     fn take_slot(&mut self, what: &What) -> usize {
@@ -311,6 +335,7 @@ impl Store {
         while self.absent.len > tombstones.max(self.present.len) {
             let at = self.absent.oldest;
             self.absent.unlink(&mut self.slots, at);
+            self.drop_error(at as usize);
             let slot = &mut self.slots[at as usize];
             self.horizon = slot.since;
             let what = core::mem::replace(&mut slot.what, What::Free);
@@ -371,6 +396,33 @@ impl Store {
 
     pub(super) fn members(&self, glob: &str) -> impl Iterator<Item = Entry<'_>> {
         self.collections.members(glob).map(|&at| self.slots[at as usize].entry())
+    }
+
+    pub(super) fn error(&self, name: &str) -> Option<&Status> {
+        if self.errors.is_empty() {
+            return None;
+        }
+        self.error_at(self.find(name)?)
+    }
+
+    /// A change may be that of aliases too: an error is of one slot.
+    fn error_at(&self, at: usize) -> Option<&Status> {
+        let (of, status) = self.errors.get(&self.slots[at].since)?;
+        (*of as usize == at).then_some(status)
+    }
+
+    fn drop_error(&mut self, at: usize) {
+        if self.error_at(at).is_some() {
+            self.errors.remove(&self.slots[at].since);
+        }
+    }
+
+    pub(super) fn errors(&self, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
+        let newer = self.errors.range((Bound::Excluded(since), Bound::Unbounded)).rev();
+        newer.filter_map(|(_, &(at, _))| {
+            let slot = &self.slots[at as usize];
+            Some((slot.what.name()?, slot.entry()))
+        })
     }
 
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
@@ -454,6 +506,7 @@ impl PartialEq for Store {
             && self.horizon == other.horizon
             && self.slots == other.slots
             && self.free == other.free
+            && self.errors == other.errors
     }
 }
 
@@ -466,6 +519,7 @@ impl Hash for Store {
         self.horizon.hash(state);
         self.slots.hash(state);
         self.free.hash(state);
+        self.errors.hash(state);
     }
 }
 
@@ -481,6 +535,13 @@ impl Relabel for Store {
                 history.before.1.relabel(by);
             }
         }
+        self.errors = core::mem::take(&mut self.errors)
+            .into_iter()
+            .map(|(mut then, error)| {
+                then.relabel(by);
+                (then, error)
+            })
+            .collect();
         self.histories.iter_mut().for_each(|(_, then)| then.relabel(by));
     }
 }

@@ -89,7 +89,7 @@ impl Store {
             _ => return,
         };
         match next {
-            None => self.set(Some(at), What::Unaliased(what), now),
+            None => _ = self.set(Some(at), What::Unaliased(what), now),
             Some(next) => {
                 // To those who want the alias the other is new.
                 self.point(alias, &next, now);
