@@ -12,8 +12,8 @@ pub(super) struct Ledger<T> {
     /// How many watchers there were.
     watches: u64,
     watchers: BTreeMap<WatchId, Watcher<T>>,
-    /// What somebody watches by name; what is held of what somebody watches as a part of a whole; and what is to be told of what is
-    /// not held.
+    /// What somebody watches by name; what is held and somebody watches as a part of a whole; and what is to be told of
+    /// what is not held.
     known: BTreeMap<ResourceName, Known<T>>,
     /// The collections that somebody watches.
     globs: Globs,

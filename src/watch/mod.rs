@@ -150,7 +150,8 @@ impl<T: Clone + PartialEq> Watches<T> {
 
     // What watchers want.
 
-    /// Watches a resource, or with the name of a collection or [`WILDCARD`] all of that. What is known of it is told at once.
+    /// Watches a resource, or with the name of a collection or [`WILDCARD`] all of that. What is known of it is told at
+    /// once.
     ///
     /// # Errors
     ///
