@@ -199,12 +199,25 @@ pub enum Misuse {
     /// There is no stream that a response could have come from.
     #[error("no stream is open")]
     NoStream,
+    /// The type is not paused.
+    #[error("{type_url} is not paused")]
+    NotPaused {
+        /// The type.
+        type_url: TypeUrl,
+    },
     /// More responses of a type wait for a verdict than the configuration allows: read the stream only if
     /// `wants_response` says so.
     #[error("{limit} responses for {type_url} wait for a verdict")]
     ResponsesWaiting {
         /// The type.
         type_url: TypeUrl,
+        /// The limit.
+        limit: usize,
+    },
+    /// More responses of all types wait for a verdict than the configuration allows: read the stream only if
+    /// `wants_response` says so.
+    #[error("{limit} responses of the stream wait for a verdict")]
+    ResponsesWaitingOnStream {
         /// The limit.
         limit: usize,
     },

@@ -34,6 +34,8 @@ fn step(word: &str) -> Step {
         "SR" => Step::ServerReads { c },
         "SS" => Step::ServerSends { c },
         "CR" => Step::ClientReads { c },
+        "Pause" => Step::Pause { c, t },
+        "Resume" => Step::Resume { c, t },
         "Acc" => Step::Accept { c, t },
         "Rej" => Step::Reject { c, t },
         "Tick" => Step::Tick,

@@ -32,6 +32,13 @@ fn rows() -> Vec<Row> {
         (VersionStuck, SOTW, partial(a, n.wishes(1, 0).changes(2, 0)), 15, "is claimed"),
         (ClaimsRejected, SOTW, partial(a, n.rejects(1).wishes(1, 0).changes(1, 0)), 9, "is claimed"),
         (
+            IgnoresPause,
+            SOTW,
+            partial(a, n.pauses(1).wishes(1, 0).changes(1, 0)),
+            10,
+            "something is said of a type that is held back",
+        ),
+        (
             ListsWhatItHolds,
             DELTA,
             full(all, n.cuts(1).wishes(1, 0).changes(1, 0)),

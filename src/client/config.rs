@@ -1,9 +1,11 @@
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 use crate::message::{Node, feature};
-use crate::resource_type::Types;
+use crate::name::TypeUrl;
+use crate::resource_type::{ResourceType, Types};
 
 /// What a client machine is to be. Cheap to clone.
 ///
@@ -26,6 +28,18 @@ pub struct Settings {
     pub(super) data_errors: DataErrors,
     pub(super) ttl: bool,
     pub(super) limits: Limits,
+    pub(super) habits: Habits,
+}
+
+/// Where dialects differ.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Habits {
+    pub(super) node_on_every_request: bool,
+    pub(super) explicit_wildcard: bool,
+    pub(super) duplicates_allowed: bool,
+    pub(super) bare_nacks: bool,
+    pub(super) refetch_by_leaving: bool,
+    pub(super) on_demand: Vec<TypeUrl>,
 }
 
 impl Config {
@@ -46,6 +60,7 @@ impl Config {
             data_errors: DataErrors::default(),
             ttl: true,
             limits: Limits::default(),
+            habits: Habits::default(),
         }))
     }
 
@@ -106,6 +121,67 @@ impl Config {
         self
     }
 
+    /// Speaks as a real client does, or as a real server needs it: sets what [`Dialect`] says, and leaves the rest.
+    #[must_use]
+    pub fn with_dialect(self, dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Spec => self,
+            Dialect::Envoy => self.with_node_on_every_request(),
+            Dialect::Grpc => {
+                let limits = Limits { responses_per_stream: 1, ..self.settings().limits.clone() };
+                self.with_limits(limits).with_explicit_wildcard().with_duplicates_allowed().without_ttl()
+            }
+            Dialect::Istio => self.with_bare_nacks().with_refetch_by_leaving(),
+        }
+    }
+
+    /// Sends the node with every request, and not just with the first of a stream.
+    #[must_use]
+    pub fn with_node_on_every_request(mut self) -> Self {
+        self.settings_mut().habits.node_on_every_request = true;
+        self
+    }
+
+    /// Always says `*` for everything, and never an empty list, whatever the type.
+    #[must_use]
+    pub fn with_explicit_wildcard(mut self) -> Self {
+        self.settings_mut().habits.explicit_wildcard = true;
+        self
+    }
+
+    /// Of a resource that is in a response twice the last counts. Without it the response is rejected
+    /// (xds_protocol.rst, "Duplicate Resource Names").
+    #[must_use]
+    pub fn with_duplicates_allowed(mut self) -> Self {
+        self.settings_mut().habits.duplicates_allowed = true;
+        self
+    }
+
+    /// Says nothing new in a NACK (SotW): what is wanted otherwise than before goes in a request of its own after it,
+    /// for servers that do not read the names of a NACK. (Delta never does.)
+    #[must_use]
+    pub fn with_bare_nacks(mut self) -> Self {
+        self.settings_mut().habits.bare_nacks = true;
+        self
+    }
+
+    /// Asks again ([`Client::refetch`](super::Client::refetch)) by unsubscribing and then subscribing (delta), for
+    /// servers that do not answer a subscription to what they have sent.
+    #[must_use]
+    pub fn with_refetch_by_leaving(mut self) -> Self {
+        self.settings_mut().habits.refetch_by_leaving = true;
+        self
+    }
+
+    /// Types that every stream asks for, be it for nothing: with no name wanted, their first request subscribes to `*`
+    /// and unsubscribes from it (delta). For an istiod that loads on demand, which is to know of the type before the
+    /// first name; a request that says nothing would ask for everything.
+    #[must_use]
+    pub fn with_on_demand(mut self, types: impl IntoIterator<Item = TypeUrl>) -> Self {
+        self.settings_mut().habits.on_demand = types.into_iter().collect();
+        self
+    }
+
     fn settings_mut(&mut self) -> &mut Settings {
         Arc::make_mut(&mut self.0)
     }
@@ -113,6 +189,30 @@ impl Config {
     pub(super) fn settings(&self) -> &Settings {
         &self.0
     }
+}
+
+impl Settings {
+    /// What is to be known of a type.
+    pub(super) fn kind(&self, type_url: &TypeUrl) -> ResourceType {
+        let kind = self.types.get(type_url);
+        if self.habits.explicit_wildcard { kind.with_legacy_wildcard(false) } else { kind }
+    }
+}
+
+/// What a client speaks: presets of what is not the same everywhere.
+///
+#[doc = include_str!("../dialects.md")]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// What the specification says, and the most careful where it says nothing.
+    Spec,
+    /// As an Envoy.
+    Envoy,
+    /// As a gRPC channel.
+    Grpc,
+    /// To an istiod.
+    Istio,
 }
 
 impl PartialEq for Config {
@@ -152,6 +252,9 @@ pub struct Limits {
     /// Responses of one type that wait for a verdict or for their answer to be sent. Default 8. The caller stops
     /// reading there: [`Client::wants_response`](super::Client::wants_response).
     pub waiting_responses: usize,
+    /// Responses of all types that wait for a verdict. Default: no limit besides. With 1 the next is read when the
+    /// application is done with the last, as gRPC does.
+    pub responses_per_stream: usize,
     /// Resources, removed names and errors in one response. Default 200,000. More are a NACK.
     pub resources_per_response: usize,
     /// Resources of one type that are held by the wildcard: names that are subscribed to are the application's own
@@ -175,6 +278,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             waiting_responses: 8,
+            responses_per_stream: usize::MAX,
             resources_per_response: 200_000,
             resources_per_type: 1_000_000,
             nonce_bytes: 1024,

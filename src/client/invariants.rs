@@ -43,6 +43,7 @@ impl<V: Variant> Client<V> {
             );
         }
         ensure!(self.answers.iter().all(|type_url| types.contains(type_url)), "a turn to answer of an unknown type");
+        ensure!(self.paused.values().all(|&times| times > 0), "a type that is not paused counts as paused");
         // Each response makes five actions at most, and those that wait are processed at once.
         let (waiting, limit) = (self.actions.len(), limits.waiting_actions + 5 * limits.waiting_responses);
         ensure!(waiting <= limit, "{waiting} actions wait, limit {limit}");

@@ -25,6 +25,8 @@ use crate::xdstp::Globs;
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Subscription<V: Protocol> {
     pub(super) kind: ResourceType,
+    /// It is asked for even if nothing of it is wanted (delta).
+    pub(super) on_demand: bool,
     /// Names that the application wants and that nobody has looked at yet. Ten thousand that come one by one are put in
     /// order once.
     fresh: Vec<ResourceName>,
@@ -135,6 +137,7 @@ impl<V: Protocol> Subscription<V> {
     pub(super) fn new(kind: ResourceType) -> Self {
         Self {
             kind,
+            on_demand: false,
             fresh: Vec::new(),
             wishes: BTreeMap::new(),
             globs: Globs::default(),
@@ -157,6 +160,10 @@ impl<V: Protocol> Subscription<V> {
             unsaid: false,
             told: V::Told::default(),
         }
+    }
+
+    pub(super) fn on_demand(kind: ResourceType) -> Self {
+        Self { on_demand: true, ..Self::new(kind) }
     }
 
     // What the application wants.
@@ -207,7 +214,7 @@ impl<V: Protocol> Subscription<V> {
     }
 
     pub(super) fn wants_anything(&self) -> bool {
-        !self.wishes.is_empty() || !self.fresh.is_empty()
+        !self.wishes.is_empty() || !self.fresh.is_empty() || self.on_demand
     }
 
     pub(super) fn unsubscribe(&mut self, name: &str, settings: &Settings) {
@@ -254,8 +261,13 @@ impl<V: Protocol> Subscription<V> {
 
     /// How many responses are not answered.
     pub(super) fn unanswered(&self) -> usize {
+        self.unjudged() + self.answers.len()
+    }
+
+    /// How many responses of this stream wait for a verdict.
+    pub(super) fn unjudged(&self) -> usize {
         let out = self.out.as_ref().is_some_and(|out| out.live);
-        self.waiting.len() + self.answers.len() + usize::from(out)
+        self.waiting.len() + usize::from(out)
     }
 
     pub(super) fn receive(&mut self, response: V::Response, settings: &Settings) {

@@ -3,6 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use super::resource::Resource;
 use super::source::{Entry, Revision, Source, State};
 use super::subscription::{Draft, Subscription};
 use crate::error::{Code, Status};
@@ -15,7 +16,8 @@ impl Subscription {
         let mut names: BTreeSet<ResourceName> = BTreeSet::new();
         let failed = |name: &&ResourceName| source.error(self.type_url(), name.as_str()).is_some();
         names.extend(owed.iter().chain(&draft.removed).filter(failed).cloned());
-        if !draft.behind {
+        // Of a large answer the first portion has them.
+        if !draft.behind && !draft.names_left && !draft.resumed {
             let since = if self.sweep { Some(Revision::default()) } else { self.cursor };
             let removed = |name: &ResourceName| draft.removed.binary_search(name).is_ok();
             self.each_error(source, since, |name, entry| {
@@ -67,14 +69,19 @@ impl Subscription {
         }
     }
 
-    /// Adds the errors that stand for what is missing in a response that has everything.
-    pub(super) fn add_standing_errors<S: Source>(&self, source: &S, draft: &mut Draft) {
+    /// Adds the errors that stand for what is missing in a response that has everything. What is gone and kept is not
+    /// missing yet: the reason goes when it does.
+    pub(super) fn add_standing_errors<S: Source>(&self, source: &S, kept: &[Resource], draft: &mut Draft) {
         let mut names: BTreeSet<ResourceName> = draft.errors.drain(..).map(|error| error.name).collect();
+        let let_go = self.kept.iter().flat_map(|kept| kept.iter()).map(Resource::name);
+        let reason = |name: &&ResourceName| source.error(self.type_url(), name.as_str()).is_some();
+        names.extend(let_go.filter(reason).cloned());
         self.each_error(source, Some(Revision::default()), |name, entry| {
             if entry.state == State::Unknown {
                 names.insert(name.clone());
             }
         });
+        names.retain(|name| kept.iter().all(|resource| resource.name() != name));
         self.put_errors(source, names, draft);
     }
 

@@ -60,6 +60,11 @@ impl Part {
         }
     }
 
+    /// How many bytes it takes in a delta response, at most.
+    pub(super) fn delta_len(&self, of: &TypeUrl) -> usize {
+        self.elements().map(|resource| resource.element(of).delta_len()).sum()
+    }
+
     /// What is encoded already.
     fn bytes<V: Variant>(&self) -> Option<&Bytes> {
         match self {

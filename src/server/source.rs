@@ -59,7 +59,10 @@ pub trait Source {
     fn removals(&self, type_url: &TypeUrl, since: Revision)
     -> Option<impl Iterator<Item = (&ResourceName, Entry<'_>)>>;
 
-    /// All resources of the type, in pages that streams share.
+    /// All resources of the type, in pages that streams share, some hundred resources each.
+    ///
+    /// A page keeps its number, though it be empty: where an answer goes in [portions](super::Portion), it goes on with
+    /// the page of the number that the last portion came to. So a resource stays in its page as long as it is present.
     fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page>;
 
     /// The resources of the type that have a TTL, whose clients are sent heartbeats. The default has none.
@@ -84,6 +87,14 @@ pub trait Source {
     fn errors(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
         let _ = (type_url, since);
         iter::empty()
+    }
+
+    /// What a name that is absent was at an earlier revision, and until it became absent; if that is remembered. Where
+    /// removals stay back in SotW ([`Config::with_sotw_removal_hold`](super::Config::with_sotw_removal_hold)), it is sent
+    /// once more to who was sent it. The default remembers nothing.
+    fn was(&self, type_url: &TypeUrl, name: &str, at: Revision) -> Option<&Resource> {
+        let _ = (type_url, name, at);
+        None
     }
 
     /// The names of resources that an alias stood for lately and does not any more, and since when that is so. `None` for
@@ -116,7 +127,7 @@ pub trait Source {
     ///
     /// The default is EDS for CDS.
     fn dependent_type(&self, type_url: &TypeUrl) -> Option<&str> {
-        (type_url == type_url::CLUSTER).then_some(type_url::ENDPOINT)
+        default_dependent_type(type_url)
     }
 
     /// The name of the resource of [`dependent_type`](Self::dependent_type) that goes with this one.
@@ -124,8 +135,16 @@ pub trait Source {
     /// The default is right for clusters: `eds_cluster_config.service_name`, else the cluster's own name.
     fn dependent<'a>(&self, type_url: &TypeUrl, resource: &'a Resource) -> Option<Cow<'a, str>> {
         let _ = type_url;
-        Some(wire::endpoints_of(resource.body()).unwrap_or(resource.name().as_str()).into())
+        default_dependent(resource)
     }
+}
+
+pub(super) fn default_dependent_type(type_url: &TypeUrl) -> Option<&'static str> {
+    (type_url == type_url::CLUSTER).then_some(type_url::ENDPOINT)
+}
+
+pub(super) fn default_dependent(resource: &Resource) -> Option<Cow<'_, str>> {
+    Some(wire::endpoints_of(resource.body()).unwrap_or(resource.name().as_str()).into())
 }
 
 /// What is to be said of a name, and since when.
@@ -214,6 +233,14 @@ impl Page {
     /// The bytes that the encodings of the page take.
     pub fn encoded_bytes(&self) -> usize {
         self.0.encoded.iter().flatten().map(Bytes::len).sum()
+    }
+
+    /// How many bytes it takes in a delta response, at most.
+    pub(super) fn delta_len(&self, type_url: &TypeUrl) -> usize {
+        match &self.0.encoded[1] {
+            Some(bytes) => bytes.len(),
+            None => self.resources().iter().map(|resource| resource.element(type_url).delta_len()).sum(),
+        }
     }
 
     pub(super) fn bytes<V: Variant>(&self) -> Option<&Bytes> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use xds_machine::client::{Action, Client, Config, DataErrors, Effect, Rejection, Sent, Update};
+use xds_machine::client::{Action, Client, Config, DataErrors, Dialect, Effect, Rejection, Sent, Update};
 use xds_machine::message::Node;
 use xds_machine::{Error, ResourceName, ResourceType, TypeUrl, Types};
 
@@ -23,8 +23,8 @@ pub struct Script<V: Notation> {
     late: Option<Sent>,
 }
 
-/// `full=TYPE`, `notimer` (no existence time-out), `transient` (what does not come in time is an error), `keep` and `drop`
-/// (of data errors), `nottl`.
+/// `dialect=NAME`, `demand=TYPE` (on demand), `full=TYPE`, `notimer` (no existence time-out), `transient` (what does not come
+/// in time is an error), `keep` and `drop` (of data errors), `nottl`.
 pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let mut config = Config::new(Node::new("n"));
     for option in options {
@@ -34,7 +34,11 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
             ("transient", _) => config.with_transient_timeout(),
             ("keep", _) => config.with_data_errors(DataErrors::Keep),
             ("drop", _) => config.with_data_errors(DataErrors::Drop),
+            ("demand", name) => config.with_on_demand([read_type(name)]),
             ("nottl", _) => config.without_ttl(),
+            ("dialect", "envoy") => config.with_dialect(Dialect::Envoy),
+            ("dialect", "grpc") => config.with_dialect(Dialect::Grpc),
+            ("dialect", "istio") => config.with_dialect(Dialect::Istio),
             _ => return Err(format!("no option {option}")),
         };
     }
@@ -65,6 +69,12 @@ impl<V: Notation> Player for Script<V> {
             ["unsub", kind, ref names @ ..] => self.client.unsubscribe(&read_type(kind), names.iter().copied()),
             ["forget", kind, ref names @ ..] => self.client.forget(&read_type(kind), names.iter().copied()),
             ["refetch", kind, ref names @ ..] => self.client.refetch(&read_type(kind), names.iter().copied()),
+            ["pause", kind] => self.client.pause(&read_type(kind)),
+            ["resume", kind] => {
+                if let Err(error) = self.client.resume(&read_type(kind)) {
+                    self.errors.push(format!("! misuse: {error}"));
+                }
+            }
             ["open"] => self.client.handle_open(now),
             ["close"] => {
                 self.late = self.unsent.take();

@@ -22,6 +22,8 @@ pub struct Application {
     pub judging: Option<Update>,
     /// Something was answered since the wildcard is wanted.
     pub heard: bool,
+    /// How often what there is to say of it is held back.
+    pub paused: u8,
     /// Names that were unwanted at some time since it is out.
     pub left: BTreeSet<ResourceName>,
 }
@@ -75,6 +77,25 @@ impl<V: Both> Pair<V> {
             app.failed.remove(unwanted);
         }
         self.drain(setup);
+    }
+
+    pub(super) fn pause(&mut self, setup: &Made, t: usize) {
+        if setup.bug != Some(Bug::IgnoresPause) {
+            self.client.pause(&setup.types[t]);
+        }
+        self.apps[t].paused += 1;
+    }
+
+    pub(super) fn resume(&mut self, setup: &Made, t: usize) {
+        let before = self.client.wants_transmit();
+        self.apps[t].paused -= 1;
+        if setup.bug != Some(Bug::IgnoresPause) {
+            self.client.resume(&setup.types[t]).expect("it is paused");
+        }
+        assert_eq!(self.client.is_paused(&setup.types[t]), self.apps[t].paused > 0);
+        if !before && self.client.wants_transmit() {
+            self.goals.reach(Goal::HeldBack);
+        }
     }
 
     pub(super) fn forget(&mut self, setup: &Made, t: usize, name: &ResourceName) {

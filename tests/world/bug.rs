@@ -28,6 +28,8 @@ pub enum Bug {
     VersionStuck,
     /// a rejected response counts as accepted.
     ClaimsRejected,
+    /// A type that is held back is not.
+    IgnoresPause,
     /// a wildcard client lists what it holds on a new stream.
     ListsWhatItHolds,
     /// what is not held any more is claimed on a new stream.

@@ -46,10 +46,18 @@ pub enum Goal {
     Ambient,
     /// And of what is not.
     Failed,
+    /// Clusters that are gone were sent beside those that are there.
+    Union,
+    /// An answer went in portions.
+    Portion,
+    /// A type was let go that had something to say.
+    HeldBack,
+    /// A type was asked for on a new stream though it was held back.
+    PausedFirst,
 }
 
 impl Goal {
-    pub const COUNT: u32 = Goal::Failed as u32 + 1;
+    pub const COUNT: u32 = Goal::PausedFirst as u32 + 1;
 }
 
 /// A set of goals. It is no part of a state: states compare equal whatever happened on the way.

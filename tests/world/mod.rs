@@ -10,6 +10,7 @@ mod bug;
 mod canonical;
 mod ghost;
 mod goal;
+mod pages;
 mod settled;
 mod setup;
 mod step;
@@ -28,6 +29,7 @@ pub use self::bug::Bug;
 use self::bug::Faulty;
 use self::ghost::Ghost;
 pub use self::goal::{Goal, Goals};
+use self::pages::SmallPages;
 pub use self::setup::{Made, Setup};
 pub use self::step::{Budget, Step};
 pub use self::variant::Both;
@@ -96,6 +98,7 @@ impl<V: Both> World<V> {
             add(Step::Cut { c });
             for t in 0..types {
                 add(Step::Reject { c, t });
+                add(Step::Pause { c, t });
                 for n in 0..names {
                     add(Step::RejectOne { c, t, n });
                     add(Step::Subscribe { c, t, n });
@@ -124,8 +127,10 @@ impl<V: Both> World<V> {
                 Step::ServerSends { c },
                 Step::ClientReads { c },
             ];
-            let accept = (0..self.setup.types.len()).map(|t| Step::Accept { c, t });
-            steps.extend(own.into_iter().chain(accept).filter(|&step| self.can(step)));
+            let types = 0..self.setup.types.len();
+            let accept = types.clone().map(|t| Step::Accept { c, t });
+            let resume = types.map(|t| Step::Resume { c, t });
+            steps.extend(own.into_iter().chain(accept).chain(resume).filter(|&step| self.can(step)));
         }
         // Time is slow: what is due comes when all is quiet.
         if steps.len() == before && self.can(Step::Tick) {
@@ -148,6 +153,8 @@ impl<V: Both> World<V> {
             }
             Step::ClientReads { c } => !pair(c).down.is_empty() && pair(c).client.wants_response(),
             Step::Accept { c, t } => pair(c).apps[t].judging.is_some(),
+            Step::Resume { c, t } => pair(c).apps[t].paused > 0,
+            Step::Pause { .. } => budget.pauses > 0,
             Step::Tick => self.next_due().is_some(),
             Step::Cut { c } => budget.cuts > 0 && pair(c).server.is_some(),
             Step::Reject { c, t } => budget.rejects > 0 && pair(c).apps[t].judging.is_some(),
@@ -168,7 +175,7 @@ impl<V: Both> World<V> {
     /// Whether the server has something to do when it is polled: a response, or some bookkeeping.
     fn polls(&self, server: &Server<V>) -> bool {
         let mut polled = server.clone();
-        polled.poll_transmit(self.now, &self.cache).is_some() || polled != *server
+        poll(&mut polled, &self.setup, self.now, &self.cache).is_some() || polled != *server
     }
 
     fn next_due(&self) -> Option<Instant> {
@@ -232,6 +239,11 @@ impl<V: Both> World<V> {
                 self.budget.rejects -= 1;
                 self.pairs[c].judge(&setup, self.now, t, |name| *name == setup.names[n]);
             }
+            Step::Pause { c, t } => {
+                self.budget.pauses -= 1;
+                self.pairs[c].pause(&setup, t);
+            }
+            Step::Resume { c, t } => self.pairs[c].resume(&setup, t),
             Step::Subscribe { c, t, n } => {
                 self.budget.subscribes -= 1;
                 let pair = &mut self.pairs[c];
@@ -343,6 +355,7 @@ impl<V: Both> Pair<V> {
         }
         match transmit.intent {
             Intent::Nack => goals.reach(Goal::Nack),
+            Intent::Initial if app.paused > 0 => goals.reach(Goal::PausedFirst),
             Intent::Initial => {
                 let version = request.version.is_some_and(|version| !version.is_empty());
                 if version || request.initial.iter().any(|(_, version)| !version.is_empty()) {
@@ -390,19 +403,21 @@ impl<V: Both> Pair<V> {
 
     fn server_sends(&mut self, setup: &Made, now: Instant, cache: &Cache) {
         let server = self.server.as_mut().expect("a stream is up");
-        if let Some(response) = server.poll_transmit(now, cache) {
+        if let Some(response) = poll(server, setup, now, cache) {
             let mut message = V::message(&response);
             if setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
                 let warm = self.ghost.server_sends::<V>(setup, now, cache, &message);
                 if warm {
                     self.goals.reach(Goal::Warmed);
                 }
+                self.goals_of_response(setup, cache, &message);
                 if V::response(&message).resources.len() > 1 {
                     self.goals.reach(Goal::Coalesced);
                 }
                 self.down.push_back(message);
             }
         }
+        let server = self.server.as_mut().expect("a stream is up");
         let mut closed = false;
         while let Some(action) = server.poll_action() {
             closed |= self.ghost.server_closes(setup, action);
@@ -416,6 +431,25 @@ impl<V: Both> Pair<V> {
         }
         if let Some(late) = self.faulty.server_hears_late() {
             self.server_hears(setup, now, late);
+        }
+    }
+
+    fn goals_of_response(&mut self, setup: &Made, cache: &Cache, message: &V::Resp) {
+        let response = V::response(message);
+        let size = response.resources.len() + response.removed.len();
+        let t = setup.type_number(&response.type_url);
+        let has = |name: &ResourceName| cache.resources(&setup.types[t]).any(|resource| resource.name() == name);
+        if !response.resources.iter().all(|(name, _)| has(name)) {
+            self.goals.reach(Goal::Union);
+        }
+        let Some(portion) = setup.portion else { return };
+        assert!(size <= portion, "{size} in a portion of {portion}");
+        let lacks = |name: &&ResourceName| {
+            let app = &self.apps[t];
+            app.wants(name) && !app.applied.contains_key(*name) && has(name)
+        };
+        if setup.names.iter().filter(lacks).count() > portion {
+            self.goals.reach(Goal::Portion);
         }
     }
 
@@ -467,6 +501,15 @@ impl<V: Both> Pair<V> {
                 other => panic!("nobody asked for {other:?}"),
             }
         }
+    }
+}
+
+/// What the server has to say.
+fn poll<V: Both>(server: &mut Server<V>, setup: &Made, now: Instant, cache: &Cache) -> Option<server::Response<V>> {
+    if setup.small_pages {
+        server.poll_transmit(now, &SmallPages(cache, &setup.names))
+    } else {
+        server.poll_transmit(now, cache)
     }
 }
 

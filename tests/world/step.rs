@@ -33,6 +33,11 @@ pub enum Step {
         c: usize,
         t: usize,
     },
+    /// The application lets go a type that it held back.
+    Resume {
+        c: usize,
+        t: usize,
+    },
     /// Time passes until the next thing is due.
     Tick,
 
@@ -68,6 +73,11 @@ pub enum Step {
         t: usize,
         n: usize,
     },
+    /// The application holds back what there is to say of a type.
+    Pause {
+        c: usize,
+        t: usize,
+    },
     /// The application loses what it has of a resource.
     Forget {
         c: usize,
@@ -102,6 +112,8 @@ impl Step {
             | Self::ClientReads { c }
             | Self::Cut { c }
             | Self::Accept { c, .. }
+            | Self::Pause { c, .. }
+            | Self::Resume { c, .. }
             | Self::Reject { c, .. }
             | Self::RejectOne { c, .. }
             | Self::Subscribe { c, .. }
@@ -114,7 +126,7 @@ impl Step {
 
     /// Whether the protocol takes this step by itself.
     pub fn is_protocol(self) -> bool {
-        use Step::{Accept, ClientReads, ClientSends, Open, Sent, ServerReads, ServerSends, Tick};
+        use Step::{Accept, ClientReads, ClientSends, Open, Resume, Sent, ServerReads, ServerSends, Tick};
         matches!(
             self,
             Open { .. }
@@ -124,6 +136,7 @@ impl Step {
                 | ServerSends { .. }
                 | ClientReads { .. }
                 | Accept { .. }
+                | Resume { .. }
                 | Tick
         )
     }
@@ -137,6 +150,7 @@ pub struct Budget {
     pub subscribes: u8,
     pub unsubscribes: u8,
     pub refetches: u8,
+    pub pauses: u8,
     pub forgets: u8,
     pub puts: u8,
     pub deletes: u8,
@@ -154,6 +168,10 @@ impl Budget {
 
     pub const fn refetches(self, refetches: u8) -> Self {
         Self { refetches, ..self }
+    }
+
+    pub const fn pauses(self, pauses: u8) -> Self {
+        Self { pauses, ..self }
     }
 
     pub const fn forgets(self, forgets: u8) -> Self {
@@ -181,6 +199,7 @@ impl Budget {
         subscribes: 99,
         unsubscribes: 99,
         refetches: 99,
+        pauses: 99,
         forgets: 99,
         puts: 99,
         deletes: 99,
@@ -194,6 +213,7 @@ impl Budget {
         subscribes: 0,
         unsubscribes: 0,
         refetches: 0,
+        pauses: 0,
         forgets: 0,
         puts: 0,
         deletes: 0,

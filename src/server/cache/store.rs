@@ -385,6 +385,15 @@ impl Store {
         }
     }
 
+    pub(super) fn was(&self, name: &str, at: Revision) -> Option<&Resource> {
+        let slot = &self.slots[self.find(name)?];
+        let history = slot.history.as_deref().filter(|history| history.last_since <= at && at < slot.since)?;
+        match (&slot.what, history.last.as_ref()?) {
+            (What::Absent(_), What::Present(resource)) => Some(resource),
+            _ => None,
+        }
+    }
+
     pub(super) fn changes(&self, since: Revision) -> impl Iterator<Item = Entry<'_>> {
         self.newest_first(&self.present, since).map(Slot::entry)
     }
@@ -429,13 +438,11 @@ impl Store {
 
     // Pages.
 
-    pub(super) fn pages(&self) -> impl Iterator<Item = Page> {
-        self.slots.chunks(PAGE).enumerate().filter_map(|(at, slots)| {
-            let page = match self.pages.get(at).and_then(|published| published.page.as_ref()) {
-                Some(page) => page.clone(),
-                None => Page::new(slots.iter().filter_map(Slot::resource).cloned().collect()),
-            };
-            (!page.resources().is_empty()).then_some(page)
+    fn page(&self, at: usize) -> Option<Page> {
+        let slots = self.slots.chunks(PAGE).nth(at)?;
+        Some(match self.pages.get(at).and_then(|published| published.page.as_ref()) {
+            Some(page) => page.clone(),
+            None => Page::new(slots.iter().filter_map(Slot::resource).cloned().collect()),
         })
     }
 
@@ -471,6 +478,25 @@ impl Store {
     fn find(&self, name: &str) -> Option<usize> {
         let is = |&at: &u32| self.slots[at as usize].what.name().is_some_and(|other| other == name);
         self.index.find(hash_of(self.seed, name), is).map(|&at| at as usize)
+    }
+}
+
+/// The pages of a store. To go on with a later one costs nothing.
+pub(super) struct Pages<'a> {
+    pub(super) store: Option<&'a Store>,
+    pub(super) next: usize,
+}
+
+impl Iterator for Pages<'_> {
+    type Item = Page;
+
+    fn next(&mut self) -> Option<Page> {
+        self.nth(0)
+    }
+
+    fn nth(&mut self, skip: usize) -> Option<Page> {
+        self.next = self.next.saturating_add(skip).saturating_add(1);
+        self.store?.page(self.next - 1)
     }
 }
 
