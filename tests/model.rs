@@ -101,6 +101,10 @@ fn slow(names: &[&str], budget: Budget) -> Setup {
     Setup::partial(names, budget).slow_transport()
 }
 
+fn collection_partial(names: &[&str], budget: Budget) -> Setup {
+    Setup { full_state: false, ..Setup::collection(names, budget) }
+}
+
 fn forgetful(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).tombstones(0)
 }
@@ -145,6 +149,9 @@ fn two_clients(names: &[&str], budget: Budget) -> Setup {
 const A: &[&str] = &["a"];
 const ALL_A: &[&str] = &["*", "a"];
 const AB: &[&str] = &["a", "b"];
+const GLOB_A: &[&str] = &["xdstp:///T/*", "xdstp:///T/a"];
+const GLOB_AB: &[&str] = &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"];
+const ALIAS_A: &[&str] = &["~a", "a"];
 const ALL_AB: &[&str] = &["*", "a", "b"];
 
 /// What every test run checks.
@@ -208,6 +215,11 @@ fn variants() -> Vec<Variant> {
         variant("sotw partial, losses", Setup::partial, ALL_A).with(losses()),
         variant("sotw partial, strict server, losses", strict_partial, A).with(losses()),
         variant("delta, losses", Setup::full_state, ALL_A).with(losses()),
+        variant("sotw full-state, a collection", Setup::collection, GLOB_A).with(pairs()),
+        variant("sotw partial, a collection", collection_partial, GLOB_A).with(pairs()),
+        variant("delta, a collection", Setup::collection, GLOB_A).with(pairs()),
+        variant("delta, a collection of two", Setup::collection, GLOB_AB).with([part, two]),
+        variant("delta, an alias", Setup::full_state, ALIAS_A).with(pairs()).with([WIDE[0]]),
         variant("delta, two clients", two_clients, A).with([two]),
     ]
 }

@@ -56,6 +56,13 @@ fn rows() -> Vec<Row> {
             "the server's view of what is wanted",
         ),
         (NoInitialVersions, DELTA, full(all, n.cuts(1).wishes(1, 0).changes(1, 1)), 18, "a does not exist"),
+        (
+            MembersNotTracked,
+            DELTA,
+            Setup::collection(&["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"], n.cuts(1).wishes(1, 0).changes(2, 1)),
+            20,
+            "xdstp:///T/a does not exist",
+        ),
         (AnswersTwice, SOTW, partial(a, n.wishes(1, 0).changes(1, 0)), 9, "an answer to a response that was read"),
         (DropsTheGood, DELTA, full(ab, n.rejects(1).wishes(2, 0).changes(2, 0)), 11, "a is 0, applied is None"),
         (

@@ -320,12 +320,11 @@ impl<V: Protocol> Subscription<V> {
         let waiting = self.waiting.iter().any(|incoming| incoming.mentions(name.as_str()));
         let out = self.out.as_ref().is_some_and(|out| out.offer.resources.have(name.as_str()));
         let failed = |failure: &Failure| failure.standing && !failure.status.is(Code::NotFound);
-        self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected)
-            && !self.failures.get(name).is_some_and(failed)
-            && !self.held.contains_key(name)
-            && self.links.target(name.as_str()).is_none()
-            && !waiting
-            && !out
+        let heard = self.held.contains_key(name)
+            || self.links.target(name.as_str()).is_some()
+            || self.failures.get(name).is_some_and(failed)
+            || (name.is_glob() && self.members(name).next().is_some());
+        self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected) && !heard && !waiting && !out
     }
 
     // What to do with responses.

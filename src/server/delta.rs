@@ -267,11 +267,12 @@ fn answer<S: Source>(
                 !is_new(resource) || draft.add(&type_url, resource)
             }
             State::Present(resource) => {
-                // By an alias (S-DELTA-42): once, whatever other names it is wanted by.
+                // By an alias (S-DELTA-42): once, whatever other names it is wanted by, but also if the client has it:
+                // it may not know yet that it is what the alias stands for.
                 let others = owed.names.contains(resource.name()) || owed.globs.cover(resource.name().as_str());
-                let another = others || owed.by_alias.contains(resource.name());
-                let fits = another || !is_new(resource) || draft.add(&type_url, resource);
-                if fits && !others {
+                let comes = swept || (others && is_new(resource)) || owed.by_alias.contains(resource.name());
+                let fits = comes || draft.add(&type_url, resource);
+                if fits {
                     owed.by_alias.insert(resource.name().clone());
                 }
                 fits
@@ -366,9 +367,9 @@ fn sweep<S: Source>(
         let is_new = |resource: &&Resource| {
             let name = resource.name();
             // S-DELTA-06: what the client has is not sent.
-            !(owed_apart && owed.has(name))
-                && !initial.as_ref().is_some_and(|initial| initial.has_by_wildcard(name, resource.version()))
-                && after.as_ref().is_none_or(|after| after < name)
+            let had = initial.as_ref().is_some_and(|initial| initial.has_by_wildcard(name, resource.version()));
+            let goes_apart = owed_apart && owed.has(name);
+            !had && !goes_apart && after.as_ref().is_none_or(|after| after < name)
         };
         let count = page.resources().len();
         let plain = initial.is_none() && after.is_none();

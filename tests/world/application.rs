@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xds_machine::client::{Effect, Failed, Rejection, Update};
-use xds_machine::{Instant, ResourceName, WILDCARD};
+use xds_machine::{Instant, ResourceName};
 
-use super::{Both, Bug, Goal, Made, Pair};
+use super::{Both, Bug, Goal, Made, Pair, stands_for};
 
 /// One type.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -24,13 +24,21 @@ pub struct Application {
     pub heard: bool,
     /// How often what there is to say of it is held back.
     pub paused: u8,
+    /// Wanted aliases that something came by: until then nobody can know that what is there is wanted by them too.
+    pub linked: BTreeSet<ResourceName>,
     /// Names that were unwanted at some time since it is out.
     pub left: BTreeSet<ResourceName>,
 }
 
 impl Application {
     pub fn wants(&self, name: &ResourceName) -> bool {
-        self.wanted.contains(name) || self.wanted.contains(WILDCARD)
+        self.wanted.iter().any(|wanted| stands_for(wanted, name))
+    }
+
+    /// Whether what is there stays: an alias that nothing came by keeps nothing.
+    fn keeps(&self, name: &ResourceName) -> bool {
+        let knows = |wanted: &&ResourceName| !wanted.as_str().starts_with('~') || self.linked.contains(*wanted);
+        self.wanted.iter().filter(knows).any(|wanted| stands_for(wanted, name))
     }
 
     pub fn take(&mut self, update: Update) {
@@ -69,8 +77,9 @@ impl<V: Both> Pair<V> {
         let app = &mut self.apps[t];
         app.wanted.remove(name);
         app.missing.remove(name);
-        for unwanted in setup.names.iter().filter(|name| !app.wanted.contains(*name) && !app.wanted.contains(WILDCARD))
-        {
+        app.linked.remove(name);
+        let unwanted: Vec<&ResourceName> = setup.names.iter().filter(|name| !app.keeps(name)).collect();
+        for unwanted in unwanted {
             app.left.insert(unwanted.clone());
             app.applied.remove(unwanted);
             app.rejected.remove(unwanted);
@@ -125,10 +134,11 @@ impl<V: Both> Pair<V> {
             if setup.bug == Some(Bug::DropsTheGood) && !whole {
                 continue;
             }
-            app.missing.remove(&name);
+            app.missing.retain(|missing| !stands_for(missing, &name));
             if rejected {
                 app.rejected.insert(name, content);
             } else {
+                app.linked.extend(app.wanted.iter().filter(|wanted| stands_for(wanted, &name)).cloned());
                 app.rejected.remove(&name);
                 app.failed.remove(&name);
                 app.applied.insert(name, content);

@@ -42,6 +42,8 @@ pub enum Bug {
     SilentAfterNack,
     /// a new stream begins without saying what is held.
     NoInitialVersions,
+    /// what came by a collection is not claimed on a new stream.
+    MembersNotTracked,
     /// a response is answered twice.
     AnswersTwice,
     /// one bad resource, and the good ones are not applied either.
@@ -152,6 +154,11 @@ impl<V: Both> Faulty<V> {
             Bug::NoInitialVersions => {
                 if let Some(initial) = parts.initial {
                     initial.clear();
+                }
+            }
+            Bug::MembersNotTracked if first => {
+                if let Some(initial) = parts.initial {
+                    initial.retain(|name, _| parts.names.contains(name));
                 }
             }
             Bug::AnswersTwice if answer => return 2,

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use xds_machine::client::{Intent, Update};
 use xds_machine::model::{Label, Relabel};
-use xds_machine::server::{Action, Cache, Resource, Source, State};
+use xds_machine::server::{Action, Cache, Source, State};
 use xds_machine::{Code, Instant, Nonce, ResourceName, Version, WILDCARD, type_url};
 
 use super::variant::{Both, Response};
-use super::{Application, Bug, Made, body};
+use super::{Application, Bug, Made, resource, stands_for};
 
 /// Whether a response was accepted, and the versions of which one was the last accepted by then.
 type Judged = (bool, BTreeSet<Version>);
@@ -61,7 +61,7 @@ struct Memory {
 impl Memory {
     /// Whether a name is wanted as far as the server can know.
     fn server_wants(&self, name: &ResourceName) -> bool {
-        self.listed.contains(name) || self.listed.contains(WILDCARD)
+        covers(&self.listed, name)
     }
 }
 
@@ -136,7 +136,7 @@ impl Ghost {
                 assert!(request.nonce.is_empty(), "nonces do not outlive streams");
                 for (name, version) in &request.initial {
                     let out = app.judging.as_ref().is_some_and(|update| update.resource(name.as_str()).is_some());
-                    let held = app.applied.get(*name).map(|&content| version_of(name, content));
+                    let held = app.applied.get(*name).map(|&content| version_of(setup, name, content));
                     assert!(held.as_ref() == Some(*version) || version.is_empty(), "{name} is not held at {version}");
                     assert!(held.is_some() || out, "{name} is claimed, and not there");
                 }
@@ -181,7 +181,7 @@ impl Ghost {
                 }
                 if request.error.is_some() && !memory.stirred.contains(WILDCARD) {
                     memory.rejected_whole = memory.stirred.is_empty().then(|| resources.clone());
-                    resources.retain(|name, _| !memory.stirred.contains(name));
+                    resources.retain(|name, _| !covers(&memory.stirred, name));
                     memory.rejected.extend(resources);
                 }
             }
@@ -205,7 +205,7 @@ impl Ghost {
             memory.asked_since |= first;
             for (name, version) in &request.initial {
                 // What the client has need not be sent.
-                let content = (0..2).find(|&content| version_of(name, content) == **version);
+                let content = (0..2).find(|&content| version_of(setup, name, content) == **version);
                 memory.delivered.extend(content.map(|content| ((*name).clone(), content)));
             }
             if first && nothing && setup.legacy_wildcard {
@@ -216,9 +216,9 @@ impl Ghost {
             request.names.iter().chain(request.unsubscribe).cloned().collect()
         };
         memory.asked_since |= !again.is_empty();
-        let (listed, all) = (&memory.listed, memory.listed.contains(WILDCARD));
-        memory.delivered.retain(|name, _| all || listed.contains(name));
-        memory.cold.retain(|name| all || listed.contains(name));
+        let listed = &memory.listed;
+        memory.delivered.retain(|name, _| covers(listed, name));
+        memory.cold.retain(|name| covers(listed, name));
         // What is asked for again is sent again, rejected or not.
         memory.stirred.extend(again.iter().cloned());
         if again.contains(WILDCARD) {
@@ -227,7 +227,7 @@ impl Ghost {
         if !again.is_empty() {
             memory.rejected_whole = None;
         }
-        memory.rejected.retain(|name, _| !again.contains(name));
+        memory.rejected.retain(|name, _| !covers(&again, name));
         true
     }
 
@@ -430,8 +430,13 @@ fn content(setup: &Made, cache: &Cache, t: usize, name: &ResourceName) -> Option
     }
 }
 
-fn version_of(name: &ResourceName, content: u8) -> Version {
-    Resource::new(name.clone(), body(name, content)).version().clone()
+fn version_of(setup: &Made, name: &ResourceName, content: u8) -> Version {
+    resource(setup, name, content).version().clone()
+}
+
+/// Whether one of these names stands for another.
+fn covers(names: &BTreeSet<ResourceName>, name: &ResourceName) -> bool {
+    names.iter().any(|wanted| stands_for(wanted, name))
 }
 
 impl Relabel for Ghost {

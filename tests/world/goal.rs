@@ -38,6 +38,8 @@ pub enum Goal {
     Held,
     /// The server had forgotten removals that a client did not hear of, and ended the stream.
     Behind,
+    /// A resource came that nobody named: as a member of a collection, or by an alias.
+    ByAnotherName,
     /// The application lost something while a stream was up.
     Lost,
     /// More than one change went in one response.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use xds_machine::client::{self, Client, Effect, Intent, Sent};
 use xds_machine::server::{self, Cache, Resource, Server, Source, State, StreamId};
-use xds_machine::{Code, Instant, ResourceName, Status};
+use xds_machine::{Code, Instant, ResourceName, Status, WILDCARD};
 
 pub use self::application::Application;
 pub use self::bug::Bug;
@@ -166,9 +166,11 @@ impl<V: Both> World<V> {
             Step::Unsubscribe { c, t, n } => budget.unsubscribes > 0 && pair(c).apps[t].wanted.contains(name(n)),
             Step::Refetch { c, t, n } => budget.refetches > 0 && pair(c).apps[t].wanted.contains(name(n)),
             Step::Forget { c, t, n } => budget.forgets > 0 && pair(c).apps[t].applied.contains_key(name(n)),
-            Step::Put { n, .. } => budget.puts > 0 && !name(n).is_wildcard(),
-            Step::Delete { t, n } => budget.deletes > 0 && self.state(t, name(n)) != State::Absent,
-            Step::Fail { n, .. } => budget.fails > 0 && !name(n).is_wildcard(),
+            Step::Put { n, .. } => budget.puts > 0 && is_resource(name(n)),
+            Step::Delete { t, n } => {
+                budget.deletes > 0 && is_resource(name(n)) && self.state(t, name(n)) != State::Absent
+            }
+            Step::Fail { n, .. } => budget.fails > 0 && is_resource(name(n)),
         }
     }
 
@@ -191,7 +193,7 @@ impl<V: Both> World<V> {
                 self.budget.puts -= 1;
                 let (type_url, name) = (&setup.types[t], &setup.names[n]);
                 let content = self.content(t, name).map_or(0, |content| 1 - content);
-                assert!(self.cache.insert(type_url, Resource::new(name.clone(), body(name, content))));
+                assert!(self.cache.insert(type_url, resource(&setup, name, content)));
                 self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(t, name, true));
             }
             Step::Delete { t, n } => {
@@ -480,6 +482,10 @@ impl<V: Both> Pair<V> {
                 client::Action::Apply(update) => {
                     let app = &mut self.apps[setup.type_number(update.type_url())];
                     self.ghost.applies(app, &update);
+                    let all = app.wanted.contains(WILDCARD);
+                    if !all && update.resources().any(|resource| !app.wanted.contains(resource.name())) {
+                        self.goals.reach(Goal::ByAnotherName);
+                    }
                     app.heard = true;
                     app.take(update);
                 }
@@ -511,6 +517,27 @@ fn poll<V: Both>(server: &mut Server<V>, setup: &Made, now: Instant, cache: &Cac
     } else {
         server.poll_transmit(now, cache)
     }
+}
+
+/// Whether to want one name is to want another: the wildcard, a collection and an alias stand for others.
+pub fn stands_for(wanted: &ResourceName, name: &ResourceName) -> bool {
+    let (wanted, name) = (wanted.as_str(), name.as_str());
+    wanted == name
+        || wanted.strip_suffix('*').is_some_and(|start| name.starts_with(start))
+        || wanted.strip_prefix('~') == Some(name)
+}
+
+/// Whether a name is that of a resource, and stands for no other.
+pub fn is_resource(name: &ResourceName) -> bool {
+    !name.as_str().ends_with('*') && !name.as_str().starts_with('~')
+}
+
+/// A resource of the store, with its alias if the world has one for it.
+pub fn resource(setup: &Made, name: &ResourceName, content: u8) -> Resource {
+    let resource = Resource::new(name.clone(), body(name, content));
+    let aliases = setup.names.iter().filter(|alias| *alias != name && !alias.is_wildcard() && !alias.is_glob());
+    let mut aliases = aliases.filter(|alias| stands_for(alias, name)).cloned().peekable();
+    if aliases.peek().is_some() { resource.with_aliases(aliases) } else { resource }
 }
 
 /// An encoded resource: its name in field 1, its content in field 15.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use xds_machine::server::Source;
 use xds_machine::{Code, ResourceName, WILDCARD};
 
-use super::{Application, Both, Pair, World};
+use super::{Application, Both, Pair, World, is_resource};
 
 impl<V: Both> World<V> {
     /// Whether nothing is left to do.
@@ -23,7 +23,7 @@ impl<V: Both> World<V> {
                 pair.ghost.check_settled(t);
                 let all = app.wanted.iter().any(|name| name.is_wildcard());
                 assert!(app.heard || !all, "type {t}: everything is wanted, and there was no answer");
-                for name in self.setup.names.iter().filter(|name| !name.is_wildcard()) {
+                for name in self.setup.names.iter().filter(|name| is_resource(name)) {
                     self.check_resource(t, app, name);
                 }
             }

@@ -89,6 +89,11 @@ impl Setup {
         Self::new(&[type_url::ENDPOINT], false, names, budget)
     }
 
+    /// As CDS, with structured names, which may be those of collections.
+    pub fn collection(names: &[&str], budget: Budget) -> Self {
+        Self::new(&["T"], true, names, budget).legacy_wildcard(false)
+    }
+
     /// One stream for two types, of which the second is the parent of the first: a cluster that changed needs its
     /// endpoints again.
     pub fn warming(names: &[&str], budget: Budget) -> Self {
