@@ -125,6 +125,7 @@ pub mod server;
 pub mod servers;
 mod text;
 mod time;
+mod url;
 mod variant;
 pub mod watch;
 mod wire;

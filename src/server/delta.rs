@@ -197,6 +197,7 @@ impl Protocol for Delta {
         node.has_feature(feature::TTL)
     }
 
+    #[inline(always)]
     fn put_page_element(element: &Element<'_>, to: &mut Writer<'_>) {
         element.put_delta(to);
     }

@@ -147,18 +147,17 @@ impl<V: Variant> Response<V> {
             let len = own.iter().map(|part| self.part_len(part)).sum::<usize>()
                 + if head { envelope.head_len() } else { 0 }
                 + if ends { envelope.tail_len() } else { 0 };
-            let mut chunk = Vec::with_capacity(len);
-            let to = &mut Writer(&mut chunk);
-            if head {
-                envelope.put_head(to);
-            }
-            for (piece, element) in own.iter().flat_map(|part| self.pieces(part)) {
-                V::put_element(self.ttl, piece, &element, to);
-            }
-            if ends {
-                envelope.put_tail(to);
-            }
-            debug_assert_eq!(chunk.len(), len, "lengths are exact");
+            let chunk = Writer::fill(len, |to| {
+                if head {
+                    envelope.put_head(to);
+                }
+                for (piece, element) in own.iter().flat_map(|part| self.pieces(part)) {
+                    V::put_element(self.ttl, piece, &element, to);
+                }
+                if ends {
+                    envelope.put_tail(to);
+                }
+            });
             (parts, head, tail) = (rest, false, tail && !ends);
             Some(chunk.into())
         })

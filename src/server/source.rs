@@ -205,24 +205,31 @@ impl Page {
     /// that depends on the client.)
     #[must_use]
     pub fn encoded<V: Variant>(self, type_url: &TypeUrl) -> Self {
-        if self.0.encoded[V::NUMBER].is_some() || self.resources().iter().any(|resource| resource.ttl().is_some()) {
+        if self.0.encoded[V::NUMBER].is_some() {
             return self;
         }
-        // At most so much, so that the lengths need not be added up in a pass of their own.
-        const AROUND: usize = 48;
-        let most = |resource: &Resource| {
-            let names = resource.aliases().iter().chain([resource.name()]).map(|name| name.as_str().len() + AROUND);
-            let (version, type_url) = (resource.version().as_bytes().len(), type_url.as_str().len());
-            names.sum::<usize>() + resource.body().len() + version + type_url + AROUND
-        };
-        let mut bytes = Vec::with_capacity(self.resources().iter().map(most).sum());
-        for resource in self.resources() {
-            V::put_page_element(&resource.element(type_url), &mut Writer(&mut bytes));
-        }
-        bytes.shrink_to_fit();
+        let mut room = Room::default();
+        self.resources().iter().for_each(|resource| room.add(resource));
+        let bytes = encode::<V>(self.resources(), room, type_url);
         let mut inner = Arc::unwrap_or_clone(self.0);
-        inner.encoded[V::NUMBER] = Some(bytes.into());
+        inner.encoded[V::NUMBER] = bytes;
         Self(Arc::new(inner))
+    }
+
+    /// A page of these resources, so many at most, encoded for a variant.
+    pub(super) fn of<'a, V: Variant>(
+        resources: impl Iterator<Item = &'a Resource>,
+        count: usize,
+        type_url: &TypeUrl,
+    ) -> Self {
+        let (mut list, mut room) = (Vec::with_capacity(count), Room::default());
+        for resource in resources {
+            room.add(resource);
+            list.push(resource.clone());
+        }
+        let mut encoded = [None, None];
+        encoded[V::NUMBER] = encode::<V>(&list, room, type_url);
+        Self(Arc::new(Inner { resources: list, encoded }))
     }
 
     /// The resources.
@@ -246,4 +253,32 @@ impl Page {
     pub(super) fn bytes<V: Variant>(&self) -> Option<&Bytes> {
         self.0.encoded[V::NUMBER].as_ref()
     }
+}
+
+/// What resources take besides their type URL, keys and lengths.
+#[derive(Clone, Copy, Default)]
+struct Room {
+    bytes: usize,
+    ttl: bool,
+}
+
+impl Room {
+    #[inline]
+    fn add(&mut self, resource: &Resource) {
+        self.bytes += resource.name().as_str().len() + resource.version().as_bytes().len() + resource.body().len();
+        self.ttl |= resource.ttl().is_some();
+    }
+}
+
+/// Nothing if one has a TTL.
+fn encode<V: Variant>(resources: &[Resource], room: Room, type_url: &TypeUrl) -> Option<Bytes> {
+    const HEADS: usize = 20; // few have longer ones
+    if room.ttl {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(room.bytes + resources.len() * (type_url.as_str().len() + HEADS));
+    let to = &mut Writer::append(&mut bytes);
+    resources.iter().for_each(|resource| V::put_page_element(&resource.element(type_url), to));
+    bytes.shrink_to_fit();
+    Some(bytes.into())
 }

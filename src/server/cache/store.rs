@@ -449,11 +449,13 @@ impl Store {
     pub(super) fn publish<V: Variant>(&mut self, type_url: &TypeUrl) {
         for at in core::mem::take(&mut self.stale[V::NUMBER]) {
             let published = &mut self.pages[at as usize];
-            let page = published.page.take().unwrap_or_else(|| {
-                let slots = self.slots.iter().skip(at as usize * PAGE).take(PAGE);
-                Page::new(slots.filter_map(Slot::resource).cloned().collect())
+            published.page = Some(match published.page.take() {
+                Some(page) => page.encoded::<V>(type_url),
+                None => {
+                    let slots = self.slots.iter().skip(at as usize * PAGE).take(PAGE);
+                    Page::of::<V>(slots.filter_map(Slot::resource), PAGE, type_url)
+                }
             });
-            published.page = Some(page.encoded::<V>(type_url));
             published.stale[V::NUMBER] = false;
         }
     }
