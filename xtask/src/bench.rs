@@ -62,7 +62,8 @@ pub fn counts(reason: Option<&str>) -> Result {
         if change > TOLERANCE {
             writeln!(grown, "{workload}: {now:.6} of its floor, baseline {:.6}", before.unwrap_or_default())?;
         }
-        if let (Some(reason), true) = (reason, change > TOLERANCE || change < 1.0 / TOLERANCE) {
+        let moved = !(1.0 / TOLERANCE..=TOLERANCE).contains(&change);
+        if let Some(reason) = reason.filter(|_| moved) {
             baseline.insert(workload.into(), (now, reason.into()));
         }
     }
