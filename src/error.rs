@@ -199,12 +199,25 @@ pub enum Misuse {
     /// There is no stream that a response could have come from.
     #[error("no stream is open")]
     NoStream,
+    /// The type is not paused.
+    #[error("{type_url} is not paused")]
+    NotPaused {
+        /// The type.
+        type_url: TypeUrl,
+    },
     /// More responses of a type wait for a verdict than the configuration allows: read the stream only if
     /// `wants_response` says so.
     #[error("{limit} responses for {type_url} wait for a verdict")]
     ResponsesWaiting {
         /// The type.
         type_url: TypeUrl,
+        /// The limit.
+        limit: usize,
+    },
+    /// More responses of all types wait for a verdict than the configuration allows: read the stream only if
+    /// `wants_response` says so.
+    #[error("{limit} responses of the stream wait for a verdict")]
+    ResponsesWaitingOnStream {
         /// The limit.
         limit: usize,
     },
@@ -222,6 +235,10 @@ pub enum Misuse {
 pub enum Code {
     /// 3: the message is wrong, whatever the state of the system.
     InvalidArgument,
+    /// 5: the resource does not exist.
+    NotFound,
+    /// 7: the resource is not for this client.
+    PermissionDenied,
     /// 8: a limit is exceeded.
     ResourceExhausted,
     /// 14: try again.
@@ -233,6 +250,8 @@ impl Code {
     pub const fn number(self) -> i32 {
         match self {
             Self::InvalidArgument => 3,
+            Self::NotFound => 5,
+            Self::PermissionDenied => 7,
             Self::ResourceExhausted => 8,
             Self::Unavailable => 14,
         }
@@ -242,6 +261,8 @@ impl Code {
     pub const fn name(self) -> &'static str {
         match self {
             Self::InvalidArgument => "INVALID_ARGUMENT",
+            Self::NotFound => "NOT_FOUND",
+            Self::PermissionDenied => "PERMISSION_DENIED",
             Self::ResourceExhausted => "RESOURCE_EXHAUSTED",
             Self::Unavailable => "UNAVAILABLE",
         }
@@ -267,6 +288,17 @@ impl Status {
     /// A status of ours.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code: code.number(), message: message.into() }
+    }
+
+    /// Whether it has this code.
+    pub fn is(&self, code: Code) -> bool {
+        self.code == code.number()
+    }
+
+    /// Whether an error that a server reports of a resource says something of the resource: it does not exist, or is not
+    /// for this client. Any other is transient: what is held stays in use (cncf/xds TP3, gRFC A88).
+    pub fn is_data_error(&self) -> bool {
+        self.is(Code::NotFound) || self.is(Code::PermissionDenied)
     }
 
     /// Cuts the message to at most `limit` bytes, at the border of a character.

@@ -9,6 +9,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 
 use crate::text::Text;
+use crate::url::Url;
 use crate::xdstp::{self, Parts};
 
 /// The name that subscribes to everything the server has for this client
@@ -78,36 +79,13 @@ macro_rules! string_type {
     };
 }
 
-/// Equality and order of shared strings: most often they are one string in memory, and nobody need look at it.
-macro_rules! shared_string {
-    ($name:ident) => {
-        impl PartialEq for $name {
-            #[inline]
-            fn eq(&self, other: &Self) -> bool {
-                Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
-            }
-        }
-
-        impl PartialOrd for $name {
-            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-                Some(self.cmp(other))
-            }
-        }
-
-        impl Ord for $name {
-            #[inline]
-            fn cmp(&self, other: &Self) -> Ordering {
-                if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
-            }
-        }
-    };
-}
-
 string_type! {
     /// The type URL of a resource type, such as `type.googleapis.com/envoy.config.cluster.v3.Cluster`.
     ///
-    /// Cheap to clone: the string is shared. The URLs that the xDS API defines are in [`type_url`](crate::type_url).
-    TypeUrl(Arc<str>) Arc::from
+    /// Cheap to clone: the string is shared. The URLs that the xDS API defines are in [`type_url`](crate::type_url); of
+    /// these there is nothing to share.
+    #[derive(Ord, PartialEq, PartialOrd)]
+    TypeUrl(Url) Url::new
 }
 
 string_type! {
@@ -142,12 +120,32 @@ fn normal_name(text: &str) -> Arc<str> {
     }
 }
 
-shared_string!(TypeUrl);
-shared_string!(ResourceName);
+// Equality and order of shared strings: most often they are one string in memory, and nobody need look at it.
+
+impl PartialEq for ResourceName {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl PartialOrd for ResourceName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ResourceName {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+    }
+}
 
 impl AsRef<str> for TypeUrl {
+    #[inline]
     fn as_ref(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 }
 

@@ -195,6 +195,11 @@ impl Types {
         Self::new(self.0.iter().cloned().chain(types))
     }
 
+    /// Whether the type is among these.
+    pub fn contains(&self, type_url: &TypeUrl) -> bool {
+        self.0.binary_search_by(|known| known.type_url.cmp(type_url)).is_ok()
+    }
+
     /// The type of this URL.
     pub fn get(&self, type_url: &TypeUrl) -> ResourceType {
         match self.0.binary_search_by(|known| known.type_url.cmp(type_url)) {

@@ -183,6 +183,46 @@ fn names_in_either_field_are_read() {
     assert_eq!(removed, BTreeSet::from(["c", "d"]));
 }
 
+/// S-ADS-20, S-ADS-24: which resources go again with which is the caller's to say.
+#[test]
+fn the_map_of_dependents_is_replaced() {
+    let clusters = TypeUrl::from(type_url::CLUSTER);
+    let sent_again = |mut cache: Cache, child: &TypeUrl| {
+        let mut server = Server::<Delta>::new(server::Config::ads(), StreamId(1));
+        cache.insert(&clusters, Resource::new("c", &b"one"[..]));
+        cache.insert(child, Resource::new("c", &b"\x0a\x01c"[..]));
+        for type_url in [&clusters, child] {
+            let mut request = delta::Request::new(type_url.clone());
+            request.subscribe = vec!["c".into()];
+            server.handle_request(NOW, request).expect("a request");
+        }
+        let drain = |server: &mut Server<Delta>, cache: &Cache| {
+            let mut types = Vec::new();
+            while let Some(response) = server.poll_transmit(NOW, cache) {
+                let answer = delta::Request {
+                    nonce: response.nonce().clone(),
+                    ..delta::Request::new(response.type_url().clone())
+                };
+                types.push(response.type_url().clone());
+                server.handle_request(NOW, answer).expect("an ACK");
+            }
+            types
+        };
+        drain(&mut server, &cache);
+        cache.insert(&clusters, Resource::new("c", &b"two"[..]));
+        drain(&mut server, &cache)
+    };
+    let secrets = TypeUrl::from(type_url::SECRET);
+    assert_eq!(sent_again(Cache::new(1), &endpoints()), [clusters.clone(), endpoints()]);
+    let without = Cache::new(1).without_dependent(clusters.clone());
+    assert_eq!(sent_again(without, &endpoints()), std::slice::from_ref(&clusters));
+    let own = || {
+        Cache::new(1).with_dependent(clusters.clone(), secrets.clone(), |cluster| Some(cluster.name().as_str().into()))
+    };
+    assert_eq!(sent_again(own(), &secrets), [clusters.clone(), secrets.clone()]);
+    assert_eq!(sent_again(own(), &endpoints()), std::slice::from_ref(&clusters), "instead of the endpoints");
+}
+
 /// C-ADS-11: requests are made when they are polled, so a caller may limit their rate: what waits does not grow, and what
 /// is sent is what is true then.
 #[test]

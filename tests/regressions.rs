@@ -2,7 +2,7 @@
 //! that the engines found in its own machines since. Each is played in the world, and must end well.
 //!
 //! The notation: `Sub`/`Uns` the application's wish, `CS` the client sends, `SR` the server reads, `SS` the server sends,
-//! `CR` the client reads, `Acc`/`Rej` the verdict, `Put`/`Del` the store, `Cut`/`Open` the stream, `Tick` time. A `2` is for
+//! `CR` the client reads, `Acc`/`Rej` the verdict, `Put`/`Del`/`Fail` the store, `Cut`/`Open` the stream, `Tick` time. A `2` is for
 //! the second type.
 
 mod checker;
@@ -29,10 +29,13 @@ fn step(word: &str) -> Step {
     match verb {
         "Open" => Step::Open { c },
         "Cut" => Step::Cut { c },
+        "Ref" => Step::Refetch { c, t, n: name() },
         "CS" => Step::ClientSends { c },
         "SR" => Step::ServerReads { c },
         "SS" => Step::ServerSends { c },
         "CR" => Step::ClientReads { c },
+        "Pause" => Step::Pause { c, t },
+        "Resume" => Step::Resume { c, t },
         "Acc" => Step::Accept { c, t },
         "Rej" => Step::Reject { c, t },
         "Tick" => Step::Tick,
@@ -40,6 +43,7 @@ fn step(word: &str) -> Step {
         "Uns" => Step::Unsubscribe { c, t, n: name() },
         "Put" => Step::Put { t, n: name() },
         "Del" => Step::Delete { t, n: name() },
+        "Fail" => Step::Fail { t, n: name() },
         _ => panic!("no step {word}"),
     }
 }
@@ -88,6 +92,30 @@ stories! {
     /// Delta: a wildcard that returns, and a removal that crossed the response in flight.
     removals_since_the_oldest_unsubscription: Delta, full_state(),
         "Put a, Sub *, Open, CS, SR, SS, Uns *, Sub *, CR, Del a, CS, SR, CS, SR, CS, SR";
+}
+
+// Errors of single resources.
+stories! {
+    /// SotW, full state: an error, a resource and its removal, of which only the error and the removal were heard: the client
+    /// took the absence for a part of the error.
+    what_had_an_error_is_gone_by_name: Sotw, full_state(),
+        "Sub a, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Fail a, SS, CR, CS, SR, Put a, Del a, SS, CR, Acc";
+    /// The same over a reconnect: an error that the server reported on another stream excuses nothing.
+    an_error_of_another_stream_is_none: Sotw, full_state(),
+        "Sub *, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Fail a, SS, CR, CS, SR, Cut, Del a, Open, CS, SR, SS, CR, Acc";
+    /// The same with a store that forgets removals: the random walks found it.
+    what_had_an_error_is_gone_by_name_though_forgotten: Sotw, full_state().tombstones(0),
+        "Sub *, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Fail a, SS, CR, CS, SR, Del a";
+    /// Everything was wanted, and an error of one resource was known. It was then asked for by name, and the same error was
+    /// no news to who had asked for more.
+    the_same_error_answers_a_new_wish: Sotw, full_state(),
+        "Sub *, Open, CS, SR, SS, CR, CS, SR, Fail a, SS, CR, CS, SR, Del a, SS, CR, CS, SR, Sub a, CS, SR, SS, CR, CS, SR";
+    /// SotW: an error was known, and the resource asked for again. A server need not repeat itself, and after a while the
+    /// client took its silence for absence.
+    an_error_stands_when_asked_again: Sotw, full_state(),
+        "Sub a, Open, CS, SR, Fail a, SS, CR, Ref a, CS, SR, SS";
+    /// A response with nothing but an error is an answer.
+    an_error_is_an_answer: Sotw, full_state(), "Sub *, Open, CS, SR, Fail a, SS, CR, CS, SR";
 }
 
 // This crate's own machines: found by the model check, each within minutes of the code it is about.

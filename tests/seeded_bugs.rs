@@ -32,6 +32,13 @@ fn rows() -> Vec<Row> {
         (VersionStuck, SOTW, partial(a, n.wishes(1, 0).changes(2, 0)), 15, "is claimed"),
         (ClaimsRejected, SOTW, partial(a, n.rejects(1).wishes(1, 0).changes(1, 0)), 9, "is claimed"),
         (
+            IgnoresPause,
+            SOTW,
+            partial(a, n.pauses(1).wishes(1, 0).changes(1, 0)),
+            10,
+            "something is said of a type that is held back",
+        ),
+        (
             ListsWhatItHolds,
             DELTA,
             full(all, n.cuts(1).wishes(1, 0).changes(1, 0)),
@@ -49,6 +56,13 @@ fn rows() -> Vec<Row> {
             "the server's view of what is wanted",
         ),
         (NoInitialVersions, DELTA, full(all, n.cuts(1).wishes(1, 0).changes(1, 1)), 18, "a does not exist"),
+        (
+            MembersNotTracked,
+            DELTA,
+            Setup::collection(&["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"], n.cuts(1).wishes(1, 0).changes(2, 1)),
+            20,
+            "xdstp:///T/a does not exist",
+        ),
         (AnswersTwice, SOTW, partial(a, n.wishes(1, 0).changes(1, 0)), 9, "an answer to a response that was read"),
         (DropsTheGood, DELTA, full(ab, n.rejects(1).wishes(2, 0).changes(2, 0)), 11, "a is 0, applied is None"),
         (
@@ -90,6 +104,13 @@ fn rows() -> Vec<Row> {
         (FirstNamesOnly, SOTW, partial(ab, n.wishes(2, 0)), 9, "the server's view of what is wanted"),
         (ConstantNonce, SOTW, partial(a, n.wishes(1, 0).changes(3, 0)), 18, "a is 0, applied is Some(1)"),
         (EmptyMeansAll, SOTW, partial(a, n.wishes(1, 1)), 12, "the server's view of what is wanted"),
+        (
+            SaysNoErrors,
+            SOTW,
+            partial(a, n.wishes(1, 0).fails(1)),
+            11,
+            "a has an error, and the application does not know",
+        ),
         (PartOfFullState, SOTW, full(ab, n.wishes(2, 0).changes(2, 0)), 12, "a full-state type has all that is wanted"),
     ]
 }

@@ -1,6 +1,8 @@
 //! Counts what the system allocator gives.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The allocator of a program that measures.
@@ -39,4 +41,16 @@ pub fn live() -> u64 {
 /// Allocations so far.
 pub fn allocations() -> u64 {
     ALLOCATIONS.load(Relaxed)
+}
+
+/// Starts this program anew with an allocator that keeps what it has: neither work nor floor is to wait for pages of the
+/// system, which come and go with the size of a buffer. (glibc's; another allocator does not look at this.)
+pub fn keep() {
+    const KEEP: [(&str, &str); 2] =
+        [("MALLOC_TRIM_THRESHOLD_", "8000000000"), ("MALLOC_MMAP_THRESHOLD_", "8000000000")];
+    if KEEP.iter().any(|(key, _)| std::env::var_os(key).is_none()) {
+        let mut again = Command::new(std::env::current_exe().expect("a program has a path"));
+        let error = again.args(std::env::args_os().skip(1)).envs(KEEP).exec();
+        panic!("can't start anew: {error}");
+    }
 }

@@ -1,9 +1,13 @@
 //! The same messages in prost, as any program would have them.
 
 use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::marker::PhantomData;
 
 use bytes::Bytes;
 use prost::Message;
+
+use crate::measure::Work;
 
 #[derive(Clone, PartialEq, Message)]
 pub struct Any {
@@ -71,4 +75,72 @@ pub struct DeltaRequest {
     pub initial_resource_versions: BTreeMap<String, String>,
     #[prost(string, tag = "6")]
     pub response_nonce: String,
+}
+
+/// Encodes a message into a buffer that is large enough, and warm.
+pub struct Encode<M> {
+    message: M,
+    buffer: Vec<u8>,
+}
+
+impl<M: Message> Encode<M> {
+    pub fn new(message: M) -> Self {
+        Self { buffer: Vec::with_capacity(message.encoded_len()), message }
+    }
+}
+
+impl<M: Message> Work for Encode<M> {
+    type Input = ();
+    type Output = usize;
+
+    fn prepare(&mut self) {
+        self.buffer.clear();
+    }
+
+    fn run(&mut self, (): ()) -> usize {
+        self.message.encode(&mut self.buffer).expect("a vector grows");
+        black_box(self.buffer.len())
+    }
+}
+
+/// Encodes a message that was just made, into a buffer of its own.
+pub struct EncodeNew<F>(pub F);
+
+impl<M: Message, F: FnMut() -> M> Work for EncodeNew<F> {
+    type Input = M;
+    type Output = (M, Vec<u8>);
+
+    fn prepare(&mut self) -> M {
+        (self.0)()
+    }
+
+    fn run(&mut self, message: M) -> (M, Vec<u8>) {
+        let bytes = message.encode_to_vec();
+        (message, bytes)
+    }
+}
+
+/// Decodes a message that just came, the bodies of which are slices of the buffer.
+pub struct Decode<M> {
+    bytes: Vec<u8>,
+    message: PhantomData<M>,
+}
+
+impl<M: Message> Decode<M> {
+    pub fn new(message: &M) -> Self {
+        Self { bytes: message.encode_to_vec(), message: PhantomData }
+    }
+}
+
+impl<M: Message + Default> Work for Decode<M> {
+    type Input = Bytes;
+    type Output = M;
+
+    fn prepare(&mut self) -> Bytes {
+        self.bytes.clone().into()
+    }
+
+    fn run(&mut self, bytes: Bytes) -> M {
+        M::decode(bytes).expect("what was encoded")
+    }
 }

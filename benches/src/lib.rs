@@ -1,6 +1,10 @@
 //! What is measured, and against what: each workload stands beside a floor, the same bytes through prost or a memcpy, in
-//! the same run.
+//! the same run. README.md says what the figures mean.
 
 pub mod alloc;
+pub mod data;
+pub mod figures;
 pub mod floor;
-pub mod workload;
+pub mod measure;
+pub mod stream;
+pub mod work;

@@ -1,6 +1,7 @@
 use alloc::vec::Vec;
 
 use super::update::{Rejection, Update};
+use crate::error::Status;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl};
 
@@ -20,6 +21,17 @@ pub enum Action {
         reason: DropReason,
         /// How many in a row.
         count: u64,
+    },
+    /// Something is wrong with resources: the server reported errors of them (`resource_errors`; cncf/xds TP3), deleted
+    /// what is to stay all the same ([`DataErrors::Keep`](super::DataErrors::Keep)), or let the time pass
+    /// ([`Config::with_transient_timeout`](super::Config::with_transient_timeout)). Comes before what follows from it:
+    /// [`Missing`](Self::Missing) of what does not exist, [`Apply`](Self::Apply) of what is to be removed. An error that
+    /// is reported again is not told again. What is rejected is no news to the application, and not here.
+    Errors {
+        /// Their type.
+        type_url: TypeUrl,
+        /// What is wrong, in the order of the names, each once. The wildcard stands for the collection as a whole.
+        errors: Vec<Failed>,
     },
     /// The TTL of resources ran out with no news of them: they are gone (xds_protocol.rst, "TTL").
     Expired {
@@ -47,11 +59,33 @@ pub enum Action {
         faults: Vec<Rejection>,
     },
     /// A response with nothing to apply was acknowledged: the server has answered, and there is nothing new, though an
-    /// [`Action::Missing`] may have come before this. It ends the wait of a client whose wildcard matches nothing.
+    /// [`Action::Missing`] or [`Action::Errors`] may have come before this. It ends the wait of a client whose wildcard matches nothing.
     Synced {
         /// The type of the response.
         type_url: TypeUrl,
     },
+}
+
+/// An error of one resource.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Failed {
+    /// The resource.
+    pub name: ResourceName,
+    /// What is wrong. Whether it is transient says [`Status::is_data_error`].
+    pub status: Status,
+    /// What it does to what is held.
+    pub effect: Effect,
+}
+
+/// What an error does to what is held of a resource.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Effect {
+    /// The resource is held and stays in use: the error is for people (gRFC A88's ambient error).
+    Ambient,
+    /// Nothing is held: the error is all there is.
+    Fails,
+    /// The resource is held, and an [`Action::Apply`] that follows removes it.
+    Removes,
 }
 
 /// Why a response was ignored.
@@ -68,7 +102,7 @@ impl Relabel for Action {
         match self {
             Self::Apply(update) => update.relabel(by),
             Self::DropStale { nonce, .. } | Self::Rejected { nonce, .. } => nonce.relabel(by),
-            Self::Expired { .. } | Self::Missing { .. } | Self::Synced { .. } => {}
+            Self::Errors { .. } | Self::Expired { .. } | Self::Missing { .. } | Self::Synced { .. } => {}
         }
     }
 }

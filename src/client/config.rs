@@ -1,9 +1,11 @@
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 use crate::message::{Node, feature};
-use crate::resource_type::Types;
+use crate::name::TypeUrl;
+use crate::resource_type::{ResourceType, Types};
 
 /// What a client machine is to be. Cheap to clone.
 ///
@@ -22,8 +24,22 @@ pub struct Settings {
     pub(super) node: Arc<Node>,
     pub(super) types: Types,
     pub(super) existence_timeout: Option<Duration>,
+    pub(super) transient_timeout: bool,
+    pub(super) data_errors: DataErrors,
     pub(super) ttl: bool,
     pub(super) limits: Limits,
+    pub(super) habits: Habits,
+}
+
+/// Where dialects differ.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Habits {
+    pub(super) node_on_every_request: bool,
+    pub(super) explicit_wildcard: bool,
+    pub(super) duplicates_allowed: bool,
+    pub(super) bare_nacks: bool,
+    pub(super) refetch_by_leaving: bool,
+    pub(super) on_demand: Vec<TypeUrl>,
 }
 
 impl Config {
@@ -40,8 +56,11 @@ impl Config {
             node: Arc::new(node),
             types: Types::default(),
             existence_timeout: Some(Duration::from_secs(15)),
+            transient_timeout: false,
+            data_errors: DataErrors::default(),
             ttl: true,
             limits: Limits::default(),
+            habits: Habits::default(),
         }))
     }
 
@@ -68,6 +87,24 @@ impl Config {
         self
     }
 
+    /// That a resource did not come in time says nothing of whether it exists: it is an error
+    /// ([`Action::Errors`](super::Action::Errors), UNAVAILABLE), and not [`Action::Missing`](super::Action::Missing). For
+    /// a server that reports what does not exist, as gRFC A88's `resource_timer_is_transient_error`; that has a time-out
+    /// of 30 s.
+    #[must_use]
+    pub fn with_transient_timeout(mut self) -> Self {
+        self.settings_mut().transient_timeout = true;
+        self
+    }
+
+    /// What becomes of what is held when the server deletes it, or says that something is wrong with it. Default:
+    /// [`DataErrors::Delete`].
+    #[must_use]
+    pub fn with_data_errors(mut self, data_errors: DataErrors) -> Self {
+        self.settings_mut().data_errors = data_errors;
+        self
+    }
+
     /// Does without TTLs: the node says nothing of them, and those that come are ignored.
     #[must_use]
     pub fn without_ttl(mut self) -> Self {
@@ -84,6 +121,67 @@ impl Config {
         self
     }
 
+    /// Speaks as a real client does, or as a real server needs it: sets what [`Dialect`] says, and leaves the rest.
+    #[must_use]
+    pub fn with_dialect(self, dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Spec => self,
+            Dialect::Envoy => self.with_node_on_every_request(),
+            Dialect::Grpc => {
+                let limits = Limits { responses_per_stream: 1, ..self.settings().limits.clone() };
+                self.with_limits(limits).with_explicit_wildcard().with_duplicates_allowed().without_ttl()
+            }
+            Dialect::Istio => self.with_bare_nacks().with_refetch_by_leaving(),
+        }
+    }
+
+    /// Sends the node with every request, and not just with the first of a stream.
+    #[must_use]
+    pub fn with_node_on_every_request(mut self) -> Self {
+        self.settings_mut().habits.node_on_every_request = true;
+        self
+    }
+
+    /// Always says `*` for everything, and never an empty list, whatever the type.
+    #[must_use]
+    pub fn with_explicit_wildcard(mut self) -> Self {
+        self.settings_mut().habits.explicit_wildcard = true;
+        self
+    }
+
+    /// Of a resource that is in a response twice the last counts. Without it the response is rejected
+    /// (xds_protocol.rst, "Duplicate Resource Names").
+    #[must_use]
+    pub fn with_duplicates_allowed(mut self) -> Self {
+        self.settings_mut().habits.duplicates_allowed = true;
+        self
+    }
+
+    /// Says nothing new in a NACK (SotW): what is wanted otherwise than before goes in a request of its own after it,
+    /// for servers that do not read the names of a NACK. (Delta never does.)
+    #[must_use]
+    pub fn with_bare_nacks(mut self) -> Self {
+        self.settings_mut().habits.bare_nacks = true;
+        self
+    }
+
+    /// Asks again ([`Client::refetch`](super::Client::refetch)) by unsubscribing and then subscribing (delta), for
+    /// servers that do not answer a subscription to what they have sent.
+    #[must_use]
+    pub fn with_refetch_by_leaving(mut self) -> Self {
+        self.settings_mut().habits.refetch_by_leaving = true;
+        self
+    }
+
+    /// Types that every stream asks for, be it for nothing: with no name wanted, their first request subscribes to `*`
+    /// and unsubscribes from it (delta). For an istiod that loads on demand, which is to know of the type before the
+    /// first name; a request that says nothing would ask for everything.
+    #[must_use]
+    pub fn with_on_demand(mut self, types: impl IntoIterator<Item = TypeUrl>) -> Self {
+        self.settings_mut().habits.on_demand = types.into_iter().collect();
+        self
+    }
+
     fn settings_mut(&mut self) -> &mut Settings {
         Arc::make_mut(&mut self.0)
     }
@@ -91,6 +189,30 @@ impl Config {
     pub(super) fn settings(&self) -> &Settings {
         &self.0
     }
+}
+
+impl Settings {
+    /// What is to be known of a type.
+    pub(super) fn kind(&self, type_url: &TypeUrl) -> ResourceType {
+        let kind = self.types.get(type_url);
+        if self.habits.explicit_wildcard { kind.with_legacy_wildcard(false) } else { kind }
+    }
+}
+
+/// What a client speaks: presets of what is not the same everywhere.
+///
+#[doc = include_str!("../dialects.md")]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// What the specification says, and the most careful where it says nothing.
+    Spec,
+    /// As an Envoy.
+    Envoy,
+    /// As a gRPC channel.
+    Grpc,
+    /// To an istiod.
+    Istio,
 }
 
 impl PartialEq for Config {
@@ -107,12 +229,32 @@ impl Hash for Config {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
+/// What becomes of what is held of a resource when there is a data error of it: the server deletes it, or reports that it
+/// does not exist (NOT_FOUND) or is not for this client (PERMISSION_DENIED), or what it sends instead is rejected.
+///
+/// Transient errors, that is all others that a server reports, never touch what is held.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum DataErrors {
+    /// What does not exist any more is removed; anything else leaves what is held. This is what xds_protocol.rst says.
+    #[default]
+    Delete,
+    /// It stays, whatever the server says: gRFC A88 without `fail_on_data_errors`, and the `ignore_resource_deletion` of
+    /// gRFC A53. For a server that may lose its resources by mistake.
+    Keep,
+    /// It is removed, whatever the error is: gRFC A88 with `fail_on_data_errors`. Who rejects a resource drops what it had
+    /// of it ([`Update::drops_rejected`](super::Update::drops_rejected)).
+    Drop,
+}
+
 /// What a server may make a client machine hold. An honest mesh of 100,000 resources meets none of these.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// Responses of one type that wait for a verdict or for their answer to be sent. Default 8. The caller stops
     /// reading there: [`Client::wants_response`](super::Client::wants_response).
     pub waiting_responses: usize,
+    /// Responses of all types that wait for a verdict. Default: no limit besides. With 1 the next is read when the
+    /// application is done with the last, as gRPC does.
+    pub responses_per_stream: usize,
     /// Resources, removed names and errors in one response. Default 200,000. More are a NACK.
     pub resources_per_response: usize,
     /// Resources of one type that are held by the wildcard: names that are subscribed to are the application's own
@@ -136,6 +278,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             waiting_responses: 8,
+            responses_per_stream: usize::MAX,
             resources_per_response: 200_000,
             resources_per_type: 1_000_000,
             nonce_bytes: 1024,

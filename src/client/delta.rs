@@ -97,7 +97,7 @@ impl Protocol for Delta {
         incoming.removed = response.removed;
         incoming.removed.retain(|name| !name.is_wildcard()); // nothing has this name, so nothing of it is gone
         incoming.errors = response.errors;
-        incoming.finish();
+        incoming.finish(settings);
         incoming
     }
 
@@ -151,8 +151,16 @@ impl Protocol for Delta {
         false
     }
 
-    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
-        of.told.refetch.extend(names);
+    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>, settings: &Settings) {
+        for name in names {
+            if !settings.habits.refetch_by_leaving || name.is_wildcard() {
+                of.told.refetch.insert(name);
+            } else if let Some(wish) = of.wishes.get_mut(&name).filter(|wish| wish.told) {
+                wish.told = false;
+                of.untold += 1;
+                of.departed.insert(name);
+            }
+        }
     }
 
     fn ask_anew(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
@@ -170,7 +178,7 @@ impl Protocol for Delta {
         if of.asked {
             of.untold > 0 || !of.departed.is_empty() || !of.told.refetch.is_empty()
         } else {
-            !of.wishes.is_empty()
+            !of.wishes.is_empty() || of.on_demand
         }
     }
 
@@ -199,7 +207,10 @@ impl Protocol for Delta {
             // C-SUB-10, C-SUB-12: only the wildcard is wanted, and the type lets it be said by saying nothing.
             let legacy = of.kind.has_legacy_wildcard() && of.wishes.keys().all(ResourceName::is_wildcard);
             let told = of.tell(|_, _| true);
-            if !legacy {
+            if told.is_empty() {
+                request.subscribe = Vec::from([WILDCARD.into()]); // C-SUB-17: to say nothing would mean everything
+                request.unsubscribe = request.subscribe.clone();
+            } else if !legacy {
                 request.subscribe = told;
             }
             asked_for = Asked::All;

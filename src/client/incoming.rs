@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::ops::Bound;
 use core::time::Duration;
 
+use super::config::Settings;
 use super::resources::Resources;
 use super::update::Rejection;
 use crate::message::ResourceError;
@@ -82,9 +83,12 @@ impl Incoming {
 
     /// Puts everything in order, and refuses the response if a name is in it twice, in whatever roles
     /// (C-RES-11, C-DELTA-15; xds_protocol.rst, "Duplicate Resource Names").
-    pub(super) fn finish(&mut self) {
+    pub(super) fn finish(&mut self, settings: &Settings) {
         self.compared &= self.resources.is_ordered(); // or the numbers change
-        let twice = self.resources.sort();
+        let mut twice = self.resources.sort();
+        if settings.habits.duplicates_allowed && twice.take().is_some() {
+            self.resources.keep_last();
+        }
         self.heartbeats.sort_by(|a, b| a.name.cmp(&b.name));
         self.removed.sort();
         let mut rest: Vec<&ResourceName> = self.heartbeats.iter().map(|heartbeat| &heartbeat.name).collect();
@@ -114,9 +118,15 @@ impl Incoming {
             .chain(self.faults.iter().filter_map(|fault| fault.name.as_ref()))
     }
 
-    /// Whether no resource is in the response in any form, but for names of what does not exist.
+    /// Whether no resource is in the response in any form, but for names of what does not exist or can't be given; nor
+    /// that a collection as a whole can't.
     pub(super) fn is_empty(&self) -> bool {
-        self.resources.is_empty() && self.heartbeats.is_empty() && self.errors.is_empty() && self.faults.is_empty()
+        let of_all =
+            |error: &ResourceError| matches!(error.name.as_str(), "" | crate::WILDCARD) || error.name.is_glob();
+        self.resources.is_empty()
+            && self.heartbeats.is_empty()
+            && self.faults.is_empty()
+            && !self.errors.iter().any(of_all)
     }
 
     /// Whether something in the response is so broken that its name can't be told.
@@ -177,8 +187,10 @@ impl<'a, V> Walk<'a, V> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::config::Config;
     use super::super::resources::Extra;
     use super::*;
+    use crate::message::Node;
 
     fn incoming(names: &[&str]) -> Incoming {
         let mut incoming = Incoming::new("n".into(), 1, "v".into());
@@ -202,7 +214,7 @@ mod tests {
         });
         cases[4].removed = ["a".into(), "a".into()].into();
         for (read, name) in cases.iter_mut().zip(["b", "a", "a", "a", "a"]) {
-            read.finish();
+            read.finish(Config::new(Node::new("n")).settings());
             assert!(read.refused);
             assert_eq!(read.faults, [Rejection::nameless(format!("resource {name} is in the response twice"))]);
             assert!(read.resources.is_empty() && read.removed.is_empty());

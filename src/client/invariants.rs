@@ -43,8 +43,9 @@ impl<V: Variant> Client<V> {
             );
         }
         ensure!(self.answers.iter().all(|type_url| types.contains(type_url)), "a turn to answer of an unknown type");
-        // Each response makes three actions at most, and those that wait are processed at once.
-        let (waiting, limit) = (self.actions.len(), limits.waiting_actions + 3 * limits.waiting_responses);
+        ensure!(self.paused.values().all(|&times| times > 0), "a type that is not paused counts as paused");
+        // Each response makes five actions at most, and those that wait are processed at once.
+        let (waiting, limit) = (self.actions.len(), limits.waiting_actions + 5 * limits.waiting_responses);
         ensure!(waiting <= limit, "{waiting} actions wait, limit {limit}");
         Ok(())
     }
@@ -64,6 +65,12 @@ impl<V: Protocol> Subscription<V> {
         }
         let plain = |held: &Held| held.claimed && held.version.is_empty();
         ensure!(self.mixed || self.held.values().all(plain), "something held is not as the last update leaves it");
+        let unwanted = self.failures.keys().find(|name| !self.covers(name.as_str()));
+        ensure!(unwanted.is_none(), "{unwanted:?} has an error and is not wanted");
+        let known = |name: &&ResourceName| self.wishes.contains_key(*name) || self.held.contains_key(*name);
+        let others = self.failures.keys().filter(|name| !known(name)).count();
+        let limit = settings.limits.resources_per_response;
+        ensure!(others <= limit, "{others} errors of what nobody asked for, limit {limit}");
         let limit = settings.limits.waiting_responses;
         ensure!(self.unanswered() <= limit, "{} responses unanswered, limit {limit}", self.unanswered());
         ensure!(self.waiting.is_empty() || self.out.is_some() || self.on_hold, "a response waits for nothing");

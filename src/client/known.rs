@@ -98,6 +98,7 @@ impl<V: Protocol> Subscription<V> {
         let Some((name, _)) = self.held.remove_entry(&*xdstp::normal(name)) else { return };
         let asked_by = self.asked_by(&name);
         self.unlink(&name);
+        self.failures.remove(&name); // what is said again is news
         self.unclaim(&name, None);
         self.ask_anew(asked_by);
     }
@@ -108,6 +109,7 @@ impl<V: Protocol> Subscription<V> {
         }
         let held = self.held.insert(name.clone(), Held { version: Default::default(), claimed: false });
         self.mixed = true;
+        self.failures.remove(&name);
         self.unclaim(&name, expires);
         self.timers.stop(&name);
         match held {
@@ -120,6 +122,7 @@ impl<V: Protocol> Subscription<V> {
     fn take_for_missing(&mut self, name: &str) {
         if let Some(wish) = self.wishes.get_mut(name).filter(|_| !self.held.contains_key(name) && name != WILDCARD) {
             (wish.missing, wish.rejected) = (true, false);
+            self.failures.remove(name);
             self.timers.stop(&name.into());
         }
     }

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Bound;
 
-use super::action::Action;
+use super::failures::News;
 use super::incoming::{Heartbeat, Incoming};
 use super::resources::Resource;
 use super::subscription::{Subscription, Wish};
@@ -161,9 +161,8 @@ impl<V: Protocol> Subscription<V> {
         }
     }
 
-    /// What the response says is gone: of what is held, it is returned; of what is wanted and not held, the application
-    /// hears that it is missing.
-    pub(super) fn named_gone(&mut self, incoming: &Incoming, act: &mut impl FnMut(Action)) -> Vec<ResourceName> {
+    /// What the response says is gone: of what is held, and of what is wanted and not held.
+    pub(super) fn named_gone(&mut self, incoming: &Incoming) -> News {
         let (mut removed, mut missing) = (Vec::new(), Vec::new());
         for name in incoming.removed.iter().chain(incoming.nowhere.iter().map(|(name, _)| name)) {
             if self.globs.contains(name.as_str()) {
@@ -199,10 +198,7 @@ impl<V: Protocol> Subscription<V> {
             }
         }
         incoming.removed.iter().for_each(|name| _ = self.links.nowhere.remove(name.as_str()));
-        if !missing.is_empty() {
-            act(Action::Missing { type_url: self.kind.type_url().clone(), names: missing });
-        }
-        removed
+        News { removed, missing, ..News::default() }
     }
 
     /// The wanted aliases of what comes, and what each is to stand for: of more resources the last.

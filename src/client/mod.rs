@@ -39,6 +39,7 @@ mod action;
 mod backoff;
 mod config;
 mod delta;
+mod failures;
 mod incoming;
 mod invariants;
 mod known;
@@ -46,20 +47,22 @@ mod links;
 mod names;
 mod resources;
 mod sotw;
+mod state;
 mod subscription;
 mod timers;
 mod update;
 mod variant;
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-pub use self::action::{Action, DropReason};
+pub use self::action::{Action, DropReason, Effect, Failed};
 pub use self::backoff::Backoff;
 use self::config::Settings;
-pub use self::config::{Config, Limits};
+pub use self::config::{Config, DataErrors, Dialect, Limits};
 pub(crate) use self::names::check_wish;
 pub use self::resources::Resource;
+pub use self::state::{Failure, ResourceState, ResourceStatus};
 use self::subscription::{Answer, Subscription};
 pub use self::update::{Rejection, Update, Verdict};
 pub use self::variant::Variant;
@@ -85,6 +88,8 @@ pub struct Client<V: Variant> {
     types: Vec<Subscription<V>>,
     /// The types that have to answer, in the order of the answers (C-ADS-03).
     answers: VecDeque<TypeUrl>,
+    /// The types that are paused, and how often.
+    paused: BTreeMap<TypeUrl, u32>,
     actions: Queue<Action>,
     /// Counts the streams.
     epoch: u64,
@@ -138,7 +143,18 @@ pub enum Intent {
 impl<V: Variant> Client<V> {
     /// A client that wants nothing yet.
     pub fn new(config: Config) -> Self {
-        Self { config, types: Vec::new(), answers: VecDeque::new(), actions: Queue::new(), epoch: 0, stream: None }
+        let settings = config.settings();
+        let on_demand = settings.habits.on_demand.iter();
+        let types = on_demand.map(|type_url| Subscription::on_demand(settings.kind(type_url))).collect();
+        Self {
+            config,
+            types,
+            answers: VecDeque::new(),
+            paused: BTreeMap::new(),
+            actions: Queue::new(),
+            epoch: 0,
+            stream: None,
+        }
     }
 
     // Commands of the application.
@@ -176,8 +192,10 @@ impl<V: Variant> Client<V> {
     /// of them. A name that is not wanted is ignored.
     pub fn unsubscribe<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         self.look();
-        if let Some(subscription) = self.find_mut(type_url) {
-            names.into_iter().for_each(|name| subscription.unsubscribe(&xdstp::normal(name)));
+        let settings = self.config.settings();
+        let mut types = self.types.iter_mut();
+        if let Some(subscription) = types.find(|subscription| subscription.kind.type_url() == type_url) {
+            names.into_iter().for_each(|name| subscription.unsubscribe(&xdstp::normal(name), settings));
         }
     }
 
@@ -186,7 +204,8 @@ impl<V: Variant> Client<V> {
     /// (Envoy does it to warm a cluster). Names that are not wanted are ignored.
     pub fn refetch<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         self.look();
-        let Some(subscription) = self.find_mut(type_url) else { return };
+        let mut types = self.types.iter_mut();
+        let Some(subscription) = types.find(|subscription| subscription.kind.type_url() == type_url) else { return };
         let mut again = Vec::new();
         for name in names {
             if let Some((name, _)) = subscription.wishes.get_key_value(&*xdstp::normal(name)) {
@@ -199,8 +218,34 @@ impl<V: Variant> Client<V> {
             }
         }
         if !again.is_empty() {
-            V::refetch(subscription, again);
+            V::refetch(subscription, again, self.config.settings());
         }
+    }
+
+    /// Holds back what there is to say of a type, answers and all, until [`resume`](Self::resume) was called as often:
+    /// while clusters are applied that each need endpoints, say, so that many changes become one request. The type need
+    /// not be known yet, and other types go on.
+    ///
+    /// The first request of the type on a stream is not held back, nor is anything of what is received. But answers that
+    /// wait count as responses that wait: a type that is paused for long stops the whole stream in the end
+    /// ([`wants_response`](Self::wants_response)).
+    pub fn pause(&mut self, type_url: &TypeUrl) {
+        let times = self.paused.entry(type_url.clone()).or_default();
+        *times = times.saturating_add(1);
+    }
+
+    /// Ends one [`pause`](Self::pause).
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::NotPaused`].
+    pub fn resume(&mut self, type_url: &TypeUrl) -> Result<(), Misuse> {
+        match self.paused.get_mut(type_url) {
+            Some(1) => _ = self.paused.remove(type_url),
+            Some(times) => *times -= 1,
+            None => return Err(Misuse::NotPaused { type_url: type_url.clone() }),
+        }
+        Ok(())
     }
 
     // What happened.
@@ -212,9 +257,8 @@ impl<V: Variant> Client<V> {
         self.epoch += 1;
         self.stream = Some(Stream::default());
         // A type that nothing is wanted of, nor was when the last stream ended, has nothing to remember.
-        self.types.retain(|subscription| {
-            !subscription.wishes.is_empty() || subscription.out.is_some() || subscription.on_hold
-        });
+        let kept = |of: &Subscription<V>| !of.wishes.is_empty() || of.out.is_some() || of.on_hold || of.on_demand;
+        self.types.retain(kept);
     }
 
     /// A response came.
@@ -232,6 +276,7 @@ impl<V: Variant> Client<V> {
         let settings = self.config.settings();
         V::unanswerable(&response, settings)?;
         let type_url = V::type_url(&response);
+        let unjudged = self.unjudged();
         let asked =
             |subscription: &&mut Subscription<V>| subscription.kind.type_url() == type_url && subscription.asked;
         let Some(subscription) = self.types.iter_mut().find(asked) else {
@@ -242,6 +287,10 @@ impl<V: Variant> Client<V> {
         let limit = settings.limits.waiting_responses;
         if subscription.unanswered() >= limit {
             return Err(Misuse::ResponsesWaiting { type_url: type_url.clone(), limit }.into());
+        }
+        let limit = settings.limits.responses_per_stream;
+        if unjudged >= limit {
+            return Err(Misuse::ResponsesWaitingOnStream { limit }.into());
         }
         subscription.receive(response, settings);
         let type_url = subscription.kind.type_url().clone();
@@ -296,7 +345,7 @@ impl<V: Variant> Client<V> {
         self.look();
         for subscription in &mut self.types {
             if self.actions.len() < self.config.settings().limits.waiting_actions {
-                subscription.timeout(now, &mut |action| self.actions.push(action));
+                subscription.timeout(now, self.config.settings(), &mut |action| self.actions.push(action));
             }
         }
     }
@@ -319,20 +368,22 @@ impl<V: Variant> Client<V> {
         self.look();
         let stream = self.stream.as_mut()?;
         let settings = self.config.settings();
-        let (subscription, answer) = match self.answers.pop_front() {
+        let paused = &self.paused;
+        let turn = self.answers.iter().position(|type_url| !paused.contains_key(type_url));
+        let (subscription, answer) = match turn.and_then(|turn| self.answers.remove(turn)) {
             Some(type_url) => {
                 let mut types = self.types.iter_mut();
                 let subscription = types.find(|subscription| *subscription.kind.type_url() == type_url)?;
                 let answer = subscription.answers.pop_front()?;
                 (subscription, Some(answer))
             }
-            None => (self.types.iter_mut().find(|subscription| V::has_news(subscription))?, None),
+            None => (self.types.iter_mut().find(|of| V::has_news(of) && may_go(paused, of))?, None),
         };
         let mut composed = V::compose(subscription, answer, settings);
         stream.sent += 1;
         subscription.asked = true;
         subscription.timers.ask(stream.sent, composed.asked_for);
-        if stream.sent == 1 {
+        if stream.sent == 1 || settings.habits.node_on_every_request {
             V::set_node(&mut composed.request, settings);
         }
         let sent = Sent { epoch: self.epoch, seq: stream.sent };
@@ -353,18 +404,33 @@ impl<V: Variant> Client<V> {
 
     /// Whether [`poll_transmit`](Self::poll_transmit) would give a request.
     pub fn wants_transmit(&self) -> bool {
-        let news = |of: &Subscription<V>| V::has_news(of) || (of.has_new_wish() && V::may_speak(of));
-        self.stream.is_some() && (!self.answers.is_empty() || self.types.iter().any(news))
+        let news = |of: &Subscription<V>| {
+            (V::has_news(of) || (of.has_new_wish() && V::may_speak(of))) && may_go(&self.paused, of)
+        };
+        let answers = || self.answers.iter().any(|type_url| !self.paused.contains_key(type_url));
+        self.stream.is_some() && (answers() || self.types.iter().any(news))
     }
 
-    /// Whether the stream may be read: not while as many responses of a type wait as the configuration allows.
-    /// Leaving the stream unread holds the server back (HTTP/2 flow control).
+    /// Whether a type is paused.
+    pub fn is_paused(&self, type_url: &TypeUrl) -> bool {
+        self.paused.contains_key(type_url)
+    }
+
+    /// Whether the stream may be read: not while as many responses wait, of a type or of all together, as the
+    /// configuration allows. Leaving the stream unread holds the server back (HTTP/2 flow control).
     pub fn wants_response(&self) -> bool {
-        let limit = self.config.settings().limits.waiting_responses;
-        self.stream.is_some() && self.types.iter().all(|subscription| subscription.unanswered() < limit)
+        let limits = &self.config.settings().limits;
+        self.stream.is_some()
+            && self.types.iter().all(|subscription| subscription.unanswered() < limits.waiting_responses)
+            && self.unjudged() < limits.responses_per_stream
     }
 
     // Private.
+
+    /// How many responses of this stream wait for a verdict.
+    fn unjudged(&self) -> usize {
+        self.types.iter().map(Subscription::unjudged).sum()
+    }
 
     /// Takes in the names that were subscribed to since the last call of anything.
     fn look(&mut self) {
@@ -378,7 +444,7 @@ impl<V: Variant> Client<V> {
     fn subscription_mut(&mut self, type_url: &TypeUrl) -> &mut Subscription<V> {
         let found = self.types.iter().position(|subscription| subscription.kind.type_url() == type_url);
         let at = found.unwrap_or_else(|| {
-            let kind = self.config.settings().types.get(type_url);
+            let kind = self.config.settings().kind(type_url);
             self.types.push(Subscription::new(kind));
             self.types.len() - 1
         });
@@ -422,6 +488,12 @@ impl<V: Variant> Relabel for Client<V> {
         self.types.iter_mut().for_each(|subscription| subscription.relabel(by));
         self.actions.iter_mut().for_each(|action| action.relabel(by));
     }
+}
+
+/// Whether what is no answer may be sent: a pause does not hold back the first request of a type, or a type that is
+/// paused when its stream breaks may never be asked for again (C-ADS-08).
+fn may_go<V: Variant>(paused: &BTreeMap<TypeUrl, u32>, of: &Subscription<V>) -> bool {
+    paused.is_empty() || !of.asked || !paused.contains_key(of.kind.type_url())
 }
 
 fn answer_intent(answer: &Answer) -> Intent {

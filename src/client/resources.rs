@@ -133,6 +133,13 @@ impl Resources {
         twice
     }
 
+    /// Of those in order that have one name, keeps the one that came last.
+    pub(super) fn keep_last(&mut self) {
+        let last = |at: usize| self.entries.get(at + 1).is_none_or(|next| next.name != self.entries[at].name);
+        let kept: Vec<usize> = (0..self.len()).filter(|&at| last(at)).collect();
+        self.pick(&kept);
+    }
+
     /// Keeps those that `keep` picks.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(Resource<'_>) -> bool) {
         let kept: Vec<usize> = (0..self.len()).filter(|&at| keep(self.at(at))).collect();
@@ -255,5 +262,13 @@ mod tests {
         assert_eq!(resources(&["b", "a", "b"]).sort(), Some("b".into()));
         assert_eq!(resources(&["a", "a"]).sort(), Some("a".into()));
         assert_eq!(resources(&["a", "b"]).sort(), None);
+    }
+
+    #[test]
+    fn of_a_name_that_comes_twice_the_last_can_be_kept() {
+        let mut all = resources(&["b", "a", "b", "c", "b", "a"]);
+        all.sort();
+        all.keep_last();
+        assert_eq!(shown(&all), [("a", "a5", false), ("b", "b4", true), ("c", "c3", false)]);
     }
 }

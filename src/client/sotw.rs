@@ -87,6 +87,13 @@ enum Stage {
     Said(u64),
 }
 
+impl Owed {
+    /// Whether a newer response is a reason to announce the name anew.
+    fn reopens(&self, under: u64, serial: u64) -> bool {
+        under < serial && self.reopened < REOPENINGS
+    }
+}
+
 impl Variant for Sotw {}
 
 impl Protocol for Sotw {
@@ -145,7 +152,7 @@ impl Protocol for Sotw {
             read
         });
         incoming.errors = response.errors;
-        incoming.finish();
+        incoming.finish(settings);
         incoming
     }
 
@@ -243,7 +250,7 @@ impl Protocol for Sotw {
     }
 
     /// Any request lists all names: a repeat asks for all of them (real-clients.md, 3.1: Envoy's re-warm).
-    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
+    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>, _: &Settings) {
         of.told.refetch = true;
         of.told.retime.extend(names); // what is held is not awaited all the same
     }
@@ -273,7 +280,10 @@ impl Protocol for Sotw {
                 || !of.departed.is_empty()
                 || told.refetch
                 || told.stand_in
-                || told.owed.values().any(|owed| !matches!(owed.stage, Stage::Said(_))))
+                || told
+                    .owed
+                    .values()
+                    .any(|owed| !matches!(owed.stage, Stage::Said(under) if !owed.reopens(under, of.serial))))
     }
 
     fn compose(of: &mut Subscription<Self>, answer: Option<Answer>, settings: &Settings) -> Composed<Self> {
@@ -286,7 +296,11 @@ impl Protocol for Sotw {
             Some(answer) => (answer.nonce, answer.serial, answer.version, answer.error),
             None => (of.nonce.clone(), of.serial, of.version_to_claim(), None),
         };
-        let (names, asked_for) = of.list(serial, settings.limits.departed_names);
+        let (names, asked_for) = if error.is_some() && settings.habits.bare_nacks {
+            (of.said(), Asked::These(Vec::new()))
+        } else {
+            of.list(serial, settings.limits.departed_names)
+        };
         let request = Request { node: None, type_url: of.kind.type_url().clone(), names, version, nonce, error };
         Composed { request, asked_for, intent }
     }
@@ -460,14 +474,30 @@ impl Subscription<Sotw> {
         (names, if all_new { Asked::All } else { Asked::These(asked_for) })
     }
 
+    /// What the last request listed.
+    fn said(&self) -> Vec<ResourceName> {
+        if self.told.stand_in {
+            return Vec::from([WILDCARD.into()]);
+        }
+        let left =
+            |name: &ResourceName| self.told.owed.get(name).is_some_and(|owed| matches!(owed.stage, Stage::Left(_)));
+        let told = self.wishes.iter().filter(|(name, wish)| wish.told && !left(name)).map(|(name, _)| name);
+        let mut names: Vec<ResourceName> = told.chain(&self.departed).cloned().collect();
+        names.sort_unstable();
+        if names == [WILDCARD] && self.told.start == (Start::Legacy { named: None }) {
+            names.clear();
+        }
+        names
+    }
+
     /// The owed names that are not in the next request.
     fn left_out(&self, current: bool) -> impl Iterator<Item = &ResourceName> {
         let serial = self.serial;
         self.told.owed.iter().filter_map(move |(name, owed)| {
             let out = match owed.stage {
                 Stage::Leave => true,
-                Stage::Left(under) => !current || (under < serial && owed.reopened < REOPENINGS),
-                Stage::Said(under) => current && under < serial && owed.reopened < REOPENINGS,
+                Stage::Left(under) => !current || owed.reopens(under, serial),
+                Stage::Said(under) => current && owed.reopens(under, serial),
             };
             out.then_some(name)
         })

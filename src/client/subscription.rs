@@ -6,10 +6,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-use super::action::Action;
-use super::config::Settings;
+use super::action::{Action, Effect, Failed};
+use super::config::{DataErrors, Settings};
+use super::failures::News;
 use super::incoming::Incoming;
 use super::links::{Links, judge_other_names};
+use super::state::{Cause, Failure};
 use super::timers::Timers;
 use super::update::{Offer, Rejection, Token, Update, Verdict};
 use super::variant::{Asked, Protocol};
@@ -23,6 +25,8 @@ use crate::xdstp::Globs;
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Subscription<V: Protocol> {
     pub(super) kind: ResourceType,
+    /// It is asked for even if nothing of it is wanted (delta).
+    pub(super) on_demand: bool,
     /// Names that the application wants and that nobody has looked at yet. Ten thousand that come one by one are put in
     /// order once.
     fresh: Vec<ResourceName>,
@@ -33,6 +37,8 @@ pub struct Subscription<V: Protocol> {
     pub(super) links: Links,
     /// What the application was given and accepted, and still wants.
     pub(super) held: BTreeMap<ResourceName, Held>,
+    /// What is wrong, of what is wanted: of those of which something is.
+    pub(super) failures: BTreeMap<ResourceName, Failure>,
     /// How often something left `held` but by an update: what a response was compared with may be gone.
     pub(super) losses: u64,
     /// The version of the last response that was accepted whole.
@@ -131,11 +137,13 @@ impl<V: Protocol> Subscription<V> {
     pub(super) fn new(kind: ResourceType) -> Self {
         Self {
             kind,
+            on_demand: false,
             fresh: Vec::new(),
             wishes: BTreeMap::new(),
             globs: Globs::default(),
             links: Links::default(),
             held: BTreeMap::new(),
+            failures: BTreeMap::new(),
             losses: 0,
             version: Version::default(),
             mixed: false,
@@ -152,6 +160,10 @@ impl<V: Protocol> Subscription<V> {
             unsaid: false,
             told: V::Told::default(),
         }
+    }
+
+    pub(super) fn on_demand(kind: ResourceType) -> Self {
+        Self { on_demand: true, ..Self::new(kind) }
     }
 
     // What the application wants.
@@ -177,10 +189,18 @@ impl<V: Protocol> Subscription<V> {
         for name in fresh {
             if !self.wishes.contains_key(&name) {
                 V::subscribed(self, &name);
+                if !self.held.contains_key(&name) {
+                    self.failures.remove(&name); // who asks by name is answered, though it be the same as before
+                }
                 self.wishes.insert(name, Wish::default());
                 self.untold += 1;
             }
         }
+    }
+
+    /// Names that nobody has looked at yet.
+    pub(super) fn fresh(&self) -> impl Iterator<Item = &ResourceName> {
+        self.fresh.iter()
     }
 
     /// Whether a name was subscribed to that was not before.
@@ -194,15 +214,17 @@ impl<V: Protocol> Subscription<V> {
     }
 
     pub(super) fn wants_anything(&self) -> bool {
-        !self.wishes.is_empty() || !self.fresh.is_empty()
+        !self.wishes.is_empty() || !self.fresh.is_empty() || self.on_demand
     }
 
-    pub(super) fn unsubscribe(&mut self, name: &str) {
+    pub(super) fn unsubscribe(&mut self, name: &str, settings: &Settings) {
         let Some((name, wish)) = self.wishes.remove_entry(name) else { return };
         self.timers.stop(&name);
         V::unsubscribed(self, &name, wish.told);
         self.losses += 1;
+        let stood_for = self.links.target(name.as_str()).cloned();
         self.let_go(&name);
+        self.let_go_failures(&name, stood_for, settings);
         if wish.told {
             self.departed.insert(name);
         } else {
@@ -229,6 +251,7 @@ impl<V: Protocol> Subscription<V> {
         self.serial = 0;
         self.nonce = Nonce::default();
         self.timers.stop_all();
+        self.failures.values_mut().for_each(|failure| failure.standing = false);
         self.told = V::Told::default();
         self.unsaid = false;
         if let Some(out) = &mut self.out {
@@ -238,8 +261,13 @@ impl<V: Protocol> Subscription<V> {
 
     /// How many responses are not answered.
     pub(super) fn unanswered(&self) -> usize {
+        self.unjudged() + self.answers.len()
+    }
+
+    /// How many responses of this stream wait for a verdict.
+    pub(super) fn unjudged(&self) -> usize {
         let out = self.out.as_ref().is_some_and(|out| out.live);
-        self.waiting.len() + self.answers.len() + usize::from(out)
+        self.waiting.len() + usize::from(out)
     }
 
     pub(super) fn receive(&mut self, response: V::Response, settings: &Settings) {
@@ -291,11 +319,12 @@ impl<V: Protocol> Subscription<V> {
     pub(super) fn is_unknown(&self, name: &ResourceName) -> bool {
         let waiting = self.waiting.iter().any(|incoming| incoming.mentions(name.as_str()));
         let out = self.out.as_ref().is_some_and(|out| out.offer.resources.have(name.as_str()));
-        self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected)
-            && !self.held.contains_key(name)
-            && self.links.target(name.as_str()).is_none()
-            && !waiting
-            && !out
+        let failed = |failure: &Failure| failure.standing && !failure.status.is(Code::NotFound);
+        let heard = self.held.contains_key(name)
+            || self.links.target(name.as_str()).is_some()
+            || self.failures.get(name).is_some_and(failed)
+            || (name.is_glob() && self.members(name).next().is_some());
+        self.wishes.get(name).is_some_and(|wish| !wish.missing && !wish.rejected) && !heard && !waiting && !out
     }
 
     // What to do with responses.
@@ -327,19 +356,29 @@ impl<V: Protocol> Subscription<V> {
                 wish.rejected = true;
             }
         }
-        let removed = self.gone_with(&incoming, act);
+        let mut news = self.gone_with(&incoming);
+        self.hear_deletions(now, incoming.resources.version(), settings, &mut news);
+        self.hear_errors(now, &mut incoming, settings, &mut news);
         self.beat(now, &mut incoming);
         // C-RES-12: what is not wanted is ignored, faults and all.
         incoming.faults.retain(|fault| fault.name.as_ref().is_none_or(|name| V::takes(self, name.as_str())));
+        self.note_faults(now, &incoming, settings, &mut news);
         if !V::takes(self, WILDCARD) {
             let owners = self.alias_owners(&incoming);
             let mut by_alias = owners.iter().filter(|(alias, _)| V::takes(self, alias.as_str())).map(|(_, name)| name);
             let by_alias: BTreeSet<&ResourceName> = by_alias.by_ref().collect();
-            let stays = |name: &ResourceName| removed.binary_search(name).is_err(); // by its last alias, it may not
+            let stays = |name: &ResourceName| news.removed.binary_search(name).is_err(); // by its last alias, it may not
             incoming.resources.retain(|resource| {
                 let name = resource.name();
                 (V::takes(self, name.as_str()) || by_alias.contains(name)) && stays(name)
             });
+        }
+        let type_url = self.kind.type_url();
+        if !news.failed.is_empty() {
+            act(Action::Errors { type_url: type_url.clone(), errors: news.take_failed() });
+        }
+        if !news.missing.is_empty() {
+            act(Action::Missing { type_url: type_url.clone(), names: news.missing });
         }
         if !incoming.faults.is_empty() {
             act(Action::Rejected {
@@ -360,12 +399,13 @@ impl<V: Protocol> Subscription<V> {
             serial: incoming.serial,
             nonce: incoming.nonce,
         };
-        let offer = Offer { resources: incoming.resources, removed };
+        let drops_rejected = settings.data_errors == DataErrors::Drop;
+        let offer = Offer { resources: incoming.resources, removed: news.removed, drops_rejected };
         let nothing = offer.resources.is_empty() && offer.removed.is_empty();
         let offer = Arc::new(offer);
         let out = Out { token, offer, faults: incoming.faults, live: true, left: BTreeSet::new(), seen };
         if nothing {
-            if empty && !self.wishes.is_empty() {
+            if empty && out.faults.is_empty() && !self.wishes.is_empty() {
                 act(Action::Synced { type_url: self.kind.type_url().clone() });
             }
             self.settle(now, out, Vec::new(), settings);
@@ -404,23 +444,26 @@ impl<V: Protocol> Subscription<V> {
     }
 
     /// What the response says is gone, of what is held. What is not held but was asked for is missing.
-    fn gone_with(&mut self, incoming: &Incoming, act: &mut impl FnMut(Action)) -> Vec<ResourceName> {
+    fn gone_with(&mut self, incoming: &Incoming) -> News {
+        let mut news = News::default();
         if incoming.refused {
-            return Vec::new();
+            return news;
         }
         if V::absence_removes(self, incoming) {
             if incoming.compared && incoming.held == self.held.len() {
-                return Vec::new(); // all is there
+                return news; // all is there
             }
             let mut present: BTreeSet<&ResourceName> = incoming.others().collect();
             let mut resources = incoming.resources.names().peekable();
             let absent = self.held.keys().filter(|&name| {
                 while resources.next_if(|&other| other < name).is_some() {}
-                resources.next_if(|&other| other == name).is_none() && !present.remove(name)
+                let absent = resources.next_if(|&other| other == name).is_none() && !present.remove(name);
+                absent && !self.is_excused(name)
             });
-            return absent.cloned().collect();
+            news.removed = absent.cloned().collect();
+            return news;
         }
-        self.named_gone(incoming, act)
+        self.named_gone(incoming)
     }
 
     // What became of them.
@@ -445,15 +488,19 @@ impl<V: Protocol> Subscription<V> {
             rejections.iter().filter_map(|rejection| rejection.name.as_ref()).collect();
         let whole = rejections.is_empty() && out.faults.is_empty();
         self.hold(now, &out, &rejected, whole);
+        self.note_verdict(now, &out, &rejections, &rejected, settings);
         for name in out.offer.removed.iter().filter(|name| !rejected.contains(name)) {
             self.held.remove(name);
             self.unlink(name);
             self.timers.set_expiry(name, None);
             // Wanted anew since, it has its own answer to come.
             if let Some(wish) = self.wishes.get_mut(name).filter(|_| !out.left.contains(name)) {
-                wish.missing = true;
+                let exists = |failure: &Failure| !failure.status.is(Code::NotFound);
+                wish.missing = !self.failures.get(name).is_some_and(exists);
                 wish.rejected = false; // there is nothing left that was
                 self.timers.stop(name);
+            } else {
+                self.failures.remove(name);
             }
         }
         if whole {
@@ -536,15 +583,24 @@ impl<V: Protocol> Subscription<V> {
     // Time.
 
     /// What is due: names that are missing, and names that expired.
-    pub(super) fn timeout(&mut self, now: Instant, act: &mut impl FnMut(Action)) {
-        let mut missing = Vec::new();
+    pub(super) fn timeout(&mut self, now: Instant, settings: &Settings, act: &mut impl FnMut(Action)) {
+        let (mut missing, mut failed) = (Vec::new(), Vec::new());
         while let Some(name) = self.timers.take_due(now) {
             if !V::asks_again(self, &name) && !name.is_wildcard() {
-                if let Some(wish) = self.wishes.get_mut(&name) {
+                if settings.transient_timeout {
+                    let status = Status::new(Code::Unavailable, "the resource did not come in time");
+                    self.fail(&name, Cause::TimedOut, status.clone(), &Version::default(), now, settings);
+                    failed.push(Failed { name, status, effect: Effect::Fails });
+                } else if let Some(wish) = self.wishes.get_mut(&name) {
                     wish.missing = true;
+                    self.failures.remove(&name);
                     missing.push(name);
                 }
             }
+        }
+        if !failed.is_empty() {
+            failed.sort_by(|a, b| a.name.cmp(&b.name));
+            act(Action::Errors { type_url: self.kind.type_url().clone(), errors: failed });
         }
         if !missing.is_empty() {
             missing.sort();
@@ -557,6 +613,8 @@ impl<V: Protocol> Subscription<V> {
             self.unlink(&name);
             if let Some(wish) = self.wishes.get_mut(&name) {
                 wish.rejected = false; // no version of it may be claimed any more
+            } else {
+                self.failures.remove(&name);
             }
             expired.push(name);
         }
@@ -613,6 +671,7 @@ impl<V: Protocol> Relabel for Subscription<V> {
             by(Label::Response(type_url, &mut answer.serial));
             answer.nonce.relabel(by);
         }
+        self.failures.values_mut().for_each(|failure| failure.at.relabel(by));
         self.timers.relabel(by);
         V::each_serial(&mut self.told, &mut |serial| by(Label::Response(type_url, serial)));
     }

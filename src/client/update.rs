@@ -41,6 +41,7 @@ pub(super) struct Token {
 pub(super) struct Offer {
     pub(super) resources: Resources,
     pub(super) removed: Vec<ResourceName>,
+    pub(super) drops_rejected: bool,
 }
 
 impl Update {
@@ -77,6 +78,12 @@ impl Update {
     /// What is gone: names that the application was given before, in order.
     pub fn removed(&self) -> &[ResourceName] {
         &self.offer.removed
+    }
+
+    /// Whether the application is to drop what it has of a resource that it rejects, and not to go on with it
+    /// ([`DataErrors::Drop`](super::DataErrors::Drop)). The machine counts it as not held then.
+    pub fn drops_rejected(&self) -> bool {
+        self.offer.drops_rejected
     }
 
     /// All of it is applied: the answer is an ACK.

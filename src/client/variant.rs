@@ -75,7 +75,7 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     fn asks_again(of: &mut Subscription<Self>, name: &ResourceName) -> bool;
 
     /// Asks again for names that are wanted.
-    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>);
+    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>, settings: &Settings);
 
     /// The server may believe that the client has a resource, which is wanted by these names that it was told, or if there
     /// are none by the wildcard; it has not.

@@ -16,7 +16,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use bytes::{Buf, Bytes};
+use prost::Message;
+
 use crate::error::Status;
+use crate::fields::{Fields, Value};
 use crate::message::ResourceError;
 use crate::name::{ResourceName, TypeUrl};
 use crate::resource::{Any, Resource};
@@ -55,6 +59,22 @@ fn names_out(names: &[ResourceName]) -> Vec<String> {
 fn any(any: generated::Any, type_url: &TypeUrl) -> Any {
     let type_url = if *type_url == any.type_url.as_str() { type_url.clone() } else { any.type_url.into() };
     Any { type_url, value: any.value }
+}
+
+/// An `Any`, mostly of this type. `None` if it is malformed.
+#[inline]
+fn read_any(mut bytes: Bytes, type_url: &TypeUrl) -> Option<Any> {
+    let mut fields = Fields::new(&bytes);
+    if let (Some(Ok((1, Value::Bytes(url)))), Some(Ok((2, Value::Bytes(value)))), None) =
+        (fields.next(), fields.next(), fields.next())
+    {
+        if url == type_url.as_str().as_bytes() {
+            let len = value.len();
+            bytes.advance(bytes.len() - len);
+            return Some(Any { type_url: type_url.clone(), value: bytes });
+        }
+    }
+    Some(any(generated::Any::decode(bytes).ok()?, type_url))
 }
 
 fn any_out(any: &Any) -> generated::Any {

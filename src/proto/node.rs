@@ -1,13 +1,12 @@
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use bytes::Bytes;
-use prost::Message;
+use prost::{Message, encoding};
 
 use super::{DecodeError, generated};
 use crate::fields::{Fields, Malformed, Value};
 use crate::message::{Locality, Node};
-use crate::wire::Writer;
 
 const ID: u8 = 1;
 const CLUSTER: u8 = 2;
@@ -44,17 +43,20 @@ pub(super) fn decode(bytes: &Bytes) -> Result<Node, DecodeError> {
 
 pub(super) fn encode(node: &Node) -> Bytes {
     let mut bytes = Vec::new();
-    let mut to = Writer(&mut bytes);
-    to.string(ID, node.id.as_bytes());
-    to.string(CLUSTER, node.cluster.as_bytes());
+    let string = |number: u8, text: &String, to: &mut Vec<u8>| {
+        if !text.is_empty() {
+            encoding::string::encode(number.into(), text, to);
+        }
+    };
+    string(ID, &node.id, &mut bytes);
+    string(CLUSTER, &node.cluster, &mut bytes);
     if let Some(Locality { region, zone, sub_zone }) = node.locality.clone() {
-        to.bytes(LOCALITY, &generated::Locality { region, zone, sub_zone }.encode_to_vec());
+        let locality = generated::Locality { region, zone, sub_zone };
+        encoding::message::encode(LOCALITY.into(), &locality, &mut bytes);
     }
-    to.string(USER_AGENT_NAME, node.user_agent_name.as_bytes());
-    to.string(USER_AGENT_VERSION, node.user_agent_version.as_bytes());
-    for feature in &node.client_features {
-        to.bytes(CLIENT_FEATURES, feature.as_bytes());
-    }
+    string(USER_AGENT_NAME, &node.user_agent_name, &mut bytes);
+    string(USER_AGENT_VERSION, &node.user_agent_version, &mut bytes);
+    encoding::string::encode_repeated(CLIENT_FEATURES.into(), &node.client_features, &mut bytes);
     bytes.extend_from_slice(&node.rest);
     bytes.into()
 }

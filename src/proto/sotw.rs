@@ -7,8 +7,10 @@ use bytes::Bytes;
 use prost::Message;
 
 use super::{DecodeError, generated, node};
+use crate::fields::{Fields, Value};
 use crate::message::sotw::{Item, Request, Response};
 use crate::name::TypeUrl;
+use crate::resource::Any;
 use crate::resource_type::type_url;
 
 /// Reads a `DiscoveryRequest`.
@@ -57,16 +59,51 @@ pub(super) fn request_out(request: &Request) -> generated::DiscoveryRequest {
 /// If the bytes are no such message. What is inside a resource is not looked at: a broken wrapper becomes
 /// [`Item::Malformed`].
 pub fn decode_response(bytes: Bytes) -> Result<Response, DecodeError> {
-    let response = generated::DiscoveryResponse::decode(bytes).map_err(DecodeError::new("DiscoveryResponse"))?;
-    let type_url = TypeUrl::from(response.type_url);
-    Ok(Response {
-        version: response.version_info.into(),
-        resources: response.resources.into_iter().map(|any| item(any, &type_url)).collect(),
-        nonce: response.nonce.into(),
-        control_plane: response.control_plane.unwrap_or_default().identifier,
-        errors: super::errors(response.resource_errors),
-        type_url,
-    })
+    match decode_plain(&bytes) {
+        Some(response) => Ok(response),
+        None => decode_any(bytes),
+    }
+}
+
+/// Reads the resources in place, one by one, and leaves the rest to prost: a hundred thousand type URLs need not be
+/// copied to see that they are one. `None` if something is not as usual; what that is, [`decode_any`] knows.
+fn decode_plain(bytes: &Bytes) -> Option<Response> {
+    let (mut resources, mut rest) = (Vec::new(), Vec::new());
+    let mut type_url = TypeUrl::from(type_url::CLUSTER);
+    let mut fields = Fields::new(bytes);
+    while let Some(field) = fields.next_raw() {
+        match field.ok()? {
+            (2, Value::Bytes(resource), _) => {
+                let any = super::read_any(bytes.slice_ref(resource), &type_url)?;
+                if any.type_url != type_url {
+                    type_url = any.type_url.clone();
+                }
+                resources.push(item(any, &type_url));
+            }
+            (_, _, raw) => rest.extend_from_slice(raw),
+        }
+    }
+    Some(response(generated::DiscoveryResponse::decode(rest.as_slice()).ok()?, resources))
+}
+
+/// Reads anything.
+fn decode_any(bytes: Bytes) -> Result<Response, DecodeError> {
+    let mut message = generated::DiscoveryResponse::decode(bytes).map_err(DecodeError::new("DiscoveryResponse"))?;
+    let type_url = TypeUrl::from(message.type_url.as_str());
+    let resources = core::mem::take(&mut message.resources).into_iter();
+    let resources = resources.map(|any| item(super::any(any, &type_url), &type_url)).collect();
+    Ok(response(message, resources))
+}
+
+fn response(message: generated::DiscoveryResponse, resources: Vec<Item>) -> Response {
+    Response {
+        version: message.version_info.into(),
+        resources,
+        type_url: message.type_url.into(),
+        nonce: message.nonce.into(),
+        control_plane: message.control_plane.unwrap_or_default().identifier,
+        errors: super::errors(message.resource_errors),
+    }
 }
 
 /// Writes a `DiscoveryResponse`.
@@ -88,17 +125,80 @@ pub fn encode_response(response: &Response) -> Vec<u8> {
     .encode_to_vec()
 }
 
-fn item(any: generated::Any, type_url: &TypeUrl) -> Item {
+fn item(any: Any, type_url: &TypeUrl) -> Item {
     if any.type_url == type_url::RESOURCE {
         match generated::Resource::decode(any.value) {
             Ok(resource) => Item::Wrapped(super::resource(resource, type_url).into()),
             Err(_) => Item::Malformed,
         }
     } else {
-        Item::Bare(super::any(any, type_url))
+        Item::Bare(any)
     }
 }
 
 fn wrapper(value: Bytes) -> generated::Any {
     generated::Any { type_url: type_url::RESOURCE.into(), value }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+    use crate::message::ResourceError;
+
+    fn message() -> Vec<u8> {
+        let any = |type_url: &str| Any { type_url: type_url.into(), value: Bytes::from_static(b"\x0a\x01a") };
+        let wrapped = crate::Resource {
+            name: "a".into(),
+            version: "1".into(),
+            aliases: Vec::new(),
+            body: Some(any("type")),
+            ttl: Some(core::time::Duration::from_secs(1)),
+        };
+        let empty = Any { type_url: "type".into(), value: Bytes::new() };
+        encode_response(&Response {
+            version: "v".into(),
+            resources: vec![
+                Item::Bare(any("type")),
+                Item::Bare(any("other")),
+                Item::Wrapped(wrapped.into()),
+                Item::Malformed,
+                Item::Bare(empty),
+                Item::Bare(any(type_url::CLUSTER)),
+            ],
+            type_url: "type".into(),
+            nonce: "n".into(),
+            control_plane: "c".into(),
+            errors: vec![ResourceError { name: "e".into(), status: None }],
+        })
+    }
+
+    #[test]
+    fn the_plain_way_reads_what_prost_reads() {
+        let good = message();
+        let plain = decode_plain(&good.clone().into()).expect("as usual");
+        assert_eq!(plain.resources.len(), 6);
+        assert_eq!(Ok(plain), decode_any(good.clone().into()));
+        let (mut same, mut refused) = (0, 0);
+        let mut check = |bytes: Vec<u8>| match decode_plain(&bytes.clone().into()) {
+            Some(plain) => {
+                assert_eq!(Ok(plain), decode_any(bytes.clone().into()), "{bytes:?}");
+                same += 1;
+            }
+            None => refused += usize::from(decode_any(bytes.into()).is_err()),
+        };
+        for at in 0..good.len() {
+            check(good[..at].to_vec());
+            for value in 0..=255 {
+                let mut bytes = good.clone();
+                bytes[at] = value;
+                check(bytes);
+            }
+            let mut bytes = good.clone();
+            bytes.remove(at);
+            check(bytes);
+        }
+        assert!(same > 1000 && refused > 1000, "{same} {refused}");
+    }
 }

@@ -3,9 +3,11 @@ use alloc::sync::Arc;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
+use super::portion::Portion;
+use super::retry::Retry;
 use super::variant::Size;
 use crate::name::TypeUrl;
-use crate::resource_type::Types;
+use crate::resource_type::{ResourceType, Types};
 
 /// What a server machine is to be. Cheap to clone: all streams of a server share one.
 ///
@@ -28,7 +30,20 @@ pub struct Settings {
     pub(super) control_plane: Option<Arc<str>>,
     pub(super) require_node: bool,
     pub(super) removal_hold: Duration,
+    pub(super) sotw_removal_hold: bool,
+    pub(super) portion: Portion,
+    pub(super) retry: Option<Retry>,
     pub(super) limits: Limits,
+    pub(super) legacy_wildcard: LegacyWildcard,
+    pub(super) named_by_initial_versions: bool,
+}
+
+/// Which types an empty first request means everything of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum LegacyWildcard {
+    AsTheTypeSays,
+    UnknownTypesToo,
+    AllTypes,
 }
 
 /// Which types a stream serves.
@@ -58,8 +73,44 @@ impl Config {
             control_plane: None,
             require_node: false,
             removal_hold: Duration::from_secs(5),
+            sotw_removal_hold: false,
+            portion: Portion::default(),
+            retry: None,
             limits: Limits::default(),
+            legacy_wildcard: LegacyWildcard::AsTheTypeSays,
+            named_by_initial_versions: false,
         }))
+    }
+
+    /// Behaves as clients of a real server need it: sets what [`Dialect`] says, and leaves the rest.
+    #[must_use]
+    pub fn with_dialect(self, dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Spec => self,
+            Dialect::Istio => self.with_legacy_wildcard_of_unknown_types().with_names_by_initial_versions(),
+            Dialect::GoControlPlane => self.with_legacy_wildcard_of_all_types(),
+        }
+    }
+
+    /// Takes an empty first request for everything also of types that the configuration does not know.
+    #[must_use]
+    pub fn with_legacy_wildcard_of_unknown_types(mut self) -> Self {
+        self.settings_mut().legacy_wildcard = LegacyWildcard::UnknownTypesToo;
+        self
+    }
+
+    /// Takes an empty first request for everything of whatever type.
+    #[must_use]
+    pub fn with_legacy_wildcard_of_all_types(mut self) -> Self {
+        self.settings_mut().legacy_wildcard = LegacyWildcard::AllTypes;
+        self
+    }
+
+    /// Takes the names in `initial_resource_versions` for subscriptions, unless everything is wanted (delta).
+    #[must_use]
+    pub fn with_names_by_initial_versions(mut self) -> Self {
+        self.settings_mut().named_by_initial_versions = true;
+        self
     }
 
     /// Which types are full state, have a legacy wildcard, and so on. Default: those of the xDS API.
@@ -92,6 +143,34 @@ impl Config {
         self
     }
 
+    /// Holds removals of clusters back in SotW too. A response of a full-state type says what is gone by leaving it out:
+    /// so the old goes beside the new first, with a version of its own, and then the new alone, in the same bounded
+    /// time. That is off by default, for such a response is not what there is: a client may apply a cluster that was
+    /// removed before it came. What the source does not remember ([`Source::was`](super::Source::was)) is gone at
+    /// once; a [`Cache`](super::Cache) remembers a thousand changes, and of a resource that changed just before it was
+    /// removed nothing.
+    #[must_use]
+    pub fn with_sotw_removal_hold(mut self) -> Self {
+        self.settings_mut().sotw_removal_hold = true;
+        self
+    }
+
+    /// How much one response may hold (delta). Default: any amount. A client in Rust, say, refuses messages of more than
+    /// 4 MiB unless it is told otherwise.
+    #[must_use]
+    pub fn with_portion(mut self, portion: Portion) -> Self {
+        self.settings_mut().portion = portion;
+        self
+    }
+
+    /// Sends again what was rejected, though it did not change: for clients that reject for reasons that pass. Default:
+    /// never.
+    #[must_use]
+    pub fn with_retry(mut self, retry: Retry) -> Self {
+        self.settings_mut().retry = Some(retry);
+        self
+    }
+
     /// What a client may make the machine hold.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
@@ -105,6 +184,32 @@ impl Config {
 
     pub(super) fn settings(&self) -> &Settings {
         &self.0
+    }
+}
+
+/// Whose clients are served: presets of what is not the same everywhere.
+///
+#[doc = include_str!("../dialects.md")]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// What the specification says, and the most careful where it says nothing.
+    Spec,
+    /// Clients of an istiod.
+    Istio,
+    /// Clients of a go-control-plane.
+    GoControlPlane,
+}
+
+impl Settings {
+    /// What is to be known of a type.
+    pub(super) fn kind(&self, type_url: &TypeUrl) -> ResourceType {
+        let kind = self.types.get(type_url);
+        match self.legacy_wildcard {
+            LegacyWildcard::AsTheTypeSays => kind,
+            LegacyWildcard::UnknownTypesToo if self.types.contains(type_url) => kind,
+            LegacyWildcard::UnknownTypesToo | LegacyWildcard::AllTypes => kind.with_legacy_wildcard(true),
+        }
     }
 }
 

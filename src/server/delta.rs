@@ -7,6 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::config::Settings;
+use super::portion::Progress;
 use super::resource::Resource;
 use super::response::{Part, Piece};
 use super::source::{Entry, Revision, Source, State};
@@ -26,7 +27,9 @@ impl Protocol for Delta {
     type Request = Request;
 
     const NUMBER: usize = 1;
+    const NAMES_REMOVALS: bool = true;
     const CONTROL_PLANE: u8 = 7;
+    const ERRORS: u8 = 9;
     const ALIASES: bool = true;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
@@ -56,6 +59,10 @@ impl Protocol for Delta {
             if len > limit {
                 return Err(PeerMisbehaved::VersionTooLong { type_url: type_url.clone(), len, limit });
             }
+        }
+        if settings.named_by_initial_versions && known.is_none() && !wants_everything(request, settings) {
+            let named = request.initial_versions.keys().filter(|name| !request.unsubscribe.contains(name));
+            request.subscribe.extend(named.cloned());
         }
         let size = known.map_or(Size::default(), Subscription::size);
         let most = size + Size::of(&request.subscribe);
@@ -138,105 +145,35 @@ impl Protocol for Delta {
     }
 
     fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order) -> Result<Draft, Behind> {
-        let mut draft = Draft { send: of.answer, ..Draft::default() };
+        let mut draft = Draft { send: of.answer, room: order.room, ..Draft::default() };
         draft.behind = order.answers_only && !of.sweep;
-        let initial = of.initial.take();
+        let (begun, mut initial) = (of.progress.take(), of.initial.take());
+        draft.resumed = begun.is_some();
         let mut owed = Owed::take(of);
-        let unheard = of.take_unheard(&owed);
-        let swept = of.sweep && initial.is_none();
-        let is_new = |resource: &Resource| {
-            !swept && !initial.as_ref().is_some_and(|initial| initial.has(resource.name(), resource.version()))
-        };
-        for name in &owed.names {
-            let entry = source.get(of.type_url(), name.as_str());
-            match entry.state {
-                State::Present(resource) if resource.name() == name => {
-                    of.share_name(resource.name());
-                    if is_new(resource) {
-                        draft.push(resource);
-                    }
-                }
-                State::Present(resource) => {
-                    // By an alias (S-DELTA-42): once, whatever other names it is wanted by.
-                    let others = owed.names.contains(resource.name()) || owed.globs.cover(resource.name().as_str());
-                    if !others && owed.by_alias.insert(resource.name().clone()) && is_new(resource) {
-                        draft.push(resource);
-                    }
-                    draft.removed.extend(of.strays(source, name, Revision::default()).cloned());
-                }
-                State::Absent if name.is_glob() && !owed.globs.is_empty() => {}
-                State::Absent => {
-                    draft.removed.extend(of.strays(source, name, Revision::default()).cloned());
-                    match of.how_to_say_nowhere(name, &entry, initial.as_deref()) {
-                        Nowhere::Removed => draft.removed.push(name.clone()),
-                        Nowhere::Stub => draft.parts.push(Part::Nowhere(Resource::nowhere(name.clone()))),
-                        Nowhere::Known => {}
-                    }
-                }
-                State::Unknown => {}
-            }
-        }
-        for glob in owed.globs.iter() {
-            let mut members = source.members(of.type_url(), glob.as_str()).peekable();
-            if members.peek().is_none() {
-                draft.removed.push(glob.clone()); // S-DELTA-45
-            }
-            let resources = members.filter_map(|entry| entry.resource());
-            resources.filter(|member| !owed.names.contains(member.name()) && is_new(member)).for_each(|member| {
-                draft.push(member);
-            });
-        }
+        let rest = answer(of, source, initial.as_deref(), &mut owed, &mut draft);
         if owed.names.len() > of.interest.names.len() / 2 && owed.names.len() > 64 {
             of.pack_names();
         }
-        let type_url = of.type_url().clone();
-        let absent = |name: &&ResourceName| {
-            !owed.names.contains(*name) && source.get(&type_url, name.as_str()).state == State::Absent
-        };
-        draft.removed.extend(unheard.iter().filter(absent).cloned());
-        if let Some(initial) = initial.as_ref().filter(|_| !of.sweep) {
-            // What the client has by a collection, and is gone.
-            let theirs = |name: &&ResourceName| owed.globs.cover(name.as_str());
-            draft.removed.extend(initial.versions.keys().filter(theirs).filter(absent).cloned());
-        }
-        if !of.sweep {
+        draft.names_left = !rest.is_empty();
+        if draft.names_left {
+            of.owed = rest;
+            (of.progress, of.initial) = (begun, initial);
+        } else if of.sweep {
+            of.progress = sweep(of, source, initial.as_deref_mut(), &owed, begun, &mut draft).map(Box::new);
+            of.initial = initial.filter(|_| of.progress.is_some());
+        } else {
             of.unheard = initial.as_ref().and_then(|initial| initial.unheard(of)).or(of.unheard.take());
-        }
-        if of.sweep {
-            match &initial {
-                None => draft.parts.extend(source.pages(of.type_url()).map(Part::Page)),
-                Some(initial) => {
-                    // S-DELTA-06: what the client has is not sent, and what it has and is gone is removed.
-                    for page in source.pages(of.type_url()) {
-                        let new = page.resources().iter().filter(|resource| {
-                            !owed.has(resource.name()) && !initial.has_by_wildcard(resource.name(), resource.version())
-                        });
-                        draft.parts.extend(new.cloned().map(Part::One));
-                    }
-                    draft.removed.extend(initial.versions.keys().filter(absent).cloned());
-                }
+            if !draft.behind {
+                add_changes(of, source, &owed, &mut draft);
             }
-        } else if !draft.behind {
-            let first = draft.parts.len();
-            of.each_change(source, |resource| {
-                if !owed.has(resource.name()) {
-                    draft.push(resource);
-                    draft.removed.extend(of.strays_for(source, resource).into_iter().cloned());
-                }
-            });
-            draft.parts[first..].reverse(); // the oldest first
         }
-        if !draft.behind {
-            let removed = removals(of, source, &owed)?;
-            if order.hold_removals && !of.sweep {
-                draft.held = !removed.is_empty();
-            } else {
-                draft.removed.extend(removed);
-            }
+        if !draft.behind && !draft.names_left && !draft.resumed {
+            add_removals(of, source, order, &owed, &mut draft)?;
         }
         // A name may be gone for more than one of these reasons.
         draft.removed.sort();
         draft.removed.dedup();
+        of.add_errors(source, &owed.names, &mut draft);
         draft.send |= !draft.is_empty();
         draft.answered = owed.names;
         Ok(draft)
@@ -260,6 +197,7 @@ impl Protocol for Delta {
         node.has_feature(feature::TTL)
     }
 
+    #[inline(always)]
     fn put_page_element(element: &Element<'_>, to: &mut Writer<'_>) {
         element.put_delta(to);
     }
@@ -287,7 +225,7 @@ impl Subscription {
         }
     }
 
-    /// The names that the client had and that nothing wanted, of what is wanted now.
+    /// The names that the client had and that nothing wanted, of what is wanted now by a collection.
     fn take_unheard(&mut self, owed: &Owed) -> BTreeSet<ResourceName> {
         match &mut self.unheard {
             Some(names) if !self.sweep && !owed.globs.is_empty() => {
@@ -296,7 +234,6 @@ impl Subscription {
                 names.retain(|name| !wanted.contains(name));
                 wanted
             }
-            names if self.sweep => names.take().map_or_else(BTreeSet::new, |names| *names),
             _ => BTreeSet::new(),
         }
     }
@@ -308,26 +245,251 @@ impl Subscription {
     }
 }
 
-/// The removals to push: what the client was served, or may have taken, and is gone.
-fn removals(of: &Subscription, source: &impl Source, owed: &Owed) -> Result<Vec<ResourceName>, Behind> {
+/// Answers what is owed by name, as far as there is room. Returns the names that are owed still.
+fn answer<S: Source>(
+    of: &mut Subscription,
+    source: &S,
+    initial: Option<&Initial>,
+    owed: &mut Owed,
+    draft: &mut Draft,
+) -> BTreeSet<ResourceName> {
+    let type_url = of.type_url().clone();
+    // The pages have what is there, unless some of them went before.
+    let swept = of.sweep && initial.is_none() && !draft.resumed;
+    let is_new = |resource: &Resource| {
+        !swept && !initial.is_some_and(|initial| initial.has(resource.name(), resource.version()))
+    };
+    let mut no_room_for = None;
+    for name in &owed.names {
+        let entry = source.get(&type_url, name.as_str());
+        let fits = match entry.state {
+            State::Present(resource) if resource.name() == name => {
+                of.share_name(resource.name());
+                !is_new(resource) || draft.add(&type_url, resource)
+            }
+            State::Present(resource) => {
+                // By an alias (S-DELTA-42): once, whatever other names it is wanted by, but also if the client has it:
+                // it may not know yet that it is what the alias stands for.
+                let others = owed.names.contains(resource.name()) || owed.globs.cover(resource.name().as_str());
+                let comes = swept || (others && is_new(resource)) || owed.by_alias.contains(resource.name());
+                let fits = comes || draft.add(&type_url, resource);
+                if fits {
+                    owed.by_alias.insert(resource.name().clone());
+                }
+                fits
+            }
+            State::Absent if name.is_glob() && !owed.globs.is_empty() => true,
+            State::Absent => match of.how_to_say_nowhere(name, &entry, initial) {
+                Nowhere::Removed => draft.remove(name),
+                Nowhere::Stub => draft.add_part(&type_url, Part::Nowhere(Resource::nowhere(name.clone()))),
+                Nowhere::Known => true,
+            },
+            State::Unknown => true,
+        };
+        if !fits {
+            no_room_for = Some(name.clone());
+            break;
+        }
+        let own = matches!(entry.state, State::Present(resource) if resource.name() == name);
+        if !own && entry.state != State::Unknown {
+            draft.removed.extend(of.strays(source, name, Revision::default()).cloned());
+        }
+    }
+    if let Some(name) = no_room_for {
+        let mut rest = owed.names.split_off(&name);
+        for glob in owed.globs.iter() {
+            owed.names.remove(glob);
+            rest.insert(glob.clone());
+        }
+        return rest;
+    }
+    answer_collections(of, source, initial, owed, &is_new, draft)
+}
+
+/// What there is no room for is owed by the names of the members.
+fn answer_collections<S: Source>(
+    of: &mut Subscription,
+    source: &S,
+    initial: Option<&Initial>,
+    owed: &Owed,
+    is_new: &dyn Fn(&Resource) -> bool,
+    draft: &mut Draft,
+) -> BTreeSet<ResourceName> {
+    let (type_url, mut rest) = (of.type_url().clone(), BTreeSet::new());
+    if owed.globs.is_empty() {
+        return rest;
+    }
+    for glob in owed.globs.iter() {
+        let mut members = source.members(&type_url, glob.as_str()).peekable();
+        if members.peek().is_none() {
+            draft.removed.push(glob.clone()); // S-DELTA-45
+        }
+        let resources = members.filter_map(|entry| entry.resource());
+        for member in resources.filter(|member| !owed.names.contains(member.name()) && is_new(member)) {
+            if !draft.add(&type_url, member) {
+                rest.insert(member.name().clone());
+            }
+        }
+    }
+    // What the client has by a collection, and is gone.
+    let had = initial.filter(|_| !of.sweep).into_iter().flat_map(|initial| initial.versions.keys());
+    let had = had.filter(|name| owed.globs.cover(name.as_str()));
+    let unheard = of.take_unheard(owed);
+    for name in unheard.iter().chain(had) {
+        let absent = source.get(&type_url, name.as_str()).state == State::Absent;
+        if absent && !owed.names.contains(name) && !draft.remove(name) {
+            rest.insert(name.clone());
+        }
+    }
+    rest
+}
+
+/// Whether the first request of a type is for everything.
+fn wants_everything(request: &Request, settings: &Settings) -> bool {
+    let Request { type_url, subscribe, unsubscribe, .. } = request;
+    let is = |names: &[ResourceName]| names.iter().any(ResourceName::is_wildcard);
+    let nothing_said = subscribe.is_empty() && unsubscribe.is_empty();
+    (nothing_said && settings.kind(type_url).has_legacy_wildcard()) || (is(subscribe) && !is(unsubscribe))
+}
+
+/// Adds all that the wildcard has, as far as there is room. Returns where to go on.
+fn sweep<S: Source>(
+    of: &mut Subscription,
+    source: &S,
+    initial: Option<&mut Initial>,
+    owed: &Owed,
+    begun: Option<Box<Progress>>,
+    draft: &mut Draft,
+) -> Option<Progress> {
+    // What is owed is in the response already, if it is not left to the pages.
+    let owed_apart = begun.is_some() || initial.is_some();
+    let Progress { page: first, mut after } = begun.map_or_else(Progress::default, |begun| *begun);
+    for (number, page) in source.pages(of.type_url()).enumerate().skip(first) {
+        let is_new = |resource: &&Resource| {
+            let name = resource.name();
+            // S-DELTA-06: what the client has is not sent.
+            let had = initial.as_ref().is_some_and(|initial| initial.has_by_wildcard(name, resource.version()));
+            let goes_apart = owed_apart && owed.has(name);
+            !had && !goes_apart && after.as_ref().is_none_or(|after| after < name)
+        };
+        let count = page.resources().len();
+        let plain = initial.is_none() && after.is_none();
+        let whole = plain && (!owed_apart || owed.names.is_empty() || page.resources().iter().all(|one| is_new(&one)));
+        if count == 0 || (whole && draft.room.take(count, || page.delta_len(of.type_url()))) {
+            draft.parts.extend((count > 0).then_some(Part::Page(page)));
+            continue;
+        }
+        let mut new: Vec<&Resource> = page.resources().iter().filter(is_new).collect();
+        if draft.room.is_limited() {
+            new.sort_unstable_by(|a, b| a.name().cmp(b.name()));
+        }
+        let mut last = None;
+        for resource in new {
+            if !draft.add(of.type_url(), resource) {
+                return Some(Progress { page: number, after: last.or(after) });
+            }
+            last = Some(resource.name().clone());
+        }
+        after = None;
+    }
+    // S-DELTA-06: what it has and is gone is removed. So is what it had when nobody wanted it.
+    let mut no_room_for = |names: &mut dyn Iterator<Item = &ResourceName>| {
+        let gone = |name: &&ResourceName| {
+            !owed.names.contains(*name) && source.get(of.kind.type_url(), name.as_str()).state == State::Absent
+        };
+        names.filter(gone).find(|name| !draft.remove(name)).cloned()
+    };
+    let pages_are_done = Progress { page: usize::MAX, after: None };
+    if let Some(initial) = initial {
+        if let Some(name) = no_room_for(&mut initial.versions.keys()) {
+            initial.versions = initial.versions.split_off(&name);
+            return Some(pages_are_done);
+        }
+        initial.versions.clear();
+    }
+    if let Some(mut unheard) = of.unheard.take() {
+        if let Some(name) = no_room_for(&mut unheard.iter()) {
+            *unheard = unheard.split_off(&name);
+            of.unheard = Some(unheard);
+            return Some(pages_are_done);
+        }
+    }
+    None
+}
+
+/// Adds what changed, the oldest first, as far as there is room.
+fn add_changes<S: Source>(of: &Subscription, source: &S, owed: &Owed, draft: &mut Draft) {
+    let mut changes = Vec::new();
+    of.each_change(source, |since, resource| {
+        if !owed.has(resource.name()) {
+            changes.push((since, resource));
+        }
+    });
+    changes.reverse();
+    if draft.room.is_limited() {
+        changes.sort_by_key(|&(since, _)| since);
+    }
+    let mut taken = of.cursor;
+    for (since, resource) in changes {
+        if !draft.add(of.type_url(), resource) {
+            if taken != Some(since) {
+                draft.cursor = taken;
+                return;
+            }
+            draft.push(resource); // a source that has two changes at one revision: both or none
+        }
+        draft.removed.extend(of.strays_for(source, resource).into_iter().cloned());
+        taken = Some(since);
+    }
+    draft.more = false;
+}
+
+/// Adds what is gone: what the client was served, or may have taken. The longest gone first, as far as there is room.
+fn add_removals<S: Source>(
+    of: &mut Subscription,
+    source: &S,
+    order: Order,
+    owed: &Owed,
+    draft: &mut Draft,
+) -> Result<(), Behind> {
     if of.cursor.is_none() {
-        return Ok(Vec::new());
+        return Ok(());
     }
-    let mut removed = Vec::new();
-    if !of.sweep || of.left.is_none() {
-        removed = of.removals(source)?;
+    let left = of.left.filter(|_| of.sweep || !owed.globs.is_empty());
+    let mut taken = left.map_or(of.removed_to, |left| left.min(of.removed_to));
+    if draft.more {
+        draft.removed_to = Some(taken);
+        return Ok(());
     }
-    if let Some(left) = of.left.filter(|_| of.sweep || !owed.globs.is_empty()) {
+    let mut removed = if of.sweep && left.is_some() { Vec::new() } else { of.removals(source)? };
+    if let Some(left) = left {
         // DESIGN rule 5: whatever went since the client first left may have crossed on the wire with what it took.
-        let gone = source.removals(of.type_url(), left).ok_or(Behind)?.map(|(name, _)| name);
-        let wanted = |name: &&ResourceName| of.sweep || owed.globs.cover(name.as_str());
-        removed.extend(gone.filter(wanted).filter(|name| of.may_have_held(source, name)).cloned());
+        let gone = source.removals(of.type_url(), left).ok_or(Behind)?;
+        let wanted = |name: &ResourceName| of.sweep || owed.globs.cover(name.as_str());
+        let gone = gone.filter(|(name, _)| wanted(name) && of.may_have_held(source, name));
+        removed.extend(gone.map(|(name, entry)| (entry.since, name.clone())));
     }
-    removed.retain(|name| !owed.names.contains(name));
-    let strays = |name| of.strays(source, name, Revision::default());
-    let strays: Vec<ResourceName> = removed.iter().flat_map(strays).cloned().collect();
-    removed.extend(strays);
-    Ok(removed)
+    removed.retain(|(_, name)| !owed.names.contains(name));
+    if order.hold_removals && !of.sweep {
+        draft.held = !removed.is_empty();
+        return Ok(());
+    }
+    if draft.room.is_limited() {
+        removed.sort();
+    }
+    for (since, name) in &removed {
+        if !draft.remove(name) {
+            if taken != *since {
+                draft.removed_to = Some(taken);
+                return Ok(());
+            }
+            draft.removed.push(name.clone());
+        }
+        draft.removed.extend(of.strays(source, name, Revision::default()).cloned());
+        taken = *since;
+    }
+    draft.more = false;
+    Ok(())
 }
 
 /// How a name that does not exist is answered.

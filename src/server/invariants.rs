@@ -61,9 +61,11 @@ impl Subscription {
         let bytes: usize = names.iter().map(|name| name.as_str().len()).sum();
         ensure!(bytes == self.name_bytes, "{bytes} bytes of names, counted as {}", self.name_bytes);
         ensure!(names.len() <= limits.names_per_type, "{} names, limit {}", names.len(), limits.names_per_type);
+        ensure!(self.retries.is_none() || settings.retry.is_some(), "a rejection is remembered for nothing");
         let longest = names.iter().map(|name| name.as_str().len()).max().unwrap_or(1);
         ensure!(longest <= limits.name_bytes, "a name of {longest} bytes, limit {}", limits.name_bytes);
         ensure!(names.iter().all(|name| !name.is_wildcard() && !name.as_str().is_empty()), "a name that is none");
+        ensure!(self.progress.is_none() || self.sweep, "an answer goes on to what nobody asked");
         ensure!(!self.sweep || self.interest.wildcard, "an answer to a wildcard that nobody wants");
         let lingering = self.lingering().filter(|name| !names.contains(*name)).count();
         ensure!(self.leaving.names <= lingering, "{:?} left, and {lingering} are kept", self.leaving);
@@ -75,10 +77,19 @@ impl Subscription {
                 ensure!(!begun && self.held_until.is_none(), "something was served, and nothing looked at");
             }
             Some(cursor) => {
-                ensure!(self.removed_to <= cursor, "removals up to {:?}, all up to {cursor:?}", self.removed_to);
-                ensure!(self.ahead.values().all(|&at| at >= cursor), "a name is behind and counts as ahead");
-                ensure!(self.left.is_none_or(|left| left <= cursor), "unsubscribed after what was served");
-                ensure!(self.initial.is_none(), "what a client had before, after the first answer");
+                ensure!(
+                    self.inexact || self.removed_to <= cursor,
+                    "removals up to {:?}, all up to {cursor:?}",
+                    self.removed_to
+                );
+                ensure!(
+                    self.inexact || self.ahead.values().all(|&at| at >= cursor),
+                    "a name is behind and counts as ahead"
+                );
+                let left = self.inexact || self.left.is_none_or(|left| left <= cursor);
+                ensure!(left, "unsubscribed after what was served");
+                let answering = self.sweep || !self.owed.is_empty();
+                ensure!(self.initial.is_none() || answering, "what a client had before, after the first answer");
             }
         }
         if let Some(initial) = &self.initial {

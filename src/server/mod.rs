@@ -29,10 +29,13 @@ mod action;
 mod cache;
 mod config;
 mod delta;
+mod errors;
 mod hash;
 mod invariants;
+mod portion;
 mod resource;
 mod response;
+mod retry;
 mod sotw;
 mod source;
 mod subscription;
@@ -44,10 +47,13 @@ use core::fmt;
 use core::marker::PhantomData;
 
 pub use self::action::{Action, DropReason};
-pub use self::cache::Cache;
-pub use self::config::{Config, Limits, Scope};
+pub use self::cache::{Cache, DependentName};
+pub use self::config::{Config, Dialect, Limits, Scope};
+pub use self::portion::Portion;
+use self::portion::Room;
 pub use self::resource::Resource;
 pub use self::response::Response;
+pub use self::retry::Retry;
 pub use self::source::{Entry, Page, Revision, Source, State};
 use self::subscription::{Changed, Draft, Subscription};
 use self::variant::Order;
@@ -120,7 +126,7 @@ impl<V: Variant> Server<V> {
     ///
     /// [`Error::Peer`] if the request breaks the protocol or a limit: close the stream, with the status that it
     /// names. [`Error::Caller`] if the actions were not polled. The machine is as it was.
-    pub fn handle_request(&mut self, _now: Instant, mut request: V::Request) -> Result<(), Error> {
+    pub fn handle_request(&mut self, now: Instant, mut request: V::Request) -> Result<(), Error> {
         if self.closed {
             return Ok(());
         }
@@ -136,7 +142,7 @@ impl<V: Variant> Server<V> {
         let (at, first) = match at {
             Ok(at) => (at, false),
             Err(at) => {
-                let kind = self.config.settings().types.get(V::type_url(&mut request));
+                let kind = self.config.settings().kind(V::type_url(&mut request));
                 // One more, not twice as many: a stream has few types and there are many streams.
                 self.types.reserve_exact(1);
                 self.types.insert(at, Subscription::new(kind, V::ALIASES));
@@ -144,7 +150,7 @@ impl<V: Variant> Server<V> {
             }
         };
         let (nonce, error) = V::take_answer(&mut request);
-        self.hear_answer(at, first, nonce, error);
+        self.hear_answer(now, at, first, nonce, error);
         if self.closed {
             return Ok(());
         }
@@ -205,7 +211,7 @@ impl<V: Variant> Server<V> {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let due = |subscription: &Subscription| {
             let held = subscription.held_until.filter(|_| subscription.out.is_none());
-            held.into_iter().chain(subscription.next_beat()).min()
+            held.into_iter().chain(subscription.next_beat()).chain(subscription.next_retry()).min()
         };
         self.types.iter().filter_map(due).min()
     }
@@ -299,7 +305,7 @@ impl<V: Variant> Server<V> {
     }
 
     /// The half of a request that answers a response (DESIGN rule 8: a NACK is the presence of an error).
-    fn hear_answer(&mut self, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
+    fn hear_answer(&mut self, now: Instant, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
         let subscription = &mut self.types[at];
         let type_url = subscription.type_url().clone();
         let (error_bytes, most) = {
@@ -312,6 +318,10 @@ impl<V: Variant> Server<V> {
         if nonce == subscription.nonce && !nonce.is_empty() {
             if let Some(version) = subscription.out.take().or_else(|| subscription.late.take()) {
                 subscription.stale = 0;
+                match self.config.settings().retry.filter(|_| error.is_some()) {
+                    Some(retry) => subscription.was_rejected(now, retry),
+                    None => subscription.was_accepted(),
+                }
                 if self.ttl && error.is_none() {
                     subscription.accepted = version.clone();
                 }
@@ -343,11 +353,11 @@ impl<V: Variant> Server<V> {
 
     fn poll_type<S: Source>(&mut self, at: usize, now: Instant, source: &S) -> Option<Response<V>> {
         let subscription = &self.types[at];
-        let beats = subscription.beats(now);
+        let (beats, retries) = (subscription.beats(now), subscription.retries(now));
         if subscription.out.is_some() || !source.is_known(subscription.type_url()) {
             return None;
         }
-        if !beats && subscription.is_quiet(source) {
+        if !beats && !retries && subscription.is_quiet(source) {
             self.types[at].held_until = None; // nothing is left of what was held back
             return None;
         }
@@ -355,21 +365,29 @@ impl<V: Variant> Server<V> {
         let place = subscription.kind.place();
         let answers_only = place.is_front() && self.has_unsent_clusters(source);
         if answers_only && !subscription.owes() {
+            if let Some(retry) = self.config.settings().retry.filter(|_| retries) {
+                self.types[at].put_off_retry(now + retry.after); // or it would be due all the time
+            }
             if !beats {
                 return None;
             }
+            let subscription = &self.types[at];
             if V::beats_with_all(subscription) && V::has_push(subscription, source) {
                 // What changed would go with it. The next beat may do.
                 self.types[at].schedule_beat(now, source, &Draft::default(), true);
                 return None;
             }
         }
-        let hold = self.config.settings().removal_hold;
-        let hold_removals = place.is_back()
+        let settings = self.config.settings();
+        let (hold, names, subscription) = (settings.removal_hold, settings.limits.names_per_type, &self.types[at]);
+        let hold_removals = (V::NAMES_REMOVALS || settings.sotw_removal_hold)
+            && place.is_back()
             && subscription.held_until.is_none_or(|until| now < until)
             && !hold.is_zero()
             && self.has_unsent_front(source);
 
+        let room = Room::new(self.config.settings().portion, || self.envelope_bytes(at, source));
+        let order = Order { answers_only, hold_removals, room, names };
         let subscription = &mut self.types[at];
         if let Some(version) = V::version_of_beats(subscription).filter(|_| beats) {
             let mut draft = Draft::default();
@@ -379,23 +397,37 @@ impl<V: Variant> Server<V> {
                 return Some(self.respond(at, version, draft));
             }
         }
-        let Ok(mut draft) = V::draft(subscription, source, Order { answers_only, hold_removals }) else {
+        let retries = retries && subscription.retries(now);
+        let base = self.config.settings().retry.map(|_| subscription.base(retries));
+        if retries {
+            subscription.try_again();
+        }
+        let Ok(mut draft) = V::draft(subscription, source, order) else {
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
         };
         if beats {
             V::add_heartbeats(subscription, source, &mut draft);
         }
+        let answered = base.as_ref().map(|_| draft.answered.clone());
         subscription.served(now, hold, source.revision(), &mut draft);
         if self.ttl && (draft.send || beats || subscription.beat.is_none()) {
             subscription.schedule_beat(now, source, &draft, beats);
         }
         if !draft.send {
-            return None;
+            // The end of a large answer may be that there is nothing more; what changed meanwhile comes then.
+            return if draft.again { self.poll_type(at, now, source) } else { None };
         }
         let type_url = self.types[at].type_url().clone();
         self.refresh_dependents(&type_url, &draft, source);
-        Some(self.respond(at, source.version(&type_url), draft))
+        if let (Some(base), Some(answered)) = (base, answered) {
+            self.types[at].note_out(base, answered, draft.whole);
+        }
+        let mut version = source.version(&type_url);
+        if draft.held && !V::NAMES_REMOVALS {
+            version = format!("{version}{STILL}").into();
+        }
+        Some(self.respond(at, version, draft))
     }
 
     fn respond(&mut self, at: usize, version: Version, draft: Draft) -> Response<V> {
@@ -410,10 +442,19 @@ impl<V: Variant> Server<V> {
             nonce: subscription.nonce.clone(),
             parts: draft.parts,
             removed: draft.removed,
+            errors: draft.errors,
             control_plane: self.config.settings().control_plane.clone(),
             ttl: self.ttl,
             variant: PhantomData,
         }
+    }
+
+    /// The most that a response of a type has around its resources.
+    fn envelope_bytes(&self, at: usize, source: &impl Source) -> usize {
+        const KEYS_AND_NONCE: usize = 80;
+        let control_plane = self.config.settings().control_plane.as_deref().unwrap_or_default().len();
+        let type_url = self.types[at].type_url();
+        type_url.as_str().len() + source.version(type_url).as_bytes().len() + control_plane + KEYS_AND_NONCE
     }
 
     /// Whether clusters wait for the answer to the last response before they can be sent.
@@ -443,12 +484,12 @@ impl<V: Variant> Server<V> {
             if source.get(dependents.type_url(), wanted.as_str()).resource().is_none() {
                 return;
             }
-            match &mut dependents.initial {
-                Some(initial) => initial.doubt(&wanted), // though the client has it
-                None if dependents.cursor.is_none() || dependents.sweep => {} // comes anyhow
-                None => {
-                    dependents.owed.insert(wanted);
-                }
+            if let Some(initial) = &mut dependents.initial {
+                initial.doubt(&wanted); // though the client has it
+            }
+            let comes_anyhow = dependents.cursor.is_none() || (dependents.sweep && dependents.progress.is_none());
+            if !comes_anyhow {
+                dependents.owed.insert(wanted);
             }
         };
         match &draft.changed {
@@ -488,6 +529,9 @@ impl<V: Variant> Relabel for Server<V> {
         self.actions.iter_mut().for_each(|action| action.relabel(by));
     }
 }
+
+/// What a version ends in if what is gone is still there: it is not the version of what there is (DESIGN rule 13).
+const STILL: char = '+';
 
 /// The longest nonce that is reported; a longer one is nobody's.
 const NONCE_BYTES: usize = 64;

@@ -120,6 +120,7 @@ impl Resource {
         self.0.extra.as_ref().map_or(&[], |extra| &extra.aliases)
     }
 
+    #[inline]
     pub(super) fn element<'a>(&'a self, type_url: &'a TypeUrl) -> Element<'a> {
         Element {
             name: self.name(),

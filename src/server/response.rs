@@ -8,7 +8,7 @@ use bytes::{BufMut, Bytes};
 use super::resource::Resource;
 use super::source::Page;
 use super::variant::Variant;
-use crate::message;
+use crate::message::{self, ResourceError};
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::resource::Any;
@@ -24,6 +24,7 @@ pub struct Response<V> {
     pub(super) nonce: Nonce,
     pub(super) parts: Vec<Part>,
     pub(super) removed: Vec<ResourceName>,
+    pub(super) errors: Vec<ResourceError>,
     pub(super) control_plane: Option<Arc<str>>,
     /// Whether the client supports TTLs.
     pub(super) ttl: bool,
@@ -57,6 +58,11 @@ impl Part {
                 slice::from_ref(resource).iter()
             }
         }
+    }
+
+    /// How many bytes it takes in a delta response, at most.
+    pub(super) fn delta_len(&self, of: &TypeUrl) -> usize {
+        self.elements().map(|resource| resource.element(of).delta_len()).sum()
     }
 
     /// What is encoded already.
@@ -110,6 +116,11 @@ impl<V: Variant> Response<V> {
         &self.removed
     }
 
+    /// What can't be given, and why (cncf/xds TP3).
+    pub fn errors(&self) -> &[ResourceError] {
+        &self.errors
+    }
+
     /// The length of the encoded message.
     pub fn encoded_len(&self) -> usize {
         let envelope = self.envelope();
@@ -136,18 +147,17 @@ impl<V: Variant> Response<V> {
             let len = own.iter().map(|part| self.part_len(part)).sum::<usize>()
                 + if head { envelope.head_len() } else { 0 }
                 + if ends { envelope.tail_len() } else { 0 };
-            let mut chunk = Vec::with_capacity(len);
-            let to = &mut Writer(&mut chunk);
-            if head {
-                envelope.put_head(to);
-            }
-            for (piece, element) in own.iter().flat_map(|part| self.pieces(part)) {
-                V::put_element(self.ttl, piece, &element, to);
-            }
-            if ends {
-                envelope.put_tail(to);
-            }
-            debug_assert_eq!(chunk.len(), len, "lengths are exact");
+            let chunk = Writer::fill(len, |to| {
+                if head {
+                    envelope.put_head(to);
+                }
+                for (piece, element) in own.iter().flat_map(|part| self.pieces(part)) {
+                    V::put_element(self.ttl, piece, &element, to);
+                }
+                if ends {
+                    envelope.put_tail(to);
+                }
+            });
             (parts, head, tail) = (rest, false, tail && !ends);
             Some(chunk.into())
         })
@@ -190,6 +200,8 @@ impl<V: Variant> Response<V> {
             removed: &self.removed,
             control_plane: self.control_plane.as_deref().unwrap_or_default(),
             control_plane_field: V::CONTROL_PLANE,
+            errors: &self.errors,
+            errors_field: V::ERRORS,
         }
     }
 
@@ -237,7 +249,7 @@ impl From<&Response<Sotw>> for message::sotw::Response {
             type_url: response.type_url.clone(),
             nonce: response.nonce.clone(),
             control_plane: response.control_plane(),
-            errors: Vec::new(),
+            errors: response.errors.clone(),
         }
     }
 }
@@ -252,7 +264,7 @@ impl From<&Response<Delta>> for message::delta::Response {
             type_url: response.type_url.clone(),
             nonce: response.nonce.clone(),
             control_plane: response.control_plane(),
-            errors: Vec::new(),
+            errors: response.errors.clone(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The state-of-the-world variant. A request replaces the one before; a response of a full-state type has all that is
 //! wanted, one of a partial type what is new.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -8,7 +9,7 @@ use alloc::vec::Vec;
 use super::config::Settings;
 use super::resource::Resource;
 use super::response::{Part, Piece};
-use super::source::Source;
+use super::source::{Source, State};
 use super::subscription::{Changed, Draft, Heard, Subscription};
 use super::variant::{Behind, Order, Protocol, Size, Variant, check_names};
 use crate::error::{PeerMisbehaved, Status};
@@ -24,7 +25,9 @@ impl Protocol for Sotw {
     type Request = Request;
 
     const NUMBER: usize = 0;
+    const NAMES_REMOVALS: bool = false;
     const CONTROL_PLANE: u8 = 6;
+    const ERRORS: u8 = 7;
     const ALIASES: bool = false;
 
     fn node(request: &Request) -> Option<&Arc<Node>> {
@@ -119,22 +122,33 @@ impl Protocol for Sotw {
         let answers_only = order.answers_only && !of.kind.is_full_state() && !of.sweep;
         draft.behind = answers_only;
         let owed = core::mem::take(&mut of.owed);
+        of.add_errors(source, &owed, &mut draft);
+        of.add_endings(source, &owed, &mut draft);
         let mut changed = Vec::new();
         if !answers_only {
-            of.each_change(source, |resource| changed.push(resource));
+            of.each_change(source, |_, resource| changed.push(resource));
             changed.reverse(); // the oldest first
         }
         if of.kind.is_full_state() {
             // S-SOTW-60: any change of what is wanted sends all that is wanted. So does a new name, even if it does not
             // exist: the client may have it still from before it was last unwanted.
-            draft.send |= of.sweep || !changed.is_empty() || !owed.is_empty() || of.has_removal(source);
+            let holds = order.hold_removals || of.kept.is_some();
+            let (kept, goes) = if holds { keep(of, source, order, &owed) } else { (Vec::new(), false) };
+            draft.held = !kept.is_empty();
+            draft.send |= of.sweep || !changed.is_empty() || !owed.is_empty() || goes;
+            draft.send = draft.send || !draft.errors.is_empty() || (!holds && of.has_removal(source));
             if draft.send {
+                draft.whole = true;
+                // Some clients take absence for a removal, whatever they were told before.
+                of.add_standing_errors(source, &kept, &mut draft);
                 draft.parts = all_wanted(of, source);
+                draft.parts.extend(kept.iter().cloned().map(Part::One));
                 if of.cursor.is_some() && !of.sweep {
                     let owed = named(of, source, &owed);
                     draft.changed = Changed::These(owed.into_iter().chain(changed).cloned().collect());
                 }
             }
+            of.kept = (!kept.is_empty()).then(|| Box::new(kept));
         } else if of.sweep {
             draft.parts = all_wanted(of, source);
         } else {
@@ -148,6 +162,7 @@ impl Protocol for Sotw {
                 }
             }
         }
+        of.note_errors(source, &draft, order.names);
         // S-SOTW-61: of a partial type a removal is silence, and so is a name that does not exist.
         draft.send |= !draft.is_empty();
         draft.answered = owed;
@@ -168,7 +183,9 @@ impl Protocol for Sotw {
     /// resource that is left out as one to all (S-TTL-06).
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
         if of.kind.is_full_state() && draft.parts.is_empty() && of.expiring(source).next().is_some() {
+            of.add_standing_errors(source, of.kept.as_deref().map_or(&[], Vec::as_slice), draft);
             draft.parts = all_wanted(of, source);
+            draft.parts.extend(of.kept.iter().flat_map(|kept| kept.iter()).cloned().map(Part::One));
             draft.send = true;
             draft.changed = Changed::These(Vec::new());
         }
@@ -191,9 +208,34 @@ impl Protocol for Sotw {
     }
 }
 
+/// What is gone and stays until what refers to it has gone too: as the client has it, and nothing of what it asks for
+/// just now. And whether something else goes.
+fn keep(of: &Subscription, source: &impl Source, order: Order, owed: &BTreeSet<ResourceName>) -> (Vec<Resource>, bool) {
+    let Some(cursor) = of.cursor.filter(|_| !of.sweep) else { return (Vec::new(), false) };
+    let Ok(gone) = of.removals(source) else { return (Vec::new(), true) };
+    let goes = |name: &ResourceName| {
+        let absent = || source.get(of.type_url(), name.as_str()).state == State::Absent;
+        of.interest.covers(name.as_str()) && !owed.contains(name) && absent()
+    };
+    let mut kept: Vec<Resource> = of.kept.iter().flat_map(|kept| kept.iter()).cloned().collect();
+    kept.retain(|resource| goes(resource.name()));
+    let new = gone.iter().map(|(_, name)| name).filter(|name| goes(name));
+    let new: Vec<&ResourceName> = new.filter(|name| kept.iter().all(|old| old.name() != *name)).collect();
+    let all = kept.len() + new.len();
+    if order.hold_removals {
+        let former = |name: &ResourceName| source.was(of.type_url(), name.as_str(), cursor).cloned();
+        kept.extend(new.into_iter().filter_map(former));
+    } else {
+        kept.clear();
+    }
+    let goes = kept.len() < all;
+    (kept, goes)
+}
+
 fn all_wanted(of: &Subscription, source: &impl Source) -> Vec<Part> {
     if of.interest.wildcard {
-        return source.pages(of.type_url()).map(Part::Page).collect();
+        let pages = source.pages(of.type_url()).filter(|page| !page.resources().is_empty());
+        return pages.map(Part::Page).collect();
     }
     named(of, source, &of.interest.names).into_iter().cloned().map(Part::One).collect()
 }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::resource::Resource;
 use super::variant::Variant;
+use crate::error::Status;
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::resource_type::type_url;
 use crate::wire::{self, Writer};
@@ -58,13 +59,42 @@ pub trait Source {
     fn removals(&self, type_url: &TypeUrl, since: Revision)
     -> Option<impl Iterator<Item = (&ResourceName, Entry<'_>)>>;
 
-    /// All resources of the type, in pages that streams share.
+    /// All resources of the type, in pages that streams share, some hundred resources each.
+    ///
+    /// A page keeps its number, though it be empty: where an answer goes in [portions](super::Portion), it goes on with
+    /// the page of the number that the last portion came to. So a resource stays in its page as long as it is present.
     fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page>;
 
     /// The resources of the type that have a TTL, whose clients are sent heartbeats. The default has none.
     fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
         let _ = type_url;
         iter::empty()
+    }
+
+    /// Why a resource can't be given, where that is to be told (`resource_errors`; cncf/xds TP3): of a name that is
+    /// [`Unknown`](State::Unknown) what is wrong, so that clients go on with what they have; of one that is
+    /// [`Absent`](State::Absent) why, with NOT_FOUND. Not of one that is present. The error of the wildcard is that of the
+    /// collection as a whole.
+    ///
+    /// The default has none.
+    fn error(&self, type_url: &TypeUrl, name: &str) -> Option<&Status> {
+        let _ = (type_url, name);
+        None
+    }
+
+    /// The names whose [`error`](Self::error) came or changed after `since`, and is there, the latest first. An error that
+    /// comes or changes does so at a revision of its own, that of the name's entry. The default has none.
+    fn errors(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
+        let _ = (type_url, since);
+        iter::empty()
+    }
+
+    /// What a name that is absent was at an earlier revision, and until it became absent; if that is remembered. Where
+    /// removals stay back in SotW ([`Config::with_sotw_removal_hold`](super::Config::with_sotw_removal_hold)), it is sent
+    /// once more to who was sent it. The default remembers nothing.
+    fn was(&self, type_url: &TypeUrl, name: &str, at: Revision) -> Option<&Resource> {
+        let _ = (type_url, name, at);
+        None
     }
 
     /// The names of resources that an alias stood for lately and does not any more, and since when that is so. `None` for
@@ -97,7 +127,7 @@ pub trait Source {
     ///
     /// The default is EDS for CDS.
     fn dependent_type(&self, type_url: &TypeUrl) -> Option<&str> {
-        (type_url == type_url::CLUSTER).then_some(type_url::ENDPOINT)
+        default_dependent_type(type_url)
     }
 
     /// The name of the resource of [`dependent_type`](Self::dependent_type) that goes with this one.
@@ -105,8 +135,16 @@ pub trait Source {
     /// The default is right for clusters: `eds_cluster_config.service_name`, else the cluster's own name.
     fn dependent<'a>(&self, type_url: &TypeUrl, resource: &'a Resource) -> Option<Cow<'a, str>> {
         let _ = type_url;
-        Some(wire::endpoints_of(resource.body()).unwrap_or(resource.name().as_str()).into())
+        default_dependent(resource)
     }
+}
+
+pub(super) fn default_dependent_type(type_url: &TypeUrl) -> Option<&'static str> {
+    (type_url == type_url::CLUSTER).then_some(type_url::ENDPOINT)
+}
+
+pub(super) fn default_dependent(resource: &Resource) -> Option<Cow<'_, str>> {
+    Some(wire::endpoints_of(resource.body()).unwrap_or(resource.name().as_str()).into())
 }
 
 /// What is to be said of a name, and since when.
@@ -167,24 +205,31 @@ impl Page {
     /// that depends on the client.)
     #[must_use]
     pub fn encoded<V: Variant>(self, type_url: &TypeUrl) -> Self {
-        if self.0.encoded[V::NUMBER].is_some() || self.resources().iter().any(|resource| resource.ttl().is_some()) {
+        if self.0.encoded[V::NUMBER].is_some() {
             return self;
         }
-        // At most so much, so that the lengths need not be added up in a pass of their own.
-        const AROUND: usize = 48;
-        let most = |resource: &Resource| {
-            let names = resource.aliases().iter().chain([resource.name()]).map(|name| name.as_str().len() + AROUND);
-            let (version, type_url) = (resource.version().as_bytes().len(), type_url.as_str().len());
-            names.sum::<usize>() + resource.body().len() + version + type_url + AROUND
-        };
-        let mut bytes = Vec::with_capacity(self.resources().iter().map(most).sum());
-        for resource in self.resources() {
-            V::put_page_element(&resource.element(type_url), &mut Writer(&mut bytes));
-        }
-        bytes.shrink_to_fit();
+        let mut room = Room::default();
+        self.resources().iter().for_each(|resource| room.add(resource));
+        let bytes = encode::<V>(self.resources(), room, type_url);
         let mut inner = Arc::unwrap_or_clone(self.0);
-        inner.encoded[V::NUMBER] = Some(bytes.into());
+        inner.encoded[V::NUMBER] = bytes;
         Self(Arc::new(inner))
+    }
+
+    /// A page of these resources, so many at most, encoded for a variant.
+    pub(super) fn of<'a, V: Variant>(
+        resources: impl Iterator<Item = &'a Resource>,
+        count: usize,
+        type_url: &TypeUrl,
+    ) -> Self {
+        let (mut list, mut room) = (Vec::with_capacity(count), Room::default());
+        for resource in resources {
+            room.add(resource);
+            list.push(resource.clone());
+        }
+        let mut encoded = [None, None];
+        encoded[V::NUMBER] = encode::<V>(&list, room, type_url);
+        Self(Arc::new(Inner { resources: list, encoded }))
     }
 
     /// The resources.
@@ -197,7 +242,43 @@ impl Page {
         self.0.encoded.iter().flatten().map(Bytes::len).sum()
     }
 
+    /// How many bytes it takes in a delta response, at most.
+    pub(super) fn delta_len(&self, type_url: &TypeUrl) -> usize {
+        match &self.0.encoded[1] {
+            Some(bytes) => bytes.len(),
+            None => self.resources().iter().map(|resource| resource.element(type_url).delta_len()).sum(),
+        }
+    }
+
     pub(super) fn bytes<V: Variant>(&self) -> Option<&Bytes> {
         self.0.encoded[V::NUMBER].as_ref()
     }
+}
+
+/// What resources take besides their type URL, keys and lengths.
+#[derive(Clone, Copy, Default)]
+struct Room {
+    bytes: usize,
+    ttl: bool,
+}
+
+impl Room {
+    #[inline]
+    fn add(&mut self, resource: &Resource) {
+        self.bytes += resource.name().as_str().len() + resource.version().as_bytes().len() + resource.body().len();
+        self.ttl |= resource.ttl().is_some();
+    }
+}
+
+/// Nothing if one has a TTL.
+fn encode<V: Variant>(resources: &[Resource], room: Room, type_url: &TypeUrl) -> Option<Bytes> {
+    const HEADS: usize = 20; // few have longer ones
+    if room.ttl {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(room.bytes + resources.len() * (type_url.as_str().len() + HEADS));
+    let to = &mut Writer::append(&mut bytes);
+    resources.iter().for_each(|resource| V::put_page_element(&resource.element(type_url), to));
+    bytes.shrink_to_fit();
+    Some(bytes.into())
 }

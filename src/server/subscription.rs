@@ -5,11 +5,14 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::portion::{Progress, Room};
 use super::resource::Resource;
 use super::response::Part;
+use super::retry::Retries;
 use super::source::{Entry, Revision, Source, State};
 use super::variant::{Behind, Size};
 use crate::interest::Interest;
+use crate::message::ResourceError;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::resource_type::ResourceType;
@@ -44,6 +47,8 @@ pub struct Subscription {
     pub(super) held_until: Option<Instant>,
     /// What was answered since, while what changed had to wait, and at which revision.
     pub(super) ahead: BTreeMap<ResourceName, Revision>,
+    /// Something newer than the cursor was sent besides: all that is newer is news, and may have been sent.
+    pub(super) inexact: bool,
     /// The oldest revision at which a name or the wildcard was unsubscribed since the wildcard was last answered
     /// (delta): what is gone since then may be with the client, if it took what was in flight (DESIGN rule 5).
     pub(super) left: Option<Revision>,
@@ -52,6 +57,8 @@ pub struct Subscription {
     pub(super) owed: BTreeSet<ResourceName>,
     /// The wildcard is to be answered with all there is.
     pub(super) sweep: bool,
+    /// How far that is, if it has begun: it goes in portions.
+    pub(super) progress: Option<Box<Progress>>,
     /// An answer is owed even if it is empty: the client waits for one (S-SOTW-04, S-DELTA-05).
     pub(super) answer: bool,
     /// What the client had before this stream, until it is first served (delta).
@@ -62,6 +69,10 @@ pub struct Subscription {
     #[allow(clippy::box_collection)] // seldom there, and a word in every subscription
     pub(super) unheard: Option<Box<BTreeSet<ResourceName>>>,
 
+    /// Names of which the client was told an error (SotW): their absence has to be told too.
+    #[allow(clippy::box_collection)] // seldom there
+    pub(super) failing: Option<Box<BTreeSet<ResourceName>>>,
+
     /// The nonce of the last response, and its version while it is unanswered.
     pub(super) nonce: Nonce,
     pub(super) out: Option<Version>,
@@ -71,6 +82,11 @@ pub struct Subscription {
     pub(super) accepted: Version,
     /// Stale requests since the last that was not.
     pub(super) stale: u32,
+    /// What is gone and was sent beside what is there, or stays with the client without a word (SotW).
+    #[allow(clippy::box_collection)] // seldom there, and a word in every subscription
+    pub(super) kept: Option<Box<Vec<Resource>>>,
+    /// What was rejected and is to be tried again, if the configuration says so.
+    pub(super) retries: Option<Box<Retries>>,
     /// When to say that resources with a TTL live on, and the revision when that was last said.
     pub(super) beat: Option<(Instant, Revision)>,
 }
@@ -98,6 +114,8 @@ pub struct Heard {
 pub struct Draft {
     pub(super) parts: Vec<Part>,
     pub(super) removed: Vec<ResourceName>,
+    /// In the order of the names.
+    pub(super) errors: Vec<ResourceError>,
     /// Whether it is to be sent, though it be empty.
     pub(super) send: bool,
     /// Which resources in it are new or changed.
@@ -108,6 +126,23 @@ pub struct Draft {
     pub(super) held: bool,
     /// What changed stayed back.
     pub(super) behind: bool,
+
+    /// It has all that is wanted (SotW).
+    pub(super) whole: bool,
+    /// How much there is room for.
+    pub(super) room: Room,
+    /// There was no room for all.
+    pub(super) more: bool,
+    /// Not even for the names that are owed.
+    pub(super) names_left: bool,
+    /// The answer to the wildcard had begun before.
+    pub(super) resumed: bool,
+    /// Up to where changes were taken, if there was no room for all.
+    pub(super) cursor: Option<Revision>,
+    /// Up to where removals were.
+    pub(super) removed_to: Option<Revision>,
+    /// Nothing is to be sent, and yet there may be something else.
+    pub(super) again: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -123,6 +158,29 @@ impl Draft {
         self.parts.push(Part::One(resource.clone()));
     }
 
+    /// Adds a resource if there is room.
+    pub(super) fn add(&mut self, of: &TypeUrl, resource: &Resource) -> bool {
+        self.add_part(of, Part::One(resource.clone()))
+    }
+
+    pub(super) fn add_part(&mut self, of: &TypeUrl, part: Part) -> bool {
+        self.more = !self.room.take(1, || part.delta_len(of));
+        if !self.more {
+            self.parts.push(part);
+        }
+        !self.more
+    }
+
+    /// Adds the name of what is gone if there is room.
+    pub(super) fn remove(&mut self, name: &ResourceName) -> bool {
+        const KEY_AND_LENGTH: usize = 6;
+        self.more = !self.room.take(1, || name.as_str().len() + KEY_AND_LENGTH);
+        if !self.more {
+            self.removed.push(name.clone());
+        }
+        !self.more
+    }
+
     /// Adds a heartbeat for each wanted resource with a TTL, but for those that changed since the last time: these were
     /// sent, or are still to be.
     pub(super) fn add_heartbeats<S: Source>(&mut self, of: &Subscription, source: &S) {
@@ -130,7 +188,10 @@ impl Draft {
         let sent: BTreeSet<ResourceName> =
             self.parts.iter().flat_map(Part::resources).map(|resource| resource.name().clone()).collect();
         for entry in of.expiring(source).filter(|entry| entry.since <= sent_to) {
-            let lives_on = |resource: &&Resource| !sent.contains(resource.name()) && !of.is_new(resource, &entry);
+            let lives_on = |resource: &&Resource| {
+                let name = resource.name();
+                !sent.contains(name) && !of.owed.contains(name) && !of.is_new(resource, &entry)
+            };
             if let Some(resource) = entry.resource().filter(lives_on) {
                 self.parts.push(Part::Heartbeat(resource.clone()));
                 self.send = true;
@@ -139,7 +200,7 @@ impl Draft {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.parts.is_empty() && self.removed.is_empty()
+        self.parts.is_empty() && self.removed.is_empty() && self.errors.is_empty()
     }
 }
 
@@ -156,18 +217,23 @@ impl Subscription {
             removed_to: Revision::default(),
             held_until: None,
             ahead: BTreeMap::new(),
+            inexact: false,
             left: None,
             owed: BTreeSet::new(),
             sweep: false,
+            progress: None,
             answer: false,
             initial: None,
             unheard: None,
+            failing: None,
             nonce: Nonce::default(),
             out: None,
             late: None,
             accepted: Version::default(),
             stale: 0,
             beat: None,
+            kept: None,
+            retries: None,
         }
     }
 
@@ -242,11 +308,13 @@ impl Subscription {
     pub(super) fn add_wildcard(&mut self) {
         self.interest.wildcard = true;
         self.sweep = true;
+        self.progress = None;
         self.answer = true;
     }
 
     pub(super) fn remove_wildcard(&mut self) {
         self.interest.wildcard = false;
+        self.progress = None;
         if core::mem::take(&mut self.sweep) {
             self.owed = self.interest.names.clone(); // what the wildcard would have brought
         }
@@ -271,14 +339,18 @@ impl Subscription {
     /// Whether nothing can be to say. Costs nothing.
     pub(super) fn is_quiet(&self, source: &impl Source) -> bool {
         let served = self.cursor.map_or(Revision::default(), |cursor| cursor.min(self.removed_to));
-        !self.owes() && (self.interest.is_empty() || source.type_revision(self.type_url()) <= served)
+        !self.owes()
+            && self.kept.is_none()
+            && (self.interest.is_empty() || source.type_revision(self.type_url()) <= served)
     }
 
     /// Whether a resource that is there is news to the client.
     fn is_new(&self, resource: &Resource, entry: &Entry<'_>) -> bool {
         let by_alias = || resource.aliases().iter().filter_map(|alias| self.ahead.get(alias)).max().copied();
         let ahead = if self.ahead.is_empty() { None } else { self.ahead_of(resource.name()).max(by_alias()) };
-        ahead.or(self.cursor).is_some_and(|cursor| entry.is_news(cursor, cursor))
+        let Some(cursor) = self.cursor else { return false };
+        let served_to = ahead.map_or(cursor, |at| at.max(cursor));
+        if self.inexact { entry.since > served_to } else { entry.is_news(served_to, served_to) }
     }
 
     /// At which revision a name was answered though what changed had to wait, by itself or as one of a collection.
@@ -293,6 +365,7 @@ impl Subscription {
     /// Whether a removal is.
     pub(super) fn is_gone(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
         match (self.ahead_of(name), self.cursor) {
+            (at, Some(_)) if self.inexact => entry.since > at.map_or(self.removed_to, |at| at.max(self.removed_to)),
             (Some(at), _) => entry.is_news(at, at),
             (None, Some(cursor)) => entry.is_news(self.removed_to, cursor),
             (None, None) => false,
@@ -301,10 +374,10 @@ impl Subscription {
 
     /// Takes the wanted resources that became present or changed since the cursor. Looks at the fewer of what changed,
     /// the newest first, and what is wanted.
-    pub(super) fn each_change<'s, S: Source>(&self, source: &'s S, mut take: impl FnMut(&'s Resource)) {
+    pub(super) fn each_change<'s, S: Source>(&self, source: &'s S, mut take: impl FnMut(Revision, &'s Resource)) {
         let Some(cursor) = self.cursor else { return };
         let mut take_news = |entry: Entry<'s>| match entry.resource() {
-            Some(resource) if self.is_new(resource, &entry) => take(resource),
+            Some(resource) if self.is_new(resource, &entry) => take(entry.since, resource),
             _ => {}
         };
         if self.interest.wildcard {
@@ -355,21 +428,22 @@ impl Subscription {
         own.or_else(|| self.alias_of(source, resource))
     }
 
-    /// The wanted names that became absent.
-    pub(super) fn removals<S: Source>(&self, source: &S) -> Result<Vec<ResourceName>, Behind> {
+    /// The wanted names that became absent, and when.
+    pub(super) fn removals<S: Source>(&self, source: &S) -> Result<Vec<(Revision, ResourceName)>, Behind> {
         let removals = || source.removals(self.type_url(), self.removed_to);
         Ok(match removals() {
             None if self.interest.wildcard || !self.interest.globs.is_empty() => return Err(Behind),
             Some(few) if self.interest.wildcard || self.is_few(removals().into_iter().flatten()) => {
                 let gone = few.filter(|(name, entry)| self.may_have_held(source, name) && self.is_gone(name, entry));
-                gone.map(|(name, _)| name.clone()).collect()
+                gone.map(|(name, entry)| (entry.since, name.clone())).collect()
             }
             _ => {
-                let gone = |name: &&ResourceName| {
+                let gone = |name: &ResourceName| {
                     let entry = self.get(source, name);
-                    entry.state == State::Absent && self.is_gone(name, &entry)
+                    let gone = entry.state == State::Absent && self.is_gone(name, &entry);
+                    gone.then(|| (entry.since, name.clone()))
                 };
-                self.interest.names.iter().filter(gone).cloned().collect()
+                self.interest.names.iter().filter_map(gone).collect()
             }
         })
     }
@@ -436,11 +510,11 @@ impl Subscription {
 
     /// When the next heartbeat may be sent. Not while a response is unanswered: that would be one more.
     pub(super) fn next_beat(&self) -> Option<Instant> {
-        self.beat.filter(|_| self.out.is_none()).map(|(due, _)| due)
+        self.beat.filter(|_| self.out.is_none() && self.progress.is_none()).map(|(due, _)| due)
     }
 
     /// Whether changes are fewer than what is wanted, which with a collection is any number.
-    fn is_few<T>(&self, changes: impl Iterator<Item = T>) -> bool {
+    pub(super) fn is_few<T>(&self, changes: impl Iterator<Item = T>) -> bool {
         if !self.interest.globs.is_empty() {
             return true;
         }
@@ -475,23 +549,53 @@ impl Subscription {
     /// The client was sent what is in a draft, which was made at this revision; or there was nothing to send.
     pub(super) fn served(&mut self, now: Instant, hold: Duration, revision: Revision, draft: &mut Draft) {
         self.answer = false;
-        if core::mem::take(&mut self.sweep) {
+        if draft.names_left && self.cursor.is_none() {
+            // What is there now is owed; nothing was said that could be gone.
+            (self.cursor, self.removed_to) = (Some(revision), revision);
+        }
+        if draft.names_left || (draft.behind && self.cursor.is_some()) {
+            return self.answered_ahead(draft, revision);
+        }
+        if self.sweep {
+            self.sweep = self.progress.is_some();
+            if draft.resumed {
+                draft.again = !self.sweep && !draft.send;
+                return self.answered_ahead(draft, revision);
+            }
             self.left = None;
         }
-        if draft.behind && self.cursor.is_some() {
-            let answered = core::mem::take(&mut draft.answered);
-            self.ahead.extend(answered.into_iter().map(|name| (name, revision)));
-            return;
+        // From now on what was there at this revision was sent, or will be by the page.
+        let (first, goes_on) = (self.cursor.is_none(), self.sweep);
+        let cut = goes_on || draft.cursor.is_some() || draft.removed_to.is_some();
+        match draft.cursor {
+            Some(cursor) => {
+                self.cursor = Some(cursor);
+                self.answered_ahead(draft, revision);
+            }
+            None => {
+                self.ahead.clear();
+                self.leaving = Size::default();
+                self.cursor = Some(revision);
+            }
         }
-        self.ahead.clear();
-        self.leaving = Size::default();
-        self.cursor = Some(revision);
+        self.inexact |= cut;
         if draft.held {
             self.held_until.get_or_insert(now + hold);
+            if self.kept.is_some() {
+                self.removed_to = revision; // what is kept is kept by name
+            }
+        } else if cut && !first {
+            self.removed_to = draft.removed_to.unwrap_or(self.removed_to);
         } else {
             self.removed_to = revision;
             self.held_until = None;
+            self.inexact = cut;
         }
+    }
+
+    /// Notes what was answered, though the cursor does not say so.
+    fn answered_ahead(&mut self, draft: &mut Draft, revision: Revision) {
+        self.ahead.extend(core::mem::take(&mut draft.answered).into_iter().map(|name| (name, revision)));
     }
 
     /// Takes the store's own string for a name, so that it is kept once.
@@ -514,6 +618,9 @@ impl Relabel for Subscription {
         self.held_until.relabel(by);
         self.ahead.values_mut().for_each(|at| at.relabel(by));
         self.left.relabel(by);
+        if let Some(retries) = &mut self.retries {
+            retries.relabel(by);
+        }
         self.nonce.relabel(by);
         if let Some((due, sent_to)) = &mut self.beat {
             due.relabel(by);

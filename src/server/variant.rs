@@ -6,6 +6,7 @@ use core::hash::Hash;
 use core::ops::Add;
 
 use super::config::{Limits, Settings};
+use super::portion::Room;
 use super::response::Piece;
 use super::source::Source;
 use super::subscription::{Draft, Heard, Subscription};
@@ -26,8 +27,14 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// Tells the variants apart: 0 or 1.
     const NUMBER: usize;
 
+    /// Whether a response names what is gone.
+    const NAMES_REMOVALS: bool;
+
     /// The field of `control_plane` in the response.
     const CONTROL_PLANE: u8;
+
+    /// The field of `resource_errors`.
+    const ERRORS: u8;
 
     /// Whether names may be aliases.
     const ALIASES: bool;
@@ -87,6 +94,10 @@ pub struct Order {
     pub(super) answers_only: bool,
     /// Pushed removals stay back.
     pub(super) hold_removals: bool,
+    /// How much may be sent.
+    pub(super) room: Room,
+    /// As many names are remembered at least.
+    pub(super) names: usize,
 }
 
 /// How many names, and how long they are together.

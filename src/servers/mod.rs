@@ -388,6 +388,11 @@ impl<V: Variant> Servers<V> {
             let removed = update.removed().iter().filter(|name| !rejected.contains(*name));
             client.forget(type_url, removed.map(ResourceName::as_str));
             client.take_for_missing(type_url, missing.iter().map(ResourceName::as_str));
+            if update.drops_rejected() {
+                let dropped =
+                    update.resources().map(|resource| resource.name()).filter(|name| rejected.contains(*name));
+                client.forget(type_url, dropped.map(ResourceName::as_str));
+            }
         });
     }
 

@@ -11,6 +11,7 @@ use super::{Hostile, Input};
 /// Small, so that they are met.
 pub const LIMITS: Limits = Limits {
     waiting_responses: 2,
+    responses_per_stream: usize::MAX,
     resources_per_response: 8,
     resources_per_type: 12,
     nonce_bytes: 40,

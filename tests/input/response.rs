@@ -148,6 +148,7 @@ fn common<V: Make>(variant: &'static str) -> Vec<Row> {
     let empty = Resource { body: None, ..resource("x") };
     let error =
         |name: &str| ResourceError { name: name.into(), status: Some(Status { code: 5, message: "no".into() }) };
+    let no_status = ResourceError { name: "x".into(), status: None };
     let row = |key, actual| (key, actual, variant);
     vec![
         row(("type_url", "not asked for on this stream"), outcome(Response { type_url: "b", ..good() })),
@@ -169,6 +170,13 @@ fn common<V: Make>(variant: &'static str) -> Vec<Row> {
         row(("resource_errors", "a name that was not asked for"), {
             as_if_good::<V>(Response { errors: vec![error("unknown")], ..good() })
         }),
+        row(("resource_errors", "a name that is in `resources`"), {
+            as_if_good::<V>(Response { errors: vec![error("good")], ..good() })
+        }),
+        row(("resource_errors", "no name, where not everything is wanted"), {
+            outcome(Response { errors: vec![error("")], ..good() })
+        }),
+        row(("resource_errors", "no status, or OK"), outcome(Response { errors: vec![no_status], ..good() })),
     ]
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use xds_machine::client::{Action, Client, Config, Update};
+use xds_machine::client::{Action, Client, Config, Dialect, Update};
 use xds_machine::message::Node;
 use xds_machine::{Instant, Nonce, ResourceName, ResourceType, TypeUrl, Types, WILDCARD, type_url};
 
@@ -43,6 +43,7 @@ struct Known {
 /// Where the machine does not send what the real client sent.
 pub fn replay<V: Wire>(recording: &Recording) -> Result<(usize, usize), String> {
     let mut sessions: Vec<Session<V>> = Vec::new();
+    let dialect = recording.dialect();
     let (mut methods, mut equal, mut crossed) = (BTreeMap::new(), 0, 0);
     for Event { line, now, stream, what } in &recording.events {
         let say = |error: String| format!("line {line}: {error}");
@@ -56,7 +57,8 @@ pub fn replay<V: Wire>(recording: &Recording) -> Result<(usize, usize), String> 
             }
             What::Request(bytes) => {
                 let asked: Asked = V::request(bytes).into();
-                let at = at.unwrap_or_else(|| Session::of(&mut sessions, &methods[stream], *stream, *now, &asked));
+                let at =
+                    at.unwrap_or_else(|| Session::of(&mut sessions, dialect, &methods[stream], *stream, *now, &asked));
                 if sessions[at].expect(*now, asked).map_err(say)? {
                     equal += 1;
                 } else {
@@ -74,7 +76,7 @@ pub fn replay<V: Wire>(recording: &Recording) -> Result<(usize, usize), String> 
 
 impl<V: Wire> Session<V> {
     /// The session that a new stream belongs to, by its first request; or a new one.
-    fn of(all: &mut Vec<Self>, method: &Method, stream: u32, now: Instant, asked: &Asked) -> usize {
+    fn of(all: &mut Vec<Self>, dialect: Dialect, method: &Method, stream: u32, now: Instant, asked: &Asked) -> usize {
         let lost = |session: &Self| session.stream.is_none() && !session.over && session.method == *method;
         let same = |session: &Self| {
             let known = session.wanted.get(&asked.type_url);
@@ -83,7 +85,7 @@ impl<V: Wire> Session<V> {
         let at = all.iter().position(same).unwrap_or_else(|| {
             all.push(Self {
                 method: method.clone(),
-                client: Client::new(Config::new(Node::new("n")).with_types(types())),
+                client: Client::new(Config::new(Node::new("n")).with_types(types()).with_dialect(dialect)),
                 wanted: BTreeMap::new(),
                 stream: None,
                 over: false,

@@ -27,8 +27,8 @@ pub trait Wire:
     fn heartbeats(response: &Self::Resp) -> usize;
 }
 
-/// A request: all that must be equal. The node, the text and the code of an error, and the order of names differ from
-/// client to client.
+/// A request: all that must be equal. What is in the node, the text and the code of an error, and the order of names
+/// differ from client to client.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Asked {
     pub type_url: TypeUrl,
@@ -39,6 +39,8 @@ pub struct Asked {
     pub version: Version,
     pub nonce: Nonce,
     pub nack: bool,
+    /// Whether it has a node.
+    pub node: bool,
 }
 
 /// A response.
@@ -105,6 +107,7 @@ impl From<sotw::Request> for Asked {
             version: request.version,
             nonce: request.nonce,
             nack: request.error.is_some(),
+            node: request.node.is_some(),
         }
     }
 }
@@ -119,6 +122,7 @@ impl From<delta::Request> for Asked {
             version: Version::default(),
             nonce: request.nonce,
             nack: request.error.is_some(),
+            node: request.node.is_some(),
         }
     }
 }
@@ -154,6 +158,7 @@ impl fmt::Display for Asked {
             |names: &BTreeSet<ResourceName>| names.iter().map(ResourceName::as_str).collect::<Vec<_>>().join(",");
         let short = self.type_url.as_str().rsplit('.').next().unwrap_or_default();
         write!(f, "{short} [{}] -[{}] irv{:?}", list(&self.names), list(&self.unsubscribe), self.initial)?;
-        write!(f, " v={} n={}{}", self.version, self.nonce, if self.nack { " nack" } else { "" })
+        write!(f, " v={} n={}{}", self.version, self.nonce, if self.nack { " nack" } else { "" })?;
+        f.write_str(if self.node { " node" } else { "" })
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
+use xds_machine::client::Dialect;
 use xds_machine::{Instant, TypeUrl, type_url};
 
 /// One conversation of a real client with the recording server.
@@ -48,6 +49,15 @@ impl Recording {
         });
         let events = events.collect();
         Self { name, events }
+    }
+
+    /// What the client speaks. An Envoy sends its node with every request unless it was told not to.
+    pub fn dialect(&self) -> Dialect {
+        match self.name.split_once('-') {
+            Some(("ccore", _)) => Dialect::Grpc,
+            Some(("envoy", rest)) if !rest.contains("node1") => Dialect::Envoy,
+            _ => Dialect::Spec,
+        }
     }
 
     /// Whether the client speaks the incremental variant.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use xds_machine::client::{Action, Client, Config, Rejection, Sent, Update};
+use xds_machine::client::{Action, Client, Config, DataErrors, Dialect, Effect, Rejection, Sent, Update};
 use xds_machine::message::Node;
 use xds_machine::{Error, ResourceName, ResourceType, TypeUrl, Types};
 
@@ -23,14 +23,22 @@ pub struct Script<V: Notation> {
     late: Option<Sent>,
 }
 
-/// `full=TYPE`, `notimer` (no existence time-out), `nottl`.
+/// `dialect=NAME`, `demand=TYPE` (on demand), `full=TYPE`, `notimer` (no existence time-out), `transient` (what does not come
+/// in time is an error), `keep` and `drop` (of data errors), `nottl`.
 pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let mut config = Config::new(Node::new("n"));
     for option in options {
         config = match option.split_once('=').unwrap_or((option, "")) {
             ("full", name) => config.with_types(Types::default().and([ResourceType::full_state(name)])),
             ("notimer", _) => config.with_existence_timeout(None),
+            ("transient", _) => config.with_transient_timeout(),
+            ("keep", _) => config.with_data_errors(DataErrors::Keep),
+            ("drop", _) => config.with_data_errors(DataErrors::Drop),
+            ("demand", name) => config.with_on_demand([read_type(name)]),
             ("nottl", _) => config.without_ttl(),
+            ("dialect", "envoy") => config.with_dialect(Dialect::Envoy),
+            ("dialect", "grpc") => config.with_dialect(Dialect::Grpc),
+            ("dialect", "istio") => config.with_dialect(Dialect::Istio),
             _ => return Err(format!("no option {option}")),
         };
     }
@@ -61,6 +69,12 @@ impl<V: Notation> Player for Script<V> {
             ["unsub", kind, ref names @ ..] => self.client.unsubscribe(&read_type(kind), names.iter().copied()),
             ["forget", kind, ref names @ ..] => self.client.forget(&read_type(kind), names.iter().copied()),
             ["refetch", kind, ref names @ ..] => self.client.refetch(&read_type(kind), names.iter().copied()),
+            ["pause", kind] => self.client.pause(&read_type(kind)),
+            ["resume", kind] => {
+                if let Err(error) = self.client.resume(&read_type(kind)) {
+                    self.errors.push(format!("! misuse: {error}"));
+                }
+            }
             ["open"] => self.client.handle_open(now),
             ["close"] => {
                 self.late = self.unsent.take();
@@ -75,6 +89,16 @@ impl<V: Notation> Player for Script<V> {
             }
             ["sent", "late"] => self.client.handle_sent(now, self.late.take().ok_or("nothing was unsent")?),
             ["pass", time] => self.clock.0 = now + read_duration(time)?,
+            ["states"] => {
+                for (type_url, name, state) in self.client.states() {
+                    let status = format!("{:?}", state.status).to_lowercase();
+                    let version = state.version.map_or(String::new(), |version| format!(" v={version}"));
+                    let error = state.error.map_or(String::new(), |error| {
+                        format!(" error {} v={} at {}s", error.status, error.version, error.at.since_epoch().as_secs())
+                    });
+                    self.errors.push(format!("! {} {name} {status}{version}{error}", write_type(type_url)));
+                }
+            }
             ["wants"] => {
                 let wants = [
                     ("a stream", self.client.wants_stream()),
@@ -171,6 +195,18 @@ pub fn write_action(action: &Action) -> String {
         Action::DropStale { type_url, reason, count, .. } => {
             let count = if *count > 1 { format!(" x{count}") } else { String::new() };
             format!("! stale {} {reason:?}{count}", write_type(type_url))
+        }
+        Action::Errors { type_url, errors } => {
+            let error = |error: &xds_machine::client::Failed| {
+                let effect = match error.effect {
+                    Effect::Ambient => "ambient",
+                    Effect::Fails => "fails",
+                    Effect::Removes => "removes",
+                };
+                format!("{} {effect} ({})", error.name, error.status)
+            };
+            let errors: Vec<String> = errors.iter().map(error).collect();
+            format!("! errors {} {}", write_type(type_url), errors.join("; "))
         }
         Action::Expired { type_url, names } => format!("! expired {} {}", write_type(type_url), list(names)),
         Action::Missing { type_url, names } => format!("! missing {} {}", write_type(type_url), list(names)),

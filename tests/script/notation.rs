@@ -236,11 +236,17 @@ fn read_names(names: Vec<&str>) -> Vec<ResourceName> {
 /// `name:CODE`.
 fn read_errors(words: Option<Vec<&str>>) -> Result<Vec<ResourceError>, String> {
     let error = |word: &str| {
-        let (name, code) = word.split_once(':').ok_or("an error is `name:code`")?;
+        let (name, code) = word.rsplit_once(':').ok_or("an error is `name:code`")?;
         let status = code.parse().map(|code| Status { code, message: format!("{name} {code}") }).ok();
         Ok(ResourceError { name: name.into(), status })
     };
     words.unwrap_or_default().into_iter().map(error).collect()
+}
+
+fn write_errors(errors: &[ResourceError]) -> String {
+    let code = |error: &ResourceError| error.status.as_ref().map_or("none".into(), |status| status.code.to_string());
+    let errors: Vec<String> = errors.iter().map(|error| format!("{}:{}", error.name, code(error))).collect();
+    if errors.is_empty() { String::new() } else { format!(" err[{}]", errors.join(",")) }
 }
 
 impl Notation for Sotw {
@@ -311,7 +317,8 @@ impl Notation for Sotw {
         let items: Vec<String> = response.resources.iter().map(item).collect();
         let version = symbols.write_version(&response.type_url, response.version.as_str());
         let nonce = symbols.write_nonce(response.nonce.as_str());
-        format!("S> {} {{{}}} v={version} n={nonce}", write_type(&response.type_url), items.join(","))
+        let errors = write_errors(&response.errors);
+        format!("S> {} {{{}}} v={version} n={nonce}{errors}", write_type(&response.type_url), items.join(","))
     }
 
     fn give_node(request: &mut sotw::Request, node: Option<Node>) {
@@ -386,7 +393,8 @@ impl Notation for Delta {
             names if names.is_empty() => String::new(),
             names => format!(" rm[{names}]"),
         };
-        format!("S> {} {{{}}}{removed} n={nonce}", write_type(&response.type_url), resources.join(","))
+        let errors = write_errors(&response.errors);
+        format!("S> {} {{{}}}{removed} n={nonce}{errors}", write_type(&response.type_url), resources.join(","))
     }
 
     fn give_node(request: &mut delta::Request, node: Option<Node>) {

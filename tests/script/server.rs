@@ -1,8 +1,10 @@
 //! Plays the client and the store against a server machine.
 
+use std::time::Duration;
+
 use xds_machine::message::{Node, feature};
-use xds_machine::server::{Action, Cache, Config, DropReason, Resource, Server, StreamId};
-use xds_machine::{Error, ResourceType, TypeUrl, Types};
+use xds_machine::server::{Action, Cache, Config, Dialect, DropReason, Portion, Resource, Retry, Server, StreamId};
+use xds_machine::{Error, ResourceType, Status, TypeUrl, Types};
 
 use super::Player;
 use super::notation::{Clock, Notation, Symbols, Words, body, read_duration, read_type, write_type};
@@ -21,15 +23,25 @@ pub struct Script<V: Notation> {
     room: bool,
 }
 
-/// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `wrapper` or `lone-ttl` (half of that), `unknown` (the store knows nothing yet),
-/// `tombstones=N`, `node` (required).
+/// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `wrapper` or `lone-ttl` (half of that), `unknown` (the
+/// store knows nothing yet), `dialect=NAME`, `hold` (removals in SotW too), `retry=N` (after 10 s), `portion=N` and
+/// `bytes=N` (of a response), `tombstones=N`, `node` (required).
 pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
-    let mut types = Types::default();
+    let (mut types, mut portion) = (Types::default(), Portion::default());
     for option in options {
         match option.split_once('=').unwrap_or((option, "")) {
             ("single", name) => config = Config::single(read_type(name)),
             ("full", name) => types = types.and([ResourceType::full_state(name)]),
+            ("retry", times) => {
+                let times = times.parse().map_err(|_| "a number")?;
+                config = config.with_retry(Retry { after: Duration::from_secs(10), times });
+            }
+            ("hold", _) => config = config.with_sotw_removal_hold(),
+            ("dialect", "istio") => config = config.with_dialect(Dialect::Istio),
+            ("dialect", "go-control-plane") => config = config.with_dialect(Dialect::GoControlPlane),
+            ("portion", count) => portion.resources = count.parse().map_err(|_| "a number")?,
+            ("bytes", count) => portion.bytes = count.parse().map_err(|_| "a number")?,
             ("ttl", _) => node.client_features.extend([feature::TTL, feature::WRAPPER[0]].map(Into::into)),
             ("wrapper", _) => node.client_features.push(feature::WRAPPER[0].into()),
             ("lone-ttl", _) => node.client_features.push(feature::TTL.into()),
@@ -39,7 +51,7 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
             _ => return Err(format!("no option {option}")),
         }
     }
-    config = config.with_types(types);
+    config = config.with_types(types).with_portion(portion);
     let server = Server::new(config.clone(), StreamId(1));
     let (symbols, clock) = (Symbols::default(), Clock::default());
     Ok(Script { config, streams: 1, server, cache, symbols, clock, node: Some(node), errors: Vec::new(), room: true })
@@ -68,6 +80,10 @@ impl<V: Notation> Player for Script<V> {
             }
             ["delete", kind, name] => _ = self.cache.remove(&read_type(kind), name),
             ["unknown", kind, name] => _ = self.cache.set_unknown(&read_type(kind), name),
+            ["error", kind, name, code] => {
+                let code = code.parse().map_err(|_| format!("{code} is no code"))?;
+                self.cache.set_error(&read_type(kind), name, Status { code, message: format!("{name} {code}") });
+            }
             ["known", kind] => self.cache.set_known(&read_type(kind)),
             ["batch", ref ops @ ..] => {
                 for op in ops {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use xds_machine::client::{Rejection, Update};
-use xds_machine::{Instant, ResourceName, WILDCARD};
+use xds_machine::client::{Effect, Failed, Rejection, Update};
+use xds_machine::{Instant, ResourceName};
 
-use super::{Both, Bug, Goal, Made, Pair};
+use super::{Both, Bug, Goal, Made, Pair, stands_for};
 
 /// One type.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -16,22 +16,42 @@ pub struct Application {
     /// Contents that were rejected last, by name.
     pub rejected: BTreeMap<ResourceName, u8>,
     pub missing: BTreeSet<ResourceName>,
+    /// What the server reported an error of, and nothing else since.
+    pub failed: BTreeSet<ResourceName>,
     /// The update that waits for a verdict.
     pub judging: Option<Update>,
     /// Something was answered since the wildcard is wanted.
     pub heard: bool,
+    /// How often what there is to say of it is held back.
+    pub paused: u8,
+    /// Wanted aliases that something came by: until then nobody can know that what is there is wanted by them too.
+    pub linked: BTreeSet<ResourceName>,
     /// Names that were unwanted at some time since it is out.
     pub left: BTreeSet<ResourceName>,
 }
 
 impl Application {
     pub fn wants(&self, name: &ResourceName) -> bool {
-        self.wanted.contains(name) || self.wanted.contains(WILDCARD)
+        self.wanted.iter().any(|wanted| stands_for(wanted, name))
+    }
+
+    /// Whether what is there stays: an alias that nothing came by keeps nothing.
+    fn keeps(&self, name: &ResourceName) -> bool {
+        let knows = |wanted: &&ResourceName| !wanted.as_str().starts_with('~') || self.linked.contains(*wanted);
+        self.wanted.iter().filter(knows).any(|wanted| stands_for(wanted, name))
     }
 
     pub fn take(&mut self, update: Update) {
         self.left.clear();
         assert_eq!(self.judging.replace(update), None, "one update of a type at a time");
+    }
+
+    pub fn fail(&mut self, error: Failed) {
+        let Failed { name, effect, .. } = error;
+        assert!(self.wants(&name), "{name} has an error, and nobody asked");
+        let has = self.applied.contains_key(&name);
+        assert_eq!(has, effect != Effect::Fails, "{name} has an error that {effect:?}");
+        self.failed.insert(name);
     }
 
     pub fn miss(&mut self, names: Vec<ResourceName>) {
@@ -57,13 +77,34 @@ impl<V: Both> Pair<V> {
         let app = &mut self.apps[t];
         app.wanted.remove(name);
         app.missing.remove(name);
-        for unwanted in setup.names.iter().filter(|name| !app.wanted.contains(*name) && !app.wanted.contains(WILDCARD))
-        {
+        app.linked.remove(name);
+        let unwanted: Vec<&ResourceName> = setup.names.iter().filter(|name| !app.keeps(name)).collect();
+        for unwanted in unwanted {
             app.left.insert(unwanted.clone());
             app.applied.remove(unwanted);
             app.rejected.remove(unwanted);
+            app.failed.remove(unwanted);
         }
         self.drain(setup);
+    }
+
+    pub(super) fn pause(&mut self, setup: &Made, t: usize) {
+        if setup.bug != Some(Bug::IgnoresPause) {
+            self.client.pause(&setup.types[t]);
+        }
+        self.apps[t].paused += 1;
+    }
+
+    pub(super) fn resume(&mut self, setup: &Made, t: usize) {
+        let before = self.client.wants_transmit();
+        self.apps[t].paused -= 1;
+        if setup.bug != Some(Bug::IgnoresPause) {
+            self.client.resume(&setup.types[t]).expect("it is paused");
+        }
+        assert_eq!(self.client.is_paused(&setup.types[t]), self.apps[t].paused > 0);
+        if !before && self.client.wants_transmit() {
+            self.goals.reach(Goal::HeldBack);
+        }
     }
 
     pub(super) fn forget(&mut self, setup: &Made, t: usize, name: &ResourceName) {
@@ -93,11 +134,13 @@ impl<V: Both> Pair<V> {
             if setup.bug == Some(Bug::DropsTheGood) && !whole {
                 continue;
             }
-            app.missing.remove(&name);
+            app.missing.retain(|missing| !stands_for(missing, &name));
             if rejected {
                 app.rejected.insert(name, content);
             } else {
+                app.linked.extend(app.wanted.iter().filter(|wanted| stands_for(wanted, &name)).cloned());
                 app.rejected.remove(&name);
+                app.failed.remove(&name);
                 app.applied.insert(name, content);
             }
         }

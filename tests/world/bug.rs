@@ -28,6 +28,8 @@ pub enum Bug {
     VersionStuck,
     /// a rejected response counts as accepted.
     ClaimsRejected,
+    /// A type that is held back is not.
+    IgnoresPause,
     /// a wildcard client lists what it holds on a new stream.
     ListsWhatItHolds,
     /// what is not held any more is claimed on a new stream.
@@ -40,6 +42,8 @@ pub enum Bug {
     SilentAfterNack,
     /// a new stream begins without saying what is held.
     NoInitialVersions,
+    /// what came by a collection is not claimed on a new stream.
+    MembersNotTracked,
     /// a response is answered twice.
     AnswersTwice,
     /// one bad resource, and the good ones are not applied either.
@@ -78,6 +82,8 @@ pub enum Bug {
     EmptyMeansAll,
     /// A response of a full-state type has only what changed.
     PartOfFullState,
+    /// S-ERR-01, as none did before: why a resource is not given is not said.
+    SaysNoErrors,
 }
 
 /// What a faulty side remembers.
@@ -148,6 +154,11 @@ impl<V: Both> Faulty<V> {
             Bug::NoInitialVersions => {
                 if let Some(initial) = parts.initial {
                     initial.clear();
+                }
+            }
+            Bug::MembersNotTracked if first => {
+                if let Some(initial) = parts.initial {
+                    initial.retain(|name, _| parts.names.contains(name));
                 }
             }
             Bug::AnswersTwice if answer => return 2,
@@ -242,6 +253,7 @@ impl<V: Both> Faulty<V> {
                 V::keep(response, &mut |name| self.sent.get(name) != said.get(name));
                 self.sent = said;
             }
+            Bug::SaysNoErrors => V::forget_errors(response),
             Bug::ForgetsRemovals if first => V::forget_removals(response),
             Bug::StaleCountsAsAnswer => self.nonce = Some(V::response(response).nonce),
             Bug::ConstantNonce => {

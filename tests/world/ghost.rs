@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use xds_machine::client::{Intent, Update};
 use xds_machine::model::{Label, Relabel};
-use xds_machine::server::{Action, Cache, Resource, Source, State};
+use xds_machine::server::{Action, Cache, Source, State};
 use xds_machine::{Code, Instant, Nonce, ResourceName, Version, WILDCARD, type_url};
 
 use super::variant::{Both, Response};
-use super::{Application, Bug, Made, body};
+use super::{Application, Bug, Made, resource, stands_for};
 
 /// Whether a response was accepted, and the versions of which one was the last accepted by then.
 type Judged = (bool, BTreeSet<Version>);
@@ -36,6 +36,10 @@ struct Memory {
     sent: Option<Nonce>,
     /// What the client rejected and the server may not send again.
     rejected: BTreeMap<ResourceName, u8>,
+    /// How often that may happen all the same.
+    retries: u32,
+    /// The response that is out was sent again.
+    again: bool,
     /// The whole of the response that was rejected, for full-state types.
     rejected_whole: Option<BTreeMap<ResourceName, u8>>,
     /// What the requests up to now add up to.
@@ -46,6 +50,8 @@ struct Memory {
     asked_since: bool,
     /// What the client was sent, as far as it was not taken back.
     delivered: BTreeMap<ResourceName, u8>,
+    /// What changed since it was delivered.
+    unseen: BTreeSet<ResourceName>,
     /// Endpoints that have to go again.
     cold: BTreeSet<ResourceName>,
     /// What was asked for, or changed, since the last response.
@@ -55,7 +61,7 @@ struct Memory {
 impl Memory {
     /// Whether a name is wanted as far as the server can know.
     fn server_wants(&self, name: &ResourceName) -> bool {
-        self.listed.contains(name) || self.listed.contains(WILDCARD)
+        covers(&self.listed, name)
     }
 }
 
@@ -101,6 +107,7 @@ impl Ghost {
 
         assert_eq!(intent == Intent::Initial, !memory.asked, "the first request of a type is its first");
         assert_eq!(request.error.is_some(), intent == Intent::Nack, "NACK is the presence of an error");
+        assert!(app.paused == 0 || intent == Intent::Initial, "something is said of a type that is held back");
         match intent {
             Intent::Ack | Intent::Nack => {
                 let (nonce, version, verdict) =
@@ -129,7 +136,7 @@ impl Ghost {
                 assert!(request.nonce.is_empty(), "nonces do not outlive streams");
                 for (name, version) in &request.initial {
                     let out = app.judging.as_ref().is_some_and(|update| update.resource(name.as_str()).is_some());
-                    let held = app.applied.get(*name).map(|&content| version_of(name, content));
+                    let held = app.applied.get(*name).map(|&content| version_of(setup, name, content));
                     assert!(held.as_ref() == Some(*version) || version.is_empty(), "{name} is not held at {version}");
                     assert!(held.is_some() || out, "{name} is claimed, and not there");
                 }
@@ -168,9 +175,13 @@ impl Ghost {
         }
         if answers {
             if let Some((_, mut resources)) = memory.out.take() {
+                if !std::mem::take(&mut memory.again) {
+                    // In portions, what changes before its page goes with it, and once more as a change.
+                    memory.retries = setup.retry.unwrap_or(u32::from(setup.portion.is_some()));
+                }
                 if request.error.is_some() && !memory.stirred.contains(WILDCARD) {
                     memory.rejected_whole = memory.stirred.is_empty().then(|| resources.clone());
-                    resources.retain(|name, _| !memory.stirred.contains(name));
+                    resources.retain(|name, _| !covers(&memory.stirred, name));
                     memory.rejected.extend(resources);
                 }
             }
@@ -194,7 +205,7 @@ impl Ghost {
             memory.asked_since |= first;
             for (name, version) in &request.initial {
                 // What the client has need not be sent.
-                let content = (0..2).find(|&content| version_of(name, content) == **version);
+                let content = (0..2).find(|&content| version_of(setup, name, content) == **version);
                 memory.delivered.extend(content.map(|content| ((*name).clone(), content)));
             }
             if first && nothing && setup.legacy_wildcard {
@@ -205,9 +216,9 @@ impl Ghost {
             request.names.iter().chain(request.unsubscribe).cloned().collect()
         };
         memory.asked_since |= !again.is_empty();
-        let (listed, all) = (&memory.listed, memory.listed.contains(WILDCARD));
-        memory.delivered.retain(|name, _| all || listed.contains(name));
-        memory.cold.retain(|name| all || listed.contains(name));
+        let listed = &memory.listed;
+        memory.delivered.retain(|name, _| covers(listed, name));
+        memory.cold.retain(|name| covers(listed, name));
         // What is asked for again is sent again, rejected or not.
         memory.stirred.extend(again.iter().cloned());
         if again.contains(WILDCARD) {
@@ -216,7 +227,7 @@ impl Ghost {
         if !again.is_empty() {
             memory.rejected_whole = None;
         }
-        memory.rejected.retain(|name, _| !again.contains(name));
+        memory.rejected.retain(|name, _| !covers(&again, name));
         true
     }
 
@@ -248,22 +259,39 @@ impl Ghost {
         let resources: BTreeMap<ResourceName, u8> = response.resources.into_iter().collect();
         assert_eq!(resources.len(), count, "a name is in a response once");
         assert!(resources.keys().all(|name| !response.removed.contains(name)), "a name is there or gone");
+        for name in &response.errors {
+            assert!(memory.server_wants(name), "{name} has an error, and is not wanted as far as the server can know");
+            assert!(!resources.contains_key(name), "{name} is there, and has an error");
+        }
         for name in resources.keys() {
             assert!(memory.server_wants(name), "{name} is sent, and not wanted as far as the server can know");
         }
         if V::LISTS && setup.full_state {
             let rejected = memory.rejected_whole.as_ref().filter(|_| setup.bug != Some(Bug::NackLoop));
-            assert_ne!(Some(&resources), rejected, "what was rejected is sent again");
+            memory.again = rejected == Some(&resources);
+            assert!(!memory.again || memory.retries > 0, "what was rejected is sent again");
             let there = |name: &&ResourceName| memory.server_wants(name) && content(setup, cache, t, name).is_some();
             let all: BTreeSet<&ResourceName> = setup.names.iter().filter(there).collect();
-            assert!(all.into_iter().eq(resources.keys()), "a full-state type has all that is wanted");
+            let mut gone = resources.keys().filter(|name| !all.contains(name));
+            // Clusters may stay for a time; only what the client has.
+            let stays = |name: &ResourceName| {
+                let same = memory.delivered.get(name) == resources.get(name);
+                setup.hold && setup.types[t] == type_url::CLUSTER && same
+            };
+            assert!(gone.all(stays), "a full-state type has what is wanted");
+            let there = resources.keys().filter(|name| all.contains(name));
+            assert!(all.iter().copied().eq(there), "a full-state type has all that is wanted");
         } else {
             for (name, content) in resources.iter().filter(|_| setup.bug != Some(Bug::NackLoop)) {
-                assert_ne!(Some(content), memory.rejected.get(name), "{name} was rejected and is sent again");
+                let again = Some(content) == memory.rejected.get(name);
+                assert!(!again || memory.retries > 0, "{name} was rejected and is sent again");
+                memory.again |= again;
             }
         }
+        memory.retries -= u32::from(memory.again);
         let mut warm = false;
         for name in resources.keys().chain(&response.removed) {
+            memory.unseen.remove(name);
             memory.rejected.remove(name);
             warm |= memory.cold.remove(name);
         }
@@ -325,7 +353,15 @@ impl Ghost {
             assert!(!unsent(clusters), "listeners are pushed before clusters");
         }
         // A removal that nobody asked about; time may end the wait.
-        let gone = response.removed.iter().any(|name| self.types[t].delivered.contains_key(name));
+        let delivered = &self.types[t].delivered;
+        let is_gone = |name: &ResourceName| {
+            let there = response.resources.iter().any(|(other, _)| other == name);
+            let memory = &self.types[t];
+            // What changed before it went is not known as the client has it.
+            let kept = setup.hold && memory.server_wants(name) && !memory.unseen.contains(name);
+            response.removed.contains(name) || (kept && !there)
+        };
+        let gone = delivered.keys().any(is_gone);
         if t == clusters && gone && !self.types[t].asked_since && now == Instant::EPOCH {
             assert!(!unsent(listeners), "clusters go away before the listeners that may refer to them");
         }
@@ -333,7 +369,9 @@ impl Ghost {
 
     /// A resource changed: what was rejected of it may be sent again, should it come back.
     pub fn changes(&mut self, t: usize, name: &ResourceName, there: bool) {
-        if !there {
+        if there {
+            self.types[t].unseen.insert(name.clone());
+        } else {
             self.types[t].cold.remove(name);
         }
         self.types[t].stirred.insert(name.clone());
@@ -392,8 +430,13 @@ fn content(setup: &Made, cache: &Cache, t: usize, name: &ResourceName) -> Option
     }
 }
 
-fn version_of(name: &ResourceName, content: u8) -> Version {
-    Resource::new(name.clone(), body(name, content)).version().clone()
+fn version_of(setup: &Made, name: &ResourceName, content: u8) -> Version {
+    resource(setup, name, content).version().clone()
+}
+
+/// Whether one of these names stands for another.
+fn covers(names: &BTreeSet<ResourceName>, name: &ResourceName) -> bool {
+    names.iter().any(|wanted| stands_for(wanted, name))
 }
 
 impl Relabel for Ghost {

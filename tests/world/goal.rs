@@ -38,14 +38,28 @@ pub enum Goal {
     Held,
     /// The server had forgotten removals that a client did not hear of, and ended the stream.
     Behind,
+    /// A resource came that nobody named: as a member of a collection, or by an alias.
+    ByAnotherName,
     /// The application lost something while a stream was up.
     Lost,
     /// More than one change went in one response.
     Coalesced,
+    /// The server reported an error of what is held.
+    Ambient,
+    /// And of what is not.
+    Failed,
+    /// Clusters that are gone were sent beside those that are there.
+    Union,
+    /// An answer went in portions.
+    Portion,
+    /// A type was let go that had something to say.
+    HeldBack,
+    /// A type was asked for on a new stream though it was held back.
+    PausedFirst,
 }
 
 impl Goal {
-    pub const COUNT: u32 = Goal::Coalesced as u32 + 1;
+    pub const COUNT: u32 = Goal::PausedFirst as u32 + 1;
 }
 
 /// A set of goals. It is no part of a state: states compare equal whatever happened on the way.

@@ -10,6 +10,7 @@ mod bug;
 mod canonical;
 mod ghost;
 mod goal;
+mod pages;
 mod settled;
 mod setup;
 mod step;
@@ -19,15 +20,16 @@ pub mod words;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use xds_machine::client::{self, Client, Intent, Sent};
+use xds_machine::client::{self, Client, Effect, Intent, Sent};
 use xds_machine::server::{self, Cache, Resource, Server, Source, State, StreamId};
-use xds_machine::{Instant, ResourceName};
+use xds_machine::{Code, Instant, ResourceName, Status, WILDCARD};
 
 pub use self::application::Application;
 pub use self::bug::Bug;
 use self::bug::Faulty;
 use self::ghost::Ghost;
 pub use self::goal::{Goal, Goals};
+use self::pages::SmallPages;
 pub use self::setup::{Made, Setup};
 pub use self::step::{Budget, Step};
 pub use self::variant::Both;
@@ -96,6 +98,7 @@ impl<V: Both> World<V> {
             add(Step::Cut { c });
             for t in 0..types {
                 add(Step::Reject { c, t });
+                add(Step::Pause { c, t });
                 for n in 0..names {
                     add(Step::RejectOne { c, t, n });
                     add(Step::Subscribe { c, t, n });
@@ -108,6 +111,7 @@ impl<V: Both> World<V> {
         for (t, n) in (0..types).flat_map(|t| (0..names).map(move |n| (t, n))) {
             add(Step::Put { t, n });
             add(Step::Delete { t, n });
+            add(Step::Fail { t, n });
         }
     }
 
@@ -123,8 +127,10 @@ impl<V: Both> World<V> {
                 Step::ServerSends { c },
                 Step::ClientReads { c },
             ];
-            let accept = (0..self.setup.types.len()).map(|t| Step::Accept { c, t });
-            steps.extend(own.into_iter().chain(accept).filter(|&step| self.can(step)));
+            let types = 0..self.setup.types.len();
+            let accept = types.clone().map(|t| Step::Accept { c, t });
+            let resume = types.map(|t| Step::Resume { c, t });
+            steps.extend(own.into_iter().chain(accept).chain(resume).filter(|&step| self.can(step)));
         }
         // Time is slow: what is due comes when all is quiet.
         if steps.len() == before && self.can(Step::Tick) {
@@ -147,6 +153,8 @@ impl<V: Both> World<V> {
             }
             Step::ClientReads { c } => !pair(c).down.is_empty() && pair(c).client.wants_response(),
             Step::Accept { c, t } => pair(c).apps[t].judging.is_some(),
+            Step::Resume { c, t } => pair(c).apps[t].paused > 0,
+            Step::Pause { .. } => budget.pauses > 0,
             Step::Tick => self.next_due().is_some(),
             Step::Cut { c } => budget.cuts > 0 && pair(c).server.is_some(),
             Step::Reject { c, t } => budget.rejects > 0 && pair(c).apps[t].judging.is_some(),
@@ -158,15 +166,18 @@ impl<V: Both> World<V> {
             Step::Unsubscribe { c, t, n } => budget.unsubscribes > 0 && pair(c).apps[t].wanted.contains(name(n)),
             Step::Refetch { c, t, n } => budget.refetches > 0 && pair(c).apps[t].wanted.contains(name(n)),
             Step::Forget { c, t, n } => budget.forgets > 0 && pair(c).apps[t].applied.contains_key(name(n)),
-            Step::Put { n, .. } => budget.puts > 0 && !name(n).is_wildcard(),
-            Step::Delete { t, n } => budget.deletes > 0 && self.content(t, name(n)).is_some(),
+            Step::Put { n, .. } => budget.puts > 0 && is_resource(name(n)),
+            Step::Delete { t, n } => {
+                budget.deletes > 0 && is_resource(name(n)) && self.state(t, name(n)) != State::Absent
+            }
+            Step::Fail { n, .. } => budget.fails > 0 && is_resource(name(n)),
         }
     }
 
     /// Whether the server has something to do when it is polled: a response, or some bookkeeping.
     fn polls(&self, server: &Server<V>) -> bool {
         let mut polled = server.clone();
-        polled.poll_transmit(self.now, &self.cache).is_some() || polled != *server
+        poll(&mut polled, &self.setup, self.now, &self.cache).is_some() || polled != *server
     }
 
     fn next_due(&self) -> Option<Instant> {
@@ -182,12 +193,18 @@ impl<V: Both> World<V> {
                 self.budget.puts -= 1;
                 let (type_url, name) = (&setup.types[t], &setup.names[n]);
                 let content = self.content(t, name).map_or(0, |content| 1 - content);
-                assert!(self.cache.insert(type_url, Resource::new(name.clone(), body(name, content))));
+                assert!(self.cache.insert(type_url, resource(&setup, name, content)));
                 self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(t, name, true));
             }
             Step::Delete { t, n } => {
                 self.budget.deletes -= 1;
                 assert!(self.cache.remove(&setup.types[t], setup.names[n].as_str()));
+                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(t, &setup.names[n], false));
+            }
+            Step::Fail { t, n } => {
+                self.budget.fails -= 1;
+                let status = Status::new(Code::Unavailable, "no");
+                self.cache.set_error(&setup.types[t], setup.names[n].clone(), status);
                 self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(t, &setup.names[n], false));
             }
             Step::Tick => {
@@ -224,6 +241,11 @@ impl<V: Both> World<V> {
                 self.budget.rejects -= 1;
                 self.pairs[c].judge(&setup, self.now, t, |name| *name == setup.names[n]);
             }
+            Step::Pause { c, t } => {
+                self.budget.pauses -= 1;
+                self.pairs[c].pause(&setup, t);
+            }
+            Step::Resume { c, t } => self.pairs[c].resume(&setup, t),
             Step::Subscribe { c, t, n } => {
                 self.budget.subscribes -= 1;
                 let pair = &mut self.pairs[c];
@@ -267,10 +289,14 @@ impl<V: Both> World<V> {
 
     /// The content of a resource in the store.
     pub fn content(&self, t: usize, name: &ResourceName) -> Option<u8> {
-        match self.cache.get(&self.setup.types[t], name.as_str()).state {
+        match self.state(t, name) {
             State::Present(resource) => resource.body().last().copied(),
             State::Absent | State::Unknown => None,
         }
+    }
+
+    pub fn state(&self, t: usize, name: &ResourceName) -> State<'_> {
+        self.cache.get(&self.setup.types[t], name.as_str()).state
     }
 }
 
@@ -331,6 +357,7 @@ impl<V: Both> Pair<V> {
         }
         match transmit.intent {
             Intent::Nack => goals.reach(Goal::Nack),
+            Intent::Initial if app.paused > 0 => goals.reach(Goal::PausedFirst),
             Intent::Initial => {
                 let version = request.version.is_some_and(|version| !version.is_empty());
                 if version || request.initial.iter().any(|(_, version)| !version.is_empty()) {
@@ -378,19 +405,21 @@ impl<V: Both> Pair<V> {
 
     fn server_sends(&mut self, setup: &Made, now: Instant, cache: &Cache) {
         let server = self.server.as_mut().expect("a stream is up");
-        if let Some(response) = server.poll_transmit(now, cache) {
+        if let Some(response) = poll(server, setup, now, cache) {
             let mut message = V::message(&response);
             if setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
                 let warm = self.ghost.server_sends::<V>(setup, now, cache, &message);
                 if warm {
                     self.goals.reach(Goal::Warmed);
                 }
+                self.goals_of_response(setup, cache, &message);
                 if V::response(&message).resources.len() > 1 {
                     self.goals.reach(Goal::Coalesced);
                 }
                 self.down.push_back(message);
             }
         }
+        let server = self.server.as_mut().expect("a stream is up");
         let mut closed = false;
         while let Some(action) = server.poll_action() {
             closed |= self.ghost.server_closes(setup, action);
@@ -404,6 +433,25 @@ impl<V: Both> Pair<V> {
         }
         if let Some(late) = self.faulty.server_hears_late() {
             self.server_hears(setup, now, late);
+        }
+    }
+
+    fn goals_of_response(&mut self, setup: &Made, cache: &Cache, message: &V::Resp) {
+        let response = V::response(message);
+        let size = response.resources.len() + response.removed.len();
+        let t = setup.type_number(&response.type_url);
+        let has = |name: &ResourceName| cache.resources(&setup.types[t]).any(|resource| resource.name() == name);
+        if !response.resources.iter().all(|(name, _)| has(name)) {
+            self.goals.reach(Goal::Union);
+        }
+        let Some(portion) = setup.portion else { return };
+        assert!(size <= portion, "{size} in a portion of {portion}");
+        let lacks = |name: &&ResourceName| {
+            let app = &self.apps[t];
+            app.wants(name) && !app.applied.contains_key(*name) && has(name)
+        };
+        if setup.names.iter().filter(lacks).count() > portion {
+            self.goals.reach(Goal::Portion);
         }
     }
 
@@ -434,8 +482,19 @@ impl<V: Both> Pair<V> {
                 client::Action::Apply(update) => {
                     let app = &mut self.apps[setup.type_number(update.type_url())];
                     self.ghost.applies(app, &update);
+                    let all = app.wanted.contains(WILDCARD);
+                    if !all && update.resources().any(|resource| !app.wanted.contains(resource.name())) {
+                        self.goals.reach(Goal::ByAnotherName);
+                    }
                     app.heard = true;
                     app.take(update);
+                }
+                client::Action::Errors { type_url, errors } => {
+                    let app = &mut self.apps[setup.type_number(&type_url)];
+                    for error in errors {
+                        self.goals.reach(if error.effect == Effect::Fails { Goal::Failed } else { Goal::Ambient });
+                        app.fail(error);
+                    }
                 }
                 client::Action::Missing { type_url, names } => {
                     self.goals.reach(Goal::TimedOut);
@@ -449,6 +508,36 @@ impl<V: Both> Pair<V> {
             }
         }
     }
+}
+
+/// What the server has to say.
+fn poll<V: Both>(server: &mut Server<V>, setup: &Made, now: Instant, cache: &Cache) -> Option<server::Response<V>> {
+    if setup.small_pages {
+        server.poll_transmit(now, &SmallPages(cache, &setup.names))
+    } else {
+        server.poll_transmit(now, cache)
+    }
+}
+
+/// Whether to want one name is to want another: the wildcard, a collection and an alias stand for others.
+pub fn stands_for(wanted: &ResourceName, name: &ResourceName) -> bool {
+    let (wanted, name) = (wanted.as_str(), name.as_str());
+    wanted == name
+        || wanted.strip_suffix('*').is_some_and(|start| name.starts_with(start))
+        || wanted.strip_prefix('~') == Some(name)
+}
+
+/// Whether a name is that of a resource, and stands for no other.
+pub fn is_resource(name: &ResourceName) -> bool {
+    !name.as_str().ends_with('*') && !name.as_str().starts_with('~')
+}
+
+/// A resource of the store, with its alias if the world has one for it.
+pub fn resource(setup: &Made, name: &ResourceName, content: u8) -> Resource {
+    let resource = Resource::new(name.clone(), body(name, content));
+    let aliases = setup.names.iter().filter(|alias| *alias != name && !alias.is_wildcard() && !alias.is_glob());
+    let mut aliases = aliases.filter(|alias| stands_for(alias, name)).cloned().peekable();
+    if aliases.peek().is_some() { resource.with_aliases(aliases) } else { resource }
 }
 
 /// An encoded resource: its name in field 1, its content in field 15.

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use xds_machine::{ResourceName, WILDCARD};
+use xds_machine::server::Source;
+use xds_machine::{Code, ResourceName, WILDCARD};
 
-use super::{Application, Both, Pair, World};
+use super::{Application, Both, Pair, World, is_resource};
 
 impl<V: Both> World<V> {
     /// Whether nothing is left to do.
@@ -22,7 +23,7 @@ impl<V: Both> World<V> {
                 pair.ghost.check_settled(t);
                 let all = app.wanted.iter().any(|name| name.is_wildcard());
                 assert!(app.heard || !all, "type {t}: everything is wanted, and there was no answer");
-                for name in self.setup.names.iter().filter(|name| !name.is_wildcard()) {
+                for name in self.setup.names.iter().filter(|name| is_resource(name)) {
                     self.check_resource(t, app, name);
                 }
             }
@@ -36,11 +37,24 @@ impl<V: Both> World<V> {
             return;
         }
         let timed = app.wanted.contains(name) && self.setup.existence_timeout.is_some();
+        match self.cache.error(&self.setup.types[t], name.as_str()) {
+            Some(error) if error.is(Code::NotFound) => {
+                // Who asks for everything is not told what is no part of it.
+                let told = app.wanted.contains(name) || V::REMOVES || self.setup.full_state;
+                assert!(has.is_none() || !told, "type {t}: {name} is said not to exist, applied is {has:?}");
+            }
+            Some(_) => {
+                assert!(app.failed.contains(name), "type {t}: {name} has an error, and the application does not know");
+                return;
+            }
+            None => {}
+        }
         match there {
             Some(content) => {
                 let rejected = app.rejected.get(name) == Some(&content);
                 assert!(has == Some(content) || rejected, "type {t}: {name} is {content}, applied is {has:?}");
                 assert!(!app.missing.contains(name), "type {t}: {name} is there, reported as missing");
+                assert!(rejected || !app.failed.contains(name), "type {t}: {name} is there, and has an error");
             }
             None if V::REMOVES || self.setup.full_state => {
                 assert_eq!(has, None, "type {t}: {name} does not exist");

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use xds_machine::client::Dialect;
 use xds_machine::message::Node;
+use xds_machine::server::{Portion, Retry};
 use xds_machine::{Place, ResourceName, ResourceType, TypeUrl, Types, client, server, type_url};
 
 use super::{Budget, Bug};
@@ -25,6 +27,16 @@ pub struct Setup {
     pub tombstones: usize,
     /// The transport is slow: that it has taken a request is a step of its own.
     pub slow_transport: bool,
+    /// Clusters that are gone stay until what refers to them has gone (SotW).
+    pub hold: bool,
+    /// How often what was rejected is sent again.
+    pub retry: Option<u32>,
+    /// How much goes in a response.
+    pub portion: Option<usize>,
+    /// Each page has one resource.
+    pub small_pages: bool,
+    /// What the client speaks.
+    pub dialect: Dialect,
     /// Somebody is faulty.
     pub bug: Option<Bug>,
 }
@@ -58,6 +70,11 @@ impl Setup {
             existence_timeout: Some(Duration::from_secs(15)),
             tombstones: 10_000,
             slow_transport: false,
+            hold: false,
+            retry: None,
+            portion: None,
+            small_pages: false,
+            dialect: Dialect::Spec,
             bug: None,
         }
     }
@@ -70,6 +87,11 @@ impl Setup {
     /// One type of which SotW responses have what is new, as EDS.
     pub fn partial(names: &[&str], budget: Budget) -> Self {
         Self::new(&[type_url::ENDPOINT], false, names, budget)
+    }
+
+    /// As CDS, with structured names, which may be those of collections.
+    pub fn collection(names: &[&str], budget: Budget) -> Self {
+        Self::new(&["T"], true, names, budget).legacy_wildcard(false)
     }
 
     /// One stream for two types, of which the second is the parent of the first: a cluster that changed needs its
@@ -108,6 +130,26 @@ impl Setup {
         Self { clients, ..self }
     }
 
+    pub fn hold(self) -> Self {
+        Self { hold: true, ..self }
+    }
+
+    pub fn retry(self, times: u32) -> Self {
+        Self { retry: Some(times), ..self }
+    }
+
+    pub fn portion(self, portion: usize) -> Self {
+        Self { portion: Some(portion), ..self }
+    }
+
+    pub fn small_pages(self) -> Self {
+        Self { small_pages: true, ..self }
+    }
+
+    pub fn dialect(self, dialect: Dialect) -> Self {
+        Self { dialect, ..self }
+    }
+
     pub fn bug(self, bug: Bug) -> Self {
         Self { bug: Some(bug), ..self }
     }
@@ -126,11 +168,16 @@ impl Setup {
         // A server that knows no order of types: all are alike.
         let unordered = self.types.iter().map(|url| kind(url).at(Place::Other));
         let server_types = if self.bug == Some(Bug::WrongOrder) { Types::new(unordered) } else { types.clone() };
+        let portion = Portion { resources: self.portion.unwrap_or(usize::MAX), ..Portion::default() };
+        let server = server::Config::ads().with_types(server_types).with_portion(portion);
+        let server = if self.hold { server.with_sotw_removal_hold() } else { server };
+        let retry = self.retry.map(|times| Retry { after: Duration::from_secs(10), times });
         Arc::new(Made {
             client: client::Config::new(Node::new("n"))
+                .with_dialect(self.dialect)
                 .with_types(types)
                 .with_existence_timeout(self.existence_timeout),
-            server: server::Config::ads().with_types(server_types),
+            server: retry.into_iter().fold(server, server::Config::with_retry),
             setup: self,
         })
     }

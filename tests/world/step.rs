@@ -33,6 +33,11 @@ pub enum Step {
         c: usize,
         t: usize,
     },
+    /// The application lets go a type that it held back.
+    Resume {
+        c: usize,
+        t: usize,
+    },
     /// Time passes until the next thing is due.
     Tick,
 
@@ -68,6 +73,11 @@ pub enum Step {
         t: usize,
         n: usize,
     },
+    /// The application holds back what there is to say of a type.
+    Pause {
+        c: usize,
+        t: usize,
+    },
     /// The application loses what it has of a resource.
     Forget {
         c: usize,
@@ -80,6 +90,11 @@ pub enum Step {
         n: usize,
     },
     Delete {
+        t: usize,
+        n: usize,
+    },
+    /// The store can't give a resource, and says why.
+    Fail {
         t: usize,
         n: usize,
     },
@@ -97,19 +112,21 @@ impl Step {
             | Self::ClientReads { c }
             | Self::Cut { c }
             | Self::Accept { c, .. }
+            | Self::Pause { c, .. }
+            | Self::Resume { c, .. }
             | Self::Reject { c, .. }
             | Self::RejectOne { c, .. }
             | Self::Subscribe { c, .. }
             | Self::Unsubscribe { c, .. }
             | Self::Refetch { c, .. }
             | Self::Forget { c, .. } => Some(c),
-            Self::Tick | Self::Put { .. } | Self::Delete { .. } => None,
+            Self::Tick | Self::Put { .. } | Self::Delete { .. } | Self::Fail { .. } => None,
         }
     }
 
     /// Whether the protocol takes this step by itself.
     pub fn is_protocol(self) -> bool {
-        use Step::{Accept, ClientReads, ClientSends, Open, Sent, ServerReads, ServerSends, Tick};
+        use Step::{Accept, ClientReads, ClientSends, Open, Resume, Sent, ServerReads, ServerSends, Tick};
         matches!(
             self,
             Open { .. }
@@ -119,6 +136,7 @@ impl Step {
                 | ServerSends { .. }
                 | ClientReads { .. }
                 | Accept { .. }
+                | Resume { .. }
                 | Tick
         )
     }
@@ -132,9 +150,11 @@ pub struct Budget {
     pub subscribes: u8,
     pub unsubscribes: u8,
     pub refetches: u8,
+    pub pauses: u8,
     pub forgets: u8,
     pub puts: u8,
     pub deletes: u8,
+    pub fails: u8,
 }
 
 impl Budget {
@@ -150,6 +170,10 @@ impl Budget {
         Self { refetches, ..self }
     }
 
+    pub const fn pauses(self, pauses: u8) -> Self {
+        Self { pauses, ..self }
+    }
+
     pub const fn forgets(self, forgets: u8) -> Self {
         Self { forgets, ..self }
     }
@@ -157,6 +181,10 @@ impl Budget {
     /// Subscriptions and unsubscriptions.
     pub const fn wishes(self, subscribes: u8, unsubscribes: u8) -> Self {
         Self { subscribes, unsubscribes, ..self }
+    }
+
+    pub const fn fails(self, fails: u8) -> Self {
+        Self { fails, ..self }
     }
 
     /// Puts and deletions.
@@ -171,12 +199,24 @@ impl Budget {
         subscribes: 99,
         unsubscribes: 99,
         refetches: 99,
+        pauses: 99,
         forgets: 99,
         puts: 99,
         deletes: 99,
+        fails: 99,
     };
 
     /// Nothing.
-    pub const NONE: Self =
-        Self { cuts: 0, rejects: 0, subscribes: 0, unsubscribes: 0, refetches: 0, forgets: 0, puts: 0, deletes: 0 };
+    pub const NONE: Self = Self {
+        cuts: 0,
+        rejects: 0,
+        subscribes: 0,
+        unsubscribes: 0,
+        refetches: 0,
+        pauses: 0,
+        forgets: 0,
+        puts: 0,
+        deletes: 0,
+        fails: 0,
+    };
 }

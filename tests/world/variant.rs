@@ -33,6 +33,7 @@ pub trait Both:
     /// Leaves out the other resources.
     fn keep(response: &mut Self::Resp, keep: &mut dyn FnMut(&ResourceName) -> bool);
     fn forget_removals(response: &mut Self::Resp);
+    fn forget_errors(response: &mut Self::Resp);
     /// A request for a type that says nothing.
     fn empty(type_url: &TypeUrl) -> Self::Req;
 }
@@ -64,6 +65,7 @@ pub struct Response {
     /// Names and contents.
     pub resources: Vec<(ResourceName, u8)>,
     pub removed: BTreeSet<ResourceName>,
+    pub errors: BTreeSet<ResourceName>,
 }
 
 impl Both for Sotw {
@@ -100,6 +102,7 @@ impl Both for Sotw {
             version: response.version.clone(),
             resources: response.resources.iter().map(resource).collect(),
             removed: BTreeSet::new(),
+            errors: response.errors.iter().map(|error| error.name.clone()).collect(),
         }
     }
 
@@ -128,6 +131,10 @@ impl Both for Sotw {
     }
 
     fn forget_removals(_: &mut sotw::Response) {}
+
+    fn forget_errors(response: &mut sotw::Response) {
+        response.errors.clear();
+    }
 
     fn empty(type_url: &TypeUrl) -> sotw::Request {
         sotw::Request::new(type_url.clone())
@@ -178,6 +185,7 @@ impl Both for Delta {
             version: response.system_version.clone(),
             resources: resources.collect(),
             removed: response.removed.iter().cloned().collect(),
+            errors: response.errors.iter().map(|error| error.name.clone()).collect(),
         }
     }
 
@@ -206,6 +214,10 @@ impl Both for Delta {
 
     fn forget_removals(response: &mut delta::Response) {
         response.removed.clear();
+    }
+
+    fn forget_errors(response: &mut delta::Response) {
+        response.errors.clear();
     }
 
     fn empty(type_url: &TypeUrl) -> delta::Request {

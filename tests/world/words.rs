@@ -28,7 +28,11 @@ pub fn setup(data: &[u8]) -> (Arc<Made>, &[u8]) {
 pub fn step(byte: u8, setup: &Setup) -> Step {
     let about = usize::from(byte >> 4);
     let (c, t, n) = (about & 1, about >> 1 & 1, about >> 2);
-    let (c, t, n) = (c % setup.clients, t % setup.types.len(), n % setup.names.len());
+    let (c, t) = (c % setup.clients, t % setup.types.len());
+    if let (2, 2..) = (byte & 15, n) {
+        return if n == 2 { Step::Pause { c, t } } else { Step::Resume { c, t } };
+    }
+    let n = n % setup.names.len();
     match byte & 15 {
         0 => Step::Open { c },
         1 => Step::ClientSends { c },
@@ -45,7 +49,8 @@ pub fn step(byte: u8, setup: &Setup) -> Step {
         12 => Step::Unsubscribe { c, t, n },
         13 => Step::Refetch { c, t, n },
         14 => Step::Put { t, n },
-        _ => Step::Delete { t, n },
+        _ if about & 1 == 0 => Step::Delete { t, n },
+        _ => Step::Fail { t, n },
     }
 }
 

@@ -1,9 +1,11 @@
 //! The project's recipes: `cargo xtask` lists them.
 
+mod bench;
 mod ci;
 mod fuzz;
 mod interop;
 mod nostd;
+mod plot;
 mod protos;
 mod run;
 mod verify;
@@ -13,8 +15,11 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask RECIPE
 
+  bench-json [FIGURE ..]   measure F1 to F12: a JSON object a line; with --check the limits, and whether they are kept
   ci                       all that CI checks besides the tests, but for interop
   corpus                   replay the fuzz corpus, with no fuzzer, and build the targets
+  counts [REASON]          fail if a workload takes more instructions than the baseline (needs valgrind); with a reason,
+                           make what is counted the baseline
   fuzz TARGET [SECONDS]    fuzz: world, client, server, wire or variants (needs cargo-fuzz)
   interop [PART]           real Envoy and real gRPC against control_plane, and xds_client against it (needs python3);
                            PART selects clients and modes by name, such as `envoy ads-delta`
@@ -23,13 +28,17 @@ usage: cargo xtask RECIPE
   mutants [ARGUMENTS]      mutation tests (needs cargo-mutants); arguments are its own, such as `-f src/client`
   nostd                    prove that the library needs no std
   protos                   write src/proto/generated.rs from proto/
+  scaling                  write the table and the plot of cost against resources and streams (benches/scaling.*)
   simulate MILLIONS SEED   random steps at full speed; `simulate explain SEED RUN` makes a failure small";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["bench-json", ref arguments @ ..] => bench::program("bench-json", arguments),
         ["ci"] => ci::check(),
         ["corpus"] => fuzz::corpus(),
+        ["counts"] => bench::counts(None),
+        ["counts", reason] => bench::counts(Some(reason)),
         ["fuzz", target] => fuzz::fuzz(target, "600"),
         ["fuzz", target, seconds] => fuzz::fuzz(target, seconds),
         ["interop"] => interop::run(&[]),
@@ -43,6 +52,7 @@ fn main() -> ExitCode {
             run::run(run::cargo(&["run", "--quiet", "--release", "--package", "simulate", "--"]).args(&arguments[1..]))
         }
         ["protos"] => protos::write(),
+        ["scaling"] => bench::scaling(),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

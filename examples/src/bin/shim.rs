@@ -15,9 +15,6 @@ use xds_machine::message::Node;
 use xds_machine::server::{self, Cache, Server, StreamId};
 use xds_machine::{Delta, Instant, ResourceType, Sotw, Types};
 
-/// The names that are taken. The machines speak one dialect yet, the specification's, under all of them.
-const DIALECTS: [&str; 5] = ["spec", "envoy", "grpc", "istio", "go-control-plane"];
-
 type Out = Vec<Value>;
 
 fn main() -> io::Result<()> {
@@ -93,20 +90,34 @@ impl Shim {
 }
 
 fn new(line: Line<'_>) -> Result<Box<dyn Machine>, Fault> {
-    let dialect = line.text_or("dialect", "spec")?;
-    if !DIALECTS.contains(&dialect) {
-        return Err(Fault::line(format!("no dialect {dialect:?}: there are {}", DIALECTS.join(", "))));
-    }
+    let (client_speaks, server_speaks) = dialect(line.text_or("dialect", "spec")?)?;
     let (types, further) = (Types::default(), line.list("full_state")?.into_iter());
     let further = further.filter(|&url| !types.get(&url.into()).is_full_state());
     let types = types.and(further.map(ResourceType::full_state));
     let config = client::Config::new(Node::new(line.text_or("node", "")?)).with_types(types.clone());
+    let config = config.with_dialect(client_speaks);
     Ok(match (line.text("role")?, line.text("variant")?) {
         ("client", "sotw") => Box::new(ClientSide::<Sotw>::new(config)),
         ("client", "delta") => Box::new(ClientSide::<Delta>::new(config)),
-        ("server", "sotw") => Box::new(ServerSide::<Sotw>::new(types)),
-        ("server", "delta") => Box::new(ServerSide::<Delta>::new(types)),
+        ("server", "sotw") => Box::new(ServerSide::<Sotw>::new(types, server_speaks)),
+        ("server", "delta") => Box::new(ServerSide::<Delta>::new(types, server_speaks)),
         (role, variant) => return Err(Fault::line(format!("no role {role:?} with variant {variant:?}"))),
+    })
+}
+
+/// What a client and a server speak by this name: where a side has no such preset, what the specification says.
+fn dialect(name: &str) -> Result<(client::Dialect, server::Dialect), Fault> {
+    let names = [
+        ("spec", client::Dialect::Spec, server::Dialect::Spec),
+        ("envoy", client::Dialect::Envoy, server::Dialect::Spec),
+        ("grpc", client::Dialect::Grpc, server::Dialect::Spec),
+        ("istio", client::Dialect::Istio, server::Dialect::Istio),
+        ("go-control-plane", client::Dialect::Spec, server::Dialect::GoControlPlane),
+    ];
+    let found = names.into_iter().find(|(known, ..)| *known == name);
+    found.map(|(_, client, server)| (client, server)).ok_or_else(|| {
+        let names = names.map(|(name, ..)| name).join(", ");
+        Fault::line(format!("no dialect {name:?}: there are {names}"))
     })
 }
 
@@ -206,6 +217,7 @@ where
 struct ServerSide<V: server::Variant> {
     cache: Cache,
     types: Types,
+    dialect: server::Dialect,
     /// Counts the streams: a caller may use a number again, but no nonce comes again.
     opened: u64,
     /// By the caller's number. `None`: it was told to close, and is deaf and dumb.
@@ -213,8 +225,8 @@ struct ServerSide<V: server::Variant> {
 }
 
 impl<V: Wire + server::Variant<Request = <V as Wire>::Request>> ServerSide<V> {
-    fn new(types: Types) -> Self {
-        Self { cache: Cache::new(1), types, opened: 0, streams: BTreeMap::new() }
+    fn new(types: Types, dialect: server::Dialect) -> Self {
+        Self { cache: Cache::new(1), types, dialect, opened: 0, streams: BTreeMap::new() }
     }
 
     fn open(&mut self, line: Line<'_>) -> Result<(), Fault> {
@@ -223,7 +235,8 @@ impl<V: Wire + server::Variant<Request = <V as Wire>::Request>> ServerSide<V> {
             return Err(Fault::line(format!("stream {stream} is open already")));
         }
         let only = line.get("type_url", "a string", Value::as_str)?;
-        let config = only.map_or_else(server::Config::ads, server::Config::single).with_types(self.types.clone());
+        let config = only.map_or_else(server::Config::ads, server::Config::single);
+        let config = config.with_types(self.types.clone()).with_dialect(self.dialect);
         self.opened += 1;
         self.streams.insert(stream, Some(Server::new(config, StreamId(self.opened))));
         Ok(())

@@ -2,14 +2,16 @@
 
 mod store;
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
 use core::hash::{Hash, Hasher};
 
-use self::store::Store;
+use self::store::{Pages, Store};
 use super::resource::Resource;
-use super::source::{Entry, Page, Revision, Source, State};
+use super::source::{Entry, Page, Revision, Source, State, default_dependent, default_dependent_type};
 use super::variant::Variant;
+use crate::error::Status;
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::xdstp;
@@ -40,8 +42,13 @@ pub struct Cache {
     /// Whether a type that nobody mentioned is known to be empty.
     known: bool,
     revision: Revision,
+    /// What goes again with what, where it is not the default.
+    dependents: BTreeMap<TypeUrl, Option<(TypeUrl, DependentName)>>,
     types: BTreeMap<TypeUrl, Store>,
 }
+
+/// The name of the resource that goes again with this one, if there is one.
+pub type DependentName = for<'a> fn(&'a Resource) -> Option<Cow<'a, str>>;
 
 impl Cache {
     /// An empty cache: nothing exists, and that is known.
@@ -50,7 +57,15 @@ impl Cache {
     /// served by another are closed. Where clients choose names that resources are made of, give a
     /// [seed](Self::with_seed) too.
     pub fn new(epoch: u64) -> Self {
-        Self { epoch, seed: 0, tombstones: 10_000, known: true, revision: Revision::default(), types: BTreeMap::new() }
+        Self {
+            epoch,
+            seed: 0,
+            tombstones: 10_000,
+            known: true,
+            revision: Revision::default(),
+            dependents: BTreeMap::new(),
+            types: BTreeMap::new(),
+        }
     }
 
     /// A cache of which nothing is known yet: a stream hears nothing of a type, not even that it is empty, before
@@ -74,6 +89,36 @@ impl Cache {
         Self { tombstones, ..self }
     }
 
+    /// Says which resources a client needs again once it has one of another type, though they did not change
+    /// ([`Source::dependent_type`]): `child` with `parent`, and of `child` the one that `name` says.
+    ///
+    /// ```
+    /// use xds_machine::server::Cache;
+    /// use xds_machine::type_url;
+    ///
+    /// // Besides the endpoints with their cluster, which is the default: the secret of a listener, named as that is.
+    /// let cache = Cache::new(1).with_dependent(type_url::LISTENER, type_url::SECRET, |listener| {
+    ///     Some(listener.name().as_str().into())
+    /// });
+    /// ```
+    #[must_use]
+    pub fn with_dependent(
+        mut self,
+        parent: impl Into<TypeUrl>,
+        child: impl Into<TypeUrl>,
+        name: DependentName,
+    ) -> Self {
+        self.dependents.insert(parent.into(), Some((child.into(), name)));
+        self
+    }
+
+    /// Says that nothing goes again with resources of this type: of clusters, say, where no client is an Envoy.
+    #[must_use]
+    pub fn without_dependent(mut self, parent: impl Into<TypeUrl>) -> Self {
+        self.dependents.insert(parent.into(), None);
+        self
+    }
+
     /// Puts a resource. `false` if it was there, exactly so.
     pub fn insert(&mut self, type_url: &TypeUrl, resource: Resource) -> bool {
         let next = self.next();
@@ -93,6 +138,32 @@ impl Cache {
     pub fn set_unknown(&mut self, type_url: &TypeUrl, name: impl Into<ResourceName>) -> bool {
         let next = self.next();
         let changed = self.store(type_url).set_unknown(name.into(), next);
+        self.note(changed)
+    }
+
+    /// Says why a resource can't be given, until it is put or removed: whoever asks for it is told
+    /// (`resource_errors`; cncf/xds TP3), and so is who is subscribed to it. With NOT_FOUND it is as good as removed; with
+    /// any other code clients go on with what they have, though with PERMISSION_DENIED they may drop it. The error of
+    /// [`WILDCARD`](crate::WILDCARD) is that of the collection.
+    ///
+    /// `false` if that was so. An error with code 0 is none, and says what [`set_unknown`](Self::set_unknown) says.
+    ///
+    /// ```
+    /// use xds_machine::server::{Cache, Source};
+    /// use xds_machine::{Code, Status, TypeUrl, type_url};
+    ///
+    /// let endpoints = TypeUrl::from(type_url::ENDPOINT);
+    /// let mut cache = Cache::new(1);
+    /// let status = Status::new(Code::Unavailable, "the registry does not answer");
+    /// assert!(cache.set_error(&endpoints, "e1", status.clone()));
+    /// assert_eq!(cache.error(&endpoints, "e1"), Some(&status));
+    /// ```
+    pub fn set_error(&mut self, type_url: &TypeUrl, name: impl Into<ResourceName>, status: Status) -> bool {
+        if status.code == 0 {
+            return self.set_unknown(type_url, name);
+        }
+        let (next, tombstones) = (self.next(), self.tombstones);
+        let changed = self.store(type_url).set_error(name.into(), status, next, tombstones);
         self.note(changed)
     }
 
@@ -203,11 +274,37 @@ impl Source for Cache {
     }
 
     fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page> {
-        self.types.get(type_url).into_iter().flat_map(Store::pages)
+        Pages { store: self.types.get(type_url), next: 0 }
     }
 
     fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
         self.types.get(type_url).into_iter().flat_map(Store::with_ttl)
+    }
+
+    fn error(&self, type_url: &TypeUrl, name: &str) -> Option<&Status> {
+        self.types.get(type_url)?.error(name)
+    }
+
+    fn errors(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
+        self.types.get(type_url).into_iter().flat_map(move |store| store.errors(since))
+    }
+
+    fn was(&self, type_url: &TypeUrl, name: &str, at: Revision) -> Option<&Resource> {
+        self.types.get(type_url)?.was(name, at)
+    }
+
+    fn dependent_type(&self, type_url: &TypeUrl) -> Option<&str> {
+        match self.dependents.get(type_url) {
+            Some(own) => own.as_ref().map(|(child, _)| child.as_str()),
+            None => default_dependent_type(type_url),
+        }
+    }
+
+    fn dependent<'a>(&self, type_url: &TypeUrl, resource: &'a Resource) -> Option<Cow<'a, str>> {
+        match self.dependents.get(type_url) {
+            Some(own) => own.as_ref().and_then(|(_, name)| name(resource)),
+            None => default_dependent(resource),
+        }
     }
 
     fn former(&self, type_url: &TypeUrl, alias: &str) -> Option<(Revision, &[ResourceName])> {

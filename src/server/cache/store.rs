@@ -4,15 +4,17 @@ mod aliases;
 mod invariants;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 use core::iter;
+use core::ops::Bound;
 
 use hashbrown::HashTable;
 use twox_hash::XxHash3_64;
 
 use self::aliases::{Alias, Aliases};
+use crate::error::{Code, Status};
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::server::hash;
@@ -46,6 +48,8 @@ pub(super) struct Store {
     absent: List,
     /// Slots of resources with a TTL.
     with_ttl: BTreeSet<u32>,
+    /// Why some are absent or unknown, by the revision of their change.
+    errors: BTreeMap<Revision, (u32, Status)>,
     aliases: Aliases,
     /// Slots of what is present or not known, by collection.
     collections: Collections<u32>,
@@ -165,6 +169,7 @@ impl Store {
             present: List::EMPTY,
             absent: List::EMPTY,
             with_ttl: BTreeSet::new(),
+            errors: BTreeMap::new(),
             aliases: Aliases::default(),
             collections: Collections::default(),
             histories: VecDeque::new(),
@@ -202,9 +207,28 @@ impl Store {
         true
     }
 
+    pub(super) fn set_error(&mut self, name: ResourceName, status: Status, now: Revision, tombstones: usize) -> bool {
+        if self.error(name.as_str()) == Some(&status) {
+            return false;
+        }
+        let at = self.find(name.as_str());
+        let absent = status.is(Code::NotFound);
+        let what = if absent { What::Absent(name.clone()) } else { What::Unknown(name.clone()) };
+        self.set(at, what, now);
+        if let Some(at) = self.find(name.as_str()) {
+            self.errors.insert(now, (at as u32, status));
+        }
+        if absent {
+            self.claim(&name, Vec::new(), now);
+        }
+        self.forget(tombstones);
+        true
+    }
+
     pub(super) fn set_unknown(&mut self, name: ResourceName, now: Revision) -> bool {
         let at = self.find(name.as_str());
-        if at.is_some_and(|at| matches!(self.slots[at].what, What::Unknown(_))) {
+        let failed = self.error(name.as_str()).is_some();
+        if !failed && at.is_some_and(|at| matches!(self.slots[at].what, What::Unknown(_))) {
             return false;
         }
         self.set(at, What::Unknown(name), now);
@@ -225,6 +249,7 @@ impl Store {
         self.revision = now;
         let at = at.unwrap_or_else(|| self.take_slot(&what));
         self.unlink(at);
+        self.take_error(at);
         let slot = &mut self.slots[at];
         let old = core::mem::replace(&mut slot.what, what);
         if let What::Present(resource) = &old {
@@ -277,6 +302,13 @@ impl Store {
         self.mark_page(at / PAGE);
     }
 
+    fn take_error(&mut self, at: usize) {
+        let since = self.slots[at].since;
+        if self.errors.get(&since).is_some_and(|(of, _)| *of as usize == at) {
+            self.errors.remove(&since);
+        }
+    }
+
     fn take_slot(&mut self, what: &What) -> usize {
         let empty = Slot { what: What::Free, since: self.horizon, history: None, older: NONE, newer: NONE };
         let at = match self.free.pop() {
@@ -311,6 +343,7 @@ impl Store {
         while self.absent.len > tombstones.max(self.present.len) {
             let at = self.absent.oldest;
             self.absent.unlink(&mut self.slots, at);
+            self.take_error(at as usize);
             let slot = &mut self.slots[at as usize];
             self.horizon = slot.since;
             let what = core::mem::replace(&mut slot.what, What::Free);
@@ -352,6 +385,15 @@ impl Store {
         }
     }
 
+    pub(super) fn was(&self, name: &str, at: Revision) -> Option<&Resource> {
+        let slot = &self.slots[self.find(name)?];
+        let history = slot.history.as_deref().filter(|history| history.last_since <= at && at < slot.since)?;
+        match (&slot.what, history.last.as_ref()?) {
+            (What::Absent(_), What::Present(resource)) => Some(resource),
+            _ => None,
+        }
+    }
+
     pub(super) fn changes(&self, since: Revision) -> impl Iterator<Item = Entry<'_>> {
         self.newest_first(&self.present, since).map(Slot::entry)
     }
@@ -369,6 +411,23 @@ impl Store {
         self.with_ttl.iter().map(|&at| self.slots[at as usize].entry())
     }
 
+    pub(super) fn error(&self, name: &str) -> Option<&Status> {
+        if self.errors.is_empty() {
+            return None;
+        }
+        let at = self.find(name)?;
+        let (of, status) = self.errors.get(&self.slots[at].since)?;
+        (*of as usize == at).then_some(status) // a change may touch aliases too
+    }
+
+    pub(super) fn errors(&self, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
+        let newer = self.errors.range((Bound::Excluded(since), Bound::Unbounded)).rev();
+        newer.filter_map(|(_, &(at, _))| {
+            let slot = &self.slots[at as usize];
+            Some((slot.what.name()?, slot.entry()))
+        })
+    }
+
     pub(super) fn members(&self, glob: &str) -> impl Iterator<Item = Entry<'_>> {
         self.collections.members(glob).map(|&at| self.slots[at as usize].entry())
     }
@@ -379,24 +438,24 @@ impl Store {
 
     // Pages.
 
-    pub(super) fn pages(&self) -> impl Iterator<Item = Page> {
-        self.slots.chunks(PAGE).enumerate().filter_map(|(at, slots)| {
-            let page = match self.pages.get(at).and_then(|published| published.page.as_ref()) {
-                Some(page) => page.clone(),
-                None => Page::new(slots.iter().filter_map(Slot::resource).cloned().collect()),
-            };
-            (!page.resources().is_empty()).then_some(page)
+    fn page(&self, at: usize) -> Option<Page> {
+        let slots = self.slots.chunks(PAGE).nth(at)?;
+        Some(match self.pages.get(at).and_then(|published| published.page.as_ref()) {
+            Some(page) => page.clone(),
+            None => Page::new(slots.iter().filter_map(Slot::resource).cloned().collect()),
         })
     }
 
     pub(super) fn publish<V: Variant>(&mut self, type_url: &TypeUrl) {
         for at in core::mem::take(&mut self.stale[V::NUMBER]) {
             let published = &mut self.pages[at as usize];
-            let page = published.page.take().unwrap_or_else(|| {
-                let slots = self.slots.iter().skip(at as usize * PAGE).take(PAGE);
-                Page::new(slots.filter_map(Slot::resource).cloned().collect())
+            published.page = Some(match published.page.take() {
+                Some(page) => page.encoded::<V>(type_url),
+                None => {
+                    let slots = self.slots.iter().skip(at as usize * PAGE).take(PAGE);
+                    Page::of::<V>(slots.filter_map(Slot::resource), PAGE, type_url)
+                }
             });
-            published.page = Some(page.encoded::<V>(type_url));
             published.stale[V::NUMBER] = false;
         }
     }
@@ -421,6 +480,25 @@ impl Store {
     fn find(&self, name: &str) -> Option<usize> {
         let is = |&at: &u32| self.slots[at as usize].what.name().is_some_and(|other| other == name);
         self.index.find(hash_of(self.seed, name), is).map(|&at| at as usize)
+    }
+}
+
+/// The pages of a store. To go on with a later one costs nothing.
+pub(super) struct Pages<'a> {
+    pub(super) store: Option<&'a Store>,
+    pub(super) next: usize,
+}
+
+impl Iterator for Pages<'_> {
+    type Item = Page;
+
+    fn next(&mut self) -> Option<Page> {
+        self.nth(0)
+    }
+
+    fn nth(&mut self, skip: usize) -> Option<Page> {
+        self.next = self.next.saturating_add(skip).saturating_add(1);
+        self.store?.page(self.next - 1)
     }
 }
 
@@ -454,6 +532,7 @@ impl PartialEq for Store {
             && self.horizon == other.horizon
             && self.slots == other.slots
             && self.free == other.free
+            && self.errors == other.errors
     }
 }
 
@@ -466,6 +545,7 @@ impl Hash for Store {
         self.horizon.hash(state);
         self.slots.hash(state);
         self.free.hash(state);
+        self.errors.hash(state);
     }
 }
 
@@ -481,6 +561,13 @@ impl Relabel for Store {
                 history.before.1.relabel(by);
             }
         }
+        self.errors = core::mem::take(&mut self.errors)
+            .into_iter()
+            .map(|(mut then, error)| {
+                then.relabel(by);
+                (then, error)
+            })
+            .collect();
         self.histories.iter_mut().for_each(|(_, then)| then.relabel(by));
     }
 }

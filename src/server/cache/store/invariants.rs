@@ -5,6 +5,7 @@ use alloc::string::String;
 
 use super::{List, NONE, PAGE, Slot, Store, What};
 use crate::ensure::ensure;
+use crate::error::Code;
 use crate::name::ResourceName;
 use crate::server::cache::Cache;
 use crate::server::hash;
@@ -64,6 +65,17 @@ impl Store {
         self.check_list(&self.present, |slot| matches!(slot.what, What::Present(_)))?;
         self.check_list(&self.absent, |slot| slot.what.is_absent())?;
         self.check_aliases()?;
+        for (then, (at, status)) in &self.errors {
+            let slot = &self.slots[*at as usize];
+            let absent = slot.what.is_absent();
+            let fits = matches!(slot.what, What::Unknown(_)) || absent;
+            ensure!(slot.since == *then && fits, "{:?} has an error of another time: {status}", slot.what.name());
+            ensure!(
+                absent == status.is(Code::NotFound),
+                "{:?} has an error of another state: {status}",
+                slot.what.name()
+            );
+        }
         let pair = |resource: &Resource| hash::pair(resource.name(), resource.version());
         let sum = self.resources().map(pair).fold(0, u128::wrapping_add);
         ensure!(sum == self.sum && self.version == hash::version(sum), "the version is of something else");

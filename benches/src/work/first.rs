@@ -1,0 +1,121 @@
+//! A stream begins: F5 with nothing, F6 with everything.
+
+use std::hint::black_box;
+
+use xds_machine::message::delta;
+use xds_machine::server::{self, Cache, Server, Source, StreamId};
+use xds_machine::{Delta, ResourceName};
+
+use crate::data::{NOW, cache, clusters};
+use crate::floor;
+use crate::measure::Work;
+use crate::stream::Wire;
+
+/// F5: the first stream to be sent everything, when nothing is encoded yet.
+pub struct FirstSync {
+    n: usize,
+    config: server::Config,
+    request: delta::Request,
+}
+
+/// F5: each further one.
+pub struct FurtherSync {
+    cache: Cache,
+    first: FirstSync,
+}
+
+impl FirstSync {
+    pub fn new(n: usize) -> Self {
+        Self { n, config: server::Config::ads(), request: Delta::subscribe(&clusters(), &[]) }
+    }
+
+    fn sync(&self, id: u64, cache: &Cache) -> usize {
+        let mut server = Server::<Delta>::new(self.config.clone(), StreamId(id));
+        server.handle_request(NOW, self.request.clone()).expect("a good request");
+        let response = server.poll_transmit(NOW, cache).expect("everything");
+        response.chunks().map(|chunk| black_box(chunk).len()).sum()
+    }
+}
+
+impl Work for FirstSync {
+    type Input = Cache;
+    type Output = (Cache, usize);
+
+    fn prepare(&mut self) -> Cache {
+        cache(&clusters(), self.n)
+    }
+
+    fn run(&mut self, mut cache: Cache) -> (Cache, usize) {
+        cache.publish::<Delta>();
+        let bytes = self.sync(1, &cache);
+        (cache, bytes)
+    }
+}
+
+impl FurtherSync {
+    pub fn new(n: usize) -> Self {
+        let mut cache = cache(&clusters(), n);
+        cache.publish::<Delta>();
+        Self { cache, first: FirstSync::new(n) }
+    }
+}
+
+impl Work for FurtherSync {
+    type Input = ();
+    type Output = usize;
+
+    fn prepare(&mut self) {}
+
+    fn run(&mut self, (): ()) -> usize {
+        self.first.sync(2, &self.cache)
+    }
+}
+
+/// F6: a client that has everything comes back, until it has its empty answer.
+pub struct Reconnect {
+    cache: Cache,
+    request: delta::Request,
+}
+
+impl Reconnect {
+    pub fn new(n: usize) -> Self {
+        let types = clusters();
+        let mut cache = cache(&types, n);
+        cache.publish::<Delta>();
+        let mut request = Delta::subscribe(&types, &[]);
+        let version = |resource: &server::Resource| {
+            (ResourceName::from(resource.name().as_str()), resource.version().clone()) // names as decoded
+        };
+        request.initial_versions = cache.resources(&types).map(version).collect();
+        Self { cache, request }
+    }
+
+    pub fn floor(&self) -> floor::DeltaRequest {
+        let versions = self.request.initial_versions.iter();
+        floor::DeltaRequest {
+            type_url: self.request.type_url.to_string(),
+            initial_resource_versions: versions
+                .map(|(name, version)| (name.to_string(), version.to_string()))
+                .collect(),
+            ..floor::DeltaRequest::default()
+        }
+    }
+}
+
+impl Work for Reconnect {
+    type Input = delta::Request;
+    type Output = Server<Delta>;
+
+    fn prepare(&mut self) -> delta::Request {
+        self.request.clone()
+    }
+
+    fn run(&mut self, request: delta::Request) -> Server<Delta> {
+        let mut server = Server::<Delta>::new(server::Config::ads(), StreamId(1));
+        server.handle_request(NOW, request).expect("a good request");
+        let response = server.poll_transmit(NOW, &self.cache).expect("the empty answer");
+        assert_eq!(response.resources().count(), 0);
+        assert_eq!(response.version(), &self.cache.version(&clusters()));
+        server
+    }
+}

@@ -1,0 +1,77 @@
+//! H1: the worst requests that a client may send, of 2 MiB and of 4 MiB.
+
+use xds_machine::message::{delta, sotw};
+use xds_machine::server::{self, Server, StreamId};
+use xds_machine::{Delta, ResourceName, Sotw, Version};
+
+use crate::data::{NOW, endpoints};
+use crate::measure::Work;
+use crate::stream::Wire;
+
+/// A request, on a stream on which there was another before.
+pub struct Hostile<V: Wire> {
+    before: Option<V::Message>,
+    request: V::Message,
+}
+
+impl<V: Wire> Work for Hostile<V> {
+    type Input = (Server<V>, V::Message);
+    type Output = Server<V>;
+
+    fn prepare(&mut self) -> Self::Input {
+        let mut server = Server::<V>::new(server::Config::ads(), StreamId(1));
+        if let Some(before) = &self.before {
+            server.handle_request(NOW, before.clone()).expect("a good request");
+            while server.poll_action().is_some() {}
+        }
+        (server, self.request.clone())
+    }
+
+    fn run(&mut self, (mut server, request): Self::Input) -> Server<V> {
+        server.handle_request(NOW, request).expect("a good request");
+        server
+    }
+}
+
+/// As many names as there may be.
+pub const NAMES: usize = 100_000;
+
+/// Of the same length, and in no good order.
+fn names(from: usize, count: usize) -> Vec<ResourceName> {
+    (from..from + count).rev().map(|i| format!("{:032}", i * 7919 % 1_000_003).as_str().into()).collect()
+}
+
+fn sotw(from: usize, count: usize) -> sotw::Request {
+    sotw::Request { names: names(from, count), ..sotw::Request::new(endpoints()) }
+}
+
+fn delta(subscribe: Vec<ResourceName>, unsubscribe: Vec<ResourceName>) -> delta::Request {
+    delta::Request { subscribe, unsubscribe, ..delta::Request::new(endpoints()) }
+}
+
+impl Hostile<Sotw> {
+    pub fn new_names(count: usize) -> Self {
+        Self { before: None, request: sotw(0, count) }
+    }
+
+    pub fn other_names(count: usize) -> Self {
+        Self { before: Some(sotw(0, count)), request: sotw(NAMES, count) }
+    }
+}
+
+impl Hostile<Delta> {
+    pub fn new_names_delta(count: usize) -> Self {
+        Self { before: None, request: delta(names(0, count), Vec::new()) }
+    }
+
+    pub fn claims(count: usize) -> Self {
+        let versions = names(0, count).into_iter().map(|name| (name, Version::from("1"))).collect();
+        Self { before: None, request: delta::Request { initial_versions: versions, ..delta(names(0, 1), Vec::new()) } }
+    }
+
+    /// On a stream that has as many names as there may be; those that come and go are others.
+    pub fn come_and_go(count: usize) -> Self {
+        let request = delta(names(NAMES, count / 2), names(NAMES, count / 2));
+        Self { before: Some(delta(names(0, NAMES), Vec::new())), request }
+    }
+}

@@ -1,0 +1,17 @@
+//! The workloads: F1 to F12, and H1.
+
+mod client;
+mod first;
+mod hostile;
+mod memory;
+mod named;
+mod nothing;
+mod push;
+
+pub use self::client::{FullResponse, OneByOne, Received, all};
+pub use self::first::{FirstSync, FurtherSync, Reconnect};
+pub use self::hostile::{Hostile, NAMES};
+pub use self::memory::{idle_stream, names, store};
+pub use self::named::{Change, EVENTS, Named, all_names};
+pub use self::nothing::{Poll, Stale, TIMES, Timeout};
+pub use self::push::{FullState, OneChange};

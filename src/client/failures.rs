@@ -1,0 +1,275 @@
+//! What went wrong with single resources: what the server reports (cncf/xds TP3), what was rejected, what was deleted and
+//! stays, what did not come. Only what has an error is here (gRFC A88).
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::action::{Effect, Failed};
+use super::config::{DataErrors, Settings};
+use super::incoming::Incoming;
+use super::state::{Cause, Failure};
+use super::subscription::{Out, Subscription, Wish};
+use super::update::Rejection;
+use super::variant::Protocol;
+use crate::error::{Code, Status};
+use crate::name::{ResourceName, Version, WILDCARD};
+use crate::time::Instant;
+use crate::xdstp::Parts;
+
+/// What a response says that is not content.
+#[derive(Default)]
+pub(super) struct News {
+    /// What is held and is to be removed, in order.
+    pub(super) removed: Vec<ResourceName>,
+    /// What is not held, and does not exist.
+    pub(super) missing: Vec<ResourceName>,
+    /// Errors, by name.
+    pub(super) failed: BTreeMap<ResourceName, (Status, Effect)>,
+}
+
+impl News {
+    fn fail(&mut self, name: ResourceName, status: Status, effect: Effect) {
+        self.failed.insert(name, (status, effect));
+    }
+
+    fn sort(&mut self) {
+        self.removed.sort();
+        self.removed.dedup();
+        self.missing.sort();
+    }
+
+    pub(super) fn take_failed(&mut self) -> Vec<Failed> {
+        let failed = core::mem::take(&mut self.failed).into_iter();
+        failed.map(|(name, (status, effect))| Failed { name, status, effect }).collect()
+    }
+}
+
+impl<V: Protocol> Subscription<V> {
+    /// What is held and deleted stays, if it is to: as an error beside it (gRFC A53, gRFC A88).
+    pub(super) fn hear_deletions(&mut self, now: Instant, version: &Version, settings: &Settings, news: &mut News) {
+        if settings.data_errors != DataErrors::Keep {
+            for name in news.removed.iter().chain(&news.missing) {
+                self.failures.remove(name);
+            }
+            return;
+        }
+        for name in core::mem::take(&mut news.removed) {
+            let told = |failure: &Failure| failure.cause == Cause::Deleted || failure.status.is(Code::NotFound);
+            if !self.failures.get(&name).is_some_and(told) {
+                let status = Status::new(Code::NotFound, "the server deleted the resource");
+                self.distrust(&name);
+                self.fail(&name, Cause::Deleted, status.clone(), version, now, settings);
+                news.fail(name, status, Effect::Ambient);
+            }
+        }
+    }
+
+    /// A name is wanted no longer, and what it stood for.
+    pub(super) fn let_go_failures(
+        &mut self,
+        name: &ResourceName,
+        stood_for: Option<ResourceName>,
+        settings: &Settings,
+    ) {
+        if self.failures.is_empty() {
+            return;
+        }
+        let mut failures = core::mem::take(&mut self.failures);
+        if name.is_wildcard() || name.is_glob() {
+            failures.retain(|name, _| self.covers(name.as_str()));
+        } else {
+            let strangers = failures.len() > settings.limits.resources_per_response;
+            for name in [name].into_iter().chain(&stood_for) {
+                if !self.covers(name.as_str()) || (strangers && !self.held.contains_key(name)) {
+                    failures.remove(name);
+                }
+            }
+        }
+        self.failures = failures;
+    }
+
+    /// What the server reports. An error is remembered until there is another, or a resource: a server says it once.
+    pub(super) fn hear_errors(&mut self, now: Instant, incoming: &mut Incoming, settings: &Settings, news: &mut News) {
+        let errors = core::mem::take(&mut incoming.errors);
+        let of_all = |name: &str| name.is_empty() || name == WILDCARD;
+        let said_more = !incoming.resources.is_empty() || errors.is_empty();
+        if said_more && !incoming.refused && !errors.iter().any(|error| of_all(error.name.as_str())) {
+            self.failures.remove(WILDCARD);
+        }
+        let said = if errors.is_empty() { Vec::new() } else { news.removed.clone() };
+        for error in errors {
+            // What is wrong with a collection has its name: empty is the legacy wildcard (TP3).
+            let all = of_all(error.name.as_str());
+            let name = if all { WILDCARD.into() } else { error.name };
+            if !V::takes(self, name.as_str()) {
+                if all && !self.covers(WILDCARD) {
+                    incoming.fault(None, "an error has no name"); // C-ERR-06
+                }
+                continue;
+            }
+            let Some(mut status) = error.status.filter(|status| status.code != 0) else {
+                incoming.fault(None, format!("the error of {name} has no status")); // C-ERR-06
+                continue;
+            };
+            let there = incoming.resources.find(name.as_str()).is_some();
+            if there || incoming.heartbeats.binary_search_by(|heartbeat| heartbeat.name.cmp(&name)).is_ok() {
+                continue; // C-ERR-08
+            }
+            status.truncate(settings.limits.error_bytes);
+            let awaited = |wish: &Wish| status.is(Code::NotFound) && !wish.missing;
+            let news_to = !self.held.contains_key(&name) && self.wishes.get(&name).is_some_and(awaited);
+            let same = |failure: &&mut Failure| failure.cause == Cause::Server && failure.status == status;
+            if let Some(failure) = self.failures.get_mut(&name).filter(same).filter(|_| !news_to) {
+                failure.standing = true;
+            } else {
+                let effect = self.effect(&name, &status, settings, &said, news);
+                self.fail(&name, Cause::Server, status.clone(), incoming.resources.version(), now, settings);
+                news.fail(name, status, effect);
+            }
+        }
+        news.sort();
+    }
+
+    /// What an error that the server reports does.
+    fn effect(
+        &mut self,
+        name: &ResourceName,
+        status: &Status,
+        settings: &Settings,
+        removed: &[ResourceName],
+        news: &mut News,
+    ) -> Effect {
+        if name.is_wildcard() {
+            return if self.held.is_empty() { Effect::Fails } else { Effect::Ambient };
+        }
+        if name.is_glob() && self.members(name).next().is_some() {
+            return Effect::Ambient;
+        }
+        let gone = status.is(Code::NotFound);
+        if self.held.contains_key(name) {
+            let said = removed.binary_search(name).is_ok();
+            let removes = match settings.data_errors {
+                DataErrors::Keep => false,
+                DataErrors::Delete => gone,
+                DataErrors::Drop => status.is_data_error(),
+            };
+            if removes && !said {
+                news.removed.push(name.clone());
+            }
+            if removes || said {
+                return Effect::Removes;
+            }
+            self.distrust(name);
+            return Effect::Ambient;
+        }
+        // The same as a time-out that passed, or a removal (TP3).
+        if let Some(wish) = self.wishes.get_mut(name).filter(|wish| gone && !wish.missing) {
+            wish.missing = true;
+            wish.answered |= name.is_glob();
+            self.timers.stop(name);
+            news.missing.push(name.clone());
+        }
+        Effect::Fails
+    }
+
+    /// What the machine itself finds wrong counts as rejected.
+    pub(super) fn note_faults(&mut self, now: Instant, incoming: &Incoming, settings: &Settings, news: &mut News) {
+        for Rejection { name, reason } in &incoming.faults {
+            let Some(name) = name else { continue };
+            let dropped = settings.data_errors == DataErrors::Drop && self.held.contains_key(name);
+            if dropped {
+                news.removed.push(name.clone());
+            }
+            let status = Status::new(Code::InvalidArgument, reason.as_str());
+            self.fail(name, Cause::Rejected, status, incoming.resources.version(), now, settings);
+        }
+        if !incoming.faults.is_empty() {
+            news.sort();
+        }
+    }
+
+    /// What the application says of an update: what it accepts has no error any more, what it rejects has one; and what
+    /// is held of that goes too, if it is to.
+    pub(super) fn note_verdict(
+        &mut self,
+        now: Instant,
+        out: &Out,
+        rejections: &[Rejection],
+        rejected: &BTreeSet<&ResourceName>,
+        settings: &Settings,
+    ) {
+        let accepted =
+            |name: &ResourceName| out.offer.resources.find(name.as_str()).is_some() && !rejected.contains(name);
+        let by_member = |name: &ResourceName| {
+            let glob = Parts::of(name.as_str()).filter(|_| name.is_glob());
+            glob.is_some_and(|glob| {
+                out.offer.resources.names().any(|name| glob.has(name.as_str()) && !rejected.contains(name))
+            })
+        };
+        self.failures.retain(|name, _| !accepted(name) && !by_member(name));
+        for Rejection { name, reason } in rejections {
+            let Some(name) = name.as_ref().filter(|name| self.covers(name.as_str()) && !out.left.contains(*name))
+            else {
+                continue;
+            };
+            let Some(at) = out.offer.resources.find(name.as_str()) else {
+                if out.offer.removed.binary_search(name).is_ok() {
+                    let status = Status::new(Code::InvalidArgument, reason.as_str());
+                    self.fail(name, Cause::Rejected, status, out.offer.resources.version(), now, settings);
+                }
+                continue;
+            };
+            if settings.data_errors == DataErrors::Drop && self.held.remove(name).is_some() {
+                self.losses += 1;
+                self.timers.set_expiry(name, None);
+                // No version may be claimed that would have it left out.
+                if let Some(wish) = self.wishes.get_mut(name) {
+                    wish.rejected = false;
+                }
+                if let Some(wish) = self.wishes.get_mut(WILDCARD) {
+                    wish.complete = false;
+                }
+            }
+            let (status, resource) = (Status::new(Code::InvalidArgument, reason.as_str()), out.offer.resources.at(at));
+            self.fail(name, Cause::Rejected, status, resource.version(), now, settings);
+        }
+    }
+
+    /// An error of a name that is wanted. Of names that nobody asked for and that are not held, a server can say any
+    /// number; no more than a limit is remembered.
+    pub(super) fn fail(
+        &mut self,
+        name: &ResourceName,
+        cause: Cause,
+        mut status: Status,
+        version: &Version,
+        now: Instant,
+        settings: &Settings,
+    ) {
+        let known = self.wishes.contains_key(name) || self.held.contains_key(name);
+        if known || self.failures.len() < settings.limits.resources_per_response {
+            status.truncate(settings.limits.error_bytes);
+            let (standing, version) = (cause == Cause::Server, version.clone());
+            self.failures.insert(name.clone(), Failure { cause, standing, status, version, at: now });
+        }
+    }
+
+    /// What is held is not as the server has it: it may not be told so, or it would not say when that ends.
+    fn distrust(&mut self, name: &ResourceName) {
+        let Self { held, version, mixed, .. } = self;
+        if let Some(held) = held.get_mut(name) {
+            *mixed = true;
+            held.claimed = false;
+            if held.version.is_empty() {
+                held.version = version.clone(); // it was implied
+            }
+        }
+    }
+
+    /// Whether the absence of a name from a response of a full-state type means nothing: the server reported an error
+    /// of it on this stream, and need not repeat it (C-ERR-07).
+    pub(super) fn is_excused(&self, name: &ResourceName) -> bool {
+        self.failures.get(name).is_some_and(|failure| failure.standing)
+    }
+}

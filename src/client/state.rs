@@ -1,0 +1,121 @@
+//! What a client knows of its resources, as a dump shows it.
+
+use alloc::collections::BTreeSet;
+
+use super::Client;
+use super::subscription::Subscription;
+use super::variant::{Protocol, Variant};
+use crate::error::Status;
+use crate::name::{ResourceName, TypeUrl, Version};
+use crate::time::Instant;
+
+/// Where a resource stands: the states of gRFC A88, and the `ClientResourceStatus` of CSDS.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum ResourceStatus {
+    /// It was asked for, or is to be, and there is no answer.
+    Requested,
+    /// It is held as the server sent it last.
+    Acked,
+    /// What the server sent last was rejected. What was held before may be held still.
+    Nacked,
+    /// The server said that it does not exist, or the time for it to come has passed. It may be held still
+    /// ([`DataErrors::Keep`](super::DataErrors::Keep)).
+    DoesNotExist,
+    /// The server reported an error of it. What was held before may be held still.
+    ReceivedError,
+    /// The time for it to come has passed, and that says nothing of whether it exists
+    /// ([`Config::with_transient_timeout`](super::Config::with_transient_timeout)).
+    TimedOut,
+}
+
+/// What a client knows of one resource. CSDS wants to know besides when that was so: what a driver notes with the verdict,
+/// and of errors [`Failure::at`].
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct ResourceState<'a> {
+    /// Where it stands.
+    pub status: ResourceStatus,
+    /// The version of what is held; `None` if nothing is. Empty if that came from [elsewhere](Client::adopt).
+    pub version: Option<&'a Version>,
+    /// The last error, if there was no good news since.
+    pub error: Option<&'a Failure>,
+}
+
+/// Why a resource is not as it should be.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Failure {
+    pub(super) cause: Cause,
+    /// The server reported it on this stream, and need not repeat it.
+    pub(super) standing: bool,
+    /// What happened.
+    pub status: Status,
+    /// The version of what was wrong: of a resource that was rejected, or of the response that had the error. In delta
+    /// `system_version_info`, for debugging. Empty if there is none.
+    pub version: Version,
+    /// When.
+    pub at: Instant,
+}
+
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Cause {
+    /// The server deleted it, and it stays.
+    Deleted,
+    Rejected,
+    /// The server reported it.
+    Server,
+    TimedOut,
+}
+
+impl<V: Variant> Client<V> {
+    /// What is known of a resource; `None` if it is not wanted. Of the wildcard, and of a collection: `Acked` once
+    /// something of it is held, and errors of the whole.
+    pub fn state(&self, type_url: &TypeUrl, name: &str) -> Option<ResourceState<'_>> {
+        let mut types = self.types.iter();
+        types.find(|subscription| subscription.kind.type_url() == type_url)?.state(name)
+    }
+
+    /// What is known of every resource: of each type those that are held, in the order of their names, then those that are
+    /// wanted and not held, then others of which the server reported errors.
+    pub fn states(&self) -> impl Iterator<Item = (&TypeUrl, &ResourceName, ResourceState<'_>)> {
+        self.types.iter().flat_map(|subscription| {
+            let type_url = subscription.kind.type_url();
+            let state = move |name| Some((type_url, name, subscription.state(ResourceName::as_str(name))?));
+            subscription.known_names().filter_map(state)
+        })
+    }
+}
+
+impl<V: Protocol> Subscription<V> {
+    fn state(&self, name: &str) -> Option<ResourceState<'_>> {
+        let (wish, held) = (self.wishes.get(name), self.held.get(name));
+        let error = self.failures.get(name);
+        let all = self.wishes.get_key_value(name).is_some_and(|(name, _)| match name.is_wildcard() {
+            true => !self.held.is_empty(),
+            false => name.is_glob() && self.members(name).next().is_some(),
+        });
+        let status = match error.map(|failure| failure.cause) {
+            Some(Cause::Deleted) => ResourceStatus::DoesNotExist,
+            Some(Cause::Rejected) => ResourceStatus::Nacked,
+            Some(Cause::Server) => ResourceStatus::ReceivedError,
+            Some(Cause::TimedOut) => ResourceStatus::TimedOut,
+            None if held.is_some() || all => ResourceStatus::Acked,
+            None if wish.is_some_and(|wish| wish.missing) => ResourceStatus::DoesNotExist,
+            None if wish.is_some() || self.fresh().any(|fresh| fresh == name) => ResourceStatus::Requested,
+            None => return None,
+        };
+        let version = held.map(|held| match held.version.is_empty() && held.claimed && V::implies_version(self) {
+            true => &self.version,
+            false => &held.version,
+        });
+        Some(ResourceState { status, version, error })
+    }
+
+    fn known_names(&self) -> impl Iterator<Item = &ResourceName> {
+        let held = |name: &ResourceName| self.held.contains_key(name);
+        let wished = |name: &ResourceName| self.wishes.contains_key(name);
+        let awaited = self.wishes.keys().filter(move |&name| !held(name));
+        let fresh: BTreeSet<&ResourceName> = self.fresh().filter(|&name| !held(name) && !wished(name)).collect();
+        let others = self.failures.keys().filter(move |&name| !held(name) && !wished(name));
+        self.held.keys().chain(awaited).chain(fresh).chain(others)
+    }
+}

@@ -1,0 +1,327 @@
+//! Watching: who wants a resource says so by its name, and is told what becomes of it.
+//!
+//! A client machine has one application; a program has many parts that want resources, some the same. [`Watches`] stands
+//! between them, for one type: it subscribes for whoever watches first and unsubscribes after the last, decodes what comes
+//! once (with the caller's function), keeps it for who watches later, and tells each watcher what is new to it, in gRFC A88's
+//! terms: the resource changed, or there is an error beside it.
+//!
+//! ```
+//! # use xds_machine::message::{Node, sotw};
+//! use xds_machine::client::{Client, Config};
+//! use xds_machine::watch::{News, Watches};
+//! use xds_machine::{Any, Instant, Sotw, TypeUrl, type_url};
+//!
+//! let now = Instant::EPOCH;
+//! let endpoints = TypeUrl::from(type_url::ENDPOINT);
+//! let mut client = Client::<Sotw>::new(Config::new(Node::new("example")));
+//! let mut watches = Watches::<Vec<u8>>::new(endpoints.clone());
+//! let (one, two) = (watches.watch(&mut client, "a")?, watches.watch(&mut client, "a")?);
+//!
+//! client.handle_open(now);
+//! let first = client.poll_transmit().expect("one request for both");
+//! # let any = Any { type_url: endpoints.clone(), value: (&b"\x0a\x01a"[..]).into() };
+//! # let response = sotw::Response { version: "1".into(), resources: vec![sotw::Item::Bare(any)],
+//! #     type_url: endpoints.clone(), nonce: "n1".into(), control_plane: String::new(), errors: vec![] };
+//! client.handle_response(now, response)?;
+//!
+//! // What a driver does after each input:
+//! while let Some(action) = client.poll_action() {
+//!     let other = watches.handle_action(action, |resource| Ok::<_, String>(resource.body().to_vec()));
+//!     assert_eq!(other, None, "an action of another type is given back");
+//! }
+//! while let Some(verdict) = watches.poll_verdict() {
+//!     client.handle_verdict(now, verdict)?;
+//! }
+//! let told: Vec<_> = std::iter::from_fn(|| watches.poll_event()).map(|event| (event.watch, event.news)).collect();
+//! let news = News::Changed(Ok(b"\x0a\x01a".to_vec()));
+//! assert_eq!(told, [(one, news.clone()), (two, news)]);
+//!
+//! watches.unwatch(&mut client, one);
+//! assert!(client.wants_stream(), "somebody watches");
+//! watches.unwatch(&mut client, two);
+//! assert!(!client.wants_stream());
+//! # Ok::<(), xds_machine::Error>(())
+//! ```
+
+mod ledger;
+
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::fmt::Display;
+
+use self::ledger::{Change, Ledger};
+use crate::client::{self, Action, Client, Effect, Rejection, Update, Verdict};
+use crate::error::{Code, Misuse, Status};
+use crate::name::{ResourceName, TypeUrl, WILDCARD};
+use crate::servers::Servers;
+
+/// One watcher of one name.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct WatchId(u64);
+
+/// What is new to a watcher.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Event<T> {
+    /// The watcher.
+    pub watch: WatchId,
+    /// Which resource: of who watches the wildcard or a collection any of it, or that name itself for the whole.
+    pub name: ResourceName,
+    /// What is new of it.
+    pub news: News<T>,
+}
+
+/// What is new of a resource, in gRFC A88's terms.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub enum News<T> {
+    /// It has this content now, or there is none for this reason: what was there before is to be used no more
+    /// (`OnResourceChanged`). Whatever error there was beside it is over.
+    Changed(Result<T, Status>),
+    /// What was told before is good, and there is this error beside it; `None`: no more (`OnAmbientError`).
+    Ambient(Option<Status>),
+    /// Of the wildcard: the server has answered, and there was nothing new.
+    Synced,
+}
+
+/// Where names are subscribed to: a [`Client`], or several [`Servers`].
+pub trait Subscribe {
+    /// Wants a resource from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::EmptyName`], and what else keeps the name from being asked for.
+    fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse>;
+
+    /// Wants it no longer.
+    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &str);
+}
+
+impl<V: client::Variant> Subscribe for Client<V> {
+    fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse> {
+        Self::subscribe(self, type_url, [name])
+    }
+
+    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &str) {
+        Self::unsubscribe(self, type_url, [name]);
+    }
+}
+
+impl<V: client::Variant> Subscribe for Servers<V> {
+    fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse> {
+        Self::subscribe(self, type_url, [name])
+    }
+
+    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &str) {
+        Self::unsubscribe(self, type_url, [name]);
+    }
+}
+
+/// The watchers of one type, and what they watch. All subscriptions to the type are its own.
+///
+/// `T` is what a resource is decoded to, and its equality says whether there is something new; it is cloned for each
+/// watcher, so that an `Arc` is a good choice.
+///
+/// What a watcher is told is made when it is polled, of what is true then: who is slow hears of the latest content, and not
+/// of each. So nothing grows but by what is watched.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Watches<T> {
+    type_url: TypeUrl,
+    ledger: Ledger<T>,
+    /// Whether verdicts wait for the watchers.
+    waits: bool,
+    /// A verdict, and the watchers that have something of its update before them.
+    waiting: Option<(Verdict, BTreeSet<WatchId>)>,
+    verdicts: VecDeque<Verdict>,
+}
+
+impl<T: Clone + PartialEq> Watches<T> {
+    /// Nobody watches yet.
+    pub fn new(type_url: impl Into<TypeUrl>) -> Self {
+        let (waiting, verdicts) = (None, VecDeque::new());
+        Self { type_url: type_url.into(), ledger: Ledger::new(), waits: false, waiting, verdicts }
+    }
+
+    /// Keeps each verdict back until all watchers are done with what they were told
+    /// ([`handle_done`](Self::handle_done)): meanwhile the type's next response waits, and in the end the stream.
+    #[must_use]
+    pub fn with_back_pressure(self) -> Self {
+        Self { waits: true, ..self }
+    }
+
+    // What watchers want.
+
+    /// Watches a resource, or with the name of a collection or [`WILDCARD`] all of that. What is known of it is told at
+    /// once.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::EmptyName`], or of several servers [`Misuse::NoServer`]; then nothing is watched.
+    pub fn watch(&mut self, client: &mut impl Subscribe, name: impl Into<ResourceName>) -> Result<WatchId, Misuse> {
+        let name = name.into();
+        if !self.ledger.is_watched(&name) {
+            client.subscribe(&self.type_url, name.clone())?;
+        }
+        Ok(self.ledger.watch(name))
+    }
+
+    /// Watches no longer. A watcher that there is not is ignored.
+    pub fn unwatch(&mut self, client: &mut impl Subscribe, watch: WatchId) {
+        if let Some(name) = self.ledger.unwatch(watch) {
+            client.unsubscribe(&self.type_url, name.as_str());
+        }
+        self.release();
+    }
+
+    // What happened.
+
+    /// Something happened at the client machine. An action that is not about this type is given back, and so is one that
+    /// is of no interest to watchers.
+    ///
+    /// `decode` is the caller's: what it makes of a resource, or why it rejects it. A resource that nobody watches any
+    /// more is not decoded.
+    pub fn handle_action<E: Display>(
+        &mut self,
+        action: Action,
+        decode: impl FnMut(client::Resource<'_>) -> Result<T, E>,
+    ) -> Option<Action> {
+        let ledger = &mut self.ledger;
+        match action {
+            Action::Apply(update) if *update.type_url() == self.type_url => self.apply(update, decode),
+            Action::Errors { type_url, errors } if type_url == self.type_url => {
+                for client::Failed { name, status, effect } in errors {
+                    let change = if effect == Effect::Removes { Change::Gone(status) } else { Change::Error(status) };
+                    ledger.change(&name, change);
+                }
+            }
+            Action::Missing { type_url, names } if type_url == self.type_url => {
+                for name in names {
+                    let status = || Status::new(Code::NotFound, "the resource does not exist");
+                    // Unless why was told just before.
+                    if ledger.error(&name).is_none_or(|error| !error.is(Code::NotFound)) {
+                        ledger.change(&name, Change::Gone(status()));
+                    }
+                }
+            }
+            Action::Expired { type_url, names } if type_url == self.type_url => {
+                for name in names {
+                    ledger.change(&name, Change::Gone(Status::new(Code::NotFound, "the TTL of the resource ran out")));
+                }
+            }
+            Action::Rejected { type_url, faults, .. } if type_url == self.type_url => {
+                for Rejection { name, reason } in faults {
+                    let status = Status::new(Code::InvalidArgument, reason);
+                    name.into_iter().for_each(|name| ledger.change(&name, Change::Error(status.clone())));
+                }
+            }
+            Action::Synced { type_url } if type_url == self.type_url => ledger.synced(),
+            other => return Some(other),
+        }
+        None
+    }
+
+    /// A watcher is done with an event that it was given. Only with [`with_back_pressure`](Self::with_back_pressure) does it
+    /// make a difference.
+    pub fn handle_done(&mut self, watch: WatchId) {
+        self.ledger.done(watch);
+        self.release();
+    }
+
+    /// The server can't be reached: a connection failed, or a stream ended before any response came on it, with whatever
+    /// status (gRFC A57). A stream that ends after a response is no error.
+    pub fn handle_unreachable(&mut self, status: Status) {
+        self.ledger.set_unreachable(Some(status));
+    }
+
+    /// The server answers (again).
+    pub fn handle_reachable(&mut self) {
+        self.ledger.set_unreachable(None);
+    }
+
+    // What to do.
+
+    /// The next event of any watcher; each has its turn.
+    pub fn poll_event(&mut self) -> Option<Event<T>> {
+        let event = self.ledger.next(self.waits);
+        self.release();
+        event
+    }
+
+    /// The next event of one watcher.
+    pub fn poll_watch(&mut self, watch: WatchId) -> Option<Event<T>> {
+        let event = self.ledger.next_of(watch, self.waits);
+        self.release();
+        event
+    }
+
+    /// The next verdict, for [`Client::handle_verdict`].
+    pub fn poll_verdict(&mut self) -> Option<Verdict> {
+        self.verdicts.pop_front()
+    }
+
+    // Questions.
+
+    /// The type.
+    pub fn type_url(&self) -> &TypeUrl {
+        &self.type_url
+    }
+
+    /// What is held of a resource that is watched.
+    pub fn get(&self, name: &str) -> Option<&T> {
+        self.ledger.get(name)
+    }
+
+    /// What is wrong with a resource that is watched.
+    pub fn error(&self, name: &str) -> Option<&Status> {
+        self.ledger.error(name)
+    }
+
+    // Private.
+
+    fn apply<E: Display>(&mut self, update: Update, mut decode: impl FnMut(client::Resource<'_>) -> Result<T, E>) {
+        let drops = update.drops_rejected();
+        let mut rejections = Vec::new();
+        self.ledger.change(&WILDCARD.into(), Change::Fine);
+        for resource in update.resources() {
+            if !self.ledger.covers(resource.name()) {
+                continue;
+            }
+            match decode(resource) {
+                Ok(value) => {
+                    self.ledger.came(resource.name());
+                    self.ledger.change(resource.name(), Change::Value(value));
+                }
+                Err(error) => {
+                    let reason = error.to_string();
+                    let status = Status::new(Code::InvalidArgument, reason.as_str());
+                    let change = if drops { Change::Gone(status) } else { Change::Error(status) };
+                    self.ledger.change(resource.name(), change);
+                    rejections.push(Rejection::new(resource.name().clone(), reason));
+                }
+            }
+        }
+        for name in update.removed() {
+            // Unless it went with an error that came before.
+            if self.ledger.get(name.as_str()).is_some() {
+                let broken = |why: &&Status| drops && why.is(Code::InvalidArgument);
+                let why = self.ledger.error(name.as_str()).filter(broken).cloned();
+                let gone = || Status::new(Code::NotFound, "the server removed the resource");
+                self.ledger.change(name, Change::Gone(why.unwrap_or_else(gone)));
+            }
+        }
+        let verdict = update.reject(rejections);
+        let busy = if self.waits { self.ledger.busy() } else { BTreeSet::new() };
+        // The machine has one update out at a time; should another come, the first is not lost.
+        let before = self.waiting.replace((verdict, busy));
+        self.verdicts.extend(before.map(|(verdict, _)| verdict));
+        self.release();
+    }
+
+    /// Gives the verdict if nobody is busy with its update any more.
+    fn release(&mut self) {
+        let Some((_, busy)) = &mut self.waiting else { return };
+        busy.retain(|&watch| self.ledger.is_busy(watch));
+        if busy.is_empty() {
+            self.verdicts.extend(self.waiting.take().map(|(verdict, _)| verdict));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A large answer in portions, at the size for which they are made.
+
+use std::collections::BTreeMap;
+
+use xds_machine::message::delta;
+use xds_machine::server::{Cache, Config, Portion, Resource, Server, StreamId};
+use xds_machine::{Delta, Instant, Nonce, TypeUrl, type_url};
+
+const NOW: Instant = Instant::EPOCH;
+
+/// Acknowledges until there is nothing more. Returns the sizes of the responses.
+fn drain(
+    server: &mut Server<Delta>,
+    cache: &mut Cache,
+    has: &mut BTreeMap<String, String>,
+    mut meanwhile: impl FnMut(usize, &mut Cache),
+) -> Vec<(usize, usize)> {
+    let mut sizes = Vec::new();
+    while let Some(response) = server.poll_transmit(NOW, cache) {
+        let mut bytes = Vec::new();
+        response.encode(&mut bytes);
+        assert_eq!(bytes.len(), response.encoded_len());
+        sizes.push((response.resources().count() + response.removed().len(), bytes.len()));
+        for resource in response.resources() {
+            has.insert(resource.name().to_string(), resource.version().to_string());
+        }
+        for name in response.removed() {
+            has.remove(name.as_str());
+        }
+        let nonce = response.nonce().clone();
+        meanwhile(sizes.len(), cache);
+        server.handle_request(NOW, answer(nonce)).expect("an ACK");
+        while server.poll_action().is_some() {}
+        assert_eq!(server.check_invariants(), Ok(()));
+    }
+    sizes
+}
+
+fn answer(nonce: Nonce) -> delta::Request {
+    delta::Request { nonce, ..delta::Request::new(clusters()) }
+}
+
+fn clusters() -> TypeUrl {
+    type_url::CLUSTER.into()
+}
+
+fn resource(number: usize, content: u8) -> Resource {
+    Resource::new(format!("cluster-{number}"), vec![content; 100])
+}
+
+fn store(count: usize) -> Cache {
+    let mut cache = Cache::new(1);
+    for number in 0..count {
+        cache.insert(&clusters(), resource(number, 0));
+    }
+    cache
+}
+
+fn there(cache: &Cache) -> BTreeMap<String, String> {
+    let pair = |resource: &Resource| (resource.name().to_string(), resource.version().to_string());
+    cache.resources(&clusters()).map(pair).collect()
+}
+
+#[test]
+fn a_hundred_thousand_resources_go_in_a_hundred_portions() {
+    let mut cache = store(100_000);
+    cache.publish::<Delta>();
+    let portion = Portion { resources: 1000, ..Portion::default() };
+    let mut server = Server::<Delta>::new(Config::ads().with_portion(portion), StreamId(1));
+    server.handle_request(NOW, delta::Request::new(clusters())).expect("a request");
+    let mut has = BTreeMap::new();
+    let sizes = drain(&mut server, &mut cache, &mut has, |_, _| {});
+    assert_eq!(has, there(&cache));
+    assert_eq!(sizes.iter().map(|&(count, _)| count).collect::<Vec<_>>(), [1000; 100]);
+}
+
+#[test]
+fn what_changes_meanwhile_arrives_whatever_is_on_the_way() {
+    for published in [false, true] {
+        let mut cache = store(5000);
+        if published {
+            cache.publish::<Delta>();
+        }
+        let portion = Portion { resources: 300, bytes: 32 << 10 };
+        let mut server = Server::<Delta>::new(Config::ads().with_portion(portion), StreamId(1));
+        server.handle_request(NOW, delta::Request::new(clusters())).expect("a request");
+        // Early and late pages alike, new names, and names that go and come.
+        let change = |round: usize, cache: &mut Cache| {
+            if round <= 40 {
+                for step in 0..20 {
+                    let number = (round * 977 + step * 331) % 6000;
+                    match (round + step) % 3 {
+                        0 => _ = cache.remove(&clusters(), &format!("cluster-{number}")),
+                        content => _ = cache.insert(&clusters(), resource(number, content as u8)),
+                    }
+                }
+            }
+        };
+        let mut has = BTreeMap::new();
+        let sizes = drain(&mut server, &mut cache, &mut has, change);
+        assert_eq!(has, there(&cache));
+        assert!(sizes.iter().all(|&(count, bytes)| count <= 300 && bytes <= 32 << 10), "{sizes:?}");
+        // By the bytes: 5000 resources of about 150 bytes, and what changed.
+        assert!(sizes.len() < 60, "{} portions", sizes.len());
+    }
+}
+
+#[test]
+fn changes_and_removals_go_in_portions_too() {
+    let mut cache = store(20_000);
+    let portion = Portion { resources: 1000, ..Portion::default() };
+    let mut server = Server::<Delta>::new(Config::ads().with_portion(portion), StreamId(1));
+    server.handle_request(NOW, delta::Request::new(clusters())).expect("a request");
+    let mut has = BTreeMap::new();
+    drain(&mut server, &mut cache, &mut has, |_, _| {});
+    for number in 0..20_000 {
+        match number % 4 {
+            0 => _ = cache.remove(&clusters(), &format!("cluster-{number}")),
+            _ => _ = cache.insert(&clusters(), resource(number, 1)),
+        }
+    }
+    let sizes = drain(&mut server, &mut cache, &mut has, |_, _| {});
+    assert_eq!(has, there(&cache));
+    assert_eq!(sizes.len(), 20, "{sizes:?}");
+}
