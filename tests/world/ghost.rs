@@ -284,7 +284,7 @@ impl Ghost {
         let memory = &mut self.types[t];
         assert!(memory.out.is_none(), "one response of a type is out at a time");
         assert!(!response.nonce.is_empty() && !response.version.is_empty(), "a response has a nonce and a version");
-        let due = std::mem::take(&mut memory.due);
+        let due = memory.due;
         assert!(due || response.beats.is_empty(), "a heartbeat before its time");
         for name in response.beats.keys() {
             assert!(memory.server_wants(name), "{name} lives on, and is not wanted as far as the server can know");
@@ -296,6 +296,7 @@ impl Ghost {
         if response.resources.is_empty() && !response.beats.is_empty() && response.removed.is_empty() {
             memory.out = Some((response.nonce.clone(), BTreeMap::new()));
             memory.sent = Some(response.nonce);
+            memory.due = false;
             return Told { warm: false, beats: true };
         }
         let same = |(name, content): &(ResourceName, u8)| memory.delivered.get(name) == Some(content);
@@ -304,6 +305,7 @@ impl Ghost {
             self.check_order(setup, now, cache, t, &response);
         }
         let memory = &mut self.types[t];
+        memory.due &= !again && response.beats.is_empty();
         let count = response.resources.len();
         let resources: BTreeMap<ResourceName, u8> = response.resources.into_iter().collect();
         assert_eq!(resources.len(), count, "a name is in a response once");
@@ -481,7 +483,7 @@ impl Ghost {
         }
     }
 
-    /// The time of a heartbeat may have come.
+    /// Time passed: that of a heartbeat may have come.
     pub fn is_due(&mut self) {
         self.types.iter_mut().for_each(|memory| memory.due = true);
     }
@@ -575,10 +577,13 @@ impl Relabel for Ghost {
             memory.out.iter_mut().for_each(|(nonce, _)| nonce.relabel(by));
             memory.sent.relabel(by);
             memory.beats.iter_mut().for_each(|beats| beats.nonce.relabel(by));
-            memory.faulty = std::mem::take(&mut memory.faulty).into_iter().map(|mut nonce| {
-                nonce.relabel(by);
-                nonce
-            }).collect();
+            memory.faulty = std::mem::take(&mut memory.faulty)
+                .into_iter()
+                .map(|mut nonce| {
+                    nonce.relabel(by);
+                    nonce
+                })
+                .collect();
             memory.fresh.values_mut().for_each(|until| until.relabel(by));
         }
     }

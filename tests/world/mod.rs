@@ -235,9 +235,7 @@ impl<V: Both> World<V> {
                 pair.client.handle_timeout(now);
             }
             if let Some(server) = &mut pair.server {
-                if server.poll_timeout().is_some_and(|due| due <= now) {
-                    pair.ghost.is_due();
-                }
+                pair.ghost.is_due();
                 server.handle_timeout(now);
             }
             pair.drain(&setup, now);
