@@ -180,7 +180,7 @@ fn variants() -> Vec<Variant> {
     let rejecting =
         [Budget::NONE.rejects(3).wishes(1, 0).changes(2, 1), Budget::NONE.rejects(2).wishes(2, 1).changes(2, 0)];
     let away = Budget::NONE.cuts(1).wishes(1, 0).changes(1, 0).beats(2);
-    let beside = Budget::NONE.wishes(2, 0).changes(3, 0).beats(1);
+    let beside = Budget::NONE.wishes(2, 0).changes(2, 0).beats(1);
     // Both are there; then one changes, or goes, while the answer goes on.
     let changing = [
         Budget::NONE.wishes(1, 0).changes(3, 1),

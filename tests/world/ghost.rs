@@ -234,6 +234,7 @@ impl Ghost {
             let first = !std::mem::replace(&mut memory.named_to_server, true);
             let nothing = request.names.is_empty() && request.unsubscribe.is_empty();
             memory.asked_since |= first;
+            memory.due |= !request.initial.is_empty(); // it may have little time left
             for (name, version) in &request.initial {
                 // What the client has need not be sent.
                 let content = (0..2).find(|&content| version_of(setup, name, content) == **version);
