@@ -514,7 +514,7 @@ impl<V: Both> Pair<V> {
         if !response.resources.iter().all(|(name, _)| has(name)) {
             self.goals.reach(Goal::Union);
         }
-        let Some(portion) = setup.portion else { return };
+        let Some(portion) = setup.portion.filter(|_| !V::LISTS) else { return };
         assert!(size <= portion, "{size} in a portion of {portion}");
         let lacks = |name: &&ResourceName| {
             let app = &self.apps[t];
