@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::panic::{self, AssertUnwindSafe};
 
+use xds_machine::client::Dialect;
 use xds_machine::type_url;
 
 use crate::shrink::shrink;
@@ -81,11 +82,16 @@ impl<V: Both> Run<V> {
             _ => &[type_url::CLUSTER, type_url::ENDPOINT, type_url::LISTENER, type_url::ROUTE],
         };
         let count = random.pick(&[2, 3, 5, 8, 16]);
-        let names: Vec<String> = (0..count).map(|i| format!("r{i}")).collect();
+        let kind = random.below(8);
+        let names = (0..count).map(|i| if kind == 0 { format!("xdstp:///T/r{i}") } else { format!("r{i}") });
+        let names: Vec<String> = names.collect();
+        let aliases: Vec<String> =
+            names.iter().filter(|_| kind == 1 && !V::LISTS).map(|name| format!("~{name}")).collect();
         let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
         if random.below(3) > 0 {
-            names.push("*");
+            names.push(if kind == 0 { "xdstp:///T/*" } else { "*" });
         }
+        names.extend(aliases.iter().map(String::as_str));
         let setup = Setup::full_state(&names, Budget::PLENTY).clients(random.pick(&[1, 2, 4, 8, 16]));
         let full_state = random.below(2) == 0;
         let setup = Setup { types: types.iter().map(|&url| url.into()).collect(), full_state, ..setup };
@@ -94,6 +100,13 @@ impl<V: Both> Run<V> {
         let setup = if random.below(4) == 0 { setup.no_existence_timeout() } else { setup };
         let setup = if random.below(4) == 0 { setup.slow_transport() } else { setup };
         let setup = if random.below(4) == 0 { setup.tombstones(0) } else { setup };
+        let setup = if random.below(4) == 0 { setup.portion(1 + random.below(3)) } else { setup };
+        let setup = if random.below(4) == 0 { setup.small_pages() } else { setup };
+        let setup = if random.below(4) == 0 { setup.hold() } else { setup };
+        let setup = if random.below(4) == 0 { setup.retry(1) } else { setup };
+        let setup = if random.below(3) == 0 { setup.ttl() } else { setup };
+        let setup =
+            setup.dialect(random.pick(&[Dialect::Spec, Dialect::Spec, Dialect::Envoy, Dialect::Grpc, Dialect::Istio]));
         let unrest = random.pick(&[8, 32, 96]);
         Self { random, world: World::new(setup.make()), tally: Tally::default(), taken: None, unrest }
     }
@@ -131,13 +144,14 @@ impl<V: Both> Run<V> {
     fn protocol(&mut self) -> Step {
         let random = &mut self.random;
         let c = random.below(self.world.pairs.len());
-        match random.below(8) {
+        match random.below(9) {
             0 => Step::Open { c },
             1 => Step::ClientSends { c },
             2 => Step::Sent { c },
             3 => Step::ServerReads { c },
             4 => Step::ServerSends { c },
             5 => Step::ClientReads { c },
+            6 => Step::Resume { c, t: random.below(self.world.setup.types.len()) },
             _ => Step::Accept { c, t: random.below(self.world.setup.types.len()) },
         }
     }
@@ -146,7 +160,7 @@ impl<V: Both> Run<V> {
         let random = &mut self.random;
         let (c, t) = (random.below(self.world.pairs.len()), random.below(self.world.setup.types.len()));
         let n = random.below(self.world.setup.names.len());
-        match random.below(64) {
+        match random.below(72) {
             0 => Step::Cut { c },
             1..4 => Step::Reject { c, t },
             4..8 => Step::RejectOne { c, t, n },
@@ -154,7 +168,11 @@ impl<V: Both> Run<V> {
             24..36 => Step::Unsubscribe { c, t, n },
             36..38 => Step::Refetch { c, t, n },
             38..54 => Step::Put { t, n },
-            _ => Step::Delete { t, n },
+            54..64 => Step::Delete { t, n },
+            64..66 => Step::Fail { t, n },
+            66..68 => Step::Forget { c, t, n },
+            68 | 69 => Step::Pause { c, t },
+            _ => Step::Beat,
         }
     }
 
@@ -221,8 +239,10 @@ pub fn come_to_rest<V: Both>(world: &mut World<V>, on: &mut impl FnMut(Step)) {
                 Step::ServerSends { c },
                 Step::ClientReads { c },
             ];
-            let accept = (0..world.setup.types.len()).map(|t| Step::Accept { c, t });
-            for step in own.into_iter().chain(accept) {
+            let types = 0..world.setup.types.len();
+            let accept = types.clone().map(|t| Step::Accept { c, t });
+            let resume = types.map(|t| Step::Resume { c, t });
+            for step in own.into_iter().chain(accept).chain(resume) {
                 if attempt(world, step) {
                     on(step);
                     moved = true;

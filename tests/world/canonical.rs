@@ -120,7 +120,10 @@ impl<V: Both> Relabel for World<V> {
             up.iter_mut().for_each(|request| request.relabel(by));
             down.iter_mut().for_each(|response| response.relabel(by));
             sending.relabel(by);
-            apps.iter_mut().for_each(|app| app.judging.relabel(by));
+            for app in apps {
+                app.judging.relabel(by);
+                app.until.values_mut().for_each(|until| until.relabel(by));
+            }
             ghost.relabel(by);
             faulty.relabel(by);
         }
