@@ -9,7 +9,7 @@ use core::ops::Bound;
 use super::failures::News;
 use super::incoming::{Heartbeat, Incoming};
 use super::resources::Resource;
-use super::subscription::{Subscription, Wish};
+use super::subscription::{Out, Subscription, Wish};
 use super::variant::Protocol;
 use crate::ensure::ensure;
 use crate::name::{ResourceName, Version, WILDCARD};
@@ -136,6 +136,16 @@ impl<V: Protocol> Subscription<V> {
             }
             let out = self.out.insert(out);
             out.left.extend(left);
+        }
+    }
+
+    /// Of two resources of an update that have one alias the last has it. The other was wanted by its own name when it came,
+    /// and may not be any more.
+    pub(super) fn drop_namesakes(&mut self, out: &Out) {
+        for resource in out.offer.resources.with_aliases().filter(|_| V::ALIASES) {
+            if !self.covers(resource.name().as_str()) && self.held.remove(resource.name()).is_some() {
+                self.timers.set_expiry(resource.name(), None);
+            }
         }
     }
 

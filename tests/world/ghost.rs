@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use xds_machine::client::{Intent, Rejection, Update};
+use xds_machine::client::{Dialect, Intent, Rejection, Update};
 use xds_machine::model::{Label, Relabel};
 use xds_machine::server::{Action, Cache, Source, State};
 use xds_machine::{Code, Instant, Nonce, ResourceName, Version, WILDCARD, type_url};
 
 use super::variant::{Both, Response};
-use super::{Application, Bug, Made, resource, stands_for};
+use super::{Application, Bug, Made, is_resource, resource, stands_for};
 
 /// Whether a response was accepted, and the versions of which one was the last accepted by then.
 type Judged = (bool, BTreeSet<Version>);
@@ -164,7 +164,10 @@ impl Ghost {
             Intent::Initial => {
                 assert!(request.nonce.is_empty(), "nonces do not outlive streams");
                 let claims = request.version.is_some_and(|version| !version.is_empty());
-                assert!(!claims || app.expired.is_empty(), "{:?} expired, and all is claimed", app.expired);
+                // A response that has all of a full-state type says of what expired that it is gone.
+                let gone = |name: &&ResourceName| setup.full_state && !memory.delivered.contains_key(*name);
+                let lost: Vec<_> = app.expired.iter().filter(|name| !gone(name)).collect();
+                assert!(!claims || lost.is_empty(), "{lost:?} expired, and all is claimed");
                 for (name, version) in &request.initial {
                     let out = app.judging.as_ref().is_some_and(|update| update.resource(name.as_str()).is_some());
                     let held = app.applied.get(*name).map(|&content| version_of(setup, name, content));
@@ -185,7 +188,9 @@ impl Ghost {
                 }
             }
         }
-        if V::LISTS && request.names.is_empty() && !memory.named {
+        // To an istiod a NACK says what was said before.
+        let bare = intent == Intent::Nack && setup.dialect == Dialect::Istio;
+        if V::LISTS && request.names.is_empty() && !memory.named && !bare {
             assert!(app.wanted.iter().any(|name| name.is_wildcard()), "an empty list, and nobody wants everything");
         }
         assert!(
@@ -303,7 +308,7 @@ impl Ghost {
         let same = |(name, content): &(ResourceName, u8)| memory.delivered.get(name) == Some(content);
         let again = due && V::LISTS && setup.full_state && response.resources.iter().all(same);
         if !again {
-            self.check_order(setup, now, cache, t, &response);
+            self.check_order::<V>(setup, now, cache, t, &response);
         }
         let memory = &mut self.types[t];
         memory.due &= !again && response.beats.is_empty();
@@ -326,10 +331,10 @@ impl Ghost {
             let there = |name: &&ResourceName| memory.server_wants(name) && content(setup, cache, t, name).is_some();
             let all: BTreeSet<&ResourceName> = setup.names.iter().filter(there).collect();
             let mut gone = resources.keys().filter(|name| !all.contains(name));
-            // Clusters may stay for a time; only what the client has.
+            // Clusters and endpoints may stay for a time; only what the client has.
             let stays = |name: &ResourceName| {
                 let same = memory.delivered.get(name) == resources.get(name);
-                setup.hold && setup.types[t] == type_url::CLUSTER && same
+                setup.hold && [type_url::CLUSTER, type_url::ENDPOINT].contains(&setup.types[t].as_str()) && same
             };
             assert!(gone.all(stays), "a full-state type has what is wanted");
             let there = resources.keys().filter(|name| all.contains(name));
@@ -394,12 +399,12 @@ impl Ghost {
     }
 
     /// DESIGN rule 11: pushes of listeners wait for clusters that are not sent, and clusters go away after them.
-    fn check_order(&self, setup: &Made, now: Instant, cache: &Cache, t: usize, response: &Response) {
+    fn check_order<V: Both>(&self, setup: &Made, now: Instant, cache: &Cache, t: usize, response: &Response) {
         let number = |url: &str| setup.types.iter().position(|known| known == url);
         let (Some(listeners), Some(clusters)) = (number(type_url::LISTENER), number(type_url::CLUSTER)) else { return };
         let unsent = |t: usize| {
             let memory = &self.types[t];
-            setup.names.iter().filter(|name| memory.server_wants(name)).any(|name| {
+            setup.names.iter().filter(|name| is_resource(name) && memory.server_wants(name)).any(|name| {
                 let there = content(setup, cache, t, name);
                 there.is_some() && there.as_ref() != memory.delivered.get(name)
             })
@@ -413,7 +418,7 @@ impl Ghost {
             let there = response.resources.iter().any(|(other, _)| other == name);
             let memory = &self.types[t];
             // What changed before it went is not known as the client has it.
-            let kept = setup.hold && memory.server_wants(name) && !memory.unseen.contains(name);
+            let kept = setup.hold && V::LISTS && memory.server_wants(name) && !memory.unseen.contains(name);
             response.removed.contains(name) || (kept && !there)
         };
         let gone = delivered.keys().any(is_gone);
@@ -455,13 +460,14 @@ impl Ghost {
         faults: &[Rejection],
     ) {
         let memory = &mut self.types[t];
-        let beats = memory.beats.iter().find(|beats| beats.nonce == *nonce).expect("there is no fault");
+        let beats = memory.beats.iter_mut().find(|beats| beats.nonce == *nonce).expect("there is no fault");
         for fault in faults {
             let name = fault.name.as_ref().expect("a name");
             let version = beats.versions.get(name).expect("a heartbeat of it");
             let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
             let lives = if V::LISTS { memory.accepted.contains(version) } else { held.as_ref() == Some(version) };
             assert!(held.is_none() || !lives, "{name} lives on, and that is rejected");
+            beats.versions.remove(name);
         }
         memory.faulty.insert(nonce.clone());
         self.verdict(t, nonce, None, true);
@@ -469,18 +475,16 @@ impl Ghost {
 
     /// The client looked at the responses up to one that the application judges: what they say lives on does.
     pub fn beat(&mut self, setup: &Made, now: Instant, t: usize, app: &mut Application) {
-        let Memory { beats, unanswered, faulty, .. } = &mut self.types[t];
+        let Memory { beats, unanswered, .. } = &mut self.types[t];
         let place = |nonce: &Nonce| unanswered.iter().position(|(other, ..)| other == nonce);
         while let Some(first) = beats.front() {
             let waits = app.judging.as_ref().is_some_and(|update| place(&first.nonce) > place(update.nonce()));
             if waits {
                 return;
             }
-            let Some((ttl, Beats { nonce, versions })) = setup.told_ttl().zip(beats.pop_front()) else { return };
-            if !faulty.contains(&nonce) {
-                let live = versions.into_keys().filter(|name| app.applied.contains_key(name));
-                app.until.extend(live.map(|name| (name, now + ttl)));
-            }
+            let Some((ttl, Beats { versions, .. })) = setup.told_ttl().zip(beats.pop_front()) else { return };
+            let live = versions.into_keys().filter(|name| app.applied.contains_key(name));
+            app.until.extend(live.map(|name| (name, now + ttl)));
         }
     }
 
