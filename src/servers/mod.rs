@@ -201,8 +201,9 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    /// A response came. Of a stream that is over, or of a server that is asked no more, it is ignored. A server that
-    /// answers works: its backoff begins anew, and servers that are less preferred are asked no more.
+    /// A response came. Of a stream that is over it is ignored, and of a server that is asked no more it is answered and
+    /// nothing else. A server that answers works: its backoff begins anew, and servers that are less preferred are asked no
+    /// more.
     ///
     /// # Errors
     ///
@@ -210,9 +211,11 @@ impl<V: Variant> Servers<V> {
     pub fn handle_response(&mut self, now: Instant, stream: Stream, response: V::Response) -> Result<(), Error> {
         self.check_actions()?;
         let server = stream.server.0;
-        if !self.links.get(server).is_some_and(|link| link.is_up(stream)) || !self.is_used(server) {
+        if !self.links.get(server).is_some_and(|link| link.is_up(stream)) {
             return Ok(());
         }
+        // Though it be asked no more: its client wants nothing then, and has to answer all the same, for the server may be
+        // asked again before the driver has closed the stream.
         let link = &mut self.links[server];
         link.client.handle_response(now, response)?;
         link.state = State::Up { answered: true };

@@ -393,9 +393,10 @@ impl<V: Both> World<V> {
         let side = &mut self.sides[s];
         let response = side.from.pop_front().expect("a response");
         let stream = side.stream.expect("a stream");
+        (side.answered, side.failing) = (true, false);
         if (0..self.setup.lists.len()).any(|l| self.used(l).contains(&s)) {
             let side = &mut self.sides[s];
-            (side.answered, side.failing, side.failures, side.ever) = (true, false, 0, true);
+            (side.failures, side.ever) = (0, true);
         }
         self.servers.handle_response(self.now, stream, response).expect("a server of ours");
     }
