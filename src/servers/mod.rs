@@ -13,7 +13,7 @@
 //!   one waits; so nothing late overwrites what is newer, and removals are worked out of what the application really has.
 //! - A verdict goes to the client that the update came from, though its server is not asked any more.
 //!
-//! Resources that are wanted by an alias (VHDS) are not shared in this way: each server is asked for them by itself.
+//! All this holds of resources that are wanted by an alias (VHDS): the other clients learn what the alias stands for.
 //!
 //! A resource whose name has another authority than those of the list that its server stands in (a wildcard may bring
 //! one) belongs to the names without authority.
@@ -386,8 +386,9 @@ impl<V: Variant> Servers<V> {
         let missing = update.removed().iter().filter(|name| client.is_missing(type_url, name.as_str()));
         let missing: Vec<ResourceName> = missing.cloned().collect();
         self.beside(server, |client| {
-            let accepted = update.resources().map(|resource| resource.name()).filter(|name| !rejected.contains(*name));
-            client.adopt(type_url, accepted.map(|name| (name.clone(), None)));
+            let accepted = update.resources().filter(|resource| !rejected.contains(resource.name()));
+            let accepted = accepted.map(|resource| (resource.name().clone(), resource.aliases(), None));
+            client.adopt_with_aliases(type_url, accepted);
             let removed = update.removed().iter().filter(|name| !rejected.contains(*name));
             client.forget(type_url, removed.map(ResourceName::as_str));
             client.take_for_missing(type_url, missing.iter().map(ResourceName::as_str));
