@@ -72,6 +72,7 @@ use self::group::Group;
 use self::link::{Link, State};
 use crate::client::{self, Client, Sent, Transmit, Update, Variant, Verdict};
 use crate::error::{Error, Misuse};
+use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl};
 use crate::queue::Queue;
 use crate::time::Instant;
@@ -446,5 +447,12 @@ impl<V: Variant> Servers<V> {
     fn check_actions(&self) -> Result<(), Misuse> {
         let limit = WAITING_ACTIONS;
         if self.actions.len() < limit { Ok(()) } else { Err(Misuse::ActionsWaiting { limit }) }
+    }
+}
+
+impl<V: Variant> Relabel for Servers<V> {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.links.iter_mut().for_each(|link| link.relabel(by));
+        self.actions.iter_mut().for_each(|action| action.relabel(by));
     }
 }
