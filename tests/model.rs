@@ -307,7 +307,7 @@ fn check(variants: &[Variant], limit: usize) -> Vec<Sum> {
             sum.states += report.states;
             sum.settled += report.settled;
             sum.transitions += report.transitions;
-            sum.goals.0 |= report.goals.0;
+            sum.goals.0 |= report.goals;
             sum.complete &= report.complete;
         }
     };

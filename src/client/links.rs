@@ -34,6 +34,13 @@ impl Links {
         self.from.entry(name.clone()).or_default().insert(alias.clone());
     }
 
+    /// What an alias stands for came from elsewhere.
+    pub(super) fn stand_for(&mut self, alias: &ResourceName, name: &ResourceName) {
+        self.nowhere.remove(alias);
+        self.nowhere.remove(name);
+        self.link(alias, name);
+    }
+
     /// Forgets an alias. Returns what it stood for.
     fn unlink(&mut self, alias: &str) -> Option<ResourceName> {
         let name = self.to.remove(alias)?;
