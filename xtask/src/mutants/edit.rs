@@ -18,6 +18,8 @@ enum Kind {
     Body,
     /// The body of a function that returns what only its body says.
     Opaque,
+    /// A word that goes: a function with mutants is not `const`.
+    Const,
 }
 
 #[derive(Debug)]
@@ -31,6 +33,8 @@ struct Host {
 #[derive(Default)]
 struct Finder {
     hosts: Vec<Host>,
+    /// The word `const` of functions, and their bodies.
+    constants: Vec<(Range<usize>, Range<usize>)>,
     /// Inside operands: the whole chain of operators is the host, for another operator may bind its operands otherwise.
     chained: bool,
     statement: bool,
@@ -41,10 +45,7 @@ impl Finder {
         self.hosts.push(Host { genre, kind, range: span.byte_range() });
     }
 
-    fn function(&mut self, signature: &syn::Signature, body: &syn::Block) -> bool {
-        if signature.constness.is_some() {
-            return false;
-        }
+    fn function(&mut self, signature: &syn::Signature, body: &syn::Block) {
         struct Opaque(bool);
         impl Visit<'_> for Opaque {
             fn visit_type_impl_trait(&mut self, _: &syn::TypeImplTrait) {
@@ -54,25 +55,26 @@ impl Finder {
         let mut opaque = Opaque(false);
         opaque.visit_return_type(&signature.output);
         self.host(Genre::Function, if opaque.0 { Kind::Opaque } else { Kind::Body }, body.span());
-        true
+        if let Some(word) = signature.constness {
+            self.constants.push((word.span().byte_range(), body.span().byte_range()));
+        }
     }
 }
 
 impl Visit<'_> for Finder {
     fn visit_item_fn(&mut self, item: &syn::ItemFn) {
-        if self.function(&item.sig, &item.block) {
-            visit::visit_item_fn(self, item);
-        }
+        self.function(&item.sig, &item.block);
+        visit::visit_item_fn(self, item);
     }
 
     fn visit_impl_item_fn(&mut self, item: &syn::ImplItemFn) {
-        if self.function(&item.sig, &item.block) {
-            visit::visit_impl_item_fn(self, item);
-        }
+        self.function(&item.sig, &item.block);
+        visit::visit_impl_item_fn(self, item);
     }
 
     fn visit_trait_item_fn(&mut self, item: &syn::TraitItemFn) {
-        if item.default.as_ref().is_some_and(|body| self.function(&item.sig, body)) {
+        if let Some(body) = &item.default {
+            self.function(&item.sig, body);
             visit::visit_trait_item_fn(self, item);
         }
     }
@@ -133,6 +135,8 @@ pub struct Edited {
     pub places: Vec<(usize, Range<usize>)>,
     /// Where each host is, with those that are in it.
     pub hosts: Vec<(Range<usize>, Vec<usize>)>,
+    /// Where a `const` was, and those in the body of its function.
+    pub constants: Vec<(usize, Vec<usize>)>,
     /// Those that have no host.
     pub homeless: Vec<usize>,
     /// Those whose function returns what only its body says.
@@ -142,7 +146,7 @@ pub struct Edited {
 pub fn edit(source: &str, mutants: &[&Mutant]) -> Result<Edited, syn::Error> {
     let mut finder = Finder::default();
     finder.visit_file(&syn::parse_file(source)?);
-    let mut hosts = finder.hosts;
+    let Finder { mut hosts, constants, .. } = finder;
     // Outer ones first, and of the same range the body of a function.
     hosts.sort_by_key(|host| (host.range.start, usize::MAX - host.range.end, host.genre != Genre::Function));
     let mut guests: Vec<Vec<&Mutant>> = hosts.iter().map(|_| Vec::new()).collect();
@@ -155,6 +159,14 @@ pub fn edit(source: &str, mutants: &[&Mutant]) -> Result<Edited, syn::Error> {
             Some(at) => guests[at].push(mutant),
             None => edited.homeless.push(mutant.id),
         }
+    }
+    for (range, body) in constants {
+        let inside = |host: &Host| body.start <= host.range.start && host.range.end <= body.end;
+        let within = hosts.iter().zip(&guests).filter(|(host, _)| inside(host));
+        let guests_of_body = within.flat_map(|(_, guests)| guests.iter().copied()).collect();
+        let at = hosts.partition_point(|host| host.range.start < range.start);
+        hosts.insert(at, Host { genre: Genre::Function, kind: Kind::Const, range });
+        guests.insert(at, guests_of_body);
     }
     let inhabited = hosts.into_iter().zip(guests).filter(|(_, guests)| !guests.is_empty()).collect::<Vec<_>>();
     Writer { source, hosts: &inhabited, edited: &mut edited }.copy(0..source.len(), 0);
@@ -220,8 +232,13 @@ impl Writer<'_> {
                 self.push(&") }".repeat(guests.len()));
                 self.push(" }");
             }
+            Kind::Const => {}
         }
         let ids = guests.iter().map(|mutant| mutant.id).collect();
+        if host.kind == Kind::Const {
+            self.edited.constants.push((start, ids));
+            return;
+        }
         self.edited.hosts.push((start..self.edited.text.len(), ids));
     }
 
