@@ -33,7 +33,7 @@ pub fn run(arguments: &[&str]) -> Result {
         results.print(mutants.iter().filter(|&mutant| wanted(mutant)));
         return Ok(());
     }
-    let tree = tree::switched(&mutants)?;
+    let tree = tree::switched(&mutants, results.left(&mutants))?;
     for mutant in &mutants {
         if let Some(outcome) = tree.left.get(&mutant.id) {
             results.keep_unless_known(mutant, *outcome)?;

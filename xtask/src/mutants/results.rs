@@ -36,6 +36,8 @@ pub struct Results {
     path: PathBuf,
     sources: HashMap<String, u64>,
     known: Mutex<HashMap<String, Outcome>>,
+    /// Those that had no switch at first.
+    left: HashMap<String, Outcome>,
 }
 
 impl Results {
@@ -49,7 +51,7 @@ impl Results {
             }
         }
         let path = root().join("target/mutants/results.jsonl");
-        let mut known = HashMap::new();
+        let (mut known, mut left) = (HashMap::new(), HashMap::new());
         for line in fs::read_to_string(&path).unwrap_or_default().lines() {
             let row: Value = serde_json::from_str(line)?;
             let outcome = ALL.into_iter().find(|outcome| row["outcome"] == outcome.to_string());
@@ -58,13 +60,22 @@ impl Results {
                 (row["name"].as_str(), outcome, current.is_some_and(|hash| row["hash"] == *hash))
             {
                 known.insert(name.to_owned(), outcome);
+                if matches!(outcome, Outcome::Unviable | Outcome::NoSwitch) {
+                    left.entry(name.to_owned()).or_insert(outcome);
+                }
             }
         }
-        Ok(Results { path, sources, known: Mutex::new(known) })
+        Ok(Results { path, sources, known: Mutex::new(known), left })
     }
 
     pub fn of(&self, mutant: &Mutant) -> Option<Outcome> {
         self.known.lock().expect("no other panicked").get(&mutant.name).copied()
+    }
+
+    /// Those that need no try to be switched on: their files have not changed since the last.
+    pub fn left(&self, mutants: &[Mutant]) -> HashMap<usize, Outcome> {
+        let left = |mutant: &Mutant| self.left.get(&mutant.name).map(|&outcome| (mutant.id, outcome));
+        mutants.iter().filter_map(left).collect()
     }
 
     pub fn keep_unless_known(&self, mutant: &Mutant, outcome: Outcome) -> Result {

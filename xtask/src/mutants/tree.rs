@@ -51,8 +51,8 @@ pub fn write(path: &Path, text: &[u8]) -> Result {
 }
 
 /// Switches and all; the standard library is there for them, though the crate does without.
-pub fn switched(mutants: &[Mutant]) -> Result<Tree> {
-    let mut tree = Tree { root: copy("tree", false)?, left: HashMap::new() };
+pub fn switched(mutants: &[Mutant], left: HashMap<usize, Outcome>) -> Result<Tree> {
+    let mut tree = Tree { root: copy("tree", false)?, left };
     loop {
         let edited = tree.write(mutants)?;
         let mut errors = tree.errors("--lib")?;
