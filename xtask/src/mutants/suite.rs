@@ -12,15 +12,16 @@ use super::results::Outcome;
 use super::tree::{Tree, cargo_in};
 use crate::run::{Result, root};
 
-/// Those that take the longest, or prove nothing about the code: a name, arguments, environment. `None`: not at all.
-type Way = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+/// How a program is run: arguments, environment.
+type Way = (&'static [&'static str], &'static [(&'static str, &'static str)]);
 
 /// A check of the first states of everything.
-const GLANCE: Way = ("model", &["deeper", "--exact", "--ignored"], &[("ONLY", "t"), ("LIMIT", "400")]);
-const WHOLE: Way = ("model", &["everything_holds_in_every_order", "--exact"], &[]);
+const GLANCE: Way = (&["deeper", "--exact", "--ignored"], &[("ONLY", "t"), ("LIMIT", "400")]);
+const WHOLE: Way = (&["everything_holds_in_every_order", "--exact"], &[]);
+/// Those that take the longest.
 const SLOW: [&str; 2] = ["model", "seeded_bugs"];
-/// It reads the sources and what is written about them.
-const NOT_ABOUT_CODE: &str = "rules";
+/// They read the sources, and what is written about them.
+const NOT_ABOUT_CODE: [&str; 2] = ["rules", "dialects"];
 
 /// Memory, in KiB.
 const MEMORY: u32 = 4_000_000;
@@ -40,8 +41,12 @@ pub struct Suite(Vec<Stage>);
 impl Suite {
     /// Builds the tests, and runs them with no mutant on.
     pub fn measure(tree: &Tree, last: bool) -> Result<Suite> {
-        let build = ["test", "--release", "--quiet", "--package", "xds-machine", "--lib", "--tests", "--no-run"];
-        let arguments = [&build[..], &["--all-features", "--message-format=json"]].concat();
+        let build = ["test", "--release", "--quiet", "--package", "xds-machine", "--all-features", "--lib", "--no-run"];
+        let mut arguments = [&build[..], &["--message-format=json"]].concat();
+        let targets = targets()?;
+        for target in targets.iter().filter(|target| last || !SLOW.contains(&target.as_str())) {
+            arguments.extend(["--test", target]);
+        }
         let output = cargo_in(&tree.root, &arguments).output()?;
         if !output.status.success() {
             return Err("the tests do not compile".into());
@@ -54,14 +59,12 @@ impl Suite {
                 continue;
             };
             let ways: Vec<Way> = match name {
-                NOT_ABOUT_CODE => vec![],
-                "model" if last => vec![GLANCE, WHOLE],
-                slow if SLOW.contains(&slow) && !last => vec![],
-                _ => vec![("", &[], &[])],
+                "model" => vec![GLANCE, WHOLE],
+                _ => vec![(&[], &[])],
             };
             for way in ways {
                 let mut stage = Stage {
-                    name: [name, way.1.first().unwrap_or(&"")].join(" "),
+                    name: [name, way.0.first().unwrap_or(&"")].join(" "),
                     program: program.into(),
                     way,
                     limit: Duration::from_secs(600),
@@ -93,6 +96,19 @@ impl Suite {
     }
 }
 
+/// The names of the tests.
+fn targets() -> Result<Vec<String>> {
+    let mut targets = Vec::new();
+    for entry in fs::read_dir(root().join("tests"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|end| end == "rs") || path.join("main.rs").exists() {
+            targets.extend(path.file_stem().and_then(|name| name.to_str()).map(str::to_owned));
+        }
+    }
+    targets.retain(|target| !NOT_ABOUT_CODE.contains(&target.as_str()));
+    Ok(targets)
+}
+
 impl Stage {
     fn measure(&mut self) -> Result<bool> {
         let path = root().join("target/mutants/reached");
@@ -111,7 +127,7 @@ impl Stage {
     fn run(&self, key: &str, value: &str) -> Option<bool> {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -v {MEMORY}; exec \"$@\""), "sh"]).arg(&self.program);
-        command.args(self.way.1).envs(self.way.2.iter().copied()).env(key, value);
+        command.args(self.way.0).envs(self.way.1.iter().copied()).env(key, value);
         command
             .current_dir(root().join("target/mutants/tree"))
             .env("RUST_TEST_THREADS", "1")
