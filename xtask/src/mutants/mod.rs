@@ -18,8 +18,8 @@ use crate::run::Result;
 use list::Mutant;
 use results::{Outcome, Results};
 
-/// `-f PART`: only of files whose path has it; `-j JOBS`; `--last`: survivors face the slow tests as well; `--again`:
-/// caught ones too; `--list`: survivors; `--plain`: what has no switch.
+/// `-f PART,PART`: only of files whose path has one of them; `-j JOBS`; `-t TEST,TEST`: only these; `--last`: the slow ones
+/// as well; `--again`: caught mutants too; `--list`: what is known; `--plain`: what has no switch.
 pub fn run(arguments: &[&str]) -> Result {
     let after = |flag: &str| arguments.iter().position(|&a| a == flag).and_then(|at| arguments.get(at + 1)).copied();
     let has = |flag: &str| arguments.contains(&flag);
@@ -48,7 +48,11 @@ pub fn run(arguments: &[&str]) -> Result {
             wanted(mutant) && !tree.left.contains_key(&mutant.id) && (has("--again") || !ran)
         };
         let todo: Vec<&Mutant> = mutants.iter().filter(open).collect();
-        each(&todo, &suite::Suite::measure(&tree, has("--last"))?, jobs, &results)?;
+        let faced = |test: &str| match after("-t") {
+            Some(tests) => tests.split(',').any(|part| part == test),
+            None => has("--last") || !suite::SLOW.contains(&test),
+        };
+        each(&todo, &suite::Suite::measure(&tree, faced)?, jobs, &results)?;
     }
     results.print(mutants.iter().filter(|&mutant| wanted(mutant)));
     Ok(())

@@ -19,7 +19,7 @@ type Way = (&'static [&'static str], &'static [(&'static str, &'static str)]);
 const GLANCE: Way = (&["deeper", "--exact", "--ignored"], &[("ONLY", "t"), ("LIMIT", "400")]);
 const WHOLE: Way = (&["everything_holds_in_every_order", "--exact"], &[]);
 /// Those that take the longest.
-const SLOW: [&str; 2] = ["model", "seeded_bugs"];
+pub const SLOW: [&str; 2] = ["model", "seeded_bugs"];
 /// They read the sources, and what is written about them.
 const NOT_ABOUT_CODE: [&str; 2] = ["rules", "dialects"];
 
@@ -40,11 +40,11 @@ pub struct Suite(Vec<Stage>);
 
 impl Suite {
     /// Builds the tests, and runs them with no mutant on.
-    pub fn measure(tree: &Tree, last: bool) -> Result<Suite> {
+    pub fn measure(tree: &Tree, wanted: impl Fn(&str) -> bool) -> Result<Suite> {
         let build = ["test", "--release", "--quiet", "--package", "xds-machine", "--all-features", "--lib", "--no-run"];
         let mut arguments = [&build[..], &["--message-format=json"]].concat();
         let targets = targets()?;
-        for target in targets.iter().filter(|target| last || !SLOW.contains(&target.as_str())) {
+        for target in targets.iter().filter(|target| wanted(target)) {
             arguments.extend(["--test", target]);
         }
         let output = cargo_in(&tree.root, &arguments).output()?;
