@@ -1,0 +1,254 @@
+//! Every limit, to the one: what is at the limit is taken, one more is not, and the refusal says by how much.
+
+use bytes::Bytes;
+use xds_machine::client::{self, Action, Client};
+use xds_machine::message::{Node, delta, sotw};
+use xds_machine::server::{self, Server, StreamId};
+use xds_machine::{
+    Any, Delta, Error, Instant, Misuse, Nonce, PeerMisbehaved, Resource, ResourceName, Sotw, Status, TypeUrl, Version,
+};
+
+const NOW: Instant = Instant::EPOCH;
+
+fn names(count: usize) -> Vec<ResourceName> {
+    (0..count).map(|number| ResourceName::from(format!("n{number}"))).collect()
+}
+
+fn request(type_url: &str, subscribe: Vec<ResourceName>) -> delta::Request {
+    delta::Request { subscribe, ..delta::Request::new(type_url) }
+}
+
+fn server(limits: server::Limits) -> Server<Delta> {
+    Server::new(server::Config::ads().with_limits(limits), StreamId(1))
+}
+
+/// What the server makes of the last of the requests; the others it takes.
+fn last(limits: server::Limits, requests: impl IntoIterator<Item = delta::Request>) -> Result<(), Error> {
+    let mut server = server(limits);
+    requests.into_iter().fold(Ok(()), |before, request| {
+        assert_eq!(before, Ok(()));
+        server.handle_request(NOW, request)
+    })
+}
+
+fn refused(error: PeerMisbehaved) -> Result<(), Error> {
+    Err(Error::Peer(error))
+}
+
+#[test]
+fn names_of_a_type() {
+    let limits = || server::Limits { names_per_type: 2, ..server::Limits::default() };
+    assert_eq!(last(limits(), [request("t", names(2))]), Ok(()));
+    let too_many = PeerMisbehaved::TooManyNames { type_url: "t".into(), count: 3, limit: 2 };
+    assert_eq!(last(limits(), [request("t", names(3))]), refused(too_many.clone()));
+    assert_eq!(last(limits(), [request("t", names(2)), request("t", vec!["other".into()])]), refused(too_many));
+    assert_eq!(last(limits(), [request("t", names(2)), request("u", names(2))]), Ok(()), "each type by itself");
+}
+
+#[test]
+fn names_of_a_stream() {
+    let limits = || server::Limits { names_per_stream: 3, ..server::Limits::default() };
+    assert_eq!(last(limits(), [request("t", names(2)), request("u", names(1))]), Ok(()));
+    let too_many = PeerMisbehaved::TooManyNamesOnStream { count: 4, limit: 3 };
+    assert_eq!(last(limits(), [request("t", names(2)), request("u", names(2))]), refused(too_many));
+    assert_eq!(last(limits(), [request("t", names(2)), request("t", names(3))]), Ok(()), "a name counts once");
+}
+
+#[test]
+fn bytes_of_names() {
+    let limits = |name_bytes_per_stream| server::Limits { name_bytes_per_stream, ..server::Limits::default() };
+    let requests = || [request("t", names(2)), request("u", names(1))];
+    assert_eq!(last(limits(6), requests()), Ok(()));
+    assert_eq!(last(limits(5), requests()), refused(PeerMisbehaved::TooManyNameBytes { len: 6, limit: 5 }));
+    let one = |name_bytes| server::Limits { name_bytes, ..server::Limits::default() };
+    assert_eq!(last(one(2), [request("t", names(1))]), Ok(()));
+    let too_long = PeerMisbehaved::NameTooLong { type_url: "t".into(), len: 2, limit: 1 };
+    assert_eq!(last(one(1), [request("t", names(1))]), refused(too_long));
+}
+
+#[test]
+fn types_and_their_names() {
+    let limits = || server::Limits { types: 2, type_url_bytes: 4, ..server::Limits::default() };
+    let all = |types: &[&str]| types.iter().map(|url| request(url, names(1))).collect::<Vec<_>>();
+    assert_eq!(last(limits(), all(&["aaaa", "b", "aaaa"])), Ok(()));
+    assert_eq!(last(limits(), all(&["a", "b", "c"])), refused(PeerMisbehaved::TooManyTypes { limit: 2 }));
+    assert_eq!(last(limits(), all(&["aaaaa"])), refused(PeerMisbehaved::TypeUrlTooLong { len: 5, limit: 4 }));
+}
+
+/// A name of two bytes, a version of three.
+#[test]
+fn initial_versions() {
+    let had = |type_url, count| delta::Request {
+        initial_versions: names(count).into_iter().map(|name| (name, "abc".into())).collect(),
+        ..request(type_url, vec!["*".into()])
+    };
+    let bytes = |name_bytes_per_stream| server::Limits { name_bytes_per_stream, ..server::Limits::default() };
+    assert_eq!(last(bytes(10), [had("t", 2)]), Ok(()));
+    let too_much = |len, limit| refused(PeerMisbehaved::TooManyInitialVersionBytes { len, limit });
+    assert_eq!(last(bytes(9), [had("t", 2)]), too_much(10, 9));
+    assert_eq!(last(bytes(15), [had("t", 2), had("u", 1)]), Ok(()));
+    assert_eq!(last(bytes(14), [had("t", 2), had("u", 1)]), too_much(15, 14));
+    assert_eq!(last(bytes(10), [had("t", 2), had("t", 2)]), Ok(()), "only the first request of a type has any");
+
+    let count = |initial_versions| server::Limits { initial_versions, ..server::Limits::default() };
+    assert_eq!(last(count(2), [had("t", 2)]), Ok(()));
+    let too_many = PeerMisbehaved::TooManyInitialVersions { type_url: "t".into(), count: 2, limit: 1 };
+    assert_eq!(last(count(1), [had("t", 2)]), refused(too_many));
+    let length = |version_bytes| server::Limits { version_bytes, ..server::Limits::default() };
+    assert_eq!(last(length(3), [had("t", 1)]), Ok(()));
+    let too_long = PeerMisbehaved::VersionTooLong { type_url: "t".into(), len: 3, limit: 2 };
+    assert_eq!(last(length(2), [had("t", 1)]), refused(too_long));
+}
+
+#[test]
+fn actions_of_a_server() {
+    let limits = |waiting_actions| server::Limits { waiting_actions, ..server::Limits::default() };
+    let requests = || [request("t", names(1)), request("u", names(1))];
+    assert_eq!(last(limits(2), requests()), Ok(()));
+    assert_eq!(last(limits(1), requests()), Err(Error::Caller(Misuse::ActionsWaiting { limit: 1 })));
+}
+
+/// Those in a row of one type and for one reason are one action, which has the last nonce; one of more than 64 bytes is
+/// not kept.
+#[test]
+fn stale_requests() {
+    let stale = |type_url, nonce: &str| delta::Request {
+        nonce: nonce.into(),
+        error: Some(Status { code: 3, message: "no".into() }),
+        ..request(type_url, Vec::new())
+    };
+    let mut server = server(server::Limits { stale_requests: 3, ..server::Limits::default() });
+    let mut hear = |request| server.handle_request(NOW, request).map(|()| server.poll_action());
+    for type_url in ["t", "u"] {
+        assert!(matches!(hear(request(type_url, names(1))), Ok(Some(server::Action::Subscribed { .. }))));
+    }
+    let mut hear = |request| server.handle_request(NOW, request).expect("it is taken");
+    let long = "n".repeat(64);
+    hear(stale("t", "1"));
+    hear(stale("t", &long));
+    hear(stale("u", &(long.clone() + "n")));
+    hear(stale("u", ""));
+    hear(stale("u", "2"));
+    let dropped = |type_url: &str, nonce: &str, reason, count| server::Action::DropStale {
+        type_url: type_url.into(),
+        nonce: nonce.into(),
+        reason,
+        count,
+    };
+    let (other, none) = (server::DropReason::OtherNonce, server::DropReason::NoNonce);
+    let actions: Vec<_> = std::iter::from_fn(|| server.poll_action()).collect();
+    let expected = [
+        dropped("t", &long, other, 2),
+        dropped("u", "", other, 1),
+        dropped("u", "", none, 1),
+        dropped("u", "2", other, 1),
+    ];
+    assert_eq!(actions, expected);
+    server.handle_request(NOW, stale("t", "3")).expect("the third of its type in a row is taken");
+    assert!(matches!(server.poll_action(), Some(server::Action::DropStale { count: 1, .. })));
+    assert_eq!(server.poll_action(), None);
+    server.handle_request(NOW, stale("t", "4")).expect("the fourth closes the stream");
+    assert!(matches!(server.poll_action(), Some(server::Action::DropStale { count: 1, .. })));
+    assert!(matches!(server.poll_action(), Some(server::Action::Close(Status { code: 8, .. }))));
+}
+
+/// What the client wants is told, as it changes and only then.
+#[test]
+fn subscriptions_are_told() {
+    let mut server = server(server::Limits::default());
+    let mut told = |request| {
+        server.handle_request(NOW, request).expect("a request");
+        let action = server.poll_action();
+        assert_eq!(server.poll_action(), None);
+        action
+    };
+    let subscribed = |added: &[&str], removed: &[&str], wildcard| {
+        let names = |names: &[&str]| names.iter().map(|&name| name.into()).collect();
+        let (added, removed) = (names(added), names(removed));
+        Some(server::Action::Subscribed { type_url: "t".into(), added, removed, wildcard })
+    };
+    let of = |subscribe: &[&str], unsubscribe: &[&str]| delta::Request {
+        unsubscribe: unsubscribe.iter().map(|&name| name.into()).collect(),
+        ..request("t", subscribe.iter().map(|&name| name.into()).collect())
+    };
+    assert_eq!(told(of(&["a"], &[])), subscribed(&["a"], &[], false), "the first");
+    assert_eq!(told(of(&["a"], &[])), None, "nothing new");
+    assert_eq!(told(of(&["b"], &[])), subscribed(&["b"], &[], false), "a name more");
+    assert_eq!(told(of(&[], &["a"])), subscribed(&[], &["a"], false), "a name less");
+    assert_eq!(told(of(&["*"], &[])), subscribed(&[], &[], true), "the wildcard");
+    assert_eq!(told(of(&[], &["*"])), subscribed(&[], &[], false), "and not");
+    assert_eq!(told(of(&[], &["a"])), None);
+}
+
+fn client(limits: client::Limits) -> Client<Sotw> {
+    let mut client = Client::new(client::Config::new(Node::new("n")).with_limits(limits));
+    client.subscribe(&"t".into(), ["a".into()]).expect("a name");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    client
+}
+
+fn response(type_url: &str, version: &str, nonce: &str, count: usize) -> sotw::Response {
+    let item = |name: ResourceName| {
+        sotw::Item::Wrapped(Box::new(Resource {
+            name,
+            version: Version::default(),
+            body: Some(Any { type_url: type_url.into(), value: Bytes::new() }),
+            ttl: None,
+            aliases: Vec::new(),
+        }))
+    };
+    sotw::Response {
+        version: version.into(),
+        resources: names(count).into_iter().map(item).collect(),
+        type_url: type_url.into(),
+        nonce: nonce.into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    }
+}
+
+#[test]
+fn nonces_of_a_server() {
+    let limits = |nonce_bytes| client::Limits { nonce_bytes, ..client::Limits::default() };
+    let heard = |limit| client(limits(limit)).handle_response(NOW, response("t", "1", "123", 0));
+    assert_eq!(heard(3), Ok(()));
+    assert_eq!(heard(2), refused(PeerMisbehaved::NonceTooLong { type_url: "t".into(), len: 3, limit: 2 }));
+}
+
+/// Responses that nobody asked for, in a row, are one action.
+#[test]
+fn responses_that_nobody_asked_for() {
+    let mut client = client(client::Limits { waiting_actions: 2, ..client::Limits::default() });
+    let mut hear = |type_url, nonce| client.handle_response(NOW, response(type_url, "1", nonce, 0));
+    assert_eq!(hear("u", "1"), Ok(()));
+    assert_eq!(hear("u", "2"), Ok(()));
+    assert_eq!(hear("v", "3"), Ok(()));
+    assert_eq!(hear("v", "4"), Err(Error::Caller(Misuse::ActionsWaiting { limit: 2 })));
+    let dropped = |type_url: &str, nonce: &str, count| Action::DropStale {
+        type_url: TypeUrl::from(type_url),
+        nonce: Nonce::from(nonce),
+        reason: client::DropReason::NotAsked,
+        count,
+    };
+    let actions: Vec<_> = std::iter::from_fn(|| client.poll_action()).collect();
+    assert_eq!(actions, [dropped("u", "2", 2), dropped("v", "3", 1)]);
+}
+
+/// While as many actions wait as may, time stands still.
+#[test]
+fn actions_of_a_client() {
+    let mut client = client(client::Limits { waiting_actions: 1, ..client::Limits::default() });
+    let sent = client.poll_transmit();
+    assert!(sent.is_none(), "nothing more to say");
+    client.handle_response(NOW, response("u", "1", "1", 0)).expect("a response");
+    assert!(!client.is_paused(&"t".into()));
+    client.pause(&"t".into());
+    assert!(client.is_paused(&"t".into()));
+    client.resume(&"t".into()).expect("it is paused");
+    assert!(!client.is_paused(&"t".into()));
+    let verdict = client.handle_response(NOW, response("t", "1", "2", 1));
+    assert_eq!(verdict, Err(Error::Caller(Misuse::ActionsWaiting { limit: 1 })));
+    assert!(client.poll_action().is_some());
+    assert_eq!(client.handle_response(NOW, response("t", "1", "2", 1)), Ok(()));
+}
