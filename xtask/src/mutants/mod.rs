@@ -19,7 +19,8 @@ use list::Mutant;
 use results::{Outcome, Results};
 
 /// `-f PART,PART`: only of files whose path has one of them; `-j JOBS`; `-t TEST,TEST`: only these; `--last`: the slow ones
-/// as well; `--again`: caught mutants too; `--list`: what is known; `--plain`: what has no switch.
+/// as well; `--survivors`: only those of the run before; `--again`: caught mutants
+/// too; `--list`: what is known; `--plain`: what has no switch.
 pub fn run(arguments: &[&str]) -> Result {
     let after = |flag: &str| arguments.iter().position(|&a| a == flag).and_then(|at| arguments.get(at + 1)).copied();
     let has = |flag: &str| arguments.contains(&flag);
@@ -44,8 +45,12 @@ pub fn run(arguments: &[&str]) -> Result {
         plain::run(&mutants.iter().filter(open).collect::<Vec<_>>(), &results)?;
     } else {
         let open = |mutant: &&Mutant| {
-            let ran = results.of(mutant).is_some_and(|outcome| outcome != Outcome::Survived);
-            wanted(mutant) && !tree.left.contains_key(&mutant.id) && (has("--again") || !ran)
+            let due = match results.of(mutant) {
+                Some(Outcome::Survived) => true,
+                None => !has("--survivors"),
+                Some(_) => has("--again"),
+            };
+            wanted(mutant) && !tree.left.contains_key(&mutant.id) && due
         };
         let todo: Vec<&Mutant> = mutants.iter().filter(open).collect();
         let faced = |test: &str| match after("-t") {
