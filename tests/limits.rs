@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use xds_machine::client::{self, Action, Client};
-use xds_machine::message::{Node, delta, sotw};
+use xds_machine::message::{Node, ResourceError, delta, sotw};
 use xds_machine::server::{self, Server, StreamId};
 use xds_machine::{
     Any, Delta, Error, Instant, Misuse, Nonce, PeerMisbehaved, Resource, ResourceName, Sotw, Status, TypeUrl, Version,
@@ -189,15 +189,7 @@ fn client(limits: client::Limits) -> Client<Sotw> {
 }
 
 fn response(type_url: &str, version: &str, nonce: &str, count: usize) -> sotw::Response {
-    let item = |name: ResourceName| {
-        sotw::Item::Wrapped(Box::new(Resource {
-            name,
-            version: Version::default(),
-            body: Some(Any { type_url: type_url.into(), value: Bytes::new() }),
-            ttl: None,
-            aliases: Vec::new(),
-        }))
-    };
+    let item = |name| sotw::Item::Wrapped(Box::new(resource(name, "")));
     sotw::Response {
         version: version.into(),
         resources: names(count).into_iter().map(item).collect(),
@@ -251,4 +243,164 @@ fn actions_of_a_client() {
     assert_eq!(verdict, Err(Error::Caller(Misuse::ActionsWaiting { limit: 1 })));
     assert!(client.poll_action().is_some());
     assert_eq!(client.handle_response(NOW, response("t", "1", "2", 1)), Ok(()));
+}
+
+/// What the machine finds wrong with a response.
+fn faults<V: client::Variant>(client: &mut Client<V>) -> Vec<String> {
+    let action = std::iter::from_fn(|| client.poll_action()).find_map(|action| match action {
+        Action::Rejected { faults, .. } => Some(faults),
+        _ => None,
+    });
+    action.into_iter().flatten().map(|fault| fault.reason.to_string()).collect()
+}
+
+fn resource(name: ResourceName, version: &str) -> Resource {
+    Resource {
+        name,
+        version: version.into(),
+        body: Some(Any { type_url: "t".into(), value: Bytes::new() }),
+        ttl: None,
+        aliases: Vec::new(),
+    }
+}
+
+fn errors(count: usize) -> Vec<ResourceError> {
+    let error = |name| ResourceError { name, status: Some(Status { code: 14, message: "no".into() }) };
+    names(count).into_iter().map(error).collect()
+}
+
+#[test]
+fn resources_of_a_response() {
+    let limits = || client::Limits { resources_per_response: 3, ..client::Limits::default() };
+    let sotw = |resources, failed| {
+        let mut client = client(limits());
+        let response = sotw::Response { errors: errors(failed), ..response("t", "1", "1", resources) };
+        client.handle_response(NOW, response).expect("a response");
+        faults(&mut client)
+    };
+    assert_eq!(sotw(2, 1), [""; 0]);
+    assert_eq!(sotw(3, 2), ["5 resources in the response, limit 3"]);
+    let delta = |resources, removed, failed| {
+        let mut client = Client::<Delta>::new(client::Config::new(Node::new("n")).with_limits(limits()));
+        client.subscribe(&"t".into(), ["*".into()]).expect("a name");
+        client.handle_open(NOW);
+        assert!(client.poll_transmit().is_some());
+        let response = delta::Response {
+            system_version: Version::default(),
+            resources: names(resources).into_iter().map(|name| resource(name, "1")).collect(),
+            removed: names(resources + removed).split_off(resources),
+            type_url: "t".into(),
+            nonce: "1".into(),
+            control_plane: String::new(),
+            errors: errors(failed),
+        };
+        client.handle_response(NOW, response).expect("a response");
+        faults(&mut client)
+    };
+    assert_eq!(delta(1, 1, 1), [""; 0]);
+    assert_eq!(delta(3, 1, 1), ["5 resources in the response, limit 3"]);
+    assert_eq!(delta(1, 3, 1), ["5 resources in the response, limit 3"]);
+    assert_eq!(delta(1, 1, 3), ["5 resources in the response, limit 3"]);
+}
+
+#[test]
+fn versions_of_a_server() {
+    let limits = || client::Limits { version_bytes: 3, ..client::Limits::default() };
+    let sotw = |version| {
+        let mut client = client(limits());
+        client.handle_response(NOW, response("t", version, "1", 1)).expect("a response");
+        faults(&mut client)
+    };
+    assert_eq!(sotw("123"), [""; 0]);
+    assert_eq!(sotw("12345"), ["version of 5 bytes, limit 3"]);
+    let delta = |version| {
+        let mut client = Client::<Delta>::new(client::Config::new(Node::new("n")).with_limits(limits()));
+        client.subscribe(&"t".into(), ["n0".into()]).expect("a name");
+        client.handle_open(NOW);
+        assert!(client.poll_transmit().is_some());
+        let response = delta::Response {
+            system_version: Version::default(),
+            resources: vec![resource("n0".into(), version)],
+            removed: Vec::new(),
+            type_url: "t".into(),
+            nonce: "1".into(),
+            control_plane: String::new(),
+            errors: Vec::new(),
+        };
+        client.handle_response(NOW, response).expect("a response");
+        faults(&mut client)
+    };
+    assert_eq!(delta("123"), [""; 0]);
+    assert_eq!(delta("12345"), ["version of 5 bytes, limit 3"]);
+}
+
+/// DESIGN rule 4: names that left are remembered, so that one that comes back is announced in the careful way: left out,
+/// then said. When there are more than the limit, every name is.
+#[test]
+fn names_that_left() {
+    let asked = |departed_names| {
+        let mut client = client(client::Limits { departed_names, ..client::Limits::default() });
+        let type_url = TypeUrl::from("t");
+        let mut lists = Vec::new();
+        client.subscribe(&type_url, ["b".into(), "c".into()]).expect("names");
+        assert!(client.poll_transmit().is_some());
+        for name in ["b", "c"] {
+            client.unsubscribe(&type_url, [name]);
+            assert!(client.poll_transmit().is_some());
+        }
+        let mut response = response("t", "1", "1", 0);
+        response.resources = vec![sotw::Item::Wrapped(Box::new(resource("a".into(), "")))];
+        client.handle_response(NOW, response).expect("a response");
+        client.subscribe(&type_url, ["new".into()]).expect("a name");
+        let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
+        client.handle_verdict(NOW, update.accept()).expect("it is out");
+        while let Some(transmit) = client.poll_transmit() {
+            lists.push(transmit.request.names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+        }
+        lists
+    };
+    assert_eq!(asked(2), ["a new"]);
+    assert_eq!(asked(1), ["a", "a new"]);
+}
+
+/// A server that was asked for everything: what is held and what comes, but not what goes.
+#[test]
+fn resources_of_a_type() {
+    let mut client = Client::<Delta>::new(
+        client::Config::new(Node::new("n"))
+            .with_limits(client::Limits { resources_per_type: 3, ..client::Limits::default() }),
+    );
+    client.subscribe(&"t".into(), ["*".into()]).expect("a name");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    let mut hear = |resources: &[&str], removed: &[&str]| {
+        let response = delta::Response {
+            system_version: Version::default(),
+            resources: resources.iter().map(|&name| resource(name.into(), "1")).collect(),
+            removed: removed.iter().map(|&name| name.into()).collect(),
+            type_url: "t".into(),
+            nonce: "1".into(),
+            control_plane: String::new(),
+            errors: Vec::new(),
+        };
+        client.handle_response(NOW, response).expect("a response");
+        let mut faults = Vec::new();
+        while let Some(action) = client.poll_action() {
+            match action {
+                Action::Apply(update) => client.handle_verdict(NOW, update.accept()).expect("it is out"),
+                Action::Rejected { faults: found, .. } => {
+                    faults.extend(found.iter().map(|fault| fault.reason.to_string()))
+                }
+                _ => {}
+            }
+        }
+        faults
+    };
+    assert_eq!(hear(&["a", "b"], &[]), [""; 0]);
+    assert_eq!(hear(&["a", "c"], &[]), [""; 0]);
+    assert_eq!(hear(&["d"], &[]), ["4 resources with the response, limit 3"]);
+    assert_eq!(hear(&["d"], &["stranger"]), ["4 resources with the response, limit 3"]);
+    assert_eq!(hear(&["d"], &["a"]), [""; 0]);
+    assert_eq!(hear(&["a", "b", "c"], &[]), ["4 resources with the response, limit 3"]);
+    assert_eq!(hear(&["b", "c", "d"], &[]), [""; 0]);
 }

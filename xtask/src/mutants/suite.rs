@@ -132,7 +132,8 @@ impl Stage {
             .current_dir(root().join("target/mutants/tree"))
             .env("RUST_TEST_THREADS", "1")
             .env("PROPTEST_RNG_SEED", "1")
-            .env("PROPTEST_CASES", "32");
+            .env("PROPTEST_CASES", "32")
+            .env("WALKS", "8");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().ok()?;
         let end = Instant::now() + self.limit;
