@@ -231,8 +231,10 @@ fn responses_that_nobody_asked_for() {
 #[test]
 fn actions_of_a_client() {
     let mut client = client(client::Limits { waiting_actions: 1, ..client::Limits::default() });
-    let sent = client.poll_transmit();
-    assert!(sent.is_none(), "nothing more to say");
+    client.subscribe(&"t".into(), ["b".into()]).expect("a name");
+    let sent = client.poll_transmit().expect("a request").sent;
+    client.handle_sent(NOW, sent);
+    let due = client.poll_timeout().expect("an existence time-out");
     client.handle_response(NOW, response("u", "1", "1", 0)).expect("a response");
     assert!(!client.is_paused(&"t".into()));
     client.pause(&"t".into());
@@ -241,7 +243,13 @@ fn actions_of_a_client() {
     assert!(!client.is_paused(&"t".into()));
     let verdict = client.handle_response(NOW, response("t", "1", "2", 1));
     assert_eq!(verdict, Err(Error::Caller(Misuse::ActionsWaiting { limit: 1 })));
-    assert!(client.poll_action().is_some());
+    client.handle_timeout(due);
+    assert_eq!(client.poll_timeout(), Some(due));
+    assert!(matches!(client.poll_action(), Some(Action::DropStale { .. })));
+    assert_eq!(client.poll_action(), None);
+    client.handle_timeout(due);
+    assert_eq!(client.poll_timeout(), None);
+    assert!(matches!(client.poll_action(), Some(Action::Missing { .. })));
     assert_eq!(client.handle_response(NOW, response("t", "1", "2", 1)), Ok(()));
 }
 
