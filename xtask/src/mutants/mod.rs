@@ -57,7 +57,7 @@ pub fn run(arguments: &[&str]) -> Result {
             Some(tests) => tests.split(',').any(|part| part == test),
             None => has("--last") || !suite::SLOW.contains(&test),
         };
-        each(&todo, &suite::Suite::measure(&tree, faced)?, jobs, &results)?;
+        each(&todo, &suite::Suite::measure(&tree, faced, has("--last"))?, jobs, &results)?;
     }
     results.print(mutants.iter().filter(|&mutant| wanted(mutant)));
     Ok(())
