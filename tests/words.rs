@@ -8,7 +8,7 @@ use xds_machine::client::{Action, Client, Config};
 use xds_machine::message::{Node, delta, sotw};
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};
 use xds_machine::xdstp::{self, Uri};
-use xds_machine::{Any, Delta, Instant, ResourceName, ResourceType, Sotw, Status, TypeUrl, Types, proto};
+use xds_machine::{Any, Delta, Instant, ResourceName, ResourceType, Sotw, Status, TypeUrl, Types, Version, proto};
 
 #[test]
 fn times() {
@@ -20,13 +20,15 @@ fn times() {
 
 #[test]
 fn names() {
-    let hash = |name: &ResourceName| {
+    fn hash(name: &impl Hash) -> u64 {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
         hasher.finish()
-    };
+    }
+    assert_eq!(hash(&Version::from("a")), hash(&Version::from("a")));
+    assert_ne!(hash(&Version::from("a")), hash(&Version::from("b")));
     let (a, b) = (ResourceName::from("a"), ResourceName::from("b"));
-    assert_eq!(hash(&a), hash(&"a".into()));
+    assert_eq!(hash(&a), hash(&ResourceName::from("a")));
     assert_ne!(hash(&a), hash(&b));
     assert!(a.shares_with(&a.clone()));
     assert!(!a.shares_with(&"a".into()));
