@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use xds_machine::client::{Action, Client, Config, ResourceStatus, Variant};
-use xds_machine::message::{Node, delta};
-use xds_machine::{Any, Delta, Instant, Resource, ResourceName, Sotw, TypeUrl, Version, type_url};
+use xds_machine::message::{Node, ResourceError, delta};
+use xds_machine::{Any, Delta, Instant, Misuse, Resource, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
 
 const NOW: Instant = Instant::EPOCH;
 const GLOB: &str = "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/dir/*";
@@ -141,4 +141,29 @@ fn the_wildcard_in_sotw() {
     assert!(client.poll_transmit().is_some());
     client.handle_response(NOW, empty("1")).expect("a response");
     assert!(!client.is_awaited(&endpoints(), "*"));
+}
+
+/// What has an error that the server reported is known.
+#[test]
+fn an_error() {
+    let mut client = asked(&["a", "b"]);
+    let error =
+        |name: &str, code| ResourceError { name: name.into(), status: Some(Status { code, message: String::new() }) };
+    let errors = vec![error("b", 14)];
+    client.handle_response(NOW, delta::Response { errors, ..response(&[], &[]) }).expect("a response");
+    assert!(client.is_awaited(&endpoints(), "a"));
+    assert!(!client.is_awaited(&endpoints(), "b"));
+}
+
+/// A verdict is that of one update, though another of the type is out.
+#[test]
+fn a_verdict_of_an_update_before() {
+    let mut client = asked(&["a"]);
+    let first = hear(&mut client, &["a"], &[]);
+    accept(&mut client, first.clone());
+    let second = hear(&mut client, &["a"], &[]);
+    let Action::Apply(update) = first.into_iter().next().expect("an update") else { panic!("no update") };
+    let misuse = Misuse::UnknownUpdate { type_url: endpoints() };
+    assert_eq!(client.handle_verdict(NOW, update.accept()), Err(misuse));
+    accept(&mut client, second);
 }

@@ -5,7 +5,8 @@ use xds_machine::client::{self, Action, Client};
 use xds_machine::message::{Node, ResourceError, delta, sotw};
 use xds_machine::server::{self, Server, StreamId};
 use xds_machine::{
-    Any, Delta, Error, Instant, Misuse, Nonce, PeerMisbehaved, Resource, ResourceName, Sotw, Status, TypeUrl, Version,
+    Any, Delta, Error, Instant, Misuse, Nonce, PeerMisbehaved, Resource, ResourceName, ResourceType, Sotw, Status,
+    TypeUrl, Types, Version,
 };
 
 const NOW: Instant = Instant::EPOCH;
@@ -411,4 +412,40 @@ fn resources_of_a_type() {
     assert_eq!(hear(&["d"], &["a"]), [""; 0]);
     assert_eq!(hear(&["a", "b", "c"], &[]), ["4 resources with the response, limit 3"]);
     assert_eq!(hear(&["b", "c", "d"], &[]), [""; 0]);
+}
+
+/// Who asked by name gets what was asked for. Of a full-state type what is not in a response goes.
+#[test]
+fn resources_of_a_type_in_sotw() {
+    let play = |wanted: &[&str], full_state: bool, responses: &[&[&str]]| {
+        let kind = if full_state { ResourceType::full_state("t") } else { ResourceType::partial("t") };
+        let config = client::Config::new(Node::new("n"))
+            .with_limits(client::Limits { resources_per_type: 3, ..client::Limits::default() })
+            .with_types(Types::new([kind]));
+        let mut client = Client::<Sotw>::new(config);
+        client.subscribe(&"t".into(), wanted.iter().map(|&name| name.into())).expect("names");
+        client.handle_open(NOW);
+        assert!(client.poll_transmit().is_some());
+        let mut found = Vec::new();
+        for names in responses {
+            let item = |&name: &&str| sotw::Item::Wrapped(Box::new(resource(name.into(), "")));
+            let response = sotw::Response { resources: names.iter().map(item).collect(), ..response("t", "1", "1", 0) };
+            client.handle_response(NOW, response).expect("a response");
+            while let Some(action) = client.poll_action() {
+                match action {
+                    Action::Apply(update) => client.handle_verdict(NOW, update.accept()).expect("it is out"),
+                    Action::Rejected { faults, .. } => {
+                        found.extend(faults.iter().map(|fault| fault.reason.to_string()))
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found
+    };
+    assert_eq!(play(&["a", "b", "c", "d"], false, &[&["a", "b"], &["c", "d"]]), [""; 0]);
+    let too_many = ["4 resources with the response, limit 3"];
+    assert_eq!(play(&["*"], false, &[&["a", "b"], &["c", "d"]]), too_many);
+    assert_eq!(play(&["*"], true, &[&["a", "b"], &["c", "d", "e"]]), [""; 0]);
+    assert_eq!(play(&["*"], true, &[&["a", "b"], &["b", "c", "d", "e"]]), too_many);
 }
