@@ -63,6 +63,6 @@ pub fn mutants() -> Result<Vec<Mutant>> {
 fn offset(source: &str, place: &Value) -> Option<usize> {
     let (line, column) = (place["line"].as_u64()? as usize, place["column"].as_u64()? as usize);
     let start: usize = source.split_inclusive('\n').take(line - 1).map(str::len).sum();
-    let chars = source[start..].char_indices().map(|(at, _)| at).chain([source.len() - start]);
-    Some(start + chars.skip(column - 1).next()?)
+    let mut chars = source[start..].char_indices().map(|(at, _)| at).chain([source.len() - start]);
+    Some(start + chars.nth(column - 1)?)
 }

@@ -9,7 +9,7 @@ use super::tree::{cargo_in, copy, write};
 use crate::run::{Result, root};
 
 /// The tests that it faces: what is soon built and run.
-const TESTS: [&str; 7] = ["scripts", "regressions", "caller", "wire", "properties", "watch", "servers"];
+const TESTS: [&str; 2] = ["scripts", "wire"];
 
 pub fn run(mutants: &[&Mutant], results: &Results) -> Result {
     let tree = copy("plain", true)?;
