@@ -25,11 +25,12 @@ fn server(limits: server::Limits) -> Server<Delta> {
 
 /// What the server makes of the last of the requests; the others it takes.
 fn last(limits: server::Limits, requests: impl IntoIterator<Item = delta::Request>) -> Result<(), Error> {
-    let mut server = server(limits);
-    requests.into_iter().fold(Ok(()), |before, request| {
-        assert_eq!(before, Ok(()));
-        server.handle_request(NOW, request)
-    })
+    let (mut server, mut last) = (server(limits), Ok(()));
+    for request in requests {
+        assert_eq!(last, Ok(()));
+        last = server.handle_request(NOW, request);
+    }
+    last
 }
 
 fn refused(error: PeerMisbehaved) -> Result<(), Error> {
