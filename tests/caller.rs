@@ -251,3 +251,18 @@ fn a_caller_may_limit_the_rate_of_requests() {
     assert_eq!(names_of::<Sotw>(|request| request.names.len()), (10, 50 * (1..=10).sum::<usize>()));
     assert_eq!(names_of::<Delta>(|request| request.subscribe.len() + request.unsubscribe.len()), (10, 500));
 }
+
+/// What may be asked of a stream: which it is, and what was asked for, in push order.
+#[test]
+fn a_stream_says_what_was_asked_for() {
+    let mut server = Server::<Delta>::new(server::Config::ads(), StreamId(7));
+    assert_eq!(server.stream(), StreamId(7));
+    assert_eq!(server.stream().to_string(), "7");
+    assert_eq!(server.types().count(), 0);
+    for kind in [type_url::ROUTE, type_url::ENDPOINT, type_url::CLUSTER] {
+        let request = delta::Request { subscribe: vec!["a".into()], ..delta::Request::new(kind) };
+        server.handle_request(NOW, request).expect("a request");
+    }
+    let types: Vec<_> = server.types().map(TypeUrl::as_str).collect();
+    assert_eq!(types, [type_url::CLUSTER, type_url::ENDPOINT, type_url::ROUTE]);
+}

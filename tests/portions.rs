@@ -123,3 +123,24 @@ fn changes_and_removals_go_in_portions_too() {
     assert_eq!(has, there(&cache));
     assert_eq!(sizes.len(), 20, "{sizes:?}");
 }
+
+/// The bytes are those of the whole message, and a portion is full.
+#[test]
+fn bytes_are_of_all_that_is_sent() {
+    let mut cache = store(200);
+    let config =
+        Config::ads().with_control_plane("c".repeat(300)).with_portion(Portion { bytes: 2000, ..Portion::default() });
+    let mut server = Server::<Delta>::new(config, StreamId(1));
+    server.handle_request(NOW, delta::Request::new(clusters())).expect("a request");
+    let mut has = BTreeMap::new();
+    let mut full = |cache: &mut Cache, least: usize| {
+        let sizes = drain(&mut server, cache, &mut has, |_, _| {});
+        assert_eq!(has, there(cache));
+        let (_, all_but_last) = sizes.split_last().expect("portions");
+        assert!(all_but_last.iter().all(|&(_, bytes)| (least..=2000).contains(&bytes)), "{sizes:?}");
+        sizes.len()
+    };
+    assert!(full(&mut cache, 1700) > 10);
+    (0..200).for_each(|number| _ = cache.remove(&clusters(), &format!("cluster-{number}")));
+    assert!(full(&mut cache, 1400) > 1);
+}

@@ -164,6 +164,22 @@ fn show(event: &Event<u8>) -> String {
 }
 
 #[test]
+fn what_is_removed_is_gone_whatever_was_wrong_with_it() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.put("a", 1);
+    world.watch("a");
+    world.open();
+    world.run();
+    world.put("a", 9);
+    world.run();
+    world.told();
+    assert_eq!(world.watches.error("a").map(|error| error.code), Some(Code::InvalidArgument.number()));
+    world.delete("a");
+    world.run();
+    assert_eq!(world.told(), ["#1 a fails: 5: the server removed the resource"]);
+}
+
+#[test]
 fn many_watch_one_name_and_one_who_is_late_is_served_from_what_is_held() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
     world.put("a", 1);

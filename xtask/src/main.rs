@@ -4,6 +4,7 @@ mod bench;
 mod ci;
 mod fuzz;
 mod interop;
+mod mutants;
 mod nostd;
 mod plot;
 mod protos;
@@ -25,7 +26,7 @@ usage: cargo xtask RECIPE
                            PART selects clients and modes by name, such as `envoy ads-delta`
   minimise TARGET          make the committed corpus the fewest inputs that reach as much
   model-deep [LIMIT]       the exhaustive check, further than a test run goes: an hour on two cores
-  mutants [ARGUMENTS]      mutation tests (needs cargo-mutants); arguments are its own, such as `-f src/client`
+  mutants [ARGUMENTS]      mutation tests (needs cargo-mutants): src/mutants/mod.rs tells the arguments
   nostd                    prove that the library needs no std
   protos                   write src/proto/generated.rs from proto/
   scaling                  write the table and the plot of cost against resources and streams (benches/scaling.*)
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
         ["minimise", target] => fuzz::minimise(target),
         ["model-deep"] => verify::model_deep("4000000"),
         ["model-deep", limit] => verify::model_deep(limit),
-        ["mutants", ref more @ ..] => verify::mutants(more),
+        ["mutants", ref more @ ..] => mutants::run(more),
         ["nostd"] => nostd::check(),
         ["simulate", ..] => {
             run::run(run::cargo(&["run", "--quiet", "--release", "--package", "simulate", "--"]).args(&arguments[1..]))

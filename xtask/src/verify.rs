@@ -7,8 +7,3 @@ pub fn model_deep(limit: &str) -> Result {
     let arguments = ["test", "--release", "--test", "model", "--", "--ignored", "--nocapture", "deeper"];
     run(cargo(&arguments).env("LIMIT", limit))
 }
-
-/// What is mutated, and what must notice, is in `.cargo/mutants.toml`.
-pub fn mutants(more: &[&str]) -> Result {
-    run(cargo(&["mutants", "--package", "xds-machine"]).args(more))
-}

@@ -1,0 +1,169 @@
+//! What a client says that it knows: what is awaited, missing and held, and the state of each resource.
+
+use bytes::Bytes;
+use xds_machine::client::{Action, Client, Config, ResourceStatus, Variant};
+use xds_machine::message::{Node, ResourceError, delta};
+use xds_machine::{Any, Delta, Instant, Misuse, Resource, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
+
+const NOW: Instant = Instant::EPOCH;
+const GLOB: &str = "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/dir/*";
+const MEMBER: &str = "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/dir/x";
+
+fn endpoints() -> TypeUrl {
+    type_url::ENDPOINT.into()
+}
+
+fn client<V: Variant>() -> Client<V> {
+    Client::new(Config::new(Node::new("n")))
+}
+
+fn states<V: Variant>(client: &Client<V>) -> Vec<(String, ResourceStatus)> {
+    client.states().map(|(_, name, state)| (name.to_string(), state.status)).collect()
+}
+
+fn response(resources: &[&str], removed: &[&str]) -> delta::Response {
+    let resource = |&name: &&str| Resource {
+        name: name.into(),
+        version: "1".into(),
+        body: Some(Any { type_url: endpoints(), value: Bytes::new() }),
+        ttl: None,
+        aliases: Vec::new(),
+    };
+    delta::Response {
+        system_version: Version::default(),
+        resources: resources.iter().map(resource).collect(),
+        removed: removed.iter().map(|&name| ResourceName::from(name)).collect(),
+        type_url: endpoints(),
+        nonce: "1".into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    }
+}
+
+/// A client that wants these, and whose server was told.
+fn asked(names: &[&str]) -> Client<Delta> {
+    let mut client = client();
+    client.subscribe(&endpoints(), names.iter().map(|&name| name.into())).expect("names");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    client
+}
+
+/// Hears, and is not judged yet.
+fn hear(client: &mut Client<Delta>, resources: &[&str], removed: &[&str]) -> Vec<Action> {
+    client.handle_response(NOW, response(resources, removed)).expect("a response");
+    std::iter::from_fn(|| client.poll_action()).collect()
+}
+
+fn accept(client: &mut Client<Delta>, actions: Vec<Action>) {
+    for action in actions {
+        if let Action::Apply(update) = action {
+            client.handle_verdict(NOW, update.accept()).expect("it is out");
+        }
+    }
+}
+
+/// Names are known as they are wanted, though nothing was called since that looks at them.
+#[test]
+fn what_was_just_wanted() {
+    let mut client = asked(&["b"]);
+    let actions = hear(&mut client, &["b"], &[]);
+    accept(&mut client, actions);
+    client.subscribe(&endpoints(), ["c".into(), "a".into(), "b".into()]).expect("names");
+    let (acked, requested) = (ResourceStatus::Acked, ResourceStatus::Requested);
+    assert_eq!(states(&client), [("b".into(), acked), ("a".into(), requested), ("c".into(), requested)]);
+    assert!(client.is_awaited(&endpoints(), "a"));
+    assert!(!client.is_awaited(&endpoints(), "d"));
+    assert!(client.poll_transmit().is_some());
+    client.subscribe(&endpoints(), ["a".into(), "d".into()]).expect("names");
+    let expected = [("b", acked), ("a", requested), ("c", requested), ("d", requested)];
+    assert_eq!(states(&client), expected.map(|(name, status)| (name.into(), status)));
+}
+
+/// A collection is awaited until something of it came, be it gone again since.
+#[test]
+fn a_collection() {
+    let mut client = asked(&["b", GLOB]);
+    assert_eq!(states(&client), [("b".into(), ResourceStatus::Requested), (GLOB.into(), ResourceStatus::Requested)]);
+    assert!(client.is_awaited(&endpoints(), GLOB));
+    let actions = hear(&mut client, &["b", MEMBER], &[]);
+    assert!(!client.is_awaited(&endpoints(), GLOB), "it is in the update");
+    assert!(!client.is_awaited(&endpoints(), "b"));
+    accept(&mut client, actions);
+    assert!(!client.is_awaited(&endpoints(), GLOB));
+    let actions = hear(&mut client, &[], &[MEMBER]);
+    accept(&mut client, actions);
+    assert!(!client.is_awaited(&endpoints(), GLOB), "it was there");
+    assert!(!client.is_missing(&endpoints(), GLOB));
+    hear(&mut client, &[], &[GLOB]);
+    assert!(client.is_missing(&endpoints(), GLOB));
+}
+
+/// The wildcard is awaited until something is there: in delta an empty answer may be that to a name.
+#[test]
+fn the_wildcard() {
+    let mut client = asked(&["*"]);
+    assert!(client.is_awaited(&endpoints(), "*"));
+    assert!(matches!(hear(&mut client, &[], &[])[..], [Action::Synced { .. }]));
+    assert!(client.is_awaited(&endpoints(), "*"));
+    let actions = hear(&mut client, &["a"], &[]);
+    assert!(!client.is_awaited(&endpoints(), "*"), "it is in the update");
+    accept(&mut client, actions);
+    assert!(!client.is_awaited(&endpoints(), "*"));
+    let actions = hear(&mut client, &[], &["a"]);
+    assert!(!client.is_awaited(&endpoints(), "*"));
+    accept(&mut client, actions);
+    assert!(client.is_awaited(&endpoints(), "*"));
+}
+
+/// In SotW an answer to the wildcard is known as one, and an answer to names is none.
+#[test]
+fn the_wildcard_in_sotw() {
+    let empty = |nonce: &str| xds_machine::message::sotw::Response {
+        version: "1".into(),
+        resources: Vec::new(),
+        type_url: endpoints(),
+        nonce: nonce.into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    let mut client = client::<Sotw>();
+    client.subscribe(&endpoints(), ["a".into()]).expect("a name");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    client.subscribe(&endpoints(), ["*".into()]).expect("a name");
+    client.handle_response(NOW, empty("1")).expect("a response");
+    assert!(client.is_awaited(&endpoints(), "*"), "the server has not heard of it");
+
+    let mut client = self::client::<Sotw>();
+    client.subscribe(&endpoints(), ["*".into()]).expect("a name");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    client.handle_response(NOW, empty("1")).expect("a response");
+    assert!(!client.is_awaited(&endpoints(), "*"));
+}
+
+/// What has an error that the server reported is known.
+#[test]
+fn an_error() {
+    let mut client = asked(&["a", "b"]);
+    let error =
+        |name: &str, code| ResourceError { name: name.into(), status: Some(Status { code, message: String::new() }) };
+    let errors = vec![error("b", 14)];
+    client.handle_response(NOW, delta::Response { errors, ..response(&[], &[]) }).expect("a response");
+    assert!(client.is_awaited(&endpoints(), "a"));
+    assert!(!client.is_awaited(&endpoints(), "b"));
+}
+
+/// A verdict is that of one update, though another of the type is out.
+#[test]
+fn a_verdict_of_an_update_before() {
+    let mut client = asked(&["a"]);
+    let first = hear(&mut client, &["a"], &[]);
+    accept(&mut client, first.clone());
+    let second = hear(&mut client, &["a"], &[]);
+    let Action::Apply(update) = first.into_iter().next().expect("an update") else { panic!("no update") };
+    let misuse = Misuse::UnknownUpdate { type_url: endpoints() };
+    assert_eq!(client.handle_verdict(NOW, update.accept()), Err(misuse));
+    accept(&mut client, second);
+}

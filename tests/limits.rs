@@ -1,0 +1,452 @@
+//! Every limit, to the one: what is at the limit is taken, one more is not, and the refusal says by how much.
+
+use bytes::Bytes;
+use xds_machine::client::{self, Action, Client};
+use xds_machine::message::{Node, ResourceError, delta, sotw};
+use xds_machine::server::{self, Server, StreamId};
+use xds_machine::{
+    Any, Delta, Error, Instant, Misuse, Nonce, PeerMisbehaved, Resource, ResourceName, ResourceType, Sotw, Status,
+    TypeUrl, Types, Version,
+};
+
+const NOW: Instant = Instant::EPOCH;
+
+fn names(count: usize) -> Vec<ResourceName> {
+    (0..count).map(|number| ResourceName::from(format!("n{number}"))).collect()
+}
+
+fn request(type_url: &str, subscribe: Vec<ResourceName>) -> delta::Request {
+    delta::Request { subscribe, ..delta::Request::new(type_url) }
+}
+
+fn server(limits: server::Limits) -> Server<Delta> {
+    Server::new(server::Config::ads().with_limits(limits), StreamId(1))
+}
+
+/// What the server makes of the last of the requests; the others it takes.
+fn last(limits: server::Limits, requests: impl IntoIterator<Item = delta::Request>) -> Result<(), Error> {
+    let (mut server, mut last) = (server(limits), Ok(()));
+    for request in requests {
+        assert_eq!(last, Ok(()));
+        last = server.handle_request(NOW, request);
+    }
+    last
+}
+
+fn refused(error: PeerMisbehaved) -> Result<(), Error> {
+    Err(Error::Peer(error))
+}
+
+#[test]
+fn names_of_a_type() {
+    let limits = || server::Limits { names_per_type: 2, ..server::Limits::default() };
+    assert_eq!(last(limits(), [request("t", names(2))]), Ok(()));
+    let too_many = PeerMisbehaved::TooManyNames { type_url: "t".into(), count: 3, limit: 2 };
+    assert_eq!(last(limits(), [request("t", names(3))]), refused(too_many.clone()));
+    assert_eq!(last(limits(), [request("t", names(2)), request("t", vec!["other".into()])]), refused(too_many));
+    assert_eq!(last(limits(), [request("t", names(2)), request("u", names(2))]), Ok(()), "each type by itself");
+}
+
+#[test]
+fn names_of_a_stream() {
+    let limits = || server::Limits { names_per_stream: 3, ..server::Limits::default() };
+    assert_eq!(last(limits(), [request("t", names(2)), request("u", names(1))]), Ok(()));
+    let too_many = PeerMisbehaved::TooManyNamesOnStream { count: 4, limit: 3 };
+    assert_eq!(last(limits(), [request("t", names(2)), request("u", names(2))]), refused(too_many));
+    assert_eq!(last(limits(), [request("t", names(2)), request("t", names(3))]), Ok(()), "a name counts once");
+}
+
+#[test]
+fn bytes_of_names() {
+    let limits = |name_bytes_per_stream| server::Limits { name_bytes_per_stream, ..server::Limits::default() };
+    let requests = || [request("t", names(2)), request("u", names(1))];
+    assert_eq!(last(limits(6), requests()), Ok(()));
+    assert_eq!(last(limits(5), requests()), refused(PeerMisbehaved::TooManyNameBytes { len: 6, limit: 5 }));
+    let one = |name_bytes| server::Limits { name_bytes, ..server::Limits::default() };
+    assert_eq!(last(one(2), [request("t", names(1))]), Ok(()));
+    let too_long = PeerMisbehaved::NameTooLong { type_url: "t".into(), len: 2, limit: 1 };
+    assert_eq!(last(one(1), [request("t", names(1))]), refused(too_long));
+}
+
+#[test]
+fn types_and_their_names() {
+    let limits = || server::Limits { types: 2, type_url_bytes: 4, ..server::Limits::default() };
+    let all = |types: &[&str]| types.iter().map(|url| request(url, names(1))).collect::<Vec<_>>();
+    assert_eq!(last(limits(), all(&["aaaa", "b", "aaaa"])), Ok(()));
+    assert_eq!(last(limits(), all(&["a", "b", "c"])), refused(PeerMisbehaved::TooManyTypes { limit: 2 }));
+    assert_eq!(last(limits(), all(&["aaaaa"])), refused(PeerMisbehaved::TypeUrlTooLong { len: 5, limit: 4 }));
+}
+
+/// A name of two bytes, a version of three.
+#[test]
+fn initial_versions() {
+    let had = |type_url, count| delta::Request {
+        initial_versions: names(count).into_iter().map(|name| (name, "abc".into())).collect(),
+        ..request(type_url, vec!["*".into()])
+    };
+    let bytes = |name_bytes_per_stream| server::Limits { name_bytes_per_stream, ..server::Limits::default() };
+    assert_eq!(last(bytes(10), [had("t", 2)]), Ok(()));
+    let too_much = |len, limit| refused(PeerMisbehaved::TooManyInitialVersionBytes { len, limit });
+    assert_eq!(last(bytes(9), [had("t", 2)]), too_much(10, 9));
+    assert_eq!(last(bytes(15), [had("t", 2), had("u", 1)]), Ok(()));
+    assert_eq!(last(bytes(14), [had("t", 2), had("u", 1)]), too_much(15, 14));
+    assert_eq!(last(bytes(10), [had("t", 2), had("t", 2)]), Ok(()), "only the first request of a type has any");
+
+    let count = |initial_versions| server::Limits { initial_versions, ..server::Limits::default() };
+    assert_eq!(last(count(2), [had("t", 2)]), Ok(()));
+    let too_many = PeerMisbehaved::TooManyInitialVersions { type_url: "t".into(), count: 2, limit: 1 };
+    assert_eq!(last(count(1), [had("t", 2)]), refused(too_many));
+    let length = |version_bytes| server::Limits { version_bytes, ..server::Limits::default() };
+    assert_eq!(last(length(3), [had("t", 1)]), Ok(()));
+    let too_long = PeerMisbehaved::VersionTooLong { type_url: "t".into(), len: 3, limit: 2 };
+    assert_eq!(last(length(2), [had("t", 1)]), refused(too_long));
+}
+
+#[test]
+fn actions_of_a_server() {
+    let limits = |waiting_actions| server::Limits { waiting_actions, ..server::Limits::default() };
+    let requests = || [request("t", names(1)), request("u", names(1))];
+    assert_eq!(last(limits(2), requests()), Ok(()));
+    assert_eq!(last(limits(1), requests()), Err(Error::Caller(Misuse::ActionsWaiting { limit: 1 })));
+}
+
+/// Those in a row of one type and for one reason are one action, which has the last nonce; one of more than 64 bytes is
+/// not kept.
+#[test]
+fn stale_requests() {
+    let stale = |type_url, nonce: &str| delta::Request {
+        nonce: nonce.into(),
+        error: Some(Status { code: 3, message: "no".into() }),
+        ..request(type_url, Vec::new())
+    };
+    let mut server = server(server::Limits { stale_requests: 3, ..server::Limits::default() });
+    let mut hear = |request| server.handle_request(NOW, request).map(|()| server.poll_action());
+    for type_url in ["t", "u"] {
+        assert!(matches!(hear(request(type_url, names(1))), Ok(Some(server::Action::Subscribed { .. }))));
+    }
+    let mut hear = |request| server.handle_request(NOW, request).expect("it is taken");
+    let long = "n".repeat(64);
+    hear(stale("t", "1"));
+    hear(stale("t", &long));
+    hear(stale("u", &(long.clone() + "n")));
+    hear(stale("u", ""));
+    hear(stale("u", "2"));
+    let dropped = |type_url: &str, nonce: &str, reason, count| server::Action::DropStale {
+        type_url: type_url.into(),
+        nonce: nonce.into(),
+        reason,
+        count,
+    };
+    let (other, none) = (server::DropReason::OtherNonce, server::DropReason::NoNonce);
+    let actions: Vec<_> = std::iter::from_fn(|| server.poll_action()).collect();
+    let expected = [
+        dropped("t", &long, other, 2),
+        dropped("u", "", other, 1),
+        dropped("u", "", none, 1),
+        dropped("u", "2", other, 1),
+    ];
+    assert_eq!(actions, expected);
+    server.handle_request(NOW, stale("t", "3")).expect("the third of its type in a row is taken");
+    assert!(matches!(server.poll_action(), Some(server::Action::DropStale { count: 1, .. })));
+    assert_eq!(server.poll_action(), None);
+    server.handle_request(NOW, stale("t", "4")).expect("the fourth closes the stream");
+    assert!(matches!(server.poll_action(), Some(server::Action::DropStale { count: 1, .. })));
+    assert!(matches!(server.poll_action(), Some(server::Action::Close(Status { code: 8, .. }))));
+}
+
+/// What the client wants is told, as it changes and only then.
+#[test]
+fn subscriptions_are_told() {
+    let mut server = server(server::Limits::default());
+    let mut told = |request| {
+        server.handle_request(NOW, request).expect("a request");
+        let action = server.poll_action();
+        assert_eq!(server.poll_action(), None);
+        action
+    };
+    let subscribed = |added: &[&str], removed: &[&str], wildcard| {
+        let names = |names: &[&str]| names.iter().map(|&name| name.into()).collect();
+        let (added, removed) = (names(added), names(removed));
+        Some(server::Action::Subscribed { type_url: "t".into(), added, removed, wildcard })
+    };
+    let of = |subscribe: &[&str], unsubscribe: &[&str]| delta::Request {
+        unsubscribe: unsubscribe.iter().map(|&name| name.into()).collect(),
+        ..request("t", subscribe.iter().map(|&name| name.into()).collect())
+    };
+    assert_eq!(told(of(&["a"], &[])), subscribed(&["a"], &[], false), "the first");
+    assert_eq!(told(of(&["a"], &[])), None, "nothing new");
+    assert_eq!(told(of(&["b"], &[])), subscribed(&["b"], &[], false), "a name more");
+    assert_eq!(told(of(&[], &["a"])), subscribed(&[], &["a"], false), "a name less");
+    assert_eq!(told(of(&["*"], &[])), subscribed(&[], &[], true), "the wildcard");
+    assert_eq!(told(of(&[], &["*"])), subscribed(&[], &[], false), "and not");
+    assert_eq!(told(of(&[], &["a"])), None);
+}
+
+fn client(limits: client::Limits) -> Client<Sotw> {
+    let mut client = Client::new(client::Config::new(Node::new("n")).with_limits(limits));
+    client.subscribe(&"t".into(), ["a".into()]).expect("a name");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    client
+}
+
+fn response(type_url: &str, version: &str, nonce: &str, count: usize) -> sotw::Response {
+    let item = |name| sotw::Item::Wrapped(Box::new(resource(name, "")));
+    sotw::Response {
+        version: version.into(),
+        resources: names(count).into_iter().map(item).collect(),
+        type_url: type_url.into(),
+        nonce: nonce.into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    }
+}
+
+#[test]
+fn nonces_of_a_server() {
+    let limits = |nonce_bytes| client::Limits { nonce_bytes, ..client::Limits::default() };
+    let heard = |limit| client(limits(limit)).handle_response(NOW, response("t", "1", "123", 0));
+    assert_eq!(heard(3), Ok(()));
+    assert_eq!(heard(2), refused(PeerMisbehaved::NonceTooLong { type_url: "t".into(), len: 3, limit: 2 }));
+}
+
+/// Responses that nobody asked for, in a row, are one action.
+#[test]
+fn responses_that_nobody_asked_for() {
+    let mut client = client(client::Limits { waiting_actions: 2, ..client::Limits::default() });
+    let mut hear = |type_url, nonce| client.handle_response(NOW, response(type_url, "1", nonce, 0));
+    assert_eq!(hear("u", "1"), Ok(()));
+    assert_eq!(hear("u", "2"), Ok(()));
+    assert_eq!(hear("v", "3"), Ok(()));
+    assert_eq!(hear("v", "4"), Err(Error::Caller(Misuse::ActionsWaiting { limit: 2 })));
+    let dropped = |type_url: &str, nonce: &str, count| Action::DropStale {
+        type_url: TypeUrl::from(type_url),
+        nonce: Nonce::from(nonce),
+        reason: client::DropReason::NotAsked,
+        count,
+    };
+    let actions: Vec<_> = std::iter::from_fn(|| client.poll_action()).collect();
+    assert_eq!(actions, [dropped("u", "2", 2), dropped("v", "3", 1)]);
+}
+
+/// While as many actions wait as may, time stands still.
+#[test]
+fn actions_of_a_client() {
+    let mut client = client(client::Limits { waiting_actions: 1, ..client::Limits::default() });
+    client.subscribe(&"t".into(), ["b".into()]).expect("a name");
+    let sent = client.poll_transmit().expect("a request").sent;
+    client.handle_sent(NOW, sent);
+    let due = client.poll_timeout().expect("an existence time-out");
+    client.handle_response(NOW, response("u", "1", "1", 0)).expect("a response");
+    assert!(!client.is_paused(&"t".into()));
+    client.pause(&"t".into());
+    assert!(client.is_paused(&"t".into()));
+    client.resume(&"t".into()).expect("it is paused");
+    assert!(!client.is_paused(&"t".into()));
+    let verdict = client.handle_response(NOW, response("t", "1", "2", 1));
+    assert_eq!(verdict, Err(Error::Caller(Misuse::ActionsWaiting { limit: 1 })));
+    client.handle_timeout(due);
+    assert_eq!(client.poll_timeout(), Some(due));
+    assert!(matches!(client.poll_action(), Some(Action::DropStale { .. })));
+    assert_eq!(client.poll_action(), None);
+    client.handle_timeout(due);
+    assert_eq!(client.poll_timeout(), None);
+    assert!(matches!(client.poll_action(), Some(Action::Missing { .. })));
+    assert_eq!(client.handle_response(NOW, response("t", "1", "2", 1)), Ok(()));
+}
+
+/// What the machine finds wrong with a response.
+fn faults<V: client::Variant>(client: &mut Client<V>) -> Vec<String> {
+    let action = std::iter::from_fn(|| client.poll_action()).find_map(|action| match action {
+        Action::Rejected { faults, .. } => Some(faults),
+        _ => None,
+    });
+    action.into_iter().flatten().map(|fault| fault.reason.to_string()).collect()
+}
+
+fn resource(name: ResourceName, version: &str) -> Resource {
+    Resource {
+        name,
+        version: version.into(),
+        body: Some(Any { type_url: "t".into(), value: Bytes::new() }),
+        ttl: None,
+        aliases: Vec::new(),
+    }
+}
+
+fn errors(count: usize) -> Vec<ResourceError> {
+    let error = |name| ResourceError { name, status: Some(Status { code: 14, message: "no".into() }) };
+    names(count).into_iter().map(error).collect()
+}
+
+#[test]
+fn resources_of_a_response() {
+    let limits = || client::Limits { resources_per_response: 3, ..client::Limits::default() };
+    let sotw = |resources, failed| {
+        let mut client = client(limits());
+        let response = sotw::Response { errors: errors(failed), ..response("t", "1", "1", resources) };
+        client.handle_response(NOW, response).expect("a response");
+        faults(&mut client)
+    };
+    assert_eq!(sotw(2, 1), [""; 0]);
+    assert_eq!(sotw(3, 2), ["5 resources in the response, limit 3"]);
+    let delta = |resources, removed, failed| {
+        let mut client = Client::<Delta>::new(client::Config::new(Node::new("n")).with_limits(limits()));
+        client.subscribe(&"t".into(), ["*".into()]).expect("a name");
+        client.handle_open(NOW);
+        assert!(client.poll_transmit().is_some());
+        let response = delta::Response {
+            system_version: Version::default(),
+            resources: names(resources).into_iter().map(|name| resource(name, "1")).collect(),
+            removed: names(resources + removed).split_off(resources),
+            type_url: "t".into(),
+            nonce: "1".into(),
+            control_plane: String::new(),
+            errors: errors(failed),
+        };
+        client.handle_response(NOW, response).expect("a response");
+        faults(&mut client)
+    };
+    assert_eq!(delta(1, 1, 1), [""; 0]);
+    assert_eq!(delta(3, 1, 1), ["5 resources in the response, limit 3"]);
+    assert_eq!(delta(1, 3, 1), ["5 resources in the response, limit 3"]);
+    assert_eq!(delta(1, 1, 3), ["5 resources in the response, limit 3"]);
+}
+
+#[test]
+fn versions_of_a_server() {
+    let limits = || client::Limits { version_bytes: 3, ..client::Limits::default() };
+    let sotw = |version| {
+        let mut client = client(limits());
+        client.handle_response(NOW, response("t", version, "1", 1)).expect("a response");
+        faults(&mut client)
+    };
+    assert_eq!(sotw("123"), [""; 0]);
+    assert_eq!(sotw("12345"), ["version of 5 bytes, limit 3"]);
+    let delta = |version| {
+        let mut client = Client::<Delta>::new(client::Config::new(Node::new("n")).with_limits(limits()));
+        client.subscribe(&"t".into(), ["n0".into()]).expect("a name");
+        client.handle_open(NOW);
+        assert!(client.poll_transmit().is_some());
+        let response = delta::Response {
+            system_version: Version::default(),
+            resources: vec![resource("n0".into(), version)],
+            removed: Vec::new(),
+            type_url: "t".into(),
+            nonce: "1".into(),
+            control_plane: String::new(),
+            errors: Vec::new(),
+        };
+        client.handle_response(NOW, response).expect("a response");
+        faults(&mut client)
+    };
+    assert_eq!(delta("123"), [""; 0]);
+    assert_eq!(delta("12345"), ["version of 5 bytes, limit 3"]);
+}
+
+/// DESIGN rule 4: names that left are remembered, so that one that comes back is announced in the careful way: left out,
+/// then said. When there are more than the limit, every name is.
+#[test]
+fn names_that_left() {
+    let asked = |departed_names| {
+        let mut client = client(client::Limits { departed_names, ..client::Limits::default() });
+        let type_url = TypeUrl::from("t");
+        let mut lists = Vec::new();
+        client.subscribe(&type_url, ["b".into(), "c".into()]).expect("names");
+        assert!(client.poll_transmit().is_some());
+        for name in ["b", "c"] {
+            client.unsubscribe(&type_url, [name]);
+            assert!(client.poll_transmit().is_some());
+        }
+        let mut response = response("t", "1", "1", 0);
+        response.resources = vec![sotw::Item::Wrapped(Box::new(resource("a".into(), "")))];
+        client.handle_response(NOW, response).expect("a response");
+        client.subscribe(&type_url, ["new".into()]).expect("a name");
+        let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
+        client.handle_verdict(NOW, update.accept()).expect("it is out");
+        while let Some(transmit) = client.poll_transmit() {
+            lists.push(transmit.request.names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+        }
+        lists
+    };
+    assert_eq!(asked(2), ["a new"]);
+    assert_eq!(asked(1), ["a", "a new"]);
+}
+
+/// A server that was asked for everything: what is held and what comes, but not what goes.
+#[test]
+fn resources_of_a_type() {
+    let mut client = Client::<Delta>::new(
+        client::Config::new(Node::new("n"))
+            .with_limits(client::Limits { resources_per_type: 3, ..client::Limits::default() }),
+    );
+    client.subscribe(&"t".into(), ["*".into()]).expect("a name");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    let mut hear = |resources: &[&str], removed: &[&str]| {
+        let response = delta::Response {
+            system_version: Version::default(),
+            resources: resources.iter().map(|&name| resource(name.into(), "1")).collect(),
+            removed: removed.iter().map(|&name| name.into()).collect(),
+            type_url: "t".into(),
+            nonce: "1".into(),
+            control_plane: String::new(),
+            errors: Vec::new(),
+        };
+        client.handle_response(NOW, response).expect("a response");
+        let mut faults = Vec::new();
+        while let Some(action) = client.poll_action() {
+            match action {
+                Action::Apply(update) => client.handle_verdict(NOW, update.accept()).expect("it is out"),
+                Action::Rejected { faults: found, .. } => {
+                    faults.extend(found.iter().map(|fault| fault.reason.to_string()))
+                }
+                _ => {}
+            }
+        }
+        faults
+    };
+    assert_eq!(hear(&["a", "b"], &[]), [""; 0]);
+    assert_eq!(hear(&["a", "c"], &[]), [""; 0]);
+    assert_eq!(hear(&["d"], &[]), ["4 resources with the response, limit 3"]);
+    assert_eq!(hear(&["d"], &["stranger"]), ["4 resources with the response, limit 3"]);
+    assert_eq!(hear(&["d"], &["a"]), [""; 0]);
+    assert_eq!(hear(&["a", "b", "c"], &[]), ["4 resources with the response, limit 3"]);
+    assert_eq!(hear(&["b", "c", "d"], &[]), [""; 0]);
+}
+
+/// Who asked by name gets what was asked for. Of a full-state type what is not in a response goes.
+#[test]
+fn resources_of_a_type_in_sotw() {
+    let play = |wanted: &[&str], full_state: bool, responses: &[&[&str]]| {
+        let kind = if full_state { ResourceType::full_state("t") } else { ResourceType::partial("t") };
+        let config = client::Config::new(Node::new("n"))
+            .with_limits(client::Limits { resources_per_type: 3, ..client::Limits::default() })
+            .with_types(Types::new([kind]));
+        let mut client = Client::<Sotw>::new(config);
+        client.subscribe(&"t".into(), wanted.iter().map(|&name| name.into())).expect("names");
+        client.handle_open(NOW);
+        assert!(client.poll_transmit().is_some());
+        let mut found = Vec::new();
+        for names in responses {
+            let item = |&name: &&str| sotw::Item::Wrapped(Box::new(resource(name.into(), "")));
+            let response = sotw::Response { resources: names.iter().map(item).collect(), ..response("t", "1", "1", 0) };
+            client.handle_response(NOW, response).expect("a response");
+            while let Some(action) = client.poll_action() {
+                match action {
+                    Action::Apply(update) => client.handle_verdict(NOW, update.accept()).expect("it is out"),
+                    Action::Rejected { faults, .. } => {
+                        found.extend(faults.iter().map(|fault| fault.reason.to_string()))
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found
+    };
+    assert_eq!(play(&["a", "b", "c", "d"], false, &[&["a", "b"], &["c", "d"]]), [""; 0]);
+    let too_many = ["4 resources with the response, limit 3"];
+    assert_eq!(play(&["*"], false, &[&["a", "b"], &["c", "d"]]), too_many);
+    assert_eq!(play(&["*"], true, &[&["a", "b"], &["c", "d", "e"]]), [""; 0]);
+    assert_eq!(play(&["*"], true, &[&["a", "b"], &["b", "c", "d", "e"]]), too_many);
+}

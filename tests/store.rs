@@ -1,0 +1,209 @@
+//! What a store answers: a source of one's own with all the defaults, and the cache that ships.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use xds_machine::message::{delta, sotw};
+use xds_machine::server::{Action, Cache, Config, Entry, Page, Resource, Revision, Server, Source, State, StreamId};
+use xds_machine::{Code, Delta, Instant, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
+
+const NOW: Instant = Instant::EPOCH;
+const GLOB: &str = "xdstp://a/T/dir/*";
+const MEMBER: &str = "xdstp://a/T/dir/x";
+
+fn resource(name: &str) -> Resource {
+    Resource::new(name, [&[0x0a, name.len() as u8], name.as_bytes()].concat())
+}
+
+/// Two resources of whatever type, that were always there.
+struct Fixed([Resource; 2]);
+
+impl Fixed {
+    fn new() -> Self {
+        Self([resource(MEMBER), resource("a")])
+    }
+}
+
+fn entry(state: State<'_>) -> Entry<'_> {
+    Entry { state, since: Revision(1), before: (Revision(0), Revision(0)) }
+}
+
+impl Source for Fixed {
+    fn epoch(&self) -> u64 {
+        1
+    }
+
+    fn revision(&self) -> Revision {
+        Revision(1)
+    }
+
+    fn type_revision(&self, _: &TypeUrl) -> Revision {
+        Revision(1)
+    }
+
+    fn version(&self, _: &TypeUrl) -> Version {
+        "one".into()
+    }
+
+    fn get(&self, _: &TypeUrl, name: &str) -> Entry<'_> {
+        entry(self.0.iter().find(|resource| resource.name() == name).map_or(State::Absent, State::Present))
+    }
+
+    fn changes(&self, _: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>> {
+        self.0.iter().filter(move |_| since < Revision(1)).map(|resource| entry(State::Present(resource)))
+    }
+
+    fn removals(&self, _: &TypeUrl, _: Revision) -> Option<impl Iterator<Item = (&ResourceName, Entry<'_>)>> {
+        Some(std::iter::empty())
+    }
+
+    fn pages(&self, _: &TypeUrl) -> impl Iterator<Item = Page> {
+        std::iter::once(Page::new(self.0.to_vec()))
+    }
+}
+
+#[test]
+fn defaults_of_a_source() {
+    let (source, cluster, endpoint) = (Fixed::new(), type_url::CLUSTER.into(), type_url::ENDPOINT.into());
+    assert_eq!(source.with_ttl(&cluster).count(), 0);
+    assert_eq!(source.error(&cluster, "a"), None);
+    assert_eq!(source.errors(&cluster, Revision(0)).count(), 0);
+    assert_eq!(source.was(&cluster, "gone", Revision(0)), None);
+    assert_eq!(source.former(&cluster, "alias"), None);
+    let members: Vec<_> = source.members(&cluster, GLOB).map(|entry| entry.state).collect();
+    assert_eq!(members, [State::Present(&source.0[0])]);
+    assert!(source.is_known(&cluster));
+    assert_eq!(source.dependent_type(&cluster), Some(type_url::ENDPOINT));
+    assert_eq!(source.dependent_type(&endpoint), None);
+    assert_eq!(source.dependent(&cluster, &source.0[1]).as_deref(), Some("a"));
+}
+
+/// What a stream answers over a source with nothing but defaults.
+#[test]
+fn a_stream_over_defaults() {
+    let source = Fixed::new();
+    let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
+    let names = [GLOB, "gone", "*"].map(ResourceName::from).to_vec();
+    let request = delta::Request { subscribe: names, ..delta::Request::new(type_url::SECRET) };
+    server.handle_request(NOW, request).expect("a request");
+    let response = server.poll_transmit(NOW, &source).expect("an answer");
+    let sent: Vec<_> = response.resources().map(|resource| resource.name().to_string()).collect();
+    assert_eq!((sent, response.removed()), (vec![MEMBER.into(), "a".into()], &["gone".into()][..]));
+    assert_eq!(response.version(), &Version::from("one"));
+    assert_eq!(response.errors(), []);
+    assert!(server.poll_transmit(NOW, &source).is_none());
+}
+
+/// A name of a virtual host that does not exist is said to be nowhere, once, and not removed.
+#[test]
+fn nowhere() {
+    let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
+    let request = delta::Request { subscribe: vec!["b".into()], ..delta::Request::new(type_url::VIRTUAL_HOST) };
+    server.handle_request(NOW, request).expect("a request");
+    let response = server.poll_transmit(NOW, &Cache::new(1)).expect("an answer");
+    let nowhere: Vec<_> = response.nowhere().map(|name| name.as_str()).collect();
+    assert_eq!((response.resources().count(), nowhere, response.removed().len()), (0, vec!["b"], 0));
+}
+
+#[test]
+fn errors_of_a_response() {
+    let mut cache = Cache::new(1);
+    cache.set_error(&"t".into(), "b", Status::new(Code::Unavailable, "not yet"));
+    let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
+    let request = delta::Request { subscribe: vec!["b".into()], ..delta::Request::new("t") };
+    server.handle_request(NOW, request).expect("a request");
+    let response = server.poll_transmit(NOW, &cache).expect("an answer");
+    let errors: Vec<_> = response.errors().iter().map(|error| (error.name.as_str(), error.status.clone())).collect();
+    assert_eq!(errors, [("b", Some(Status::new(Code::Unavailable, "not yet")))]);
+}
+
+#[test]
+fn what_a_cache_has() {
+    let (one, two) = (TypeUrl::from("one"), TypeUrl::from("two"));
+    let mut cache = Cache::new(1);
+    assert_eq!(cache.types().count(), 0);
+    cache.replace(&one, [resource("a"), resource("b")]);
+    cache.replace(&one, [resource("c"), resource("b")]);
+    cache.set_known(&two);
+    assert_eq!(cache.types().collect::<Vec<_>>(), [&one, &two]);
+    let mut names: Vec<_> = cache.resources(&one).map(|resource| resource.name().as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["b", "c"]);
+    assert_eq!(cache.get(&one, "a").state, State::Absent);
+
+    // What is encoded is what is there: an element of 23 bytes or more each.
+    assert_eq!(cache.published_bytes(), 0);
+    cache.publish::<Sotw>();
+    let sotw = cache.published_bytes();
+    let page = cache.pages(&one).next().expect("a page");
+    assert!(sotw > 10 && page.encoded_bytes() == sotw, "{sotw}");
+    cache.publish::<Delta>();
+    assert!(cache.published_bytes() > 2 * sotw, "versions come to it");
+}
+
+/// Until something is said of a type, or that it is known, its subscribers wait.
+#[test]
+fn a_type_that_is_not_known() {
+    let answer = |cache: &Cache| {
+        let mut server = Server::<Sotw>::new(Config::ads(), StreamId(1));
+        server.handle_request(NOW, sotw::Request::new(type_url::CLUSTER)).expect("a request");
+        assert!(matches!(server.poll_action(), Some(Action::Subscribed { wildcard: true, .. })));
+        server.poll_transmit(NOW, cache).map(|response| response.resources().count())
+    };
+    let mut cache = Cache::unknown(1);
+    assert!(!cache.is_known(&type_url::CLUSTER.into()));
+    assert_eq!(answer(&cache), None);
+    cache.set_known(&type_url::CLUSTER.into());
+    assert!(cache.is_known(&type_url::CLUSTER.into()));
+    assert_eq!(answer(&cache), Some(0));
+    let before = cache.revision();
+    cache.set_known(&type_url::CLUSTER.into());
+    assert_eq!(cache.revision(), before, "nothing new");
+}
+
+/// Caches are equal if they went the same way.
+#[test]
+fn caches_are_values() {
+    let hash = |cache: &Cache| {
+        let mut hasher = DefaultHasher::new();
+        cache.hash(&mut hasher);
+        hasher.finish()
+    };
+    let t = TypeUrl::from("t");
+    let made = |epoch, steps: &[&dyn Fn(&mut Cache)]| {
+        let mut cache = Cache::new(epoch);
+        steps.iter().for_each(|step| step(&mut cache));
+        cache
+    };
+    let a = |cache: &mut Cache| _ = cache.insert(&"t".into(), resource("a"));
+    let b = |cache: &mut Cache| _ = cache.insert(&"t".into(), resource("b"));
+    let no_a = |cache: &mut Cache| _ = cache.remove(&"t".into(), "a");
+    let error = |cache: &mut Cache| _ = cache.set_error(&"t".into(), "a", Status::new(Code::Unavailable, "no"));
+    let other = |cache: &mut Cache| _ = cache.set_error(&"t".into(), "a", Status::new(Code::Unavailable, "other"));
+    let unknown = |cache: &mut Cache| _ = cache.set_unknown(&"t".into(), "a");
+    let known = |cache: &mut Cache| cache.set_known(&"u".into());
+    let all = [
+        made(1, &[]),
+        made(2, &[]),
+        made(1, &[&a]),
+        made(1, &[&b]),
+        made(1, &[&a, &b]),
+        made(1, &[&b, &a]),
+        made(1, &[&a, &no_a]),
+        made(1, &[&a, &no_a, &a]),
+        made(1, &[&error]),
+        made(1, &[&other]),
+        made(1, &[&unknown]),
+        made(1, &[&known]),
+    ];
+    for (at, one) in all.iter().enumerate() {
+        for (other_at, another) in all.iter().enumerate() {
+            assert_eq!(one == another, at == other_at, "{at} and {other_at}");
+            assert_eq!(hash(one) == hash(another), at == other_at, "{at} and {other_at}");
+        }
+    }
+    let mut published = made(1, &[&a]);
+    published.publish::<Delta>();
+    assert_eq!(published, made(1, &[&a]), "what is memoised is no difference");
+    assert_eq!(made(1, &[&a, &a]), made(1, &[&a]), "the same again is no change");
+    assert!(published.get(&t, "a").since > Revision(0));
+}

@@ -1,0 +1,120 @@
+//! Several servers: which stream is which, and what may be asked of them.
+
+use xds_machine::client;
+use xds_machine::message::{Node, sotw};
+use xds_machine::servers::{Config, Connect, Policy, ServerId, Servers, Stream};
+use xds_machine::{Error, Instant, Misuse, Nonce, Sotw, TypeUrl, type_url};
+
+const NOW: Instant = Instant::EPOCH;
+
+fn servers(count: usize) -> Servers<Sotw> {
+    let config = Config::new(Policy::Grpc, vec![client::Config::new(Node::new("n")); count]);
+    Servers::new(config.with_authority("known", [ServerId(count - 1)])).expect("a configuration")
+}
+
+fn endpoints() -> TypeUrl {
+    type_url::ENDPOINT.into()
+}
+
+fn connect(servers: &mut Servers<Sotw>, now: Instant) -> Stream {
+    match servers.poll_connect(now) {
+        Some(Connect::Open(stream)) => stream,
+        other => panic!("no stream to open, but {other:?}"),
+    }
+}
+
+fn response(type_url: TypeUrl) -> sotw::Response {
+    sotw::Response {
+        version: "1".into(),
+        resources: Vec::new(),
+        type_url,
+        nonce: Nonce::from("n"),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    }
+}
+
+/// What comes of a stream that is over, or not up yet, is ignored, and nothing goes out on it.
+#[test]
+fn a_stream_is_its_own() {
+    let mut servers = servers(1);
+    servers.subscribe(&endpoints(), ["a".into()]).expect("a name");
+    assert_eq!(servers.poll_timeout(), Some(NOW));
+    let old = connect(&mut servers, NOW);
+    assert_eq!(servers.poll_timeout(), None, "the driver is at it");
+    let asks = |servers: &mut Servers<Sotw>, stream| {
+        let wants = (servers.wants_transmit(stream), servers.wants_response(stream));
+        assert_eq!(servers.clone().poll_transmit(stream).is_some(), wants.0);
+        wants
+    };
+    assert_eq!(asks(&mut servers, old), (false, false), "not up yet");
+    servers.handle_open(NOW, old);
+    assert_eq!(asks(&mut servers, old), (true, true));
+    assert!(servers.poll_transmit(old).is_some());
+    assert_eq!(asks(&mut servers, old), (false, true));
+    servers.handle_close(NOW, old, 0);
+    assert_eq!(asks(&mut servers, old), (false, false));
+
+    let due = servers.poll_timeout().expect("the end of the backoff");
+    assert!(due > NOW);
+    let new = connect(&mut servers, due);
+    servers.handle_open(due, old);
+    assert_eq!(asks(&mut servers, new), (false, false), "another was");
+    servers.handle_open(due, new);
+    let before = servers.clone();
+    assert_eq!(asks(&mut servers, old), (false, false));
+    servers.handle_response(due, old, response(endpoints())).expect("it is ignored");
+    servers.handle_close(due, old, 0);
+    assert_eq!(servers, before);
+    assert_eq!(asks(&mut servers, new), (true, true));
+}
+
+/// Of a server that is asked no more nothing is taken, though its stream is still up.
+#[test]
+fn a_server_that_is_not_used_is_not_heard() {
+    let mut servers = servers(1);
+    servers.subscribe(&endpoints(), ["a".into()]).expect("a name");
+    let stream = connect(&mut servers, NOW);
+    servers.handle_open(NOW, stream);
+    assert!(servers.poll_transmit(stream).is_some());
+    servers.unsubscribe(&endpoints(), ["a"]);
+    let before = servers.clone();
+    assert!(!servers.wants_transmit(stream));
+    assert!(servers.poll_transmit(stream).is_none());
+    servers.handle_response(NOW, stream, response(endpoints())).expect("it is ignored");
+    assert_eq!(servers, before);
+    assert_eq!(servers.poll_timeout(), None);
+    assert_eq!(servers.poll_connect(NOW), Some(Connect::Close(stream)));
+    assert_eq!(servers.poll_timeout(), None, "nothing is wanted");
+}
+
+#[test]
+fn whose_word_counts() {
+    let servers = servers(2);
+    assert_eq!(servers.server_of("a"), Some(ServerId(0)));
+    assert_eq!(servers.server_of("xdstp://known/T/a"), Some(ServerId(1)));
+    assert_eq!(servers.server_of("xdstp://nobody/T/a"), None);
+}
+
+/// As many actions as may wait, and no more; time stands still meanwhile.
+#[test]
+fn actions_that_wait() {
+    let mut servers = servers(1);
+    servers.subscribe(&endpoints(), ["a".into()]).expect("a name");
+    let stream = connect(&mut servers, NOW);
+    servers.handle_open(NOW, stream);
+    let sent = servers.poll_transmit(stream).expect("a request").sent;
+    servers.handle_sent(NOW, stream, sent);
+    let due = servers.poll_timeout().expect("an existence time-out");
+    for number in 0..1024 {
+        let unasked = TypeUrl::from(format!("type {number}"));
+        assert_eq!(servers.handle_response(NOW, stream, response(unasked)), Ok(()));
+    }
+    let too_many = Misuse::ActionsWaiting { limit: 1024 };
+    assert_eq!(servers.handle_response(NOW, stream, response(endpoints())), Err(Error::Caller(too_many)));
+    servers.handle_timeout(due);
+    assert_eq!(servers.poll_timeout(), Some(due));
+    assert!(servers.poll_action().is_some());
+    servers.handle_timeout(due);
+    assert_eq!(servers.poll_timeout(), None);
+}

@@ -1,0 +1,126 @@
+//! The layer that watches, with actions that are handed to it one by one.
+
+use bytes::Bytes;
+use xds_machine::client::{Action, Client, Config, Effect, Failed, Rejection};
+use xds_machine::message::{Node, sotw};
+use xds_machine::servers::{self, Connect, Policy, Servers};
+use xds_machine::watch::{Event, News, Watches};
+use xds_machine::{Any, Code, Instant, Nonce, Sotw, Status, TypeUrl, client, type_url};
+
+const NOW: Instant = Instant::EPOCH;
+const TYPE: &str = type_url::ENDPOINT;
+
+fn client() -> Client<Sotw> {
+    Client::new(Config::new(Node::new("n")))
+}
+
+fn decode(resource: client::Resource<'_>) -> Result<usize, String> {
+    Ok(resource.body().len())
+}
+
+fn failed(code: Code) -> News<usize> {
+    News::Changed(Err(Status::new(code, "")))
+}
+
+/// The kind of news, without what is for people.
+fn kind(event: Event<usize>) -> (String, News<usize>) {
+    let bare = |status: Status| Status { message: String::new(), ..status };
+    let news = match event.news {
+        News::Changed(Err(status)) => News::Changed(Err(bare(status))),
+        News::Ambient(status) => News::Ambient(status.map(bare)),
+        other => other,
+    };
+    (event.name.to_string(), news)
+}
+
+/// The actions that tell of `a`, and of the wildcard, and what a watcher hears of each.
+fn actions(type_url: &str) -> Vec<(Action, &'static str, News<usize>)> {
+    let type_url = TypeUrl::from(type_url);
+    let error = Failed { name: "a".into(), status: Status::new(Code::Unavailable, "no"), effect: Effect::Fails };
+    vec![
+        (Action::Errors { type_url: type_url.clone(), errors: vec![error] }, "a", failed(Code::Unavailable)),
+        (Action::Missing { type_url: type_url.clone(), names: vec!["a".into()] }, "a", failed(Code::NotFound)),
+        (Action::Expired { type_url: type_url.clone(), names: vec!["a".into()] }, "a", failed(Code::NotFound)),
+        (
+            Action::Rejected {
+                type_url: type_url.clone(),
+                nonce: Nonce::from("1"),
+                faults: vec![Rejection::new("a", "no")],
+            },
+            "a",
+            failed(Code::InvalidArgument),
+        ),
+        (Action::Synced { type_url }, "*", News::Synced),
+    ]
+}
+
+#[test]
+fn what_is_of_another_type_is_given_back() {
+    for (action, _, _) in actions("another") {
+        let mut watches = Watches::<usize>::new(TYPE);
+        watches.watch(&mut client(), "a").expect("a name");
+        let before = watches.clone();
+        assert_eq!(watches.handle_action(action.clone(), decode), Some(action));
+        assert_eq!(watches, before);
+    }
+}
+
+#[test]
+fn what_is_of_the_type_is_told() {
+    for (action, name, news) in actions(TYPE) {
+        let mut watches = Watches::<usize>::new(TYPE);
+        watches.watch(&mut client(), name).expect("a name");
+        assert_eq!(watches.error("a"), None);
+        assert_eq!(watches.handle_action(action, decode), None);
+        let error = watches.error("a").map(|error| error.code);
+        assert_eq!(watches.poll_event().map(kind), Some((name.into(), news.clone())));
+        assert_eq!(watches.poll_event(), None);
+        assert_eq!(error, if let News::Changed(Err(status)) = news { Some(status.code) } else { None });
+    }
+}
+
+#[test]
+fn an_update_of_another_type_is_given_back() {
+    let (mut client, mut watches) = (client(), Watches::<usize>::new("another"));
+    client.subscribe(&TYPE.into(), ["a".into()]).expect("a name");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    let response = sotw::Response {
+        version: "1".into(),
+        resources: vec![sotw::Item::Bare(Any { type_url: TYPE.into(), value: Bytes::from_static(b"\x0a\x01a") })],
+        type_url: TYPE.into(),
+        nonce: "1".into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    client.handle_response(NOW, response).expect("a response");
+    let action = client.poll_action().expect("an update");
+    assert_eq!(watches.handle_action(action.clone(), decode), Some(action));
+    assert_eq!(watches.poll_verdict(), None);
+}
+
+#[test]
+fn one_watcher_at_a_time() {
+    let (mut client, mut watches) = (client(), Watches::<usize>::new(TYPE));
+    let one = watches.watch(&mut client, "a").expect("a name");
+    let two = watches.watch(&mut client, "a").expect("a name");
+    watches.handle_action(Action::Missing { type_url: TYPE.into(), names: vec!["a".into()] }, decode);
+    let told = watches.poll_watch(two).expect("it does not exist");
+    assert_eq!((told.watch, kind(told)), (two, ("a".into(), failed(Code::NotFound))));
+    assert_eq!(watches.poll_watch(two), None);
+    assert_eq!(watches.poll_event().map(|event| event.watch), Some(one));
+    assert_eq!(watches.poll_event(), None);
+}
+
+/// What is watched is wanted of several servers as of one.
+#[test]
+fn several_servers() {
+    let config = servers::Config::new(Policy::Grpc, [Config::new(Node::new("n"))]);
+    let mut servers = Servers::<Sotw>::new(config).expect("a configuration");
+    let mut watches = Watches::<usize>::new(TYPE);
+    assert_eq!(servers.poll_connect(NOW), None);
+    let watch = watches.watch(&mut servers, "a").expect("a name");
+    let Some(Connect::Open(stream)) = servers.poll_connect(NOW) else { panic!("nothing is wanted") };
+    watches.unwatch(&mut servers, watch);
+    assert_eq!(servers.poll_connect(NOW), Some(Connect::Close(stream)));
+}

@@ -1,0 +1,123 @@
+//! Names, times and small things that messages are made of.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use bytes::Bytes;
+use xds_machine::client::{Action, Client, Config};
+use xds_machine::message::{Node, delta, sotw};
+use xds_machine::server::{self, Cache, Resource, Server, StreamId};
+use xds_machine::xdstp::{self, Uri};
+use xds_machine::{Any, Delta, Instant, ResourceName, ResourceType, Sotw, Status, TypeUrl, Types, Version, proto};
+
+#[test]
+fn times() {
+    let at = |seconds| Instant::from_epoch(Duration::from_secs(seconds));
+    assert_eq!(at(5).saturating_since(at(3)), Duration::from_secs(2));
+    assert_eq!(at(3).saturating_since(at(5)), Duration::ZERO);
+    assert_eq!((at(3) + Duration::from_secs(2)).since_epoch(), Duration::from_secs(5));
+}
+
+#[test]
+fn names() {
+    fn hash(name: &impl Hash) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        hasher.finish()
+    }
+    assert_eq!(hash(&Version::from("a")), hash(&Version::from("a")));
+    assert_ne!(hash(&Version::from("a")), hash(&Version::from("b")));
+    let (a, b) = (ResourceName::from("a"), ResourceName::from("b"));
+    assert_eq!(hash(&a), hash(&ResourceName::from("a")));
+    assert_ne!(hash(&a), hash(&b));
+    assert!(a.shares_with(&a.clone()));
+    assert!(!a.shares_with(&"a".into()));
+}
+
+#[test]
+fn a_parameter_that_comes_twice() {
+    let twice = Err(xdstp::Error::DuplicateParam { key: "k".into() });
+    for params in ["k=1&k=2", "k=1&k=1", "k=2&a=1&k=1"] {
+        assert_eq!(Uri::parse(&format!("xdstp://a/T/x?{params}")).map(|_| ()), twice, "{params}");
+    }
+}
+
+#[test]
+fn a_message_is_cut_between_characters() {
+    let cut = |error_bytes| {
+        let limits = server::Limits { error_bytes, ..server::Limits::default() };
+        let mut server = Server::<Delta>::new(server::Config::ads().with_limits(limits), StreamId(1));
+        let mut cache = Cache::new(1);
+        cache.insert(&"t".into(), Resource::new("a", &b"\x0a\x01a"[..]));
+        let first = delta::Request { subscribe: vec!["a".into()], ..delta::Request::new("t") };
+        server.handle_request(Instant::EPOCH, first).expect("a request");
+        let nonce = server.poll_transmit(Instant::EPOCH, &cache).expect("an answer").nonce().clone();
+        let error = Some(Status { code: 3, message: "tööx".into() });
+        server
+            .handle_request(Instant::EPOCH, delta::Request { nonce, error, ..delta::Request::new("t") })
+            .expect("a NACK");
+        match std::iter::from_fn(|| server.poll_action()).last() {
+            Some(server::Action::Nack { error, .. }) => error.message,
+            other => panic!("no NACK, but {other:?}"),
+        }
+    };
+    assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(cut), ["", "t", "t", "tö", "tö", "töö", "tööx", "tööx"]);
+}
+
+/// `google.protobuf.Duration` has less than a second of nanoseconds; what it can't be is no TTL.
+#[test]
+fn nanoseconds() {
+    let ttl = |nanos: [u8; 5]| {
+        let mut bytes = b"\x12\x0d\x1a\x01a\x32\x08\x08\x01\x10".to_vec();
+        bytes.extend(nanos);
+        proto::delta::decode_response(bytes.into()).expect("a response").resources[0].ttl
+    };
+    assert_eq!(ttl([0xff, 0x93, 0xeb, 0xdc, 0x03]), Some(Duration::new(1, 999_999_999)));
+    assert_eq!(ttl([0x80, 0x94, 0xeb, 0xdc, 0x03]), Some(Duration::ZERO));
+}
+
+/// The actions of a client that wants everything and is given one resource that is not wrapped.
+fn given(kind: ResourceType, type_url: &str, value: Vec<u8>) -> Vec<Action> {
+    let config = Config::new(Node::new("n")).with_types(Types::new([kind]));
+    let mut client = Client::<Sotw>::new(config);
+    client.subscribe(&"t".into(), ["*".into()]).expect("a name");
+    client.handle_open(Instant::EPOCH);
+    assert!(client.poll_transmit().is_some());
+    let response = sotw::Response {
+        version: "1".into(),
+        resources: vec![sotw::Item::Bare(Any { type_url: TypeUrl::from(type_url), value: Bytes::from(value) })],
+        type_url: "t".into(),
+        nonce: "1".into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    client.handle_response(Instant::EPOCH, response).expect("a response");
+    std::iter::from_fn(|| client.poll_action()).collect()
+}
+
+fn name_of(kind: ResourceType, value: Vec<u8>) -> String {
+    match &given(kind, "t", value)[..] {
+        [Action::Apply(update)] => update.resources().map(|resource| resource.name().to_string()).collect(),
+        other => panic!("no update, but {other:?}"),
+    }
+}
+
+/// The name of a resource that is not wrapped is in a field of it, whatever its number and length; the last counts.
+#[test]
+fn the_field_of_the_name() {
+    let kind = || ResourceType::partial("t");
+    assert_eq!(name_of(kind(), b"\x0a\x01a\x12\x01b".to_vec()), "a");
+    assert_eq!(name_of(kind(), b"\x0a\x01a\x0a\x01b".to_vec()), "b");
+    assert_eq!(name_of(kind().named_by_field(2), b"\x0a\x01a\x12\x01b".to_vec()), "b");
+    assert_eq!(name_of(kind().named_by_field(16), b"\x0a\x01a\x82\x01\x01b".to_vec()), "b");
+    let long = "n".repeat(200);
+    assert_eq!(name_of(kind(), [b"\x12\x01b\x0a\xc8\x01", long.as_bytes()].concat()), long);
+
+    // Of something else, it is what people are told.
+    match &given(kind().named_by_field(2), "u", b"\x0a\x01a\x12\x01b".to_vec())[..] {
+        [Action::Rejected { faults, .. }] => {
+            assert_eq!(faults[0].reason.to_string(), "resource 0 (b, it seems) has the type u");
+        }
+        other => panic!("nothing wrong, but {other:?}"),
+    }
+}

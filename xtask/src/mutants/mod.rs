@@ -1,0 +1,87 @@
+//! Mutation tests: the mutants are those of cargo-mutants, but all of them are compiled at once, each behind a switch that
+//! an environment variable turns on. So the tests are built once, and a mutant takes as long as they run.
+//!
+//! What can't hold a switch (constants, macros) is left to cargo-mutants itself: `--plain`.
+
+mod edit;
+mod list;
+mod plain;
+mod results;
+mod suite;
+mod tree;
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::run::Result;
+use list::Mutant;
+use results::{Outcome, Results};
+
+/// `-f PART,PART`: only of files whose path has one of them; `-j JOBS`; `-t TEST,TEST`: only these; `--last`: the slow ones
+/// as well; `--survivors`: only those of the run before; `--again`: caught mutants
+/// too; `--list`: what is known; `--plain`: what has no switch.
+pub fn run(arguments: &[&str]) -> Result {
+    let after = |flag: &str| arguments.iter().position(|&a| a == flag).and_then(|at| arguments.get(at + 1)).copied();
+    let has = |flag: &str| arguments.contains(&flag);
+    let files: Vec<&str> = after("-f").unwrap_or("").split(',').collect();
+    let wanted = |mutant: &Mutant| files.iter().any(|part| mutant.file.contains(part));
+    let jobs = after("-j").map_or(Ok(2), str::parse)?;
+
+    let mutants = list::mutants()?;
+    let results = Results::load(&mutants)?;
+    if has("--list") {
+        results.print(mutants.iter().filter(|&mutant| wanted(mutant)));
+        return Ok(());
+    }
+    let tree = tree::switched(&mutants, results.left(&mutants))?;
+    for mutant in &mutants {
+        if let Some(outcome) = tree.left.get(&mutant.id) {
+            results.keep_unless_known(mutant, *outcome)?;
+        }
+    }
+    if has("--plain") {
+        let open = |mutant: &&Mutant| wanted(mutant) && results.of(mutant) == Some(Outcome::NoSwitch);
+        plain::run(&mutants.iter().filter(open).collect::<Vec<_>>(), &results)?;
+    } else {
+        let open = |mutant: &&Mutant| {
+            let due = match results.of(mutant) {
+                Some(Outcome::Survived) => true,
+                None => !has("--survivors"),
+                Some(_) => has("--again"),
+            };
+            wanted(mutant) && !tree.left.contains_key(&mutant.id) && due
+        };
+        let todo: Vec<&Mutant> = mutants.iter().filter(open).collect();
+        let faced = |test: &str| match after("-t") {
+            Some(tests) => tests.split(',').any(|part| part == test),
+            None => has("--last") || !suite::SLOW.contains(&test),
+        };
+        each(&todo, &suite::Suite::measure(&tree, faced, has("--last"))?, jobs, &results)?;
+    }
+    results.print(mutants.iter().filter(|&mutant| wanted(mutant)));
+    Ok(())
+}
+
+fn each(todo: &[&Mutant], suite: &suite::Suite, jobs: usize, results: &Results) -> Result {
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+    let by = Mutex::new(HashMap::<String, usize>::new());
+    let work = || {
+        while let Some(mutant) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (outcome, stage) = suite.face(mutant.id);
+            if let Some(stage) = stage {
+                *by.lock().expect("no other panicked").entry(stage.to_owned()).or_default() += 1;
+            }
+            if outcome == Outcome::Survived {
+                println!("{}", mutant.name);
+            }
+            if let Err(error) = results.keep(mutant, outcome, stage.unwrap_or_default()) {
+                *failed.lock().expect("no other panicked") = Some(error.to_string());
+                return;
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..jobs).for_each(|_| _ = scope.spawn(work)));
+    println!("{} ran, caught by {:?}", todo.len(), by.into_inner()?);
+    failed.into_inner()?.map_or(Ok(()), |error| Err(error.into()))
+}

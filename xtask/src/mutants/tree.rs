@@ -1,0 +1,161 @@
+//! A copy of the project with all mutants in it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::edit::{Edited, edit};
+use super::list::{Genre, Mutant};
+use super::results::Outcome;
+use crate::run::{Result, cargo, root};
+
+pub struct Tree {
+    pub root: PathBuf,
+    /// The mutants that are not in it.
+    pub left: HashMap<usize, Outcome>,
+}
+
+/// Cargo in the copy: with the checks that tests have, but fast; what is built most often is built fast, too.
+pub fn cargo_in(tree: &Path, arguments: &[&str]) -> Command {
+    let mut command = cargo(&["--config", "profile.release.package.xds-machine.opt-level=1"]);
+    command.args(arguments).current_dir(tree).env("CARGO_TARGET_DIR", root().join("target/mutants/target"));
+    command.env("RUSTFLAGS", "--cap-lints=allow").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+    command.env("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true");
+    command.env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true").stderr(Stdio::inherit());
+    command
+}
+
+/// The files of the project, copied, with or without its sources; what is the same stays untouched, so that cargo need not build it again.
+pub fn copy(name: &str, sources: bool) -> Result<PathBuf> {
+    let tree = root().join("target/mutants").join(name);
+    let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let files = Command::new("git").args(listed).current_dir(root()).output()?.stdout;
+    let files = String::from_utf8(files)?;
+    let wanted = |file: &&str| (sources || !file.starts_with("src/")) && root().join(file).is_file();
+    for file in files.split_terminator('\0').filter(wanted) {
+        write(&tree.join(file), &fs::read(root().join(file))?)?;
+    }
+    Ok(tree)
+}
+
+pub fn write(path: &Path, text: &[u8]) -> Result {
+    if fs::read(path).is_ok_and(|old| old == text) {
+        return Ok(());
+    }
+    fs::create_dir_all(path.parent().ok_or("no folder")?)?;
+    Ok(fs::write(path, text)?)
+}
+
+/// Switches and all; the standard library is there for them, though the crate does without.
+pub fn switched(mutants: &[Mutant], left: HashMap<usize, Outcome>) -> Result<Tree> {
+    let mut tree = Tree { root: copy("tree", false)?, left };
+    loop {
+        let edited = tree.write(mutants)?;
+        let mut errors = tree.errors("--lib")?;
+        if errors.is_empty() {
+            errors = tree.errors("--tests")?;
+        }
+        let broken: HashSet<usize> = errors.iter().flat_map(|error| blame(&edited, error)).collect();
+        if broken.is_empty() {
+            let first = errors.first().map(|error| format!("nobody is to blame: {}", error["rendered"]));
+            return first.map_or(Ok(tree), |error| Err(error.into()));
+        }
+        println!("{} mutants do not compile", broken.len());
+        let opaque: HashSet<usize> = edited.values().flat_map(|file| file.opaque.iter().copied()).collect();
+        for id in broken {
+            let sure = mutants[id - 1].genre == Genre::Function && !opaque.contains(&id);
+            tree.left.insert(id, if sure { Outcome::Unviable } else { Outcome::NoSwitch });
+        }
+    }
+}
+
+impl Tree {
+    fn write(&mut self, mutants: &[Mutant]) -> Result<BTreeMap<String, Edited>> {
+        let mut edited = BTreeMap::new();
+        for path in files(&root().join("src"))? {
+            let name = path.strip_prefix(root())?.to_str().ok_or("no text")?.to_owned();
+            let Ok(source) = fs::read_to_string(&path) else { continue };
+            let inside = |mutant: &&Mutant| mutant.file == name && !self.left.contains_key(&mutant.id);
+            let mut file = if name.ends_with(".rs") {
+                edit(&source, &mutants.iter().filter(inside).collect::<Vec<_>>())?
+            } else {
+                Edited { text: source, ..Edited::default() }
+            };
+            self.left.extend(file.homeless.iter().map(|&id| (id, Outcome::NoSwitch)));
+            if name == "src/lib.rs" {
+                file.text = file.text.replace("#![no_std]", "") + "\nmod mutants;\n";
+            }
+            write(&self.root.join(&name), file.text.as_bytes())?;
+            edited.insert(name, file);
+        }
+        write(&self.root.join("src/mutants.rs"), include_bytes!("switch.rs"))?;
+        Ok(edited)
+    }
+
+    /// What the compiler does not like.
+    fn errors(&self, of: &str) -> Result<Vec<Value>> {
+        let check = ["check", "--quiet", of, "--all-features", "--package", "xds-machine", "--message-format=json"];
+        let output = cargo_in(&self.root, &check).output()?;
+        let mut errors = Vec::new();
+        for line in String::from_utf8(output.stdout)?.lines() {
+            let message = serde_json::from_str::<Value>(line)?["message"].take();
+            let spans = message["spans"].as_array().is_some_and(|spans| !spans.is_empty());
+            if message["level"] == "error" && spans {
+                errors.push(message);
+            }
+        }
+        if errors.is_empty() && !output.status.success() {
+            return Err("it does not compile, and nobody says why".into());
+        }
+        Ok(errors)
+    }
+}
+
+/// The mutants that an error is about: those of its place or, if it has none, of the host around it. What a function says of
+/// the iterator that it returns stands before its body: then it's the last of those of the body.
+fn blame(edited: &BTreeMap<String, Edited>, message: &Value) -> Vec<usize> {
+    let mut blamed = Vec::new();
+    if message["code"]["code"] == "E0015" {
+        for span in
+            message["children"].as_array().into_iter().flatten().flat_map(|note| note["spans"].as_array()).flatten()
+        {
+            let Some(file) = span["file_name"].as_str().and_then(|name| edited.get(name)) else { continue };
+            let at = |end: &str| span[end].as_u64().unwrap_or_default() as usize;
+            let here = file.constants.iter().filter(|(word, _)| (at("byte_start")..at("byte_end")).contains(word));
+            blamed.extend(here.flat_map(|(_, ids)| ids));
+        }
+        return blamed;
+    }
+    for span in message["spans"].as_array().into_iter().flatten() {
+        let Some(file) = span["file_name"].as_str().and_then(|name| edited.get(name)) else { continue };
+        let at = |end: &str| span[end].as_u64().unwrap_or_default() as usize;
+        let around = |range: &Range<usize>| range.start <= at("byte_start") && at("byte_end") <= range.end;
+        let places = file.places.iter().filter(|(_, range)| around(range));
+        if let Some((id, _)) = places.min_by_key(|(_, range)| range.len()) {
+            return vec![*id];
+        }
+        let hosts = file.hosts.iter().filter(|(range, _)| around(range));
+        if let (Some((_, ids)), true) = (hosts.min_by_key(|(range, _)| range.len()), span["is_primary"] == true) {
+            blamed.clone_from(ids);
+        }
+        let bodies =
+            file.hosts.iter().filter(|(range, ids)| range.start >= at("byte_end") && file.opaque.contains(&ids[0]));
+        if let (true, Some((_, ids))) = (blamed.is_empty(), bodies.min_by_key(|(range, _)| range.start)) {
+            blamed.extend(ids.last());
+        }
+    }
+    blamed
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() { all.extend(files(&path)?) } else { all.push(path) }
+    }
+    Ok(all)
+}
