@@ -14,7 +14,14 @@ fn root() -> &'static Path {
 /// The program of a peer, or the first error of the compiler.
 pub fn build(peer: &Peer) -> Result<PathBuf, String> {
     let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--release", "--message-format=json-render-diagnostics", "--package", peer.package]);
+    cargo.args([
+        "build",
+        "--release",
+        "--message-format=json-render-diagnostics",
+        "--workspace",
+        "--bin",
+        peer.program,
+    ]);
     let output = cargo.current_dir(root()).output().map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {

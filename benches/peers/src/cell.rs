@@ -34,8 +34,10 @@ impl Default for Limits {
 
 /// The rows that came out, and one more that says how it ended if it did not end well.
 pub fn run(program: &Path, cell: &Cell, limits: &Limits) -> Vec<Value> {
+    // A probe is one to every program.
+    let work = cell.work.rsplit(' ').next().unwrap_or_default();
     let mut child = match Command::new(program)
-        .args([cell.work, &cell.n.to_string(), &cell.s.to_string()])
+        .args([work, &cell.n.to_string(), &cell.s.to_string()])
         .env("PEERS_BYTES", limits.bytes.to_string())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -5,21 +5,27 @@ use crate::cell::Cell;
 /// The peer that all others stand beside.
 pub const OURS: &str = "xds-machine";
 
-/// A peer: its name here, the crates that it consists of, its package in this workspace, and what it does.
+/// A peer: its name here, the crates that it consists of, its program in this workspace, and what it does.
 #[derive(Debug)]
 pub struct Peer {
     pub name: &'static str,
     pub crates: &'static [&'static str],
-    pub package: &'static str,
+    pub program: &'static str,
     works: &'static [&'static str],
 }
 
 /// What servers and clients are asked to do.
 const SERVER: &[&str] = &["sync", "push", "full", "idle", "probe"];
+const CLIENT: &[&str] = &["all", "named", "names", "turns", "client probe"];
 
 pub const PEERS: &[Peer] = &[
-    Peer { name: OURS, crates: &["xds-machine"], package: "ours", works: SERVER },
-    Peer { name: "rime-xds", crates: &["rime-xds"], package: "peer-rime", works: SERVER },
+    Peer { name: OURS, crates: &["xds-machine"], program: "ours", works: SERVER },
+    Peer { name: OURS, crates: &["xds-machine"], program: "ours-client", works: CLIENT },
+    Peer { name: "bare transport", crates: &[], program: "bare-client", works: &["all"] },
+    Peer { name: "rime-xds", crates: &["rime-xds"], program: "peer-rime", works: SERVER },
+    Peer { name: "nebucloud", crates: &["xds-server", "xds-cache"], program: "peer-nebucloud", works: SERVER },
+    Peer { name: "quilkin-xds", crates: &["quilkin-xds"], program: "peer-quilkin", works: SERVER },
+    Peer { name: "xds-client", crates: &["xds-client"], program: "peer-xds-client", works: CLIENT },
 ];
 
 impl Peer {
@@ -42,5 +48,10 @@ pub fn cells(small: bool) -> Vec<Cell> {
     cells.extend(many("push", "delta change"));
     cells.extend(many("full", "SotW change"));
     cells.extend(each("idle", "idle stream", 100));
+    cells.push(Cell { work: "client probe", shown: "probe", n: 0, s: 0 });
+    cells.extend(each("all", "response, wildcard", 1));
+    cells.extend(each("named", "response, all named", 1));
+    cells.extend(each("names", "names, one by one", 1));
+    cells.extend(each("turns", "names, a turn each", 1));
     cells
 }

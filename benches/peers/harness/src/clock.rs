@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use benches::measure::{Work, clock, median};
 
 /// After this much time no further round begins.
-const PATIENCE: Duration = Duration::from_secs(12);
+const PATIENCE: Duration = Duration::from_secs(6);
 
 /// A point on both clocks.
 #[derive(Clone, Copy, Debug)]
