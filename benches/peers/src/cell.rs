@@ -39,6 +39,7 @@ pub fn run(program: &Path, cell: &Cell, limits: &Limits) -> Vec<Value> {
     let mut child = match Command::new(program)
         .args([work, &cell.n.to_string(), &cell.s.to_string()])
         .env("PEERS_BYTES", limits.bytes.to_string())
+        .env("RUST_BACKTRACE", "0")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -23,6 +23,7 @@ use crate::stream::{Stream, subscribe};
 static COUNTING: alloc::Counting = alloc::Counting;
 
 fn main() -> ExitCode {
+    quilkin_xds::metrics::set_registry(Box::leak(Box::default())); // or the first request panics
     serve::<Quilkin>()
 }
 
