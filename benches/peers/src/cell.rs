@@ -1,6 +1,7 @@
 //! A piece of work in a process of its own.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
@@ -19,16 +20,21 @@ pub struct Cell {
     pub s: usize,
 }
 
-/// What a process may have.
+/// The signals of that limit.
+const XCPU: i32 = 24;
+const KILL: i32 = 9;
+
+/// What a process may have: time on a processor, and time (it may wait for one), and memory.
 #[derive(Debug)]
 pub struct Limits {
+    seconds: u64,
     time: Duration,
     bytes: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { time: Duration::from_secs(60), bytes: 4 << 30 }
+        Self { seconds: 60, time: Duration::from_secs(240), bytes: 4 << 30 }
     }
 }
 
@@ -39,6 +45,7 @@ pub fn run(program: &Path, cell: &Cell, limits: &Limits) -> Vec<Value> {
     let mut child = match Command::new(program)
         .args([work, &cell.n.to_string(), &cell.s.to_string()])
         .env("PEERS_BYTES", limits.bytes.to_string())
+        .env("PEERS_SECONDS", limits.seconds.to_string())
         .env("RUST_BACKTRACE", "0")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -82,6 +89,10 @@ fn ended(status: Option<ExitStatus>, said: &[String], limits: &Limits) -> Option
     };
     if status.success() {
         return None;
+    }
+    // Beyond a limit that can't be raised the kernel kills.
+    if matches!(status.signal(), Some(XCPU | KILL)) {
+        return Some(format!("beyond {} s on a processor; came to: {last}", limits.seconds));
     }
     if let Some(at) = said.iter().position(|line| line.starts_with("memory allocation of")) {
         let before = at.checked_sub(1).map_or("nothing", |before| said[before].as_str());

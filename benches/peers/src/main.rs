@@ -1,5 +1,5 @@
 //! Runs every peer, each piece of work in a process of its own with a cap on time and memory, beside our machine:
-//! `peers [--small] [PEER ..] > FILE`, a JSON object a line; `peers table FILE` makes tables of it.
+//! `peers [--small] [PEER ..] [WORK ..] > FILE`, a JSON object a line; `peers table FILE` makes tables of it.
 
 mod build;
 mod cell;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::cell::{Cell, Limits};
 use crate::plan::{OURS, PEERS, Peer};
 
-const USAGE: &str = "usage: peers [--small] [PEER ..] | peers table FILE";
+const USAGE: &str = "usage: peers [--small] [PEER ..] [WORK ..] | peers table FILE";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -33,12 +33,16 @@ fn main() -> ExitCode {
     if options.iter().any(|option| option != "--small") {
         return usage(USAGE);
     }
-    if let Some(unknown) = only.iter().find(|only| !PEERS.iter().any(|peer| peer.name == **only)) {
+    let (works, names): (Vec<_>, Vec<_>) = only.into_iter().partition(|only| plan::works().contains(&only.as_str()));
+    if let Some(unknown) = names.iter().find(|name| !PEERS.iter().any(|peer| peer.name == **name)) {
         let names: Vec<_> = PEERS.iter().map(|peer| peer.name).collect();
-        return usage(&format!("no peer {unknown}: {}", names.join(", ")));
+        return usage(&format!("no peer or work {unknown}: {}; {}", names.join(", "), plan::works().join(", ")));
     }
-    let wanted = |peer: &&Peer| peer.name == OURS || only.is_empty() || only.iter().any(|only| only == peer.name);
-    all(&PEERS.iter().filter(wanted).collect::<Vec<_>>(), !options.is_empty());
+    let peers =
+        PEERS.iter().filter(|peer| peer.name == OURS || names.is_empty() || names.iter().any(|name| name == peer.name));
+    let mut cells = plan::cells(!options.is_empty());
+    cells.retain(|cell| works.is_empty() || works.iter().any(|work| work == cell.work));
+    all(&peers.collect::<Vec<_>>(), &cells);
     ExitCode::SUCCESS
 }
 
@@ -48,19 +52,19 @@ fn usage(why: &str) -> ExitCode {
 }
 
 /// Builds them all before any is measured, for compilers are bad company.
-fn all(peers: &[&Peer], small: bool) {
+fn all(peers: &[&Peer], cells: &[Cell]) {
     let built: Vec<_> = peers.iter().map(|peer| (*peer, build::version(peer), build::build(peer))).collect();
     println!("{}", json!({ "machine": machine() }));
     // What ours took for a piece of work, which stands beside what the others took for it.
     let mut ours = HashMap::new();
-    for cell in plan::cells(small) {
+    for cell in cells {
         for (peer, version, program) in &built {
-            if !peer.does(&cell) {
+            if !peer.does(cell) {
                 continue;
             }
             let rows = match program {
-                Ok(program) => cell::run(program, &cell, &Limits::default()),
-                Err(error) => vec![row(&cell, &format!("does not build: {error}"))],
+                Ok(program) => cell::run(program, cell, &Limits::default()),
+                Err(error) => vec![row(cell, &format!("does not build: {error}"))],
             };
             for mut row in rows {
                 let key = (row["workload"].to_string(), row["n"].to_string(), row["s"].to_string());

@@ -34,6 +34,11 @@ impl Peer {
     }
 }
 
+/// The names of the works.
+pub fn works() -> Vec<&'static str> {
+    [SERVER, CLIENT].concat()
+}
+
 const RESOURCES: [usize; 3] = [1000, 10_000, 100_000];
 const STREAMS: [usize; 3] = [1, 100, 1000];
 

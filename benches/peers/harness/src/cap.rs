@@ -1,15 +1,16 @@
-//! How much memory a peer may have. (How much time, its parent decides, and ends it.)
+//! How much memory and time a peer may have: the kernel ends it.
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-/// In this variable the parent names the cap, in bytes.
-pub const BYTES: &str = "PEERS_BYTES";
-
-/// Caps this process. An allocation beyond it ends the process.
-pub fn memory() {
-    let Some(bytes) = std::env::var(BYTES).ok().and_then(|bytes| bytes.parse().ok()) else { return };
-    let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
-    setrlimit(Resource::As, limit).expect("a lower limit than before");
+/// Caps this process as its parent says: the bytes that it may have (an allocation beyond them ends it), and the seconds
+/// on a processor. (Its parent also ends what only waits.)
+pub fn cap() {
+    for (variable, resource) in [("PEERS_BYTES", Resource::As), ("PEERS_SECONDS", Resource::Cpu)] {
+        if let Some(most) = std::env::var(variable).ok().and_then(|most| most.parse().ok()) {
+            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
+                .expect("a lower limit than before");
+        }
+    }
 }
 
 /// The most memory this process has had, in bytes.

@@ -49,7 +49,7 @@ pub trait Server: Sized {
 /// The program of a peer: `WORKLOAD N S`, and a line comes out for each thing that was measured.
 pub fn serve<T: Server>() -> ExitCode {
     alloc::keep();
-    cap::memory();
+    cap::cap();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize| arguments.get(at).and_then(|number| number.parse().ok()).unwrap_or(0);
     let (n, s) = (number(1), number(2));

@@ -40,7 +40,7 @@ pub trait Client: Sized {
 /// The program of a client: `WORKLOAD N`.
 pub fn serve<T: Client>() -> ExitCode {
     alloc::keep();
-    cap::memory();
+    cap::cap();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let n = arguments.get(1).and_then(|number| number.parse().ok()).unwrap_or(0);
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
