@@ -14,8 +14,9 @@
 //!     Verdict ──►└───────────────┘  handle_response          └───────────────┘  poll_transmit(&source)
 //! ```
 //!
-//! Reading down, the modules are words ([`ResourceName`], [`TypeUrl`], ..), messages ([`message`]), and machines
-//! ([`client`], [`server`]), and a layer of several clients ([`servers`]). Reading across, the two machines have the same parts. [`proto`] is the wire.
+//! Reading down, the modules are words ([`ResourceName`], [`TypeUrl`], [`xdstp`], ..), messages ([`message`]), and machines
+//! ([`client`], [`server`]). Above the client are two layers that use what is public of it: [`servers`], several servers,
+//! and [`watch`], many watchers. Reading across, the two machines have the same parts. [`proto`] is the wire.
 //!
 //! # The contract
 //!

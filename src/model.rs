@@ -43,6 +43,11 @@ use crate::time::Instant;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Label<'a> {
+    /// Counts the attempts to have a stream to a server. Zero means that there was none.
+    Attempt(&'a mut u64),
+    /// No label: those that follow are of the client of this id ([`Config::with_id`](crate::client::Config::with_id)).
+    /// What one client counts is never compared with what another does, so the labels of each may be ranked by themselves.
+    Client(u64),
     /// Counts the streams of a client.
     Epoch(&'a mut u64),
     /// Counts how often a client lost what it held of a type.

@@ -62,6 +62,11 @@ fn losses() -> impl Iterator<Item = Budget> {
     KINDS.iter().map(|kind| kind(Budget::NONE.wishes(1, 0).changes(1, 0).forgets(2)))
 }
 
+/// Each of them while what has a TTL lives on, or does not.
+fn lives() -> impl Iterator<Item = Budget> {
+    KINDS.iter().map(|kind| kind(Budget::NONE.wishes(1, 0).changes(1, 0).beats(2)))
+}
+
 /// More of everything at once.
 const WIDE: [Budget; 4] = [
     Budget::NONE.cuts(2).wishes(2, 1).changes(2, 1),
@@ -142,6 +147,18 @@ fn warming_portions(names: &[&str], budget: Budget) -> Setup {
     Setup::warming(names, budget).portion(1)
 }
 
+fn lasting(names: &[&str], budget: Budget) -> Setup {
+    Setup::full_state(names, budget).ttl()
+}
+
+fn lasting_partial(names: &[&str], budget: Budget) -> Setup {
+    Setup::partial(names, budget).ttl()
+}
+
+fn lasting_order(names: &[&str], budget: Budget) -> Setup {
+    Setup::order(names, budget).ttl()
+}
+
 fn two_clients(names: &[&str], budget: Budget) -> Setup {
     Setup::full_state(names, budget).clients(2)
 }
@@ -162,6 +179,8 @@ fn variants() -> Vec<Variant> {
     let fails = Budget::NONE.fails(1).wishes(2, 0).changes(2, 0);
     let rejecting =
         [Budget::NONE.rejects(3).wishes(1, 0).changes(2, 1), Budget::NONE.rejects(2).wishes(2, 1).changes(2, 0)];
+    let away = Budget::NONE.cuts(1).wishes(1, 0).changes(1, 0).beats(2);
+    let beside = Budget::NONE.wishes(2, 0).changes(2, 0).beats(1);
     // Both are there; then one changes, or goes, while the answer goes on.
     let changing = [
         Budget::NONE.wishes(1, 0).changes(3, 1),
@@ -215,6 +234,12 @@ fn variants() -> Vec<Variant> {
         variant("sotw partial, losses", Setup::partial, ALL_A).with(losses()),
         variant("sotw partial, strict server, losses", strict_partial, A).with(losses()),
         variant("delta, losses", Setup::full_state, ALL_A).with(losses()),
+        variant("sotw full-state, TTLs", lasting, ALL_A).with(lives()),
+        variant("sotw partial, TTLs", lasting_partial, A).with(lives()),
+        variant("delta, TTLs", lasting, ALL_A).with(lives()),
+        variant("delta, TTLs and an alias", lasting, ALIAS_A).with([away]),
+        variant("sotw, TTLs of listeners and clusters", lasting_order, A).with([beside]),
+        variant("delta, TTLs of listeners and clusters", lasting_order, A).with([beside]),
         variant("sotw full-state, a collection", Setup::collection, GLOB_A).with(pairs()),
         variant("sotw partial, a collection", collection_partial, GLOB_A).with(pairs()),
         variant("delta, a collection", Setup::collection, GLOB_A).with(pairs()),
@@ -282,7 +307,7 @@ fn check(variants: &[Variant], limit: usize) -> Vec<Sum> {
             sum.states += report.states;
             sum.settled += report.settled;
             sum.transitions += report.transitions;
-            sum.goals.0 |= report.goals.0;
+            sum.goals.0 |= report.goals;
             sum.complete &= report.complete;
         }
     };
@@ -326,6 +351,9 @@ fn everything_holds_in_every_order() {
         Lost,
         Ambient,
         Failed,
+        Beaten,
+        Expired,
+        ExpiredAway,
     ];
     let of_sotw = [NoClaim, StoodIn, WildcardAndNames];
     let of_delta = [Removed, ClaimedUnjudged, Held, Behind, Portion];

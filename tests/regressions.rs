@@ -2,7 +2,7 @@
 //! that the engines found in its own machines since. Each is played in the world, and must end well.
 //!
 //! The notation: `Sub`/`Uns` the application's wish, `CS` the client sends, `SR` the server reads, `SS` the server sends,
-//! `CR` the client reads, `Acc`/`Rej` the verdict, `Put`/`Del`/`Fail` the store, `Cut`/`Open` the stream, `Tick` time. A `2` is for
+//! `CR` the client reads, `Acc`/`Rej` the verdict, `Put`/`Del`/`Fail` the store, `Cut`/`Open` the stream, `Tick`/`Beat` time. A `2` is for
 //! the second type.
 
 mod checker;
@@ -39,6 +39,8 @@ fn step(word: &str) -> Step {
         "Acc" => Step::Accept { c, t },
         "Rej" => Step::Reject { c, t },
         "Tick" => Step::Tick,
+        "Beat" => Step::Beat,
+        "Forget" => Step::Forget { c, t, n: name() },
         "Sub" => Step::Subscribe { c, t, n: name() },
         "Uns" => Step::Unsubscribe { c, t, n: name() },
         "Put" => Step::Put { t, n: name() },

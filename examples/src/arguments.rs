@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use tonic::transport::Uri;
+use xds_machine::client::Dialect;
 use xds_machine::{TypeUrl, WILDCARD, type_url};
 
+use crate::dialects;
 use crate::references::Target;
 
 const TYPES: [(&str, &str); 10] = [
@@ -23,6 +25,7 @@ const TYPES: [(&str, &str); 10] = [
 pub struct Arguments {
     pub server: Uri,
     pub delta: bool,
+    pub dialect: Dialect,
     pub node: String,
     pub subscribe: Vec<Target>,
     /// How long the program runs.
@@ -32,17 +35,18 @@ pub struct Arguments {
 
 impl Arguments {
     pub const USAGE: &str = "usage: xds_client --server URL --variant sotw|delta [--node ID] \
-                     --subscribe TYPE[=NAME,..] [--subscribe ..] [--for SECONDS] [--follow]";
+                     [--dialect spec|envoy|grpc|istio] --subscribe TYPE[=NAME,..] [--subscribe ..] [--for SECONDS] [--follow]";
 
     pub fn read(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let (mut server, mut delta, mut node) = (None, None, "xds_client".to_string());
-        let (mut subscribe, mut limit, mut follow) = (Vec::new(), None, false);
+        let (mut dialect, mut subscribe, mut limit, mut follow) = (Dialect::Spec, Vec::new(), None, false);
         while let Some(flag) = arguments.next() {
             if flag == "--follow" {
                 follow = true;
                 continue;
             }
-            let known = ["--server", "--variant", "--node", "--subscribe", "--for"].contains(&flag.as_str());
+            let known =
+                ["--server", "--variant", "--node", "--dialect", "--subscribe", "--for"].contains(&flag.as_str());
             let value = arguments.next().filter(|_| known);
             let value = match value {
                 Some(value) => value,
@@ -54,6 +58,7 @@ impl Arguments {
                 ("--variant", "sotw") => delta = Some(false),
                 ("--variant", "delta") => delta = Some(true),
                 ("--variant", other) => return Err(format!("no variant {other:?}: there are sotw and delta")),
+                ("--dialect", name) => dialect = dialects::find(&dialects::CLIENT, name)?,
                 ("--subscribe", what) => subscribe.extend(read_subscription(what)?),
                 ("--for", seconds) => {
                     let time = seconds.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -66,7 +71,7 @@ impl Arguments {
             return Err("--subscribe is missing".into());
         }
         let server = server.ok_or("--server is missing")?;
-        Ok(Self { server, delta: delta.ok_or("--variant is missing")?, node, subscribe, limit, follow })
+        Ok(Self { server, delta: delta.ok_or("--variant is missing")?, dialect, node, subscribe, limit, follow })
     }
 }
 

@@ -4,6 +4,7 @@ pub mod arguments;
 pub mod canonical;
 pub mod codec;
 pub mod dial;
+pub mod dialects;
 pub mod discovery_file;
 pub mod element;
 pub mod folder;

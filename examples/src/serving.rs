@@ -11,7 +11,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::body::Body;
 use tonic::server::Grpc;
 use tonic::{Code, Request, Response, Status, Streaming};
-use xds_machine::server::{Action, Cache, Config, DropReason, Scope, Server, StreamId, Variant};
+use xds_machine::server::{Action, Cache, Config, Dialect, DropReason, Scope, Server, StreamId, Variant};
 use xds_machine::{Delta, Error, Instant, ResourceName, Sotw, TypeUrl, WILDCARD};
 
 use crate::codec::{Chunks, ServerCodec, Wire};
@@ -24,6 +24,7 @@ const REQUEST_BYTES: usize = 32 << 20;
 /// What the streams share.
 pub struct Shared {
     cache: RwLock<Cache>,
+    dialect: Dialect,
     /// Wakes the streams.
     changed: watch::Sender<()>,
     log: Log,
@@ -32,9 +33,9 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(cache: Cache, log: Log) -> Self {
+    pub fn new(cache: Cache, dialect: Dialect, log: Log) -> Self {
         let (changed, streams) = (watch::Sender::new(()), AtomicU64::new(0));
-        Self { cache: RwLock::new(cache), changed, log, streams, start: Clock::now() }
+        Self { cache: RwLock::new(cache), dialect, changed, log, streams, start: Clock::now() }
     }
 
     /// Changes the cache, for all streams at once.
@@ -95,7 +96,8 @@ impl<V: Variant<Request = <V as Wire>::Request> + Wire> Stream<V> {
             Scope::Single(type_url) => Config::single(type_url.clone()),
         };
         let id = StreamId(shared.streams.fetch_add(1, Ordering::Relaxed) + 1);
-        let server = Server::new(config.with_control_plane("xds-machine control_plane"), id);
+        let server =
+            Server::new(config.with_dialect(shared.dialect).with_control_plane("xds-machine control_plane"), id);
         Self { shared, server, node: None, outbound }
     }
 

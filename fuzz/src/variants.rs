@@ -8,16 +8,24 @@ use crate::world::{Both, Step, World, words};
 
 /// One history, two worlds.
 pub fn variants(data: &[u8]) {
-    let (setup, steps) = words::setup(data);
+    let (setup, steps) = words::setup(data, true);
     let (mut sotw, mut delta) = (World::<Sotw>::new(setup.clone()), World::<Delta>::new(setup.clone()));
     for (at, &byte) in steps.iter().enumerate() {
         match words::step(byte, &setup) {
             // What the application and the store do, both do.
-            step @ (Step::Subscribe { .. } | Step::Unsubscribe { .. } | Step::Put { .. } | Step::Delete { .. }) => {
+            step @ (Step::Subscribe { .. }
+            | Step::Unsubscribe { .. }
+            | Step::Put { .. }
+            | Step::Delete { .. }
+            | Step::Fail { .. }) => {
                 assert_eq!(sotw.can(step), delta.can(step), "{step:?}");
                 both(&mut sotw, &mut delta, step);
             }
-            step @ (Step::Refetch { .. } | Step::Cut { .. }) => both(&mut sotw, &mut delta, step),
+            step @ (Step::Refetch { .. } | Step::Cut { .. } | Step::Pause { .. } | Step::Forget { .. }) => {
+                both(&mut sotw, &mut delta, step);
+            }
+            // Time passes for each as far as it may.
+            step @ Step::Beat => both(&mut sotw, &mut delta, step),
             // What the protocol does, each does at its own pace.
             Step::ClientSends { .. } => _ = words::run(&mut sotw, usize::from(byte >> 4), at as u64),
             Step::ServerSends { .. } => _ = words::run(&mut delta, usize::from(byte >> 4), at as u64),

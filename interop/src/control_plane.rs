@@ -12,6 +12,7 @@ use crate::wait::{self, so};
 /// A control plane that can be restarted. Its resources are in the folder `resources` of its folder.
 pub struct ControlPlane {
     program: PathBuf,
+    dialect: &'static str,
     dir: PathBuf,
     port: u16,
     life: u32,
@@ -19,9 +20,9 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    pub fn start(program: PathBuf, dir: &Path) -> Result<Self, String> {
+    pub fn start(program: PathBuf, dialect: &'static str, dir: &Path) -> Result<Self, String> {
         let port = net::free_port()?;
-        let mut control_plane = Self { program, dir: dir.to_owned(), port, life: 0, process: None };
+        let mut control_plane = Self { program, dialect, dir: dir.to_owned(), port, life: 0, process: None };
         control_plane.restart()?;
         Ok(control_plane)
     }
@@ -39,7 +40,7 @@ impl ControlPlane {
         self.life += 1;
         let (listen, resources) = (format!("127.0.0.1:{}", self.port), self.dir.join("resources"));
         let resources = resources.to_string_lossy();
-        let arguments = ["--listen", &listen, "--log", "json", "--resources", &resources];
+        let arguments = ["--listen", &listen, "--dialect", self.dialect, "--log", "json", "--resources", &resources];
         let err = self.dir.join(format!("control_plane.{}.err", self.life));
         self.process = Some(Process::start(&self.program, &arguments, &self.log(), &err)?);
         wait::until(|| {

@@ -28,19 +28,31 @@ use scenarios::Stage;
 pub struct Line {
     pub peer: &'static str,
     pub mode: &'static str,
+    /// What this crate speaks, on its side.
+    pub dialect: &'static str,
     pub scenario: &'static str,
     pub result: Result<(), String>,
 }
 
-/// Envoy's modes, each with a bootstrap in `envoy/`.
-const ENVOY: [(&str, Scope, bool); 6] = [
-    ("ads-sotw", Scope::Ads, false),
-    ("ads-sotw-unified", Scope::Ads, false),
-    ("ads-delta", Scope::Ads, true),
-    ("ads-delta-unified", Scope::Ads, true),
-    ("sotw", Scope::Each("GRPC"), false),
-    ("delta", Scope::Each("DELTA_GRPC"), true),
+/// Envoy's modes, each with a bootstrap in `envoy/`, and what the control plane speaks.
+const ENVOY: [(&str, Scope, bool, &str); 10] = [
+    ("ads-sotw", Scope::Ads, false, "spec"),
+    ("ads-sotw-unified", Scope::Ads, false, "spec"),
+    ("ads-delta", Scope::Ads, true, "spec"),
+    ("ads-delta-unified", Scope::Ads, true, "spec"),
+    ("sotw", Scope::Each("GRPC"), false, "spec"),
+    ("delta", Scope::Each("DELTA_GRPC"), true, "spec"),
+    ("ads-sotw", Scope::Ads, false, "istio"),
+    ("ads-delta", Scope::Ads, true, "istio"),
+    ("ads-sotw", Scope::Ads, false, "go-control-plane"),
+    ("ads-delta", Scope::Ads, true, "go-control-plane"),
 ];
+
+/// What the control plane speaks to gRPC.
+const GRPC: [&str; 3] = ["spec", "istio", "go-control-plane"];
+
+/// What our own client speaks.
+const OWN: [&str; 4] = ["spec", "envoy", "grpc", "istio"];
 
 fn main() -> ExitCode {
     let filter = std::env::args().nth(1).unwrap_or_default();
@@ -52,9 +64,9 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    println!("\n{:20} {:18} {:38} ok", "peer", "mode", "scenario");
-    for Line { peer, mode, scenario, result } in &lines {
-        println!("{peer:20} {mode:18} {scenario:38} {}", if result.is_ok() { "yes" } else { "NO" });
+    println!("\n{:20} {:18} {:18} {:38} ok", "peer", "mode", "dialect", "scenario");
+    for Line { peer, mode, dialect, scenario, result } in &lines {
+        println!("{peer:20} {mode:18} {dialect:18} {scenario:38} {}", if result.is_ok() { "yes" } else { "NO" });
     }
     let failed = lines.iter().filter(|line| line.result.is_err()).count();
     println!("{} of {} in {:.0?}", lines.len() - failed, lines.len(), start.elapsed());
@@ -63,32 +75,49 @@ fn main() -> ExitCode {
 
 fn run(filter: &str) -> Result<Vec<Line>, String> {
     let installed = install::install()?;
-    let wanted = |peer: &str, mode: &str| format!("{peer} {mode}").contains(filter);
+    let wanted = |run: &str| run.contains(filter);
     let mut lines = Vec::new();
-    for (mode, scope, delta) in ENVOY.into_iter().filter(|(mode, ..)| wanted("envoy", mode)) {
-        let stage = folder(&installed, "envoy", mode).and_then(|dir| with_envoy(&installed, &dir, mode, scope, delta));
-        play("Envoy 1.40.0", mode, stage, &mut lines);
+    for (mode, scope, delta, dialect) in ENVOY {
+        let run = format!("envoy-{mode}-{dialect}");
+        if wanted(&run) {
+            let dir = folder(&installed, &run)?;
+            let stage = with_envoy(&installed, &dir, mode, scope, delta, dialect);
+            play(("Envoy 1.40.0", mode, dialect), stage, &mut lines);
+        }
     }
-    if wanted("grpc", "ads-sotw") {
-        let stage = folder(&installed, "grpc", "ads-sotw").and_then(|dir| with_grpc(&installed, &dir));
-        play("gRPC C-core 1.85.1", "ads-sotw", stage, &mut lines);
+    for dialect in GRPC {
+        let run = format!("grpc-ads-sotw-{dialect}");
+        if wanted(&run) {
+            let stage = with_grpc(&installed, &folder(&installed, &run)?, dialect);
+            play(("gRPC C-core 1.85.1", "ads-sotw", dialect), stage, &mut lines);
+        }
     }
-    for variant in ["sotw", "delta"].into_iter().filter(|variant| wanted("xds_client ads", variant)) {
-        let dir = folder(&installed, "xds_client", variant)?;
-        xds_client::play(&installed.programs, &dir, variant, &mut lines);
+    for (variant, dialect) in ["sotw", "delta"].into_iter().flat_map(|variant| OWN.map(|dialect| (variant, dialect))) {
+        let run = format!("xds_client-ads-{variant}-{dialect}");
+        if wanted(&run) {
+            let dir = folder(&installed, &run)?;
+            xds_client::play(&installed.programs, &dir, variant, dialect, &mut lines);
+        }
     }
     Ok(lines)
 }
 
 /// An empty folder for all that a run leaves behind.
-fn folder(installed: &Installed, peer: &str, mode: &str) -> Result<PathBuf, String> {
-    let dir = installed.logs.join(format!("{peer}-{mode}"));
+fn folder(installed: &Installed, run: &str) -> Result<PathBuf, String> {
+    let dir = installed.logs.join(run);
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     Ok(dir)
 }
 
-fn with_envoy(installed: &Installed, dir: &Path, mode: &str, scope: Scope, delta: bool) -> Result<Stage, String> {
+fn with_envoy(
+    installed: &Installed,
+    dir: &Path,
+    mode: &str,
+    scope: Scope,
+    delta: bool,
+    dialect: &'static str,
+) -> Result<Stage, String> {
     let backends = [net::backend("a")?, net::backend("b")?];
     let mut mesh = Mesh::new(dir, scope);
     let mut ports = Vec::new();
@@ -98,16 +127,16 @@ fn with_envoy(installed: &Installed, dir: &Path, mode: &str, scope: Scope, delta
         mesh.services.insert(number, Service::new(Some(port), backends[0]));
     }
     mesh.write()?;
-    let control_plane = ControlPlane::start(installed.programs.join("control_plane"), dir)?;
+    let control_plane = ControlPlane::start(installed.programs.join("control_plane"), dialect, dir)?;
     let bootstrap = installed.sources.join("envoy").join(format!("{mode}.yaml"));
     let peer = Box::new(Envoy::start(&installed.envoy, &bootstrap, dir, control_plane.port(), ports)?);
     Ok(Stage { control_plane, mesh, peer, backends, delta, ads: scope == Scope::Ads })
 }
 
-fn with_grpc(installed: &Installed, dir: &Path) -> Result<Stage, String> {
+fn with_grpc(installed: &Installed, dir: &Path, dialect: &'static str) -> Result<Stage, String> {
     let mut mesh = Mesh::new(dir, Scope::Ads);
     mesh.write()?;
-    let control_plane = ControlPlane::start(installed.programs.join("control_plane"), dir)?;
+    let control_plane = ControlPlane::start(installed.programs.join("control_plane"), dialect, dir)?;
     let mut peer = Box::new(Grpc::start(&installed.python, &installed.sources, dir, control_plane.port())?);
     let backends = peer.backends()?;
     for number in 1..=3 {
@@ -118,14 +147,14 @@ fn with_grpc(installed: &Installed, dir: &Path) -> Result<Stage, String> {
 }
 
 /// Plays all scenarios, until one fails: those after it start where it should have ended.
-fn play(peer: &'static str, mode: &'static str, stage: Result<Stage, String>, lines: &mut Vec<Line>) {
-    let mut stage = stage;
+fn play(run: (&'static str, &'static str, &'static str), stage: Result<Stage, String>, lines: &mut Vec<Line>) {
+    let ((peer, mode, dialect), mut stage) = (run, stage);
     for (scenario, play) in scenarios::ALL {
         let result = match &mut stage {
             Ok(stage) => play(stage),
             Err(error) => Err(error.clone()),
         };
-        report(Line { peer, mode, scenario, result: result.clone() }, lines);
+        report(Line { peer, mode, dialect, scenario, result: result.clone() }, lines);
         if result.is_err() {
             stage = Err("not tried".to_owned());
         }
@@ -134,10 +163,10 @@ fn play(peer: &'static str, mode: &'static str, stage: Result<Stage, String>, li
 
 /// Says how it went, now, and keeps it for the table.
 pub fn report(line: Line, lines: &mut Vec<Line>) {
-    let Line { peer, mode, scenario, result } = &line;
+    let Line { peer, mode, dialect, scenario, result } = &line;
     match result {
-        Ok(()) => println!("{peer}, {mode}: {scenario}: ok"),
-        Err(error) => println!("{peer}, {mode}: {scenario}: FAILED: {error}"),
+        Ok(()) => println!("{peer}, {mode}, {dialect}: {scenario}: ok"),
+        Err(error) => println!("{peer}, {mode}, {dialect}: {scenario}: FAILED: {error}"),
     }
     lines.push(line);
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::panic::{self, AssertUnwindSafe};
 
+use xds_machine::client::Dialect;
 use xds_machine::type_url;
 
 use crate::shrink::shrink;
@@ -73,19 +74,24 @@ const REST: u64 = 5_000;
 
 impl<V: Both> Run<V> {
     pub fn new(mut random: Random) -> Self {
+        let (count, kind) = (random.pick(&[2, 3, 5, 8, 16]), random.below(8));
         let types: &[&str] = match random.below(5) {
+            _ if kind == 0 => &["T"],
             0 => &[type_url::CLUSTER],
             1 => &[type_url::ENDPOINT],
             2 => &[type_url::ENDPOINT, type_url::CLUSTER],
             3 => &[type_url::LISTENER, type_url::CLUSTER],
             _ => &[type_url::CLUSTER, type_url::ENDPOINT, type_url::LISTENER, type_url::ROUTE],
         };
-        let count = random.pick(&[2, 3, 5, 8, 16]);
-        let names: Vec<String> = (0..count).map(|i| format!("r{i}")).collect();
+        let names = (0..count).map(|i| if kind == 0 { format!("xdstp:///T/r{i}") } else { format!("r{i}") });
+        let names: Vec<String> = names.collect();
+        let aliases: Vec<String> =
+            names.iter().filter(|_| kind == 1 && !V::LISTS).map(|name| format!("~{name}")).collect();
         let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
         if random.below(3) > 0 {
-            names.push("*");
+            names.push(if kind == 0 { "xdstp:///T/*" } else { "*" });
         }
+        names.extend(aliases.iter().map(String::as_str));
         let setup = Setup::full_state(&names, Budget::PLENTY).clients(random.pick(&[1, 2, 4, 8, 16]));
         let full_state = random.below(2) == 0;
         let setup = Setup { types: types.iter().map(|&url| url.into()).collect(), full_state, ..setup };
@@ -94,6 +100,17 @@ impl<V: Both> Run<V> {
         let setup = if random.below(4) == 0 { setup.no_existence_timeout() } else { setup };
         let setup = if random.below(4) == 0 { setup.slow_transport() } else { setup };
         let setup = if random.below(4) == 0 { setup.tombstones(0) } else { setup };
+        // One of what few need: what is checked of each supposes that the others are as usual.
+        let setup = match random.below(8) {
+            0 => setup.portion(1 + random.below(3)),
+            1 => setup.portion(1 + random.below(3)).small_pages(),
+            2 if V::LISTS => setup.hold(),
+            3 => setup.retry(1),
+            4 | 5 => setup.ttl(),
+            _ => setup,
+        };
+        let setup =
+            setup.dialect(random.pick(&[Dialect::Spec, Dialect::Spec, Dialect::Envoy, Dialect::Grpc, Dialect::Istio]));
         let unrest = random.pick(&[8, 32, 96]);
         Self { random, world: World::new(setup.make()), tally: Tally::default(), taken: None, unrest }
     }
@@ -131,13 +148,14 @@ impl<V: Both> Run<V> {
     fn protocol(&mut self) -> Step {
         let random = &mut self.random;
         let c = random.below(self.world.pairs.len());
-        match random.below(8) {
+        match random.below(9) {
             0 => Step::Open { c },
             1 => Step::ClientSends { c },
             2 => Step::Sent { c },
             3 => Step::ServerReads { c },
             4 => Step::ServerSends { c },
             5 => Step::ClientReads { c },
+            6 => Step::Resume { c, t: random.below(self.world.setup.types.len()) },
             _ => Step::Accept { c, t: random.below(self.world.setup.types.len()) },
         }
     }
@@ -146,7 +164,7 @@ impl<V: Both> Run<V> {
         let random = &mut self.random;
         let (c, t) = (random.below(self.world.pairs.len()), random.below(self.world.setup.types.len()));
         let n = random.below(self.world.setup.names.len());
-        match random.below(64) {
+        match random.below(72) {
             0 => Step::Cut { c },
             1..4 => Step::Reject { c, t },
             4..8 => Step::RejectOne { c, t, n },
@@ -154,7 +172,12 @@ impl<V: Both> Run<V> {
             24..36 => Step::Unsubscribe { c, t, n },
             36..38 => Step::Refetch { c, t, n },
             38..54 => Step::Put { t, n },
-            _ => Step::Delete { t, n },
+            54..64 => Step::Delete { t, n },
+            // Of an alias nobody knows what it would stand for.
+            64..66 if !self.world.setup.names.iter().any(|name| name.as_str().starts_with('~')) => Step::Fail { t, n },
+            66..68 => Step::Forget { c, t, n },
+            68 | 69 => Step::Pause { c, t },
+            _ => Step::Beat,
         }
     }
 
@@ -221,8 +244,10 @@ pub fn come_to_rest<V: Both>(world: &mut World<V>, on: &mut impl FnMut(Step)) {
                 Step::ServerSends { c },
                 Step::ClientReads { c },
             ];
-            let accept = (0..world.setup.types.len()).map(|t| Step::Accept { c, t });
-            for step in own.into_iter().chain(accept) {
+            let types = 0..world.setup.types.len();
+            let accept = types.clone().map(|t| Step::Accept { c, t });
+            let resume = types.map(|t| Step::Resume { c, t });
+            for step in own.into_iter().chain(accept).chain(resume) {
                 if attempt(world, step) {
                     on(step);
                     moved = true;

@@ -163,6 +163,11 @@ impl Protocol for Delta {
         }
     }
 
+    /// A wish is announced after the one before is gone.
+    fn may_know(of: &Subscription<Self>, name: &str) -> bool {
+        of.is_told(name)
+    }
+
     fn ask_anew(of: &mut Subscription<Self>, names: Vec<ResourceName>) {
         if names.is_empty() && of.is_told(WILDCARD) {
             of.told.refetch.insert(WILDCARD.into());

@@ -28,8 +28,17 @@ impl<V: Variant> Client<V> {
     /// by absence, is gone; but no version is sent that claims them, and if one was, they are asked for again. Names that
     /// are not wanted are ignored.
     pub fn adopt(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = (ResourceName, Option<Instant>)>) {
+        self.adopt_with_aliases(type_url, names.into_iter().map(|(name, expires)| (name, &[][..], expires)));
+    }
+
+    /// The same of resources that have aliases, by which they may be wanted (delta; VHDS).
+    pub fn adopt_with_aliases<'a>(
+        &mut self,
+        type_url: &TypeUrl,
+        resources: impl IntoIterator<Item = (ResourceName, &'a [ResourceName], Option<Instant>)>,
+    ) {
         if let Some(subscription) = self.look_at(type_url) {
-            names.into_iter().for_each(|(name, expires)| subscription.adopt(name, expires));
+            resources.into_iter().for_each(|(name, aliases, expires)| subscription.adopt(name, aliases, expires));
         }
     }
 
@@ -63,6 +72,12 @@ impl<V: Variant> Client<V> {
     pub fn held(&self, type_url: &TypeUrl) -> impl Iterator<Item = (&ResourceName, Option<Instant>)> {
         let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
         of_type.into_iter().flat_map(|of| of.held.keys().map(|name| (name, of.timers.expiry(name))))
+    }
+
+    /// The aliases by which a resource that is held is wanted.
+    pub fn aliases(&self, type_url: &TypeUrl, name: &str) -> impl Iterator<Item = &ResourceName> {
+        let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
+        of_type.into_iter().flat_map(move |of| of.links.aliases(name))
     }
 
     /// Whether this is wanted and nothing is known of it: it is not held, its content was not rejected, it is not known
@@ -103,9 +118,18 @@ impl<V: Protocol> Subscription<V> {
         self.ask_anew(asked_by);
     }
 
-    fn adopt(&mut self, name: ResourceName, expires: Option<Instant>) {
-        if name.is_wildcard() || !self.covers(name.as_str()) {
+    fn adopt(&mut self, name: ResourceName, aliases: &[ResourceName], expires: Option<Instant>) {
+        let wanted = |alias: &&ResourceName| V::ALIASES && **alias != name && self.wants(alias.as_str());
+        let by_alias: Vec<ResourceName> = aliases.iter().filter(wanted).cloned().collect();
+        if name.is_wildcard() || (by_alias.is_empty() && !self.covers(name.as_str())) {
             return;
+        }
+        for alias in &by_alias {
+            self.links.stand_for(alias, &name);
+            self.timers.stop(alias);
+            if let Some(wish) = self.wishes.get_mut(alias) {
+                (wish.missing, wish.rejected) = (false, false);
+            }
         }
         let held = self.held.insert(name.clone(), Held { version: Default::default(), claimed: false });
         self.mixed = true;
@@ -115,7 +139,10 @@ impl<V: Protocol> Subscription<V> {
         match held {
             Some(held) if held.claimed => self.ask_anew(self.asked_by(&name)),
             Some(_) => {}
-            None => self.unsaid |= V::SAYS_WHAT_IS_HELD && self.asked && !self.wishes.contains_key(&name),
+            None => {
+                self.unsaid |=
+                    V::SAYS_WHAT_IS_HELD && self.asked && by_alias.is_empty() && !self.wishes.contains_key(&name)
+            }
         }
     }
 
@@ -138,15 +165,16 @@ impl<V: Protocol> Subscription<V> {
         }
     }
 
-    /// By which names a resource is wanted and the server was told so: its own, its collection, its aliases.
-    fn asked_by(&self, name: &ResourceName) -> Vec<ResourceName> {
+    /// By which names a resource is wanted and the server was told so, of this wish or of one before: its own, its
+    /// collection, its aliases.
+    pub(super) fn asked_by(&self, name: &ResourceName) -> Vec<ResourceName> {
         let collection = self.globs.of(name.as_str());
         let names = [name].into_iter().chain(collection).chain(self.links.aliases(name.as_str()));
-        names.filter(|name| self.is_told(name.as_str())).cloned().collect()
+        names.filter(|name| V::may_know(self, name.as_str())).cloned().collect()
     }
 
     /// The server may believe that the client has what these names ask for. Who was asked nothing has given nothing.
-    fn ask_anew(&mut self, names: Vec<ResourceName>) {
+    pub(super) fn ask_anew(&mut self, names: Vec<ResourceName>) {
         if self.asked {
             V::ask_anew(self, names);
         }

@@ -9,7 +9,7 @@ use core::ops::Bound;
 use super::failures::News;
 use super::incoming::{Heartbeat, Incoming};
 use super::resources::Resource;
-use super::subscription::{Subscription, Wish};
+use super::subscription::{Out, Subscription, Wish};
 use super::variant::Protocol;
 use crate::ensure::ensure;
 use crate::name::{ResourceName, Version, WILDCARD};
@@ -32,6 +32,13 @@ impl Links {
         self.unlink(alias.as_str());
         self.to.insert(alias.clone(), name.clone());
         self.from.entry(name.clone()).or_default().insert(alias.clone());
+    }
+
+    /// What an alias stands for came from elsewhere.
+    pub(super) fn stand_for(&mut self, alias: &ResourceName, name: &ResourceName) {
+        self.nowhere.remove(alias);
+        self.nowhere.remove(name);
+        self.link(alias, name);
     }
 
     /// Forgets an alias. Returns what it stood for.
@@ -136,6 +143,16 @@ impl<V: Protocol> Subscription<V> {
             }
             let out = self.out.insert(out);
             out.left.extend(left);
+        }
+    }
+
+    /// Of two resources of an update that have one alias the last has it. The other was wanted by its own name when it came,
+    /// and may not be any more.
+    pub(super) fn drop_namesakes(&mut self, out: &Out) {
+        for resource in out.offer.resources.with_aliases().filter(|_| V::ALIASES) {
+            if !self.covers(resource.name().as_str()) && self.held.remove(resource.name()).is_some() {
+                self.timers.set_expiry(resource.name(), None);
+            }
         }
     }
 

@@ -483,6 +483,7 @@ impl<V: Variant> Client<V> {
 
 impl<V: Variant> Relabel for Client<V> {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        by(Label::Client(self.config.settings().id));
         by(Label::Epoch(&mut self.epoch));
         self.stream.iter_mut().for_each(|stream| by(Label::Request(&mut stream.sent)));
         self.types.iter_mut().for_each(|subscription| subscription.relabel(by));

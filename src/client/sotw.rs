@@ -161,13 +161,10 @@ impl Protocol for Sotw {
     }
 
     fn subscribed(to: &mut Subscription<Self>, name: &ResourceName) {
-        // What left with the wildcard may have been known by it (DESIGN rule 4).
-        let is = |set: &BTreeSet<ResourceName>| set.contains(name) || set.contains(WILDCARD);
-        let departed = is(&to.departed);
-        let told = &mut to.told;
-        if departed || told.forgot || is(&told.gone) {
+        if to.came_back(name.as_str()) {
+            let told = &mut to.told;
             // A name that is gone was left out of every request since.
-            let left = !departed && told.said == Some(to.serial);
+            let left = !is_among(&to.departed, name.as_str()) && told.said == Some(to.serial);
             let stage = if left { Stage::Left(to.serial) } else { Stage::Leave };
             told.owed.insert(name.clone(), Owed { stage, reopened: 0, last: false });
         }
@@ -255,10 +252,14 @@ impl Protocol for Sotw {
         of.told.retime.extend(names); // what is held is not awaited all the same
     }
 
+    fn may_know(of: &Subscription<Self>, name: &str) -> bool {
+        of.is_told(name) || (of.wants(name) && of.came_back(name))
+    }
+
     /// It is announced in the careful way: gone, then wanted (DESIGN rule 4). So is the wildcard, without which it
     /// would not be gone.
     fn ask_anew(of: &mut Subscription<Self>, mut names: Vec<ResourceName>) {
-        names.extend(of.is_told(WILDCARD).then(|| WILDCARD.into()));
+        names.extend(Self::may_know(of, WILDCARD).then(|| WILDCARD.into()));
         for name in names {
             of.told.retime.insert(name.clone()); // a response may settle it before it was left out
             of.told.owed.insert(name, Owed { stage: Stage::Leave, reopened: 0, last: false });
@@ -406,7 +407,17 @@ fn wrapped(
     None
 }
 
+/// Whether a name is there, or left with the wildcard, by which it may have been known (DESIGN rule 4).
+fn is_among(names: &BTreeSet<ResourceName>, name: &str) -> bool {
+    names.contains(name) || names.contains(WILDCARD)
+}
+
 impl Subscription<Sotw> {
+    /// Whether a name that is not told may have been before.
+    fn came_back(&self, name: &str) -> bool {
+        is_among(&self.departed, name) || self.told.forgot || is_among(&self.told.gone, name)
+    }
+
     /// The version for a request that answers nothing. On a new stream it claims that nothing of it is lacking
     /// (DESIGN rule 13): a server that skips what the client has would leave it without.
     fn version_to_claim(&self) -> Version {

@@ -70,6 +70,8 @@ pub struct Subscription<V: Protocol> {
     pub(super) timers: Timers,
     /// The application has something that the server should have been told of with the first request, and was not.
     pub(super) unsaid: bool,
+    /// What expired, though the server may believe that it lives on: a heartbeat was late. As many as may be held.
+    lapsed: BTreeSet<ResourceName>,
     pub(super) told: V::Told,
 }
 
@@ -158,6 +160,7 @@ impl<V: Protocol> Subscription<V> {
             nonce: Nonce::default(),
             timers: Timers::default(),
             unsaid: false,
+            lapsed: BTreeSet::new(),
             told: V::Told::default(),
         }
     }
@@ -254,6 +257,7 @@ impl<V: Protocol> Subscription<V> {
         self.failures.values_mut().for_each(|failure| failure.standing = false);
         self.told = V::Told::default();
         self.unsaid = false;
+        self.lapsed.clear();
         if let Some(out) = &mut self.out {
             out.live = false;
         }
@@ -438,6 +442,12 @@ impl<V: Protocol> Subscription<V> {
             if self.held.get(&heartbeat.name).is_some_and(matches) {
                 self.timers.set_expiry(&heartbeat.name, heartbeat.ttl.map(|ttl| now + ttl));
             } else {
+                if self.lapsed.remove(&heartbeat.name) {
+                    // The server would go on like this.
+                    let mut names = self.asked_by(&heartbeat.name);
+                    names.extend(heartbeat.aliases.iter().filter(|alias| self.is_told(alias.as_str())).cloned());
+                    self.ask_anew(names);
+                }
                 incoming.fault(Some(heartbeat.name), "no content, and no heartbeat of what is held");
             }
         }
@@ -507,7 +517,12 @@ impl<V: Protocol> Subscription<V> {
             self.version = out.offer.resources.version().clone();
         }
         if out.live {
-            let complete = V::completes(self) && !out.faults.iter().any(|fault| fault.name.is_none());
+            if whole && self.kind.is_full_state() {
+                self.lapsed.clear(); // it would have been there
+            }
+            // What expired on this stream may be there in any version.
+            let complete = V::completes(self) && self.lapsed.is_empty();
+            let complete = complete && !out.faults.iter().any(|fault| fault.name.is_none());
             if let Some(wish) = self.wishes.get_mut(WILDCARD) {
                 wish.complete |= complete;
             }
@@ -554,6 +569,7 @@ impl<V: Protocol> Subscription<V> {
                 continue;
             }
             self.timers.set_expiry(name, resource.ttl().map(|ttl| now + ttl));
+            self.lapsed.remove(name);
             let version = if implied { Version::default() } else { resource.version().clone() };
             let held = Held { version, claimed: !out.left.contains(name) };
             self.mixed |= !held.claimed;
@@ -568,6 +584,9 @@ impl<V: Protocol> Subscription<V> {
             new.push((name.clone(), held));
         }
         self.add(new.into_iter());
+        if named {
+            self.drop_namesakes(out);
+        }
         // What was held and is not in the update, such as what had a heartbeat, is as it was.
         self.mixed |= was_mixed && self.held.len() > taken;
     }
@@ -615,6 +634,9 @@ impl<V: Protocol> Subscription<V> {
                 wish.rejected = false; // no version of it may be claimed any more
             } else {
                 self.failures.remove(&name);
+            }
+            if self.asked && self.lapsed.len() < settings.limits.resources_per_type {
+                self.lapsed.insert(name.clone());
             }
             expired.push(name);
         }

@@ -175,6 +175,7 @@ impl Relabel for Verdict {
 
 impl Relabel for Token {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        by(Label::Client(self.client));
         by(Label::Epoch(&mut self.epoch));
         by(Label::Response(&self.type_url, &mut self.serial));
         self.nonce.relabel(by);

@@ -77,6 +77,9 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// Asks again for names that are wanted.
     fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>, settings: &Settings);
 
+    /// Whether the server may know this name from a wish, the present one or one before, and see nothing new in it.
+    fn may_know(of: &Subscription<Self>, name: &str) -> bool;
+
     /// The server may believe that the client has a resource, which is wanted by these names that it was told, or if there
     /// are none by the wildcard; it has not.
     fn ask_anew(of: &mut Subscription<Self>, names: Vec<ResourceName>);

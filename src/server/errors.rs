@@ -16,6 +16,14 @@ impl Subscription {
         let mut names: BTreeSet<ResourceName> = BTreeSet::new();
         let failed = |name: &&ResourceName| source.error(self.type_url(), name.as_str()).is_some();
         names.extend(owed.iter().chain(&draft.removed).filter(failed).cloned());
+        if owed.iter().any(ResourceName::is_glob) {
+            let answered = |name: &ResourceName| {
+                self.interest.globs.of(name.as_str()).is_some_and(|glob| owed.contains(glob)) && !owed.contains(name)
+            };
+            let errors = source.errors(self.type_url(), Revision::default());
+            let errors = errors.filter(|(name, entry)| entry.state == State::Unknown && answered(name));
+            names.extend(errors.map(|(name, _)| name.clone()));
+        }
         // Of a large answer the first portion has them.
         if !draft.behind && !draft.names_left && !draft.resumed {
             let since = if self.sweep { Some(Revision::default()) } else { self.cursor };

@@ -352,11 +352,16 @@ impl<V: Variant> Server<V> {
     }
 
     fn poll_type<S: Source>(&mut self, at: usize, now: Instant, source: &S) -> Option<Response<V>> {
-        let subscription = &self.types[at];
-        let (beats, retries) = (subscription.beats(now), subscription.retries(now));
+        let subscription = &mut self.types[at];
         if subscription.out.is_some() || !source.is_known(subscription.type_url()) {
             return None;
         }
+        if self.ttl && subscription.initial.is_some() {
+            // What the client has from another stream may have little time left (S-TTL-04).
+            subscription.beat.get_or_insert((now, source.revision()));
+        }
+        let subscription = &self.types[at];
+        let (beats, retries) = (subscription.beats(now), subscription.retries(now));
         if !beats && !retries && subscription.is_quiet(source) {
             self.types[at].held_until = None; // nothing is left of what was held back
             return None;
@@ -406,6 +411,8 @@ impl<V: Variant> Server<V> {
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
         };
+        // What is still to come in portions does not live on yet.
+        let beats = beats && subscription.progress.is_none();
         if beats {
             V::add_heartbeats(subscription, source, &mut draft);
         }

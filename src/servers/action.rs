@@ -2,6 +2,7 @@ use alloc::sync::Arc;
 
 use super::ServerId;
 use crate::client;
+use crate::model::{Label, Relabel};
 
 /// What the application is to do, or to know.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -56,4 +57,23 @@ pub enum Connect {
     Open(Stream),
     /// Give it up. Nothing more need be said of it.
     Close(Stream),
+}
+
+impl Relabel for Action {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        match self {
+            Self::Client { server, action } => {
+                by(Label::Client(server.0 as u64));
+                action.relabel(by);
+            }
+            Self::Switched { .. } | Self::Unreachable { .. } => {}
+        }
+    }
+}
+
+impl Relabel for Stream {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        by(Label::Client(self.server.0 as u64));
+        by(Label::Attempt(&mut self.attempt));
+    }
 }

@@ -9,6 +9,9 @@ use crate::client::Variant;
 use crate::name::{ResourceName, TypeUrl};
 use crate::time::Instant;
 
+/// The name of a resource, the aliases by which it is wanted, and when it expires.
+type Held = (ResourceName, Vec<ResourceName>, Option<Instant>);
+
 impl<V: Variant> Servers<V> {
     /// A stream ended, or did not come to be. `answered`: a response had come on it.
     pub(super) fn ended(&mut self, server: usize, answered: bool) {
@@ -28,7 +31,7 @@ impl<V: Variant> Servers<V> {
                 Policy::Envoy if answered => {}
                 Policy::Envoy if group.reached || group.servers.len() == 1 => self.unreachable(at, server),
                 Policy::Envoy => {
-                    group.failures = group.failures.saturating_add(1);
+                    group.failures = (group.failures + 1).min(2);
                     if group.failures >= 2 {
                         self.turn_to(at, 1);
                     }
@@ -111,11 +114,12 @@ impl<V: Variant> Servers<V> {
         for (type_url, names) in &group.wanted {
             let subscribed = self.links[to].client.subscribe(type_url, names.iter().cloned());
             debug_assert!(subscribed.is_ok(), "these are names");
-            let held = self.held(at, from, type_url).into_iter().map(|(name, _)| (name, None)).collect::<Vec<_>>();
+            let held = self.held(at, from, type_url);
             let client = &self.links[from].client;
             let missing = names.iter().filter(|name| client.is_missing(type_url, name.as_str()));
             let missing: Vec<ResourceName> = missing.cloned().collect();
-            self.links[to].client.adopt(type_url, held);
+            let held = held.iter().map(|(name, aliases, _)| (name.clone(), &aliases[..], None));
+            self.links[to].client.adopt_with_aliases(type_url, held);
             self.links[to].client.take_for_missing(type_url, missing.iter().map(ResourceName::as_str));
         }
         self.hold_beside(to);
@@ -129,18 +133,25 @@ impl<V: Variant> Servers<V> {
         let group = &self.groups[at];
         let (from, to) = (group.servers[leaving], group.servers[stays]);
         for (type_url, names) in &group.wanted {
-            let expiring: Vec<_> =
-                self.held(at, from, type_url).into_iter().filter(|(_, expires)| expires.is_some()).collect();
-            self.links[to].client.adopt(type_url, expiring);
+            let held = self.held(at, from, type_url);
+            let expiring = held.iter().filter(|(_, _, expires)| expires.is_some());
+            let expiring = expiring.map(|(name, aliases, expires)| (name.clone(), &aliases[..], *expires));
+            self.links[to].client.adopt_with_aliases(type_url, expiring);
             self.links[from].client.unsubscribe(type_url, names.iter().map(ResourceName::as_str));
         }
     }
 
-    /// What the application has of a group, as a server's client knows it.
-    pub(super) fn held(&self, at: usize, server: usize, type_url: &TypeUrl) -> Vec<(ResourceName, Option<Instant>)> {
-        let held = self.links[server].client.held(type_url);
-        let of_group = held.filter(|(name, _)| self.group_of(name.as_str()).unwrap_or(0) == at);
-        of_group.map(|(name, expires)| (name.clone(), expires)).collect()
+    /// What the application has of a group, as a server's client knows it. What is wanted by an alias is of the group of
+    /// the alias.
+    pub(super) fn held(&self, at: usize, server: usize, type_url: &TypeUrl) -> Vec<Held> {
+        let client = &self.links[server].client;
+        let with_aliases = client.held(type_url).map(|(name, expires)| {
+            let aliases: Vec<ResourceName> = client.aliases(type_url, name.as_str()).cloned().collect();
+            (name.clone(), aliases, expires)
+        });
+        let of_group =
+            |(name, aliases, _): &Held| self.group_of(aliases.first().unwrap_or(name).as_str()).unwrap_or(0) == at;
+        with_aliases.filter(of_group).collect()
     }
 
     /// Whether something is wanted that nobody knows anything of. What does not exist is known (C-TIMER-18).

@@ -18,7 +18,7 @@ pub(super) struct Group {
     pub(super) members: usize,
     /// The place of the server whose word counts.
     pub(super) current: usize,
-    /// `Policy::Envoy`: failures of the primary in a row.
+    /// `Policy::Envoy`: failures of the primary in a row, up to two.
     pub(super) failures: u8,
     /// `Policy::Envoy`: the primary answered once.
     pub(super) reached: bool,

@@ -26,7 +26,8 @@ impl<V: Variant> Servers<V> {
             ensure!(group.current < group.members, "the word of a server counts that is not asked");
             ensure!(group.wanted.values().all(|names| !names.is_empty()), "a type is wanted without names");
             for type_url in group.wanted.keys() {
-                let names = |server| self.held(at, server, type_url).into_iter().map(|(name, _)| name);
+                let names =
+                    |server| self.held(at, server, type_url).into_iter().map(|(name, aliases, _)| (name, aliases));
                 let (first, others) = (group.servers[0], &group.members()[1..]);
                 let differs = others.iter().find(|&&other| !names(first).eq(names(other)));
                 ensure!(

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::action::Stream;
 use super::config::ServerId;
 use crate::client::{Backoff, Client, Update, Variant};
+use crate::model::{Label, Relabel};
 use crate::name::TypeUrl;
 use crate::time::Instant;
 
@@ -62,5 +63,16 @@ impl<V: Variant> Link<V> {
 
     pub(super) fn judges(&self, type_url: &TypeUrl) -> bool {
         self.out.iter().any(|update| update.type_url() == type_url)
+    }
+}
+
+impl<V: Variant> Relabel for Link<V> {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.client.relabel(by);
+        by(Label::Attempt(&mut self.attempt));
+        if let State::Down(until) = &mut self.state {
+            until.relabel(by);
+        }
+        self.out.iter_mut().for_each(|update| update.relabel(by));
     }
 }

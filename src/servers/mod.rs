@@ -13,7 +13,7 @@
 //!   one waits; so nothing late overwrites what is newer, and removals are worked out of what the application really has.
 //! - A verdict goes to the client that the update came from, though its server is not asked any more.
 //!
-//! Resources that are wanted by an alias (VHDS) are not shared in this way: each server is asked for them by itself.
+//! All this holds of resources that are wanted by an alias (VHDS): the other clients learn what the alias stands for.
 //!
 //! A resource whose name has another authority than those of the list that its server stands in (a wildcard may bring
 //! one) belongs to the names without authority.
@@ -72,6 +72,7 @@ use self::group::Group;
 use self::link::{Link, State};
 use crate::client::{self, Client, Sent, Transmit, Update, Variant, Verdict};
 use crate::error::{Error, Misuse};
+use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl};
 use crate::queue::Queue;
 use crate::time::Instant;
@@ -201,8 +202,9 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    /// A response came. Of a stream that is over, or of a server that is asked no more, it is ignored. A server that
-    /// answers works: its backoff begins anew, and servers that are less preferred are asked no more.
+    /// A response came. Of a stream that is over it is ignored, and of a server that is asked no more it is answered and
+    /// nothing else. A server that answers works: its backoff begins anew, and servers that are less preferred are asked no
+    /// more.
     ///
     /// # Errors
     ///
@@ -210,9 +212,11 @@ impl<V: Variant> Servers<V> {
     pub fn handle_response(&mut self, now: Instant, stream: Stream, response: V::Response) -> Result<(), Error> {
         self.check_actions()?;
         let server = stream.server.0;
-        if !self.links.get(server).is_some_and(|link| link.is_up(stream)) || !self.is_used(server) {
+        if !self.links.get(server).is_some_and(|link| link.is_up(stream)) {
             return Ok(());
         }
+        // Though it be asked no more: its client wants nothing then, and has to answer all the same, for the server may be
+        // asked again before the driver has closed the stream.
         let link = &mut self.links[server];
         link.client.handle_response(now, response)?;
         link.state = State::Up { answered: true };
@@ -383,8 +387,9 @@ impl<V: Variant> Servers<V> {
         let missing = update.removed().iter().filter(|name| client.is_missing(type_url, name.as_str()));
         let missing: Vec<ResourceName> = missing.cloned().collect();
         self.beside(server, |client| {
-            let accepted = update.resources().map(|resource| resource.name()).filter(|name| !rejected.contains(*name));
-            client.adopt(type_url, accepted.map(|name| (name.clone(), None)));
+            let accepted = update.resources().filter(|resource| !rejected.contains(resource.name()));
+            let accepted = accepted.map(|resource| (resource.name().clone(), resource.aliases(), None));
+            client.adopt_with_aliases(type_url, accepted);
             let removed = update.removed().iter().filter(|name| !rejected.contains(*name));
             client.forget(type_url, removed.map(ResourceName::as_str));
             client.take_for_missing(type_url, missing.iter().map(ResourceName::as_str));
@@ -442,5 +447,12 @@ impl<V: Variant> Servers<V> {
     fn check_actions(&self) -> Result<(), Misuse> {
         let limit = WAITING_ACTIONS;
         if self.actions.len() < limit { Ok(()) } else { Err(Misuse::ActionsWaiting { limit }) }
+    }
+}
+
+impl<V: Variant> Relabel for Servers<V> {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.links.iter_mut().for_each(|link| link.relabel(by));
+        self.actions.iter_mut().for_each(|action| action.relabel(by));
     }
 }

@@ -12,7 +12,7 @@ use super::world::{Both, Step, World, words};
 /// The shape of a world, and what happens in it.
 #[derive(Clone)]
 pub struct Story {
-    shape: [u8; 2],
+    shape: [u8; words::SHAPE],
     turns: Vec<Turn>,
 }
 
@@ -20,12 +20,13 @@ pub struct Story {
 type Turn = (u8, usize);
 
 pub fn story() -> impl Strategy<Value = Story> {
-    (any::<[u8; 2]>(), vec((any::<u8>(), 0..4_usize), 100..400)).prop_map(|(shape, turns)| Story { shape, turns })
+    (any::<[u8; words::SHAPE]>(), vec((any::<u8>(), 0..4_usize), 100..400))
+        .prop_map(|(shape, turns)| Story { shape, turns })
 }
 
 impl fmt::Debug for Story {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (setup, _) = words::setup(&self.shape);
+        let (setup, _) = words::setup(&self.shape, true);
         let turns: Vec<_> = self.turns.iter().map(|&(byte, run)| (words::step(byte, &setup), run)).collect();
         write!(f, "{:?}\n{turns:?}", setup.setup)
     }
@@ -52,7 +53,7 @@ impl Story {
     }
 
     fn world<V: Both>(&self) -> World<V> {
-        World::new(words::setup(&self.shape).0)
+        World::new(words::setup(&self.shape, V::LISTS).0)
     }
 
     fn turn<V: Both>(&self, world: &mut World<V>, at: usize) {

@@ -26,6 +26,10 @@ pub struct Application {
     pub paused: u8,
     /// Wanted aliases that something came by: until then nobody can know that what is there is wanted by them too.
     pub linked: BTreeSet<ResourceName>,
+    /// When what has a TTL is to be gone.
+    pub until: BTreeMap<ResourceName, Instant>,
+    /// What expired and nothing was heard of since.
+    pub expired: BTreeSet<ResourceName>,
     /// Names that were unwanted at some time since it is out.
     pub left: BTreeSet<ResourceName>,
 }
@@ -54,6 +58,23 @@ impl Application {
         self.failed.insert(name);
     }
 
+    pub fn expire(&mut self, now: Instant, names: Vec<ResourceName>) {
+        for name in names {
+            assert!(self.applied.remove(&name).is_some(), "{name} expires, and is not there");
+            let until = self.until.remove(&name);
+            assert!(until.is_some_and(|until| until <= now), "{name} expires at {now:?}, and may stay until {until:?}");
+            self.expired.insert(name);
+        }
+    }
+
+    /// It is not there any more.
+    fn lose(&mut self, name: &ResourceName) {
+        self.applied.remove(name);
+        self.rejected.remove(name);
+        self.until.remove(name);
+        self.expired.remove(name);
+    }
+
     pub fn miss(&mut self, names: Vec<ResourceName>) {
         for name in names {
             assert!(self.wanted.contains(&name), "{name} is missing, and nobody asked");
@@ -64,15 +85,15 @@ impl Application {
 }
 
 impl<V: Both> Pair<V> {
-    pub(super) fn subscribe(&mut self, setup: &Made, t: usize, name: &ResourceName) {
+    pub(super) fn subscribe(&mut self, setup: &Made, now: Instant, t: usize, name: &ResourceName) {
         self.client.subscribe(&setup.types[t], [name.clone()]).expect("a good name");
         let app = &mut self.apps[t];
         app.wanted.insert(name.clone());
         app.heard &= !name.is_wildcard();
-        self.drain(setup);
+        self.drain(setup, now);
     }
 
-    pub(super) fn unsubscribe(&mut self, setup: &Made, t: usize, name: &ResourceName) {
+    pub(super) fn unsubscribe(&mut self, setup: &Made, now: Instant, t: usize, name: &ResourceName) {
         self.client.unsubscribe(&setup.types[t], [name.as_str()]);
         let app = &mut self.apps[t];
         app.wanted.remove(name);
@@ -81,11 +102,10 @@ impl<V: Both> Pair<V> {
         let unwanted: Vec<&ResourceName> = setup.names.iter().filter(|name| !app.keeps(name)).collect();
         for unwanted in unwanted {
             app.left.insert(unwanted.clone());
-            app.applied.remove(unwanted);
-            app.rejected.remove(unwanted);
+            app.lose(unwanted);
             app.failed.remove(unwanted);
         }
-        self.drain(setup);
+        self.drain(setup, now);
     }
 
     pub(super) fn pause(&mut self, setup: &Made, t: usize) {
@@ -107,14 +127,13 @@ impl<V: Both> Pair<V> {
         }
     }
 
-    pub(super) fn forget(&mut self, setup: &Made, t: usize, name: &ResourceName) {
+    pub(super) fn forget(&mut self, setup: &Made, now: Instant, t: usize, name: &ResourceName) {
         self.client.forget(&setup.types[t], [name.as_str()]);
-        self.apps[t].applied.remove(name);
-        self.apps[t].rejected.remove(name);
+        self.apps[t].lose(name);
         if self.server.is_some() {
             self.goals.reach(Goal::Lost);
         }
-        self.drain(setup);
+        self.drain(setup, now);
     }
 
     pub(super) fn judge(&mut self, setup: &Made, now: Instant, t: usize, reject: impl Fn(&ResourceName) -> bool) {
@@ -135,18 +154,19 @@ impl<V: Both> Pair<V> {
                 continue;
             }
             app.missing.retain(|missing| !stands_for(missing, &name));
+            app.expired.remove(&name);
             if rejected {
                 app.rejected.insert(name, content);
             } else {
                 app.linked.extend(app.wanted.iter().filter(|wanted| stands_for(wanted, &name)).cloned());
                 app.rejected.remove(&name);
                 app.failed.remove(&name);
+                app.until.extend(setup.told_ttl().map(|ttl| (name.clone(), now + ttl)));
                 app.applied.insert(name, content);
             }
         }
         for name in update.removed() {
-            app.applied.remove(name);
-            app.rejected.remove(name);
+            app.lose(name);
             if app.wanted.contains(name) && !app.left.contains(name) {
                 app.missing.insert(name.clone());
             }
@@ -157,6 +177,6 @@ impl<V: Both> Pair<V> {
         }
         self.ghost.judged(t, &update, !rejections.is_empty());
         self.client.handle_verdict(now, update.reject(rejections)).expect("the update is out");
-        self.drain(setup);
+        self.drain(setup, now);
     }
 }

@@ -46,6 +46,10 @@ pub enum Bug {
     MembersNotTracked,
     /// a response is answered twice.
     AnswersTwice,
+    /// A heartbeat is taken for content.
+    BeatsAreContent,
+    /// What has a TTL stays while there is no stream.
+    KeepsExpired,
     /// one bad resource, and the good ones are not applied either.
     DropsTheGood,
 
@@ -82,6 +86,8 @@ pub enum Bug {
     EmptyMeansAll,
     /// A response of a full-state type has only what changed.
     PartOfFullState,
+    /// That resources live on is not said.
+    SaysNoBeats,
     /// S-ERR-01, as none did before: why a resource is not given is not said.
     SaysNoErrors,
 }
@@ -172,8 +178,9 @@ impl<V: Both> Faulty<V> {
         bug == Bug::EmptyListOnReconnect && self.asked && !wants
     }
 
-    pub fn client_hears(&mut self, bug: Bug, response: &V::Resp) {
+    pub fn client_hears(&mut self, bug: Bug, response: &mut V::Resp) {
         match bug {
+            Bug::BeatsAreContent => V::fill_beats(response),
             Bug::KeepsNonce => self.nonce = Some(V::response(response).nonce),
             Bug::ClaimsRejected => self.version = Some(V::response(response).version),
             Bug::ClaimsWhatItLost | Bug::ListsWhatItHolds => self.held.extend(V::versions(response)),
@@ -252,6 +259,11 @@ impl<V: Both> Faulty<V> {
                 let said: BTreeMap<ResourceName, u8> = V::response(response).resources.into_iter().collect();
                 V::keep(response, &mut |name| self.sent.get(name) != said.get(name));
                 self.sent = said;
+            }
+            Bug::SaysNoBeats if !V::response(response).beats.is_empty() => {
+                V::forget_beats(response);
+                let said = V::response(response);
+                return !said.resources.is_empty() || !said.removed.is_empty();
             }
             Bug::SaysNoErrors => V::forget_errors(response),
             Bug::ForgetsRemovals if first => V::forget_removals(response),

@@ -1,6 +1,5 @@
 //! States as they are compared: what has only an order is replaced by its rank, and time is what is left of it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 
 use xds_machine::model::{Label, Relabel};
@@ -12,12 +11,41 @@ use super::{Both, Pair, World};
 /// The labels of a world, in order. Zero and empty have a meaning, and stay.
 #[derive(Default)]
 struct Labels {
-    epochs: BTreeSet<u64>,
-    requests: BTreeSet<u64>,
-    responses: BTreeMap<TypeUrl, BTreeSet<u64>>,
-    losses: BTreeMap<TypeUrl, BTreeSet<u64>>,
-    revisions: BTreeSet<u64>,
-    nonces: BTreeSet<(u64, u64)>,
+    epochs: Ranks<u64>,
+    requests: Ranks<u64>,
+    responses: Vec<(TypeUrl, Ranks<u64>)>,
+    losses: Vec<(TypeUrl, Ranks<u64>)>,
+    revisions: Ranks<u64>,
+    nonces: Ranks<(u64, u64)>,
+}
+
+/// A few labels of a kind, sorted: this is done for each transition, and a tree would take twice the time.
+struct Ranks<T>(Vec<T>);
+
+impl<T> Default for Ranks<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Ord> Ranks<T> {
+    fn insert(&mut self, label: T) {
+        if let Err(place) = self.0.binary_search(&label) {
+            self.0.insert(place, label);
+        }
+    }
+
+    fn of(&self, label: &T) -> u64 {
+        self.0.partition_point(|one| one < label) as u64 + 1
+    }
+}
+
+fn of_type<'a>(all: &'a mut Vec<(TypeUrl, Ranks<u64>)>, type_url: &TypeUrl) -> &'a mut Ranks<u64> {
+    let place = all.iter().position(|(one, _)| one == type_url).unwrap_or_else(|| {
+        all.push((type_url.clone(), Ranks::default()));
+        all.len() - 1
+    });
+    &mut all[place].1
 }
 
 /// The two numbers in a nonce of ours, which are in the order in which they were given.
@@ -26,36 +54,35 @@ fn numbers(nonce: &Nonce) -> (u64, u64) {
     (stream.parse().expect("a number"), count.parse().expect("a number"))
 }
 
-fn rank<T: Ord>(all: &BTreeSet<T>, one: &T) -> u64 {
-    all.range(..one).count() as u64 + 1
-}
-
 impl Labels {
     fn note(&mut self, label: Label<'_>) {
         match label {
             Label::Epoch(&mut 0) | Label::Request(&mut 0) | Label::Response(_, &mut 0) | Label::Loss(_, &mut 0) => {}
-            Label::Epoch(epoch) => _ = self.epochs.insert(*epoch),
-            Label::Request(count) => _ = self.requests.insert(*count),
-            Label::Response(of, count) => _ = self.responses.entry(of.clone()).or_default().insert(*count),
-            Label::Loss(of, count) => _ = self.losses.entry(of.clone()).or_default().insert(*count),
-            Label::Revision(revision) if *revision > Revision::default() => _ = self.revisions.insert(revision.0),
-            Label::Nonce(nonce) if !nonce.is_empty() => _ = self.nonces.insert(numbers(nonce)),
+            Label::Epoch(epoch) => self.epochs.insert(*epoch),
+            Label::Request(count) => self.requests.insert(*count),
+            Label::Response(of, count) => of_type(&mut self.responses, of).insert(*count),
+            Label::Loss(of, count) => of_type(&mut self.losses, of).insert(*count),
+            Label::Revision(revision) if *revision > Revision::default() => self.revisions.insert(revision.0),
+            Label::Nonce(nonce) if !nonce.is_empty() => self.nonces.insert(numbers(nonce)),
             _ => {}
         }
     }
 
-    fn replace(&self, now: Instant, label: Label<'_>) {
+    fn replace(&mut self, now: Instant, label: Label<'_>) {
         match label {
             Label::Epoch(&mut 0) | Label::Request(&mut 0) | Label::Response(_, &mut 0) | Label::Loss(_, &mut 0) => {}
-            Label::Epoch(epoch) => *epoch = rank(&self.epochs, epoch),
-            Label::Request(count) => *count = rank(&self.requests, count),
-            Label::Response(of, count) => *count = rank(&self.responses[of], count),
-            Label::Loss(of, count) => *count = rank(&self.losses[of], count),
+            Label::Epoch(epoch) => *epoch = self.epochs.of(epoch),
+            Label::Request(count) => *count = self.requests.of(count),
+            Label::Response(of, count) => *count = of_type(&mut self.responses, of).of(count),
+            Label::Loss(of, count) => *count = of_type(&mut self.losses, of).of(count),
             Label::Revision(revision) if *revision > Revision::default() => {
-                revision.0 = rank(&self.revisions, &revision.0);
+                revision.0 = self.revisions.of(&revision.0);
             }
             Label::Nonce(nonce) if !nonce.is_empty() => {
-                *nonce = format!("1.{}", rank(&self.nonces, &numbers(nonce))).into();
+                let (numbers, rank) = (numbers(nonce), self.nonces.of(&numbers(nonce)));
+                if numbers != (1, rank) {
+                    *nonce = format!("1.{rank}").into();
+                }
             }
             Label::Instant(instant) => *instant = Instant::from_epoch(instant.saturating_since(now)),
             _ => {}
@@ -70,7 +97,7 @@ impl<V: Both> World<V> {
         self.relabel(&mut |label| labels.note(label));
         self.relabel(&mut |label| labels.replace(now, label));
         // All nonces are now of stream 1; no server may give one of them again.
-        let given = labels.nonces.len() as u64;
+        let given = labels.nonces.0.len() as u64;
         self.streams = self.pairs.len() as u64;
         for (c, pair) in self.pairs.iter_mut().enumerate() {
             pair.server.relabel(&mut |label| match label {
@@ -93,7 +120,10 @@ impl<V: Both> Relabel for World<V> {
             up.iter_mut().for_each(|request| request.relabel(by));
             down.iter_mut().for_each(|response| response.relabel(by));
             sending.relabel(by);
-            apps.iter_mut().for_each(|app| app.judging.relabel(by));
+            for app in apps {
+                app.judging.relabel(by);
+                app.until.values_mut().for_each(|until| until.relabel(by));
+            }
             ghost.relabel(by);
             faulty.relabel(by);
         }

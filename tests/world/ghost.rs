@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use xds_machine::client::{Intent, Update};
+use xds_machine::client::{Dialect, Intent, Rejection, Update};
 use xds_machine::model::{Label, Relabel};
 use xds_machine::server::{Action, Cache, Source, State};
 use xds_machine::{Code, Instant, Nonce, ResourceName, Version, WILDCARD, type_url};
 
 use super::variant::{Both, Response};
-use super::{Application, Bug, Made, resource, stands_for};
+use super::{Application, Bug, Made, is_resource, resource, stands_for};
 
 /// Whether a response was accepted, and the versions of which one was the last accepted by then.
 type Judged = (bool, BTreeSet<Version>);
@@ -29,8 +29,18 @@ struct Memory {
     /// The version of the last response that was accepted whole. More than one if the stream broke before the answer
     /// to a response that was accepted unseen.
     accepted: BTreeSet<Version>,
+    /// Responses with heartbeats that the client read and did not look at yet.
+    beats: VecDeque<Beats>,
+    /// Those in which it found a fault.
+    faulty: BTreeSet<Nonce>,
+    /// What expired on this stream and did not come since: the server knows nothing of it.
+    lapsed: BTreeSet<ResourceName>,
 
     // The server's side.
+    /// A heartbeat may be due.
+    due: bool,
+    /// Until when there is no heartbeat of what is news.
+    fresh: BTreeMap<ResourceName, Instant>,
     /// The response that waits for an answer, with its resources.
     out: Option<(Nonce, BTreeMap<ResourceName, u8>)>,
     sent: Option<Nonce>,
@@ -58,6 +68,22 @@ struct Memory {
     stirred: BTreeSet<ResourceName>,
 }
 
+/// The heartbeats of a response.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Beats {
+    nonce: Nonce,
+    versions: BTreeMap<ResourceName, Version>,
+}
+
+/// What the server said, apart from what had to be said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told {
+    /// Endpoints went again that a cluster was waiting for.
+    pub warm: bool,
+    /// That something lives on.
+    pub beats: bool,
+}
+
 impl Memory {
     /// Whether a name is wanted as far as the server can know.
     fn server_wants(&self, name: &ResourceName) -> bool {
@@ -69,17 +95,20 @@ impl Memory {
 pub struct Ghost {
     types: Vec<Memory>,
     up: bool,
+    /// Time passed on this stream while something was under way: a heartbeat may come late.
+    late: bool,
     requests: u64,
 }
 
 impl Ghost {
     pub fn new(types: usize) -> Self {
-        Self { types: vec![Memory::default(); types], up: false, requests: 0 }
+        Self { types: vec![Memory::default(); types], up: false, late: false, requests: 0 }
     }
 
     pub fn open(&mut self, apps: &[Application]) {
         assert!(!self.up, "one stream at a time");
         self.up = true;
+        self.late = false;
         for (memory, app) in self.types.iter_mut().zip(apps) {
             if app.wanted.is_empty() && app.judging.is_none() || memory.accepted.is_empty() {
                 memory.accepted = BTreeSet::from([Version::default()]); // of what nobody wants, nothing is remembered
@@ -134,6 +163,11 @@ impl Ghost {
             }
             Intent::Initial => {
                 assert!(request.nonce.is_empty(), "nonces do not outlive streams");
+                let claims = request.version.is_some_and(|version| !version.is_empty());
+                // A response that has all of a full-state type says of what expired that it is gone.
+                let gone = |name: &&ResourceName| setup.full_state && !memory.delivered.contains_key(*name);
+                let lost: Vec<_> = app.expired.iter().filter(|name| !gone(name)).collect();
+                assert!(!claims || lost.is_empty(), "{lost:?} expired, and all is claimed");
                 for (name, version) in &request.initial {
                     let out = app.judging.as_ref().is_some_and(|update| update.resource(name.as_str()).is_some());
                     let held = app.applied.get(*name).map(|&content| version_of(setup, name, content));
@@ -154,7 +188,9 @@ impl Ghost {
                 }
             }
         }
-        if V::LISTS && request.names.is_empty() && !memory.named {
+        // To an istiod a NACK says what was said before.
+        let bare = intent == Intent::Nack && setup.dialect == Dialect::Istio;
+        if V::LISTS && request.names.is_empty() && !memory.named && !bare {
             assert!(app.wanted.iter().any(|name| name.is_wildcard()), "an empty list, and nobody wants everything");
         }
         assert!(
@@ -203,6 +239,7 @@ impl Ghost {
             let first = !std::mem::replace(&mut memory.named_to_server, true);
             let nothing = request.names.is_empty() && request.unsubscribe.is_empty();
             memory.asked_since |= first;
+            memory.due |= !request.initial.is_empty(); // it may have little time left
             for (name, version) in &request.initial {
                 // What the client has need not be sent.
                 let content = (0..2).find(|&content| version_of(setup, name, content) == **version);
@@ -247,14 +284,34 @@ impl Ghost {
         }
     }
 
-    /// Whether endpoints went again that a cluster was waiting for.
-    pub fn server_sends<V: Both>(&mut self, setup: &Made, now: Instant, cache: &Cache, response: &V::Resp) -> bool {
+    pub fn server_sends<V: Both>(&mut self, setup: &Made, now: Instant, cache: &Cache, response: &V::Resp) -> Told {
         let response = V::response(response);
         let t = setup.type_number(&response.type_url);
-        self.check_order(setup, now, cache, t, &response);
         let memory = &mut self.types[t];
         assert!(memory.out.is_none(), "one response of a type is out at a time");
         assert!(!response.nonce.is_empty() && !response.version.is_empty(), "a response has a nonce and a version");
+        let due = memory.due;
+        assert!(due || response.beats.is_empty(), "a heartbeat before its time");
+        for name in response.beats.keys() {
+            assert!(memory.server_wants(name), "{name} lives on, and is not wanted as far as the server can know");
+            let there = content(setup, cache, t, name);
+            assert!(there.is_some() && there.as_ref() == memory.delivered.get(name), "{name} lives on unsent");
+            let fresh = memory.fresh.get(name).is_some_and(|until| now < *until);
+            assert!(!fresh, "{name} was just sent, and lives on");
+        }
+        if response.resources.is_empty() && !response.beats.is_empty() && response.removed.is_empty() {
+            memory.out = Some((response.nonce.clone(), BTreeMap::new()));
+            memory.sent = Some(response.nonce);
+            memory.due = false;
+            return Told { warm: false, beats: true };
+        }
+        let same = |(name, content): &(ResourceName, u8)| memory.delivered.get(name) == Some(content);
+        let again = due && V::LISTS && setup.full_state && response.resources.iter().all(same);
+        if !again {
+            self.check_order::<V>(setup, now, cache, t, &response);
+        }
+        let memory = &mut self.types[t];
+        memory.due &= !again && response.beats.is_empty();
         let count = response.resources.len();
         let resources: BTreeMap<ResourceName, u8> = response.resources.into_iter().collect();
         assert_eq!(resources.len(), count, "a name is in a response once");
@@ -269,14 +326,15 @@ impl Ghost {
         if V::LISTS && setup.full_state {
             let rejected = memory.rejected_whole.as_ref().filter(|_| setup.bug != Some(Bug::NackLoop));
             memory.again = rejected == Some(&resources);
-            assert!(!memory.again || memory.retries > 0, "what was rejected is sent again");
+            // Who says that all lives on says all.
+            assert!(!memory.again || memory.retries > 0 || due, "what was rejected is sent again");
             let there = |name: &&ResourceName| memory.server_wants(name) && content(setup, cache, t, name).is_some();
             let all: BTreeSet<&ResourceName> = setup.names.iter().filter(there).collect();
             let mut gone = resources.keys().filter(|name| !all.contains(name));
-            // Clusters may stay for a time; only what the client has.
+            // Clusters and endpoints may stay for a time; only what the client has.
             let stays = |name: &ResourceName| {
                 let same = memory.delivered.get(name) == resources.get(name);
-                setup.hold && setup.types[t] == type_url::CLUSTER && same
+                setup.hold && [type_url::CLUSTER, type_url::ENDPOINT].contains(&setup.types[t].as_str()) && same
             };
             assert!(gone.all(stays), "a full-state type has what is wanted");
             let there = resources.keys().filter(|name| all.contains(name));
@@ -288,7 +346,7 @@ impl Ghost {
                 memory.again |= again;
             }
         }
-        memory.retries -= u32::from(memory.again);
+        memory.retries = memory.retries.saturating_sub(u32::from(memory.again));
         let mut warm = false;
         for name in resources.keys().chain(&response.removed) {
             memory.unseen.remove(name);
@@ -302,6 +360,8 @@ impl Ghost {
 
         let new = |(name, content): &(&ResourceName, &u8)| memory.delivered.get(*name) != Some(*content);
         let changed: BTreeSet<ResourceName> = resources.iter().filter(new).map(|(name, _)| name.clone()).collect();
+        let until = setup.told_ttl().map(|ttl| now + ttl / 3);
+        memory.fresh.extend(until.into_iter().flat_map(|until| changed.iter().map(move |name| (name.clone(), until))));
         if V::LISTS && setup.full_state {
             memory.delivered.clear();
         }
@@ -309,7 +369,7 @@ impl Ghost {
         memory.delivered.retain(|name, _| !response.removed.contains(name));
         memory.out = Some((response.nonce, resources.clone()));
         self.parent_sent(setup, cache, t, &resources, &changed);
-        warm
+        Told { warm, beats: again || !response.beats.is_empty() }
     }
 
     /// Once a cluster that is new or changed is sent, its endpoints have to go again, if they went before.
@@ -339,12 +399,12 @@ impl Ghost {
     }
 
     /// DESIGN rule 11: pushes of listeners wait for clusters that are not sent, and clusters go away after them.
-    fn check_order(&self, setup: &Made, now: Instant, cache: &Cache, t: usize, response: &Response) {
+    fn check_order<V: Both>(&self, setup: &Made, now: Instant, cache: &Cache, t: usize, response: &Response) {
         let number = |url: &str| setup.types.iter().position(|known| known == url);
         let (Some(listeners), Some(clusters)) = (number(type_url::LISTENER), number(type_url::CLUSTER)) else { return };
         let unsent = |t: usize| {
             let memory = &self.types[t];
-            setup.names.iter().filter(|name| memory.server_wants(name)).any(|name| {
+            setup.names.iter().filter(|name| is_resource(name) && memory.server_wants(name)).any(|name| {
                 let there = content(setup, cache, t, name);
                 there.is_some() && there.as_ref() != memory.delivered.get(name)
             })
@@ -358,7 +418,7 @@ impl Ghost {
             let there = response.resources.iter().any(|(other, _)| other == name);
             let memory = &self.types[t];
             // What changed before it went is not known as the client has it.
-            let kept = setup.hold && memory.server_wants(name) && !memory.unseen.contains(name);
+            let kept = setup.hold && V::LISTS && memory.server_wants(name) && !memory.unseen.contains(name);
             response.removed.contains(name) || (kept && !there)
         };
         let gone = delivered.keys().any(is_gone);
@@ -383,11 +443,81 @@ impl Ghost {
         let response = V::response(response);
         let memory = &mut self.types[setup.type_number(&response.type_url)];
         memory.unanswered.push_back((response.nonce.clone(), response.version, None));
+        memory.lapsed.retain(|name| !response.resources.iter().any(|(other, _)| other == name));
+        if !response.beats.is_empty() {
+            memory.beats.push_back(Beats { nonce: response.nonce.clone(), versions: response.beats });
+        }
         memory.read = Some(response.nonce);
     }
 
+    /// The client finds a fault with a response of ours: a heartbeat of what is not there (any more).
+    pub fn finds_faults<V: Both>(
+        &mut self,
+        setup: &Made,
+        t: usize,
+        app: &Application,
+        nonce: &Nonce,
+        faults: &[Rejection],
+    ) {
+        let memory = &mut self.types[t];
+        let beats = memory.beats.iter_mut().find(|beats| beats.nonce == *nonce).expect("there is no fault");
+        for fault in faults {
+            let name = fault.name.as_ref().expect("a name");
+            let version = beats.versions.get(name).expect("a heartbeat of it");
+            let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
+            let lives = if V::LISTS { memory.accepted.contains(version) } else { held.as_ref() == Some(version) };
+            assert!(held.is_none() || !lives, "{name} lives on, and that is rejected");
+            beats.versions.remove(name);
+        }
+        memory.faulty.insert(nonce.clone());
+        self.verdict(t, nonce, None, true);
+    }
+
+    /// The client looked at the responses up to one that the application judges: what they say lives on does.
+    pub fn beat(&mut self, setup: &Made, now: Instant, t: usize, app: &mut Application) {
+        let Memory { beats, unanswered, .. } = &mut self.types[t];
+        let place = |nonce: &Nonce| unanswered.iter().position(|(other, ..)| other == nonce);
+        while let Some(first) = beats.front() {
+            let waits = app.judging.as_ref().is_some_and(|update| place(&first.nonce) > place(update.nonce()));
+            if waits {
+                return;
+            }
+            let Some((ttl, Beats { versions, .. })) = setup.told_ttl().zip(beats.pop_front()) else { return };
+            let live = versions.into_keys().filter(|name| app.applied.contains_key(name));
+            app.until.extend(live.map(|name| (name, now + ttl)));
+        }
+    }
+
+    /// Time passed: that of a heartbeat may have come.
+    pub fn is_due(&mut self) {
+        self.types.iter_mut().for_each(|memory| memory.due = true);
+    }
+
+    pub fn is_late(&mut self) {
+        self.late = true;
+    }
+
+    pub fn expire(&mut self, t: usize, names: &[ResourceName]) {
+        if self.up {
+            self.types[t].lapsed.extend(names.iter().cloned());
+        }
+    }
+
+    pub fn has_lapsed(&self, t: usize, name: &ResourceName) -> bool {
+        self.types[t].lapsed.contains(name)
+    }
+
+    /// Whether the server must have said that a resource lives on, as it was sent last.
+    pub fn lives(&self, t: usize, name: &ResourceName) -> bool {
+        self.up && !self.late && !self.types[t].rejected.contains_key(name) && self.types[t].rejected_whole.is_none()
+    }
+
     pub fn applies(&self, app: &Application, update: &Update) {
+        let t = self.types.iter().position(|memory| memory.beats.iter().any(|beats| beats.nonce == *update.nonce()));
+        let beats = t.and_then(|t| self.types[t].beats.iter().find(|beats| beats.nonce == *update.nonce()));
         for resource in update.resources() {
+            let beaten = beats.is_some_and(|beats| beats.versions.contains_key(resource.name()));
+            assert!(!beaten, "{} lives on, and that is no content", resource.name());
             assert!(app.wants(resource.name()), "{} is not wanted", resource.name());
         }
         for name in update.removed() {
@@ -397,22 +527,27 @@ impl Ghost {
     }
 
     pub fn judged(&mut self, t: usize, update: &Update, rejected: bool) {
+        let rejected = rejected || self.types[t].faulty.contains(update.nonce());
+        self.verdict(t, update.nonce(), Some(update.version()), rejected);
+    }
+
+    fn verdict(&mut self, t: usize, judged: &Nonce, version: Option<&Version>, rejected: bool) {
         let memory = &mut self.types[t];
         // What came before this and was answered unseen is accepted by now.
         let mut accepted = memory.accepted.clone();
-        let live = memory.unanswered.iter().any(|(nonce, ..)| nonce == update.nonce());
+        let live = memory.unanswered.iter().any(|(nonce, ..)| nonce == judged);
         for (nonce, version, verdict) in memory.unanswered.iter().filter(|_| live) {
             match verdict {
-                _ if nonce == update.nonce() => break,
+                _ if nonce == judged => break,
                 Some((_, by_then)) => accepted = by_then.clone(),
                 None => accepted = BTreeSet::from([version.clone()]),
             }
         }
-        if !rejected {
-            accepted = BTreeSet::from([update.version().clone()]);
+        if let Some(version) = version.filter(|_| !rejected) {
+            accepted = BTreeSet::from([version.clone()]);
         }
         memory.accepted = accepted.clone();
-        if let Some((.., verdict)) = memory.unanswered.iter_mut().find(|(nonce, ..)| nonce == update.nonce()) {
+        if let Some((.., verdict)) = memory.unanswered.iter_mut().find(|(nonce, ..)| nonce == judged) {
             *verdict = Some((!rejected, accepted));
         }
     }
@@ -446,6 +581,15 @@ impl Relabel for Ghost {
             memory.read.relabel(by);
             memory.out.iter_mut().for_each(|(nonce, _)| nonce.relabel(by));
             memory.sent.relabel(by);
+            memory.beats.iter_mut().for_each(|beats| beats.nonce.relabel(by));
+            memory.faulty = std::mem::take(&mut memory.faulty)
+                .into_iter()
+                .map(|mut nonce| {
+                    nonce.relabel(by);
+                    nonce
+                })
+                .collect();
+            memory.fresh.values_mut().for_each(|until| until.relabel(by));
         }
     }
 }

@@ -56,10 +56,16 @@ pub enum Goal {
     HeldBack,
     /// A type was asked for on a new stream though it was held back.
     PausedFirst,
+    /// A heartbeat came, or for it all of a full-state type.
+    Beaten,
+    /// A TTL ran out while there was a stream.
+    Expired,
+    /// And while there was none.
+    ExpiredAway,
 }
 
 impl Goal {
-    pub const COUNT: u32 = Goal::PausedFirst as u32 + 1;
+    pub const COUNT: u32 = Goal::ExpiredAway as u32 + 1;
 }
 
 /// A set of goals. It is no part of a state: states compare equal whatever happened on the way.

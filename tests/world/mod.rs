@@ -27,7 +27,7 @@ use xds_machine::{Code, Instant, ResourceName, Status, WILDCARD};
 pub use self::application::Application;
 pub use self::bug::Bug;
 use self::bug::Faulty;
-use self::ghost::Ghost;
+use self::ghost::{Ghost, Told};
 pub use self::goal::{Goal, Goals};
 use self::pages::SmallPages;
 pub use self::setup::{Made, Setup};
@@ -113,6 +113,7 @@ impl<V: Both> World<V> {
             add(Step::Delete { t, n });
             add(Step::Fail { t, n });
         }
+        add(Step::Beat);
     }
 
     /// Those of them that the protocol takes by itself.
@@ -155,7 +156,8 @@ impl<V: Both> World<V> {
             Step::Accept { c, t } => pair(c).apps[t].judging.is_some(),
             Step::Resume { c, t } => pair(c).apps[t].paused > 0,
             Step::Pause { .. } => budget.pauses > 0,
-            Step::Tick => self.next_due().is_some(),
+            Step::Tick => self.ticks(),
+            Step::Beat => budget.beats > 0 && self.beats(),
             Step::Cut { c } => budget.cuts > 0 && pair(c).server.is_some(),
             Step::Reject { c, t } => budget.rejects > 0 && pair(c).apps[t].judging.is_some(),
             Step::RejectOne { c, t, n } => {
@@ -185,6 +187,70 @@ impl<V: Both> World<V> {
         self.pairs.iter().filter_map(|pair| pair.client.poll_timeout()).chain(servers).min()
     }
 
+    /// Whether time passes by itself. Not as far as a heartbeat, for these never end, unless something else waits for time:
+    /// what lives on at a client is due later than a heartbeat.
+    fn ticks(&self) -> bool {
+        let Some(due) = self.next_due() else { return false };
+        let Some(ttl) = self.setup.told_ttl() else { return true };
+        let waits = |pair: &Pair<V>| pair.client.poll_timeout().is_some_and(|due| due <= self.now + ttl / 3);
+        !self.is_of_servers(due) || self.pairs.iter().any(waits)
+    }
+
+    /// Whether a heartbeat is due next, or the end of a TTL.
+    fn beats(&self) -> bool {
+        let expires = |pair: &Pair<V>, due| pair.apps.iter().any(|app| app.until.values().any(|until| *until <= due));
+        let is_of_ttl = |due| self.is_of_servers(due) || self.pairs.iter().any(|pair| expires(pair, due));
+        self.setup.told_ttl().is_some() && self.next_due().is_some_and(is_of_ttl)
+    }
+
+    fn is_of_servers(&self, due: Instant) -> bool {
+        let mut servers = self.pairs.iter().filter_map(|pair| pair.server.as_ref()?.poll_timeout());
+        servers.any(|other| other <= due)
+    }
+
+    /// Whether a client has a stream and nothing is under way on it.
+    fn is_idle(&self, c: usize) -> bool {
+        let pair = &self.pairs[c];
+        let own = [
+            Step::ClientSends { c },
+            Step::Sent { c },
+            Step::ServerReads { c },
+            Step::ServerSends { c },
+            Step::ClientReads { c },
+        ];
+        let judging = pair.apps.iter().any(|app| app.judging.is_some() || app.paused > 0);
+        pair.server.is_some() && !judging && !own.into_iter().any(|step| self.can(step))
+    }
+
+    /// Time passes until the next thing due.
+    fn pass(&mut self) {
+        let setup = self.setup.clone();
+        self.now = self.now.max(self.next_due().expect("something is due"));
+        let now = self.now;
+        for c in 0..self.pairs.len() {
+            let pair = &mut self.pairs[c];
+            let before: Vec<_> = pair.apps.iter().map(|app| app.applied.clone()).collect();
+            let forgets = setup.bug == Some(Bug::KeepsExpired) && pair.server.is_none();
+            if !forgets {
+                pair.client.handle_timeout(now);
+            }
+            if let Some(server) = &mut pair.server {
+                pair.ghost.is_due();
+                server.handle_timeout(now);
+            }
+            pair.drain(&setup, now);
+            for (t, before) in before.iter().enumerate() {
+                let pair = &self.pairs[c];
+                let overdue = pair.apps[t].until.iter().find(|(_, until)| **until <= now);
+                assert_eq!(overdue, None, "type {t}: a TTL ran out, and the application does not know");
+                for (name, content) in before.iter().filter(|(name, _)| !pair.apps[t].applied.contains_key(*name)) {
+                    let lives = self.content(t, name) == Some(*content) && pair.ghost.lives(t, name);
+                    assert!(!lives, "type {t}: {name} expired, and the server has it");
+                }
+            }
+        }
+    }
+
     /// Takes a step. Panics if what must hold does not.
     pub fn take(&mut self, step: Step) {
         let setup = self.setup.clone();
@@ -207,14 +273,15 @@ impl<V: Both> World<V> {
                 self.cache.set_error(&setup.types[t], setup.names[n].clone(), status);
                 self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(t, &setup.names[n], false));
             }
-            Step::Tick => {
-                self.now = self.now.max(self.next_due().expect("something is due"));
+            Step::Tick => self.pass(),
+            Step::Beat => {
+                self.budget.beats -= 1;
                 for c in 0..self.pairs.len() {
-                    let pair = &mut self.pairs[c];
-                    pair.client.handle_timeout(self.now);
-                    pair.server.iter_mut().for_each(|server| server.handle_timeout(self.now));
-                    pair.drain(&setup);
+                    if !self.is_idle(c) {
+                        self.pairs[c].ghost.is_late();
+                    }
                 }
+                self.pass();
             }
             Step::Open { c } => {
                 self.streams += 1;
@@ -252,21 +319,21 @@ impl<V: Both> World<V> {
                 if !pair.down.is_empty() && pair.apps[t].left.contains(&setup.names[n]) {
                     pair.goals.reach(Goal::CameBack);
                 }
-                self.pairs[c].subscribe(&setup, t, &setup.names[n]);
+                self.pairs[c].subscribe(&setup, self.now, t, &setup.names[n]);
             }
             Step::Unsubscribe { c, t, n } => {
                 self.budget.unsubscribes -= 1;
-                self.pairs[c].unsubscribe(&setup, t, &setup.names[n]);
+                self.pairs[c].unsubscribe(&setup, self.now, t, &setup.names[n]);
             }
             Step::Refetch { c, t, n } => {
                 self.budget.refetches -= 1;
                 self.pairs[c].client.refetch(&setup.types[t], [setup.names[n].as_str()]);
                 self.pairs[c].apps[t].missing.remove(&setup.names[n]);
-                self.pairs[c].drain(&setup);
+                self.pairs[c].drain(&setup, self.now);
             }
             Step::Forget { c, t, n } => {
                 self.budget.forgets -= 1;
-                self.pairs[c].forget(&setup, t, &setup.names[n]);
+                self.pairs[c].forget(&setup, self.now, t, &setup.names[n]);
             }
         }
         self.check_touched(step);
@@ -282,7 +349,7 @@ impl<V: Both> World<V> {
     fn check_touched(&self, step: Step) {
         match (step, step.client()) {
             (_, Some(c)) => self.pairs[c].check_invariants(),
-            (Step::Tick, None) => self.pairs.iter().for_each(Pair::check_invariants),
+            (Step::Tick | Step::Beat, None) => self.pairs.iter().for_each(Pair::check_invariants),
             _ => self.cache.check_invariants().unwrap_or_else(|what| panic!("invariant: {what}")),
         }
     }
@@ -309,7 +376,7 @@ impl<V: Both> Pair<V> {
         if setup.bug.is_some_and(|bug| self.faulty.client_opens(bug, wants)) {
             self.ghost.client_says::<V>(setup, &self.apps, Intent::Initial, &V::empty(&setup.types[0]));
         }
-        self.drain(setup);
+        self.drain(setup, now);
     }
 
     fn close(&mut self, setup: &Made, now: Instant) {
@@ -377,7 +444,7 @@ impl<V: Both> Pair<V> {
     fn sent(&mut self, setup: &Made, now: Instant) {
         let sent = self.sending.take().expect("a request is on its way");
         self.client.handle_sent(now, sent);
-        self.drain(setup);
+        self.drain(setup, now);
     }
 
     fn server_reads(&mut self, setup: &Made, now: Instant) {
@@ -408,9 +475,12 @@ impl<V: Both> Pair<V> {
         if let Some(response) = poll(server, setup, now, cache) {
             let mut message = V::message(&response);
             if setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
-                let warm = self.ghost.server_sends::<V>(setup, now, cache, &message);
+                let Told { warm, beats } = self.ghost.server_sends::<V>(setup, now, cache, &message);
                 if warm {
                     self.goals.reach(Goal::Warmed);
+                }
+                if beats {
+                    self.goals.reach(Goal::Beaten);
                 }
                 self.goals_of_response(setup, cache, &message);
                 if V::response(&message).resources.len() > 1 {
@@ -444,7 +514,7 @@ impl<V: Both> Pair<V> {
         if !response.resources.iter().all(|(name, _)| has(name)) {
             self.goals.reach(Goal::Union);
         }
-        let Some(portion) = setup.portion else { return };
+        let Some(portion) = setup.portion.filter(|_| !V::LISTS) else { return };
         assert!(size <= portion, "{size} in a portion of {portion}");
         let lacks = |name: &&ResourceName| {
             let app = &self.apps[t];
@@ -456,9 +526,9 @@ impl<V: Both> Pair<V> {
     }
 
     fn client_reads(&mut self, setup: &Made, now: Instant) {
-        let response = self.down.pop_front().expect("a response is on the wire");
+        let mut response = self.down.pop_front().expect("a response is on the wire");
         self.ghost.client_reads::<V>(setup, &response);
-        setup.bug.into_iter().for_each(|bug| self.faulty.client_hears(bug, &response));
+        setup.bug.into_iter().for_each(|bug| self.faulty.client_hears(bug, &mut response));
         let app = &self.apps[setup.type_number(&V::response(&response).type_url)];
         if app.judging.is_some() {
             self.goals.reach(Goal::Waited);
@@ -467,7 +537,7 @@ impl<V: Both> Pair<V> {
             self.goals.reach(Goal::Removed);
         }
         self.client.handle_response(now, response).expect("a server of ours keeps the rules");
-        self.drain(setup);
+        self.drain(setup, now);
     }
 
     fn check_invariants(&self) {
@@ -476,7 +546,7 @@ impl<V: Both> Pair<V> {
     }
 
     /// The application takes what there is to take.
-    fn drain(&mut self, setup: &Made) {
+    fn drain(&mut self, setup: &Made, now: Instant) {
         while let Some(action) = self.client.poll_action() {
             match action {
                 client::Action::Apply(update) => {
@@ -496,6 +566,16 @@ impl<V: Both> Pair<V> {
                         app.fail(error);
                     }
                 }
+                client::Action::Expired { type_url, names } => {
+                    self.goals.reach(if self.server.is_some() { Goal::Expired } else { Goal::ExpiredAway });
+                    let t = setup.type_number(&type_url);
+                    self.ghost.expire(t, &names);
+                    self.apps[t].expire(now, names);
+                }
+                client::Action::Rejected { type_url, nonce, faults } => {
+                    let t = setup.type_number(&type_url);
+                    self.ghost.finds_faults::<V>(setup, t, &self.apps[t], &nonce, &faults);
+                }
                 client::Action::Missing { type_url, names } => {
                     self.goals.reach(Goal::TimedOut);
                     self.apps[setup.type_number(&type_url)].miss(names);
@@ -506,6 +586,9 @@ impl<V: Both> Pair<V> {
                 }
                 other => panic!("nobody asked for {other:?}"),
             }
+        }
+        for (t, app) in self.apps.iter_mut().enumerate() {
+            self.ghost.beat(setup, now, t, app);
         }
     }
 }
@@ -535,6 +618,7 @@ pub fn is_resource(name: &ResourceName) -> bool {
 /// A resource of the store, with its alias if the world has one for it.
 pub fn resource(setup: &Made, name: &ResourceName, content: u8) -> Resource {
     let resource = Resource::new(name.clone(), body(name, content));
+    let resource = setup.ttl.into_iter().fold(resource, Resource::with_ttl);
     let aliases = setup.names.iter().filter(|alias| *alias != name && !alias.is_wildcard() && !alias.is_glob());
     let mut aliases = aliases.filter(|alias| stands_for(alias, name)).cloned().peekable();
     if aliases.peek().is_some() { resource.with_aliases(aliases) } else { resource }

@@ -35,6 +35,8 @@ pub struct Setup {
     pub portion: Option<usize>,
     /// Each page has one resource.
     pub small_pages: bool,
+    /// How long what is put into the store lives unless a heartbeat comes.
+    pub ttl: Option<Duration>,
     /// What the client speaks.
     pub dialect: Dialect,
     /// Somebody is faulty.
@@ -74,6 +76,7 @@ impl Setup {
             retry: None,
             portion: None,
             small_pages: false,
+            ttl: None,
             dialect: Dialect::Spec,
             bug: None,
         }
@@ -144,6 +147,16 @@ impl Setup {
 
     pub fn small_pages(self) -> Self {
         Self { small_pages: true, ..self }
+    }
+
+    /// Everything in the store has a TTL, of which a third is longer than any other time.
+    pub fn ttl(self) -> Self {
+        Self { ttl: Some(Duration::from_secs(90)), ..self }
+    }
+
+    /// The TTL that the client is told of.
+    pub fn told_ttl(&self) -> Option<Duration> {
+        self.ttl.filter(|_| self.dialect != Dialect::Grpc)
     }
 
     pub fn dialect(self, dialect: Dialect) -> Self {

@@ -98,6 +98,8 @@ pub enum Step {
         t: usize,
         n: usize,
     },
+    /// Time passes until the next thing due, which is a heartbeat or the end of a TTL, whatever else is under way.
+    Beat,
 }
 
 impl Step {
@@ -120,7 +122,7 @@ impl Step {
             | Self::Unsubscribe { c, .. }
             | Self::Refetch { c, .. }
             | Self::Forget { c, .. } => Some(c),
-            Self::Tick | Self::Put { .. } | Self::Delete { .. } | Self::Fail { .. } => None,
+            Self::Tick | Self::Beat | Self::Put { .. } | Self::Delete { .. } | Self::Fail { .. } => None,
         }
     }
 
@@ -155,6 +157,7 @@ pub struct Budget {
     pub puts: u8,
     pub deletes: u8,
     pub fails: u8,
+    pub beats: u8,
 }
 
 impl Budget {
@@ -187,6 +190,10 @@ impl Budget {
         Self { fails, ..self }
     }
 
+    pub const fn beats(self, beats: u8) -> Self {
+        Self { beats, ..self }
+    }
+
     /// Puts and deletions.
     pub const fn changes(self, puts: u8, deletes: u8) -> Self {
         Self { puts, deletes, ..self }
@@ -204,6 +211,7 @@ impl Budget {
         puts: 99,
         deletes: 99,
         fails: 99,
+        beats: 99,
     };
 
     /// Nothing.
@@ -218,5 +226,6 @@ impl Budget {
         puts: 0,
         deletes: 0,
         fails: 0,
+        beats: 0,
     };
 }

@@ -6,7 +6,9 @@ use std::hash::Hash;
 
 use xds_machine::message::{delta, sotw};
 use xds_machine::model::Relabel;
-use xds_machine::{Delta, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, client, server};
+use xds_machine::{Any, Delta, Nonce, Resource, ResourceName, Sotw, Status, TypeUrl, Version, client, server};
+
+use super::body;
 
 /// A variant, with the names that both machines know it by.
 pub trait Both:
@@ -34,6 +36,9 @@ pub trait Both:
     fn keep(response: &mut Self::Resp, keep: &mut dyn FnMut(&ResourceName) -> bool);
     fn forget_removals(response: &mut Self::Resp);
     fn forget_errors(response: &mut Self::Resp);
+    fn forget_beats(response: &mut Self::Resp);
+    /// Makes content of heartbeats.
+    fn fill_beats(response: &mut Self::Resp);
     /// A request for a type that says nothing.
     fn empty(type_url: &TypeUrl) -> Self::Req;
 }
@@ -64,6 +69,8 @@ pub struct Response {
     pub version: Version,
     /// Names and contents.
     pub resources: Vec<(ResourceName, u8)>,
+    /// Heartbeats, with their versions.
+    pub beats: BTreeMap<ResourceName, Version>,
     pub removed: BTreeSet<ResourceName>,
     pub errors: BTreeSet<ResourceName>,
 }
@@ -92,15 +99,19 @@ impl Both for Sotw {
     }
 
     fn response(response: &sotw::Response) -> Response {
+        let content = |any: &Any| any.value[any.value.len() - 1];
         let resource = |item: &sotw::Item| match item {
-            sotw::Item::Bare(any) => (item_name(item), any.value[any.value.len() - 1]),
-            other => panic!("nobody wraps {other:?}"),
+            sotw::Item::Bare(any) => Some((item_name(item), content(any))),
+            sotw::Item::Wrapped(wrapped) => Some((wrapped.name.clone(), content(wrapped.body.as_ref()?))),
+            sotw::Item::Malformed => panic!("nobody says this"),
         };
+        let beats = response.resources.iter().filter(|item| is_beat(item));
         Response {
             type_url: response.type_url.clone(),
             nonce: response.nonce.clone(),
             version: response.version.clone(),
-            resources: response.resources.iter().map(resource).collect(),
+            resources: response.resources.iter().filter_map(resource).collect(),
+            beats: beats.map(|item| (item_name(item), response.version.clone())).collect(),
             removed: BTreeSet::new(),
             errors: response.errors.iter().map(|error| error.name.clone()).collect(),
         }
@@ -136,6 +147,18 @@ impl Both for Sotw {
         response.errors.clear();
     }
 
+    fn forget_beats(response: &mut sotw::Response) {
+        response.resources.retain(|item| !is_beat(item));
+    }
+
+    fn fill_beats(response: &mut sotw::Response) {
+        for item in &mut response.resources {
+            if let sotw::Item::Wrapped(wrapped) = item {
+                fill(wrapped, &response.type_url);
+            }
+        }
+    }
+
     fn empty(type_url: &TypeUrl) -> sotw::Request {
         sotw::Request::new(type_url.clone())
     }
@@ -147,8 +170,19 @@ fn item_name(item: &sotw::Item) -> ResourceName {
             let len = usize::from(any.value[1]);
             std::str::from_utf8(&any.value[2..2 + len]).expect("a name").into()
         }
-        other => panic!("nobody wraps {other:?}"),
+        sotw::Item::Wrapped(wrapped) => wrapped.name.clone(),
+        sotw::Item::Malformed => panic!("nobody says this"),
     }
+}
+
+fn is_beat(item: &sotw::Item) -> bool {
+    matches!(item, sotw::Item::Wrapped(wrapped) if wrapped.body.is_none())
+}
+
+/// Gives a heartbeat a content.
+fn fill(resource: &mut Resource, type_url: &TypeUrl) {
+    let value = body(&resource.name, 0).into();
+    resource.body.get_or_insert_with(|| Any { type_url: type_url.clone(), value });
 }
 
 impl Both for Delta {
@@ -175,15 +209,17 @@ impl Both for Delta {
     }
 
     fn response(response: &delta::Response) -> Response {
-        let resources = response.resources.iter().map(|resource| {
-            let body = resource.body.as_ref().expect("no heartbeats");
-            (resource.name.clone(), body.value[body.value.len() - 1])
+        let resources = response.resources.iter().filter_map(|resource| {
+            let body = resource.body.as_ref()?;
+            Some((resource.name.clone(), body.value[body.value.len() - 1]))
         });
+        let beats = response.resources.iter().filter(|resource| resource.body.is_none());
         Response {
             type_url: response.type_url.clone(),
             nonce: response.nonce.clone(),
             version: response.system_version.clone(),
             resources: resources.collect(),
+            beats: beats.map(|beat| (beat.name.clone(), beat.version.clone())).collect(),
             removed: response.removed.iter().cloned().collect(),
             errors: response.errors.iter().map(|error| error.name.clone()).collect(),
         }
@@ -218,6 +254,14 @@ impl Both for Delta {
 
     fn forget_errors(response: &mut delta::Response) {
         response.errors.clear();
+    }
+
+    fn forget_beats(response: &mut delta::Response) {
+        response.resources.retain(|resource| resource.body.is_some());
+    }
+
+    fn fill_beats(response: &mut delta::Response) {
+        response.resources.iter_mut().for_each(|resource| fill(resource, &response.type_url));
     }
 
     fn empty(type_url: &TypeUrl) -> delta::Request {

@@ -3,24 +3,53 @@
 
 use std::sync::Arc;
 
+use xds_machine::client::Dialect;
+
 use super::{Both, Budget, Made, Setup, Step, World};
 
-/// The shape of a world, from two bytes.
-pub fn setup(data: &[u8]) -> (Arc<Made>, &[u8]) {
-    let [shape, flags, steps @ ..] = data else { return (Setup::full_state(&["a"], Budget::PLENTY).make(), &[]) };
-    let names = [&["*", "a"][..], &["a", "b"], &["*", "a", "b"], &["*", "a", "b", "c"]][usize::from(shape >> 2 & 3)];
+/// How many bytes say the shape of a world.
+pub const SHAPE: usize = 3;
+
+/// Names: of which the wildcard, a collection and an alias stand for others.
+const NAMES: [&[&str]; 8] = [
+    &["*", "a"],
+    &["a", "b"],
+    &["*", "a", "b"],
+    &["*", "a", "b", "c"],
+    &["xdstp:///T/*", "xdstp:///T/a"],
+    &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b", "a"],
+    &["~a", "a", "b"],
+    &["*", "~a", "a", "b"],
+];
+
+/// The shape of a world, from its bytes. The last has what few need; zero is none of it. `sotw`: it is for that variant, which
+/// knows no aliases.
+pub fn setup(data: &[u8], sotw: bool) -> (Arc<Made>, &[u8]) {
+    let [shape, flags, rare, steps @ ..] = data else {
+        return (Setup::full_state(&["a"], Budget::PLENTY).make(), &[]);
+    };
+    let bit = |byte: &u8, at: u32| byte >> at & 1 > 0;
+    let names = usize::from(shape >> 2 & 3) + if bit(shape, 5) { 4 } else { 0 };
+    let names = NAMES[if sotw && names > 5 { names & 3 } else { names }];
     let setup = match shape & 3 {
         0 => Setup::full_state(names, Budget::PLENTY),
         1 => Setup::partial(names, Budget::PLENTY),
         2 => Setup::warming(names, Budget::PLENTY),
         _ => Setup::order(names, Budget::PLENTY),
     };
-    let setup = setup.clients(1 + usize::from(shape >> 4 & 1));
-    let setup = if flags & 1 > 0 { setup.strict_server() } else { setup };
-    let setup = if flags & 2 > 0 { setup.no_existence_timeout() } else { setup };
-    let setup = if flags & 4 > 0 { setup.slow_transport() } else { setup };
-    let setup = if flags & 8 > 0 { setup.tombstones(0) } else { setup };
-    let legacy = setup.full_state ^ (flags & 16 > 0);
+    let dialects = [Dialect::Spec, Dialect::Envoy, Dialect::Grpc, Dialect::Istio];
+    let setup = setup.clients(1 + usize::from(bit(shape, 4))).dialect(dialects[usize::from(rare & 3)]);
+    let when = |on: bool, setup: Setup, with: fn(Setup) -> Setup| if on { with(setup) } else { setup };
+    let setup = when(bit(flags, 0), setup, Setup::strict_server);
+    let setup = when(bit(flags, 1), setup, Setup::no_existence_timeout);
+    let setup = when(bit(flags, 2), setup, Setup::slow_transport);
+    let setup = when(bit(flags, 3), setup, |setup| setup.tombstones(0));
+    let setup = when(bit(rare, 2), setup, |setup| setup.portion(1));
+    let setup = when(bit(rare, 3), setup, Setup::small_pages);
+    let setup = when(bit(rare, 4), setup, Setup::hold);
+    let setup = when(bit(rare, 5), setup, |setup| setup.retry(1));
+    let setup = when(bit(rare, 6), setup, Setup::ttl);
+    let legacy = setup.full_state ^ bit(flags, 4);
     (setup.legacy_wildcard(legacy).make(), steps)
 }
 
@@ -29,8 +58,13 @@ pub fn step(byte: u8, setup: &Setup) -> Step {
     let about = usize::from(byte >> 4);
     let (c, t, n) = (about & 1, about >> 1 & 1, about >> 2);
     let (c, t) = (c % setup.clients, t % setup.types.len());
-    if let (2, 2..) = (byte & 15, n) {
-        return if n == 2 { Step::Pause { c, t } } else { Step::Resume { c, t } };
+    // Kinds that are about less have room for others.
+    match (byte & 15, n) {
+        (0, 1..) => return Step::Forget { c, t, n: n % setup.names.len() },
+        (2, 2) => return Step::Pause { c, t },
+        (2, 3) => return Step::Resume { c, t },
+        (7, 2..) => return Step::Beat,
+        _ => {}
     }
     let n = n % setup.names.len();
     match byte & 15 {

@@ -35,6 +35,12 @@ pub fn program(name: &str, arguments: &[&str]) -> Result {
     run(cargo(&["run", "--quiet", "--release", "-p", "benches", "--bin", name, "--"]).args(arguments))
 }
 
+/// Runs the peers, which are a workspace of their own.
+pub fn peers(arguments: &[&str]) -> Result {
+    let peers = ["run", "--quiet", "--release", "--manifest-path", "benches/peers/Cargo.toml", "--"];
+    run(cargo(&peers).args(arguments))
+}
+
 pub fn scaling() -> Result {
     let rows = cargo(&["run", "--quiet", "--release", "-p", "benches", "--bin", "scaling"]).output()?;
     if !rows.status.success() {

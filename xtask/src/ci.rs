@@ -1,17 +1,18 @@
 //! What CI checks besides the tests.
 
 use crate::run::{Result, cargo, run};
-use crate::{fuzz, nostd};
+use crate::{bench, fuzz, nostd};
 
 /// The workspaces beside the main one.
-const OTHERS: [&str; 2] = ["fuzz", "nostd"];
+const OTHERS: [&str; 3] = ["fuzz", "nostd", "benches/counts"];
 
 pub fn check() -> Result {
     format()?;
     lints()?;
     docs()?;
     nostd::check()?;
-    fuzz::corpus()
+    fuzz::corpus()?;
+    bench::counts(None)
 }
 
 fn format() -> Result {

@@ -28,6 +28,8 @@ usage: cargo xtask RECIPE
   model-deep [LIMIT]       the exhaustive check, further than a test run goes: an hour on two cores
   mutants [ARGUMENTS]      mutation tests (needs cargo-mutants): src/mutants/mod.rs tells the arguments
   nostd                    prove that the library needs no std
+  peers [PEER ..]          our machine beside every peer that is a published crate: a JSON object a line (half an hour;
+                           --small takes a few minutes); never part of CI
   protos                   write src/proto/generated.rs from proto/
   scaling                  write the table and the plot of cost against resources and streams (benches/scaling.*)
   simulate MILLIONS SEED   random steps at full speed; `simulate explain SEED RUN` makes a failure small";
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         ["simulate", ..] => {
             run::run(run::cargo(&["run", "--quiet", "--release", "--package", "simulate", "--"]).args(&arguments[1..]))
         }
+        ["peers", ref arguments @ ..] => bench::peers(arguments),
         ["protos"] => protos::write(),
         ["scaling"] => bench::scaling(),
         _ => {

@@ -5,9 +5,7 @@ use std::hint::black_box;
 use benches::data::{cache, clusters, delta_response};
 use benches::floor::{Decode, DeltaResponse, Encode, SotwRequest, SotwResponse};
 use benches::measure::Work;
-use benches::work::{
-    Change, FirstSync, FullResponse, Named, OneChange, Poll, Stale, Timeout, all, all_names,
-};
+use benches::work::{Change, FirstSync, FullResponse, Named, OneChange, Poll, Stale, Timeout, all, all_names};
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use xds_machine::Delta;
 

@@ -6,20 +6,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
+use examples::dialects;
 use examples::folder::{Folder, News};
 use examples::log::{Format, Log};
 use examples::services;
 use examples::serving::{self, Shared};
 use tokio::net::TcpListener;
 use tonic::transport::server::TcpIncoming;
-use xds_machine::server::Cache;
+use xds_machine::server::{Cache, Dialect};
 
 const USAGE: &str = "\
-usage: control_plane [--listen 127.0.0.1:18000] [--resources DIR] [--log json|text]
+usage: control_plane [--listen 127.0.0.1:18000] [--resources DIR] [--dialect NAME] [--log json|text]
 
   --listen     where to listen; port 0 is any that is free
   --resources  a folder of .json, .yaml and .pb files, each a DiscoveryResponse, watched for changes;
                a demo without it
+  --dialect    spec (the default), istio or go-control-plane: what else than the specification clients need
   --log        one line for each thing that happens, as JSON or for people (the default)";
 
 const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/resources");
@@ -49,11 +51,13 @@ async fn main() -> ExitCode {
 struct Options {
     listen: String,
     resources: PathBuf,
+    dialect: Dialect,
     format: Format,
 }
 
 fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>, String> {
-    let mut options = Options { listen: "127.0.0.1:18000".into(), resources: DEMO.into(), format: Format::Text };
+    let (listen, resources) = ("127.0.0.1:18000".into(), DEMO.into());
+    let mut options = Options { listen, resources, dialect: Dialect::Spec, format: Format::Text };
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
         let (flag, value) = match argument.split_once('=') {
@@ -63,13 +67,14 @@ fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>, Str
         if matches!(flag.as_str(), "--help" | "-h") {
             return Ok(None);
         }
-        if !matches!(flag.as_str(), "--listen" | "--resources" | "--log") {
+        if !matches!(flag.as_str(), "--listen" | "--resources" | "--dialect" | "--log") {
             return Err(format!("unknown argument {flag}"));
         }
         let value = value.or_else(|| arguments.next()).ok_or_else(|| format!("{flag} needs a value"))?;
         match flag.as_str() {
             "--listen" => options.listen = value,
             "--resources" => options.resources = value.into(),
+            "--dialect" => options.dialect = dialects::find(&dialects::SERVER, &value)?,
             _ => {
                 options.format = match value.as_str() {
                     "json" => Format::Json,
@@ -93,7 +98,7 @@ async fn run(options: Options) -> Result<(), String> {
     // Absence is told only if it is known: a file that can't be read may hold anything.
     let cache = if news.complete { Cache::new(1) } else { Cache::unknown(1) };
     let log = Log::new(options.format);
-    let shared = Arc::new(Shared::new(cache, log.clone()));
+    let shared = Arc::new(Shared::new(cache, options.dialect, log.clone()));
     take(news, &shared, &log);
     let (watched, said) = (shared.clone(), log.clone());
     thread::spawn(move || watch(folder, &watched, &said));

@@ -79,8 +79,8 @@ where
     V: Wire + Variant<Request = <V as Wire>::Request, Response = <V as Wire>::Response>,
 {
     fn new(arguments: Arguments, method: &'static str) -> Self {
-        let Arguments { server, node, subscribe, follow, .. } = arguments;
-        let mut client = Client::new(Config::new(Node::new(node)));
+        let Arguments { server, node, dialect, subscribe, follow, .. } = arguments;
+        let mut client = Client::new(Config::new(Node::new(node)).with_dialect(dialect));
         for (type_url, name) in &subscribe {
             client.subscribe(type_url, [name.clone()]).expect("names were checked");
         }

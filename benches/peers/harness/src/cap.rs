@@ -1,0 +1,21 @@
+//! How much memory and time a peer may have: the kernel ends it.
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+/// Caps this process as its parent says: the bytes that it may have (an allocation beyond them ends it), and the seconds
+/// on a processor. (Its parent also ends what only waits.)
+pub fn cap() {
+    for (variable, resource) in [("PEERS_BYTES", Resource::As), ("PEERS_SECONDS", Resource::Cpu)] {
+        if let Some(most) = std::env::var(variable).ok().and_then(|most| most.parse().ok()) {
+            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
+                .expect("a lower limit than before");
+        }
+    }
+}
+
+/// The most memory this process has had, in bytes.
+pub fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    peak.and_then(|peak| peak.parse::<u64>().ok()).unwrap_or_default() << 10
+}

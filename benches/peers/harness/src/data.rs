@@ -1,0 +1,21 @@
+//! The resources, the same for all, and the floors: what prost takes for a response of everything.
+
+pub use benches::data::{body, clusters, name};
+use benches::data::{cache, delta_response, sotw_response};
+use benches::floor::{DeltaResponse, Encode, SotwResponse};
+
+use crate::clock;
+use crate::server::Variant;
+
+/// The type that all ask for.
+pub const TYPE_URL: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+/// Encoding a response of so many resources.
+pub fn encode_all(n: usize, variant: Variant) -> f64 {
+    match variant {
+        Variant::Delta => {
+            clock::floor(Encode::<DeltaResponse>::new(delta_response(&cache(&clusters(), n), &clusters())))
+        }
+        Variant::Sotw => clock::floor(Encode::<SotwResponse>::new(sotw_response(&cache(&clusters(), n), &clusters()))),
+    }
+}

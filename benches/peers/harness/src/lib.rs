@@ -1,0 +1,12 @@
+//! What every peer's program shares: the workloads, the clock, the floor, the cap, and the lines that come out.
+
+pub mod cap;
+pub mod clock;
+pub mod data;
+pub mod probe;
+pub mod row;
+pub mod server;
+
+pub use probe::Probe;
+pub use row::Row;
+pub use server::{Sent, Server, Variant, serve};

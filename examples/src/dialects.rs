@@ -1,0 +1,29 @@
+//! The names of dialects on a command line.
+
+use xds_machine::{client, server};
+
+/// What a client may speak.
+pub const CLIENT: [(&str, client::Dialect); 4] = [
+    ("spec", client::Dialect::Spec),
+    ("envoy", client::Dialect::Envoy),
+    ("grpc", client::Dialect::Grpc),
+    ("istio", client::Dialect::Istio),
+];
+
+/// What a server may speak.
+pub const SERVER: [(&str, server::Dialect); 3] = [
+    ("spec", server::Dialect::Spec),
+    ("istio", server::Dialect::Istio),
+    ("go-control-plane", server::Dialect::GoControlPlane),
+];
+
+/// Finds a dialect by its name.
+///
+/// # Errors
+///
+/// There is none of that name; says which there are.
+pub fn find<D: Copy>(dialects: &[(&str, D)], name: &str) -> Result<D, String> {
+    let names = || dialects.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let found = dialects.iter().find(|(known, _)| *known == name);
+    found.map(|(_, dialect)| *dialect).ok_or_else(|| format!("no dialect {name:?}: there are {}", names()))
+}
