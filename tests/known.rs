@@ -167,3 +167,29 @@ fn a_verdict_of_an_update_before() {
     assert_eq!(client.handle_verdict(NOW, update.accept()), Err(misuse));
     accept(&mut client, second);
 }
+
+/// Whose an update is: for a caller with several clients. Configurations are equal if they say the same.
+#[test]
+fn whose_update() {
+    let config = |id| Config::new(Node::new("n")).with_id(id);
+    assert_eq!(config(7), config(7));
+    assert_ne!(config(7), config(8));
+    for id in [7, 8] {
+        let mut client = Client::<Delta>::new(config(id));
+        client.subscribe(&endpoints(), ["a".into()]).expect("a name");
+        client.handle_open(NOW);
+        assert!(client.poll_transmit().is_some());
+        let actions = hear(&mut client, &["a"], &[]);
+        let [Action::Apply(update)] = &actions[..] else { panic!("no update") };
+        assert_eq!(update.client_id(), id);
+    }
+}
+
+/// A response that nobody asked for is dropped by its nonce.
+#[test]
+fn an_unasked_response() {
+    let mut client = client::<Delta>();
+    client.handle_open(NOW);
+    let actions = hear(&mut client, &["a"], &[]);
+    assert!(matches!(&actions[..], [Action::DropStale { nonce, count: 1, .. }] if *nonce == "1"), "{actions:?}");
+}

@@ -450,3 +450,16 @@ fn resources_of_a_type_in_sotw() {
     assert_eq!(play(&["*"], true, &[&["a", "b"], &["c", "d", "e"]]), [""; 0]);
     assert_eq!(play(&["*"], true, &[&["a", "b"], &["b", "c", "d", "e"]]), too_many);
 }
+
+/// In SotW a list replaces the one before: what was in that, and was not answered, does not count.
+#[test]
+fn names_of_a_list() {
+    let limits = server::Limits { names_per_type: 2, ..server::Limits::default() };
+    let mut server = Server::<Sotw>::new(server::Config::ads().with_limits(limits), StreamId(1));
+    let list = |names: &[&str]| sotw::Request {
+        names: names.iter().map(|&name| name.into()).collect(),
+        ..sotw::Request::new("t")
+    };
+    assert_eq!(server.handle_request(NOW, list(&["a", "b"])), Ok(()));
+    assert_eq!(server.handle_request(NOW, list(&["c", "d"])), Ok(()));
+}

@@ -99,6 +99,69 @@ fn an_update_of_another_type_is_given_back() {
     assert_eq!(watches.poll_verdict(), None);
 }
 
+/// A client that has an update with `a` for who watches it.
+fn with_an_update(watches: &mut Watches<usize>) -> (Client<Sotw>, xds_machine::watch::WatchId) {
+    let mut client = client();
+    let watch = watches.watch(&mut client, "a").expect("a name");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    hear(&mut client);
+    (client, watch)
+}
+
+fn hear(client: &mut Client<Sotw>) {
+    let response = sotw::Response {
+        version: "1".into(),
+        resources: vec![sotw::Item::Bare(Any { type_url: TYPE.into(), value: Bytes::from_static(b"\x0a\x01a") })],
+        type_url: TYPE.into(),
+        nonce: "1".into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    client.handle_response(NOW, response).expect("a response");
+}
+
+#[test]
+fn the_same_again_is_no_news() {
+    let mut watches = Watches::<usize>::new(TYPE);
+    let (mut client, _) = with_an_update(&mut watches);
+    for told in [Some(("a".into(), News::Changed(Ok(3)))), None] {
+        let action = client.poll_action().expect("an update");
+        assert_eq!(watches.handle_action(action, decode), None);
+        assert_eq!(watches.poll_event().map(kind), told);
+        assert_eq!(watches.poll_event(), None);
+        client.handle_verdict(NOW, watches.poll_verdict().expect("a verdict")).expect("it is out");
+        hear(&mut client);
+    }
+}
+
+#[test]
+fn what_nobody_watches_any_more_is_not_decoded() {
+    let mut watches = Watches::<usize>::new(TYPE);
+    let (mut client, watch) = with_an_update(&mut watches);
+    let action = client.poll_action().expect("an update");
+    watches.unwatch(&mut client, watch);
+    let decode = |_: client::Resource<'_>| -> Result<usize, String> { panic!("nobody watches it") };
+    assert_eq!(watches.handle_action(action, decode), None);
+    assert_eq!(watches.poll_event(), None);
+    assert!(watches.poll_verdict().is_some());
+}
+
+/// Who has nothing is not told that nothing has come, and who has an error that it has another; who waits is told.
+#[test]
+fn a_server_that_can_not_be_reached() {
+    let (mut client, mut watches) = (client(), Watches::<usize>::new(TYPE));
+    watches.watch(&mut client, "a").expect("a name");
+    watches.watch(&mut client, "b").expect("a name");
+    watches.handle_action(Action::Missing { type_url: TYPE.into(), names: vec!["a".into()] }, decode);
+    assert_eq!(watches.poll_event().map(kind), Some(("a".into(), failed(Code::NotFound))));
+    watches.handle_unreachable(Status::new(Code::Unavailable, "down"));
+    assert_eq!(watches.poll_event().map(kind), Some(("b".into(), failed(Code::Unavailable))));
+    assert_eq!(watches.poll_event(), None);
+    watches.handle_reachable();
+    assert_eq!(watches.poll_event(), None);
+}
+
 #[test]
 fn one_watcher_at_a_time() {
     let (mut client, mut watches) = (client(), Watches::<usize>::new(TYPE));
