@@ -230,7 +230,9 @@ fn variants() -> Vec<Variant> {
         variant("delta, portions", portions, ALL_AB).with(changing),
         variant("delta, portions over pages", small_pages, ALL_AB).with(changing),
         variant("delta, portions of clusters and endpoints", warming_portions, A).with([two]),
-        variant("sotw full-state, losses", Setup::full_state, ALL_A).with(losses()),
+        variant("sotw full-state, losses", Setup::full_state, ALL_A)
+            .with(losses())
+            .with([Budget::NONE.wishes(2, 1).changes(1, 0).forgets(1)]),
         variant("sotw partial, losses", Setup::partial, ALL_A).with(losses()),
         variant("sotw partial, strict server, losses", strict_partial, A).with(losses()),
         variant("delta, losses", Setup::full_state, ALL_A).with(losses()),

@@ -163,6 +163,9 @@ stories! {
     /// Delta: endpoints that the client has already, by its claim on reconnect, did not go again with a new cluster.
     a_claim_does_not_keep_endpoints_back: Delta, Setup::warming(&NAMES, Budget::PLENTY),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, Sub2 a, Put2 a, Cut, Open, CS, SR, CS, SR, SS";
+    /// SotW: an empty list was taken for the legacy wildcard, though the server had heard a name, under an older nonce.
+    an_empty_list_after_a_name: Sotw, full_state(),
+        "Sub *, Open, CS, SR, Uns *, CS, CS, SR, Put a, SS, SR, CR, CS, CS, SR, SS, SR, CR, CS, CS, SR, SS, SR, Sub *, CS, SR, SS, CR, CR, Acc, Acc, Forget a, CS, CS, CS, SR, SR, SR, SS, Tick, CS, CS, SR, SR, SS, Tick";
 }
 
 /// SotW: a client that left the legacy wildcard said so anew under each newer response, for that it may not have been

@@ -61,7 +61,8 @@ enum Start {
     #[default]
     Silent,
     /// With an empty list, the legacy wildcard. An empty list goes on meaning it until the server has heard a
-    /// name; `named` is the response under which it was last told one.
+    /// name; `named` is the response under which it was last told one. If that was not the last response, it may have heard
+    /// it or not: then an empty list means nothing that is sure.
     Legacy { named: Option<u64> },
     /// With names: an empty list means nothing.
     Names { wildcard: bool },
@@ -442,7 +443,7 @@ impl Subscription<Sotw> {
             // DESIGN rule 12: an empty list would still mean everything; a name first ends that.
             self.told.stand_in = true;
             self.told.stand_ins += 1;
-            self.told.start = Start::Legacy { named: current.then_some(serial) };
+            self.told.start = Start::Legacy { named: Some(serial) };
             return (Vec::from([WILDCARD.into()]), Asked::These(Vec::new()));
         }
         let all_new = self.untold == self.wishes.len() && left_out.is_empty();
@@ -476,7 +477,7 @@ impl Subscription<Sotw> {
         }
         match start {
             Start::Silent => *start = Start::Names { wildcard: self.wishes.contains_key(WILDCARD) },
-            Start::Legacy { named } if current && !names.is_empty() => *named = Some(serial),
+            Start::Legacy { named } if !names.is_empty() => *named = Some(serial),
             Start::Legacy { .. } | Start::Names { .. } => {}
         }
         self.told.stand_in = false;

@@ -4,7 +4,7 @@ use crate::run::{Result, cargo, run};
 use crate::{bench, fuzz, nostd};
 
 /// The workspaces beside the main one.
-const OTHERS: [&str; 3] = ["fuzz", "nostd", "benches/counts"];
+const OTHERS: [&str; 4] = ["fuzz", "nostd", "benches/counts", "benches/peers"];
 
 pub fn check() -> Result {
     format()?;
