@@ -408,6 +408,7 @@ impl<V: Variant> Server<V> {
             subscription.try_again();
         }
         let Ok(mut draft) = V::draft(subscription, source, order) else {
+            subscription.drop_unwanted(); // what was owed is taken
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
         };

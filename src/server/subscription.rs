@@ -279,7 +279,7 @@ impl Subscription {
     }
 
     /// Something that stood for many names left: what only it wanted is of no interest any more.
-    fn drop_unwanted(&mut self) {
+    pub(super) fn drop_unwanted(&mut self) {
         let interest = &self.interest;
         self.owed.retain(|name| interest.covers(name.as_str()));
         self.ahead.retain(|name, _| interest.covers(name.as_str()));
