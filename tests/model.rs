@@ -201,7 +201,7 @@ fn variants() -> Vec<Variant> {
         variant("sotw partial, no existence timeout", without_timer, A).with(WIDE),
         variant("sotw partial, slow transport", slow, A).with(pairs()),
         variant("sotw, clusters and endpoints", Setup::warming, A).with(pairs()),
-        variant("sotw, listeners and clusters", Setup::order, A).with(pairs()).with([order]),
+        variant("sotw, listeners and clusters", Setup::order, A).with([order, two]),
         variant("sotw partial, pauses", Setup::partial, A).with(pauses()),
         variant("sotw, a response of the stream at a time", grpc, A).with([part, two]),
         variant("sotw partial, an istiod", istio, A).with([WIDE[2]]),
@@ -220,7 +220,7 @@ fn variants() -> Vec<Variant> {
             .refetches(2)]),
         variant("delta, forgetful store", forgetful, ALL_A).with(pairs()),
         variant("delta, clusters and endpoints", Setup::warming, A).with(pairs()),
-        variant("delta, listeners and clusters", Setup::order, A).with(pairs()).with([order]),
+        variant("delta, listeners and clusters", Setup::order, A).with([order, two]),
         variant("sotw full-state, errors", Setup::full_state, ALL_A).with(ERRORS),
         variant("sotw partial, errors", Setup::partial, ALL_A).with(ERRORS),
         variant("sotw partial, strict server, errors", strict_partial, A).with(ERRORS),
@@ -246,7 +246,7 @@ fn variants() -> Vec<Variant> {
         variant("sotw partial, a collection", collection_partial, GLOB_A).with(pairs()),
         variant("delta, a collection", Setup::collection, GLOB_A).with(pairs()),
         variant("delta, a collection of two", Setup::collection, GLOB_AB).with([part, two]),
-        variant("delta, an alias", Setup::full_state, ALIAS_A).with(pairs()).with([WIDE[0]]),
+        variant("delta, an alias", Setup::full_state, ALIAS_A).with(pairs()),
         variant("delta, two clients", two_clients, A).with([two]),
     ]
 }

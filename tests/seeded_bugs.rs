@@ -116,7 +116,7 @@ fn rows() -> Vec<Row> {
             SaysNoBeats,
             SOTW,
             partial(a, n.wishes(1, 0).changes(1, 0).beats(1)).ttl(),
-            0,
+            15,
             "expired, and the server has it",
         ),
         (

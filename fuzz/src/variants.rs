@@ -8,7 +8,7 @@ use crate::world::{Both, Step, World, words};
 
 /// One history, two worlds.
 pub fn variants(data: &[u8]) {
-    let (setup, steps) = words::setup(data, true);
+    let (setup, steps) = words::setup(data);
     let (mut sotw, mut delta) = (World::<Sotw>::new(setup.clone()), World::<Delta>::new(setup.clone()));
     for (at, &byte) in steps.iter().enumerate() {
         match words::step(byte, &setup) {

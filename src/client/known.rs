@@ -167,14 +167,14 @@ impl<V: Protocol> Subscription<V> {
 
     /// By which names a resource is wanted and the server was told so, of this wish or of one before: its own, its
     /// collection, its aliases.
-    pub(super) fn asked_by(&self, name: &ResourceName) -> Vec<ResourceName> {
+    fn asked_by(&self, name: &ResourceName) -> Vec<ResourceName> {
         let collection = self.globs.of(name.as_str());
         let names = [name].into_iter().chain(collection).chain(self.links.aliases(name.as_str()));
         names.filter(|name| V::may_know(self, name.as_str())).cloned().collect()
     }
 
     /// The server may believe that the client has what these names ask for. Who was asked nothing has given nothing.
-    pub(super) fn ask_anew(&mut self, names: Vec<ResourceName>) {
+    fn ask_anew(&mut self, names: Vec<ResourceName>) {
         if self.asked {
             V::ask_anew(self, names);
         }

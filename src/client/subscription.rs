@@ -70,9 +70,8 @@ pub struct Subscription<V: Protocol> {
     pub(super) timers: Timers,
     /// The application has something that the server should have been told of with the first request, and was not.
     pub(super) unsaid: bool,
-    /// What expired, though the server may believe that it lives on: a heartbeat was late. As many as may be held, and
-    /// whether each was asked for anew.
-    lapsed: BTreeMap<ResourceName, bool>,
+    /// What expired, though the server may believe that it lives on: a heartbeat was late. As many as may be held.
+    lapsed: BTreeSet<ResourceName>,
     pub(super) told: V::Told,
 }
 
@@ -161,7 +160,7 @@ impl<V: Protocol> Subscription<V> {
             nonce: Nonce::default(),
             timers: Timers::default(),
             unsaid: false,
-            lapsed: BTreeMap::new(),
+            lapsed: BTreeSet::new(),
             told: V::Told::default(),
         }
     }
@@ -443,12 +442,6 @@ impl<V: Protocol> Subscription<V> {
             if self.held.get(&heartbeat.name).is_some_and(matches) {
                 self.timers.set_expiry(&heartbeat.name, heartbeat.ttl.map(|ttl| now + ttl));
             } else {
-                if self.lapsed.get_mut(&heartbeat.name).is_some_and(|asked| !core::mem::replace(asked, true)) {
-                    // The server would go on like this.
-                    let mut names = self.asked_by(&heartbeat.name);
-                    names.extend(heartbeat.aliases.iter().filter(|alias| self.is_told(alias.as_str())).cloned());
-                    self.ask_anew(names);
-                }
                 incoming.fault(Some(heartbeat.name), "no content, and no heartbeat of what is held");
             }
         }
@@ -637,7 +630,7 @@ impl<V: Protocol> Subscription<V> {
                 self.failures.remove(&name);
             }
             if self.asked && self.lapsed.len() < settings.limits.resources_per_type {
-                self.lapsed.insert(name.clone(), false);
+                self.lapsed.insert(name.clone());
             }
             expired.push(name);
         }

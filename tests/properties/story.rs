@@ -26,7 +26,7 @@ pub fn story() -> impl Strategy<Value = Story> {
 
 impl fmt::Debug for Story {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (setup, _) = words::setup(&self.shape, true);
+        let (setup, _) = words::setup(&self.shape);
         let turns: Vec<_> = self.turns.iter().map(|&(byte, run)| (words::step(byte, &setup), run)).collect();
         write!(f, "{:?}\n{turns:?}", setup.setup)
     }
@@ -53,7 +53,7 @@ impl Story {
     }
 
     fn world<V: Both>(&self) -> World<V> {
-        World::new(words::setup(&self.shape, V::LISTS).0)
+        World::new(words::setup(&self.shape).0)
     }
 
     fn turn<V: Both>(&self, world: &mut World<V>, at: usize) {

@@ -10,27 +10,15 @@ use super::{Both, Budget, Made, Setup, Step, World};
 /// How many bytes say the shape of a world.
 pub const SHAPE: usize = 3;
 
-/// Names: of which the wildcard, a collection and an alias stand for others.
-const NAMES: [&[&str]; 8] = [
-    &["*", "a"],
-    &["a", "b"],
-    &["*", "a", "b"],
-    &["*", "a", "b", "c"],
-    &["xdstp:///T/*", "xdstp:///T/a"],
-    &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b", "a"],
-    &["~a", "a", "b"],
-    &["*", "~a", "a", "b"],
-];
+const NAMES: [&[&str]; 4] = [&["*", "a"], &["a", "b"], &["*", "a", "b"], &["*", "a", "b", "c"]];
 
-/// The shape of a world, from its bytes. The last has what few need; zero is none of it. `sotw`: it is for that variant, which
-/// knows no aliases.
-pub fn setup(data: &[u8], sotw: bool) -> (Arc<Made>, &[u8]) {
+/// The shape of a world, from its bytes. The last has what few need; zero is none of it.
+pub fn setup(data: &[u8]) -> (Arc<Made>, &[u8]) {
     let [shape, flags, rare, steps @ ..] = data else {
         return (Setup::full_state(&["a"], Budget::PLENTY).make(), &[]);
     };
     let bit = |byte: &u8, at: u32| byte >> at & 1 > 0;
-    let names = usize::from(shape >> 2 & 3) + if bit(shape, 5) { 4 } else { 0 };
-    let names = NAMES[if sotw && names > 5 { names & 3 } else { names }];
+    let names = NAMES[usize::from(shape >> 2 & 3)];
     let setup = match shape & 3 {
         0 => Setup::full_state(names, Budget::PLENTY),
         1 => Setup::partial(names, Budget::PLENTY),
@@ -44,11 +32,8 @@ pub fn setup(data: &[u8], sotw: bool) -> (Arc<Made>, &[u8]) {
     let setup = when(bit(flags, 1), setup, Setup::no_existence_timeout);
     let setup = when(bit(flags, 2), setup, Setup::slow_transport);
     let setup = when(bit(flags, 3), setup, |setup| setup.tombstones(0));
-    let setup = when(bit(rare, 2), setup, |setup| setup.portion(1));
-    let setup = when(bit(rare, 3), setup, Setup::small_pages);
-    let setup = when(bit(rare, 4), setup, Setup::hold);
-    let setup = when(bit(rare, 5), setup, |setup| setup.retry(1));
-    let setup = when(bit(rare, 6), setup, Setup::ttl);
+    // One at a time: what is checked of each supposes that the others are as usual.
+    let setup = when(rare >> 2 & 3 == 1, setup, Setup::ttl);
     let legacy = setup.full_state ^ bit(flags, 4);
     (setup.legacy_wildcard(legacy).make(), steps)
 }
