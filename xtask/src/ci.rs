@@ -1,7 +1,7 @@
 //! What CI checks besides the tests.
 
 use crate::run::{Result, cargo, run};
-use crate::{fuzz, nostd};
+use crate::{bench, fuzz, nostd};
 
 /// The workspaces beside the main one.
 const OTHERS: [&str; 4] = ["fuzz", "nostd", "benches/counts", "benches/peers"];
@@ -11,7 +11,8 @@ pub fn check() -> Result {
     lints()?;
     docs()?;
     nostd::check()?;
-    fuzz::corpus()
+    fuzz::corpus()?;
+    bench::counts(None)
 }
 
 fn format() -> Result {
