@@ -4,69 +4,10 @@
 use std::hash::{Hash, Hasher};
 
 use xds_machine::model::{Label, Relabel};
-use xds_machine::{Instant, Nonce};
 
+use super::labels::Labels;
 use super::{Both, Side, Step, World};
 use crate::search::Model;
-
-/// A label that counts something; of nonces the two numbers. Zero and none have a meaning, and stay.
-#[derive(Clone, Copy)]
-enum Kind {
-    Attempt,
-    Epoch,
-    Loss,
-    Nonce,
-    Request,
-    Response,
-    Revision,
-}
-
-/// Of a server, by kind, in order. Two types count too much alike: that only tells states apart that are alike.
-type Labels = [Vec<(u64, u64)>; 7];
-
-fn numbers(nonce: &Nonce) -> (u64, u64) {
-    let (stream, count) = nonce.as_str().split_once('.').expect("a nonce of our server");
-    (stream.parse().expect("a number"), count.parse().expect("a number"))
-}
-
-/// What it counts, and up to where.
-fn read(label: &Label<'_>) -> Option<(Kind, (u64, u64))> {
-    let (kind, count) = match label {
-        Label::Attempt(count) => (Kind::Attempt, **count),
-        Label::Epoch(count) => (Kind::Epoch, **count),
-        Label::Loss(_, count) => (Kind::Loss, **count),
-        Label::Request(count) => (Kind::Request, **count),
-        Label::Response(_, count) => (Kind::Response, **count),
-        Label::Revision(revision) => (Kind::Revision, revision.0),
-        Label::Nonce(nonce) => return (!nonce.is_empty()).then(|| (Kind::Nonce, numbers(nonce))),
-        _ => return None,
-    };
-    (count > 0).then_some((kind, (0, count)))
-}
-
-fn write(label: Label<'_>, rank: u64) {
-    match label {
-        Label::Attempt(count)
-        | Label::Epoch(count)
-        | Label::Loss(_, count)
-        | Label::Request(count)
-        | Label::Response(_, count) => *count = rank,
-        Label::Revision(revision) => revision.0 = rank,
-        Label::Nonce(nonce) => *nonce = format!("1.{rank}").into(),
-        _ => {}
-    }
-}
-
-fn replace(labels: &Labels, now: Instant, label: Label<'_>) {
-    match read(&label) {
-        Some((kind, numbers)) => write(label, labels[kind as usize].partition_point(|&of| of < numbers) as u64 + 1),
-        None => {
-            if let Label::Instant(instant) = label {
-                *instant = Instant::from_epoch(instant.saturating_since(now));
-            }
-        }
-    }
-}
 
 impl<V: Both> World<V> {
     /// Shows each label with the number of its server.
@@ -137,21 +78,14 @@ impl<V: Both> Model for World<V> {
     }
 
     fn canonicalize(&mut self) {
-        let (mut labels, now) = (vec![Labels::default(); self.sides.len()], self.now);
-        self.relabel(|of, label| {
-            if let Some((kind, numbers)) = read(&label) {
-                labels[of][kind as usize].push(numbers);
-            }
-        });
-        for labels in labels.iter_mut().flatten() {
-            labels.sort_unstable();
-            labels.dedup();
-        }
-        self.relabel(|of, label| replace(&labels[of], now, label));
+        let (mut labels, now) = (Vec::new(), self.now);
+        labels.resize_with(self.sides.len(), Labels::default);
+        self.relabel(|of, label| labels[of].note(&label));
+        self.relabel(|of, label| labels[of].replace(now, label));
         // All nonces of a server are now of its stream 1, which may give none of them again, nor may the next.
         self.streams = 1;
-        for (s, side) in self.sides.iter_mut().enumerate() {
-            let given = labels[s][Kind::Nonce as usize].len() as u64;
+        for (labels, side) in labels.iter().zip(&mut self.sides) {
+            let given = labels.nonces();
             side.server.relabel(&mut |label| match label {
                 Label::Stream(stream) => *stream = 1,
                 Label::Given(count) => *count = given,
