@@ -85,15 +85,7 @@ fn an_update_of_another_type_is_given_back() {
     client.subscribe(&TYPE.into(), ["a".into()]).expect("a name");
     client.handle_open(NOW);
     assert!(client.poll_transmit().is_some());
-    let response = sotw::Response {
-        version: "1".into(),
-        resources: vec![sotw::Item::Bare(Any { type_url: TYPE.into(), value: Bytes::from_static(b"\x0a\x01a") })],
-        type_url: TYPE.into(),
-        nonce: "1".into(),
-        control_plane: String::new(),
-        errors: Vec::new(),
-    };
-    client.handle_response(NOW, response).expect("a response");
+    hear(&mut client);
     let action = client.poll_action().expect("an update");
     assert_eq!(watches.handle_action(action.clone(), decode), Some(action));
     assert_eq!(watches.poll_verdict(), None);

@@ -27,3 +27,15 @@ pub fn find<D: Copy>(dialects: &[(&str, D)], name: &str) -> Result<D, String> {
     let found = dialects.iter().find(|(known, _)| *known == name);
     found.map(|(_, dialect)| *dialect).ok_or_else(|| format!("no dialect {name:?}: there are {}", names()))
 }
+
+/// What a client and a server speak by this name: where a side has no such preset, what the specification says.
+///
+/// # Errors
+///
+/// Neither side has one of that name; says which there are.
+pub fn of_both(name: &str) -> Result<(client::Dialect, server::Dialect), String> {
+    let of_client = CLIENT.map(|(name, _)| (name, ()));
+    let of_server = SERVER.map(|(name, _)| (name, ())).into_iter().filter(|name| !of_client.contains(name));
+    find(&of_client.into_iter().chain(of_server).collect::<Vec<_>>(), name)?;
+    Ok((find(&CLIENT, name).unwrap_or_default(), find(&SERVER, name).unwrap_or_default()))
+}

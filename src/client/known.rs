@@ -3,9 +3,9 @@
 
 use alloc::vec::Vec;
 
-use super::Client;
 use super::subscription::{Held, Subscription};
 use super::variant::{Protocol, Variant};
+use super::{Client, find};
 use crate::name::{ResourceName, TypeUrl, WILDCARD};
 use crate::time::Instant;
 use crate::xdstp;
@@ -104,7 +104,7 @@ impl<V: Variant> Client<V> {
 
     fn look_at(&mut self, type_url: &TypeUrl) -> Option<&mut Subscription<V>> {
         self.look();
-        self.find_mut(type_url)
+        find(&mut self.types, type_url)
     }
 }
 

@@ -193,8 +193,7 @@ impl<V: Variant> Client<V> {
     pub fn unsubscribe<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         self.look();
         let settings = self.config.settings();
-        let mut types = self.types.iter_mut();
-        if let Some(subscription) = types.find(|subscription| subscription.kind.type_url() == type_url) {
+        if let Some(subscription) = find(&mut self.types, type_url) {
             names.into_iter().for_each(|name| subscription.unsubscribe(&xdstp::normal(name), settings));
         }
     }
@@ -204,8 +203,7 @@ impl<V: Variant> Client<V> {
     /// (Envoy does it to warm a cluster). Names that are not wanted are ignored.
     pub fn refetch<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         self.look();
-        let mut types = self.types.iter_mut();
-        let Some(subscription) = types.find(|subscription| subscription.kind.type_url() == type_url) else { return };
+        let Some(subscription) = find(&mut self.types, type_url) else { return };
         let mut again = Vec::new();
         for name in names {
             if let Some((name, _)) = subscription.wishes.get_key_value(&*xdstp::normal(name)) {
@@ -320,7 +318,7 @@ impl<V: Variant> Client<V> {
         self.check_actions()?;
         let type_url = verdict.type_url().clone();
         let settings = self.config.settings();
-        match self.types.iter_mut().find(|subscription| *subscription.kind.type_url() == type_url) {
+        match find(&mut self.types, &type_url) {
             Some(subscription) => subscription.verdict(now, verdict, settings)?,
             None => return Err(Misuse::UnknownUpdate { type_url }),
         }
@@ -372,8 +370,7 @@ impl<V: Variant> Client<V> {
         let turn = self.answers.iter().position(|type_url| !paused.contains_key(type_url));
         let (subscription, answer) = match turn.and_then(|turn| self.answers.remove(turn)) {
             Some(type_url) => {
-                let mut types = self.types.iter_mut();
-                let subscription = types.find(|subscription| *subscription.kind.type_url() == type_url)?;
+                let subscription = find(&mut self.types, &type_url)?;
                 let answer = subscription.answers.pop_front()?;
                 (subscription, Some(answer))
             }
@@ -437,10 +434,6 @@ impl<V: Variant> Client<V> {
         self.types.iter_mut().for_each(Subscription::look);
     }
 
-    fn find_mut(&mut self, type_url: &TypeUrl) -> Option<&mut Subscription<V>> {
-        self.types.iter_mut().find(|subscription| subscription.kind.type_url() == type_url)
-    }
-
     fn subscription_mut(&mut self, type_url: &TypeUrl) -> &mut Subscription<V> {
         let found = self.types.iter().position(|subscription| subscription.kind.type_url() == type_url);
         let at = found.unwrap_or_else(|| {
@@ -458,9 +451,7 @@ impl<V: Variant> Client<V> {
 
     fn advance(&mut self, now: Instant, type_url: &TypeUrl) {
         let Self { types, actions, answers, config, epoch, .. } = self;
-        let Some(subscription) = types.iter_mut().find(|subscription| subscription.kind.type_url() == type_url) else {
-            return;
-        };
+        let Some(subscription) = find(types, type_url) else { return };
         let settings = config.settings();
         subscription.advance(now, *epoch, settings, &mut |action| actions.push(action));
         let queued = answers.iter().filter(|&queued| queued == type_url).count();
@@ -489,6 +480,10 @@ impl<V: Variant> Relabel for Client<V> {
         self.types.iter_mut().for_each(|subscription| subscription.relabel(by));
         self.actions.iter_mut().for_each(|action| action.relabel(by));
     }
+}
+
+fn find<'a, V: Variant>(types: &'a mut [Subscription<V>], type_url: &TypeUrl) -> Option<&'a mut Subscription<V>> {
+    types.iter_mut().find(|subscription| subscription.kind.type_url() == type_url)
 }
 
 /// Whether what is no answer may be sent: a pause does not hold back the first request of a type, or a type that is

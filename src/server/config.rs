@@ -190,10 +190,11 @@ impl Config {
 /// Whose clients are served: presets of what is not the same everywhere.
 ///
 #[doc = include_str!("../dialects.md")]
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Dialect {
     /// What the specification says, and the most careful where it says nothing.
+    #[default]
     Spec,
     /// Clients of an istiod.
     Istio,

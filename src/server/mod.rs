@@ -361,7 +361,7 @@ impl<V: Variant> Server<V> {
             subscription.beat.get_or_insert((now, source.revision()));
         }
         let subscription = &self.types[at];
-        let (beats, retries) = (subscription.beats(now), subscription.retries(now));
+        let (beats, mut retries) = (subscription.beats(now), subscription.retries(now));
         if !beats && !retries && subscription.is_quiet(source) {
             self.types[at].held_until = None; // nothing is left of what was held back
             return None;
@@ -372,6 +372,7 @@ impl<V: Variant> Server<V> {
         if answers_only && !subscription.owes() {
             if let Some(retry) = self.config.settings().retry.filter(|_| retries) {
                 self.types[at].put_off_retry(now + retry.after); // or it would be due all the time
+                retries = false;
             }
             if !beats {
                 return None;
@@ -402,13 +403,12 @@ impl<V: Variant> Server<V> {
                 return Some(self.respond(at, version, draft));
             }
         }
-        let retries = retries && subscription.retries(now);
         let base = self.config.settings().retry.map(|_| subscription.base(retries));
         if retries {
             subscription.try_again();
         }
         let Ok(mut draft) = V::draft(subscription, source, order) else {
-            subscription.drop_unwanted(); // what was owed is taken
+            subscription.drop_unwanted(); // the draft took what was owed, and names that left may be counted for that
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
         };

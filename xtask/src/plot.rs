@@ -111,31 +111,23 @@ fn panel(curve: &Curve, points: &[(f64, f64)]) -> String {
     for decade in across.0 as i32..=across.1 as i32 {
         let (value, at) = (10f64.powi(decade), x(10f64.powi(decade)));
         _ = writeln!(panel, "<path d=\"M{at:.1} {bottom:.1}V{top:.1}\" stroke=\"#ddd\"/>");
-        _ = writeln!(
-            panel,
-            "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            bottom + 14.0,
-            short(value)
-        );
+        panel += &text(at, bottom + 14.0, "middle", &short(value));
     }
     for decade in up.0 as i32..=up.1 as i32 {
         let (value, at) = (10f64.powi(decade), y(10f64.powi(decade)));
         _ = writeln!(panel, "<path d=\"M{left:.1} {at:.1}H{right:.1}\" stroke=\"#ddd\"/>");
-        _ = writeln!(
-            panel,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            left - 4.0,
-            at + 4.0,
-            short(value)
-        );
+        panel += &text(left - 4.0, at + 4.0, "end", &short(value));
     }
     let line: Vec<String> = points.iter().map(|&(size, cost)| format!("{:.1},{:.1}", x(size), y(cost))).collect();
     _ = writeln!(panel, "<polyline points=\"{}\" fill=\"none\" stroke=\"#06c\" stroke-width=\"2\"/>", line.join(" "));
     for &(size, cost) in points {
         _ = writeln!(panel, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\" fill=\"#06c\"/>", x(size), y(cost));
     }
-    let (middle, foot) = ((left + right) / 2.0, bottom + 28.0);
-    _ = writeln!(panel, "<text x=\"{middle:.1}\" y=\"{foot:.1}\" text-anchor=\"middle\">{}</text>", curve.grows);
-    _ = writeln!(panel, "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", 2.0, top - 2.0, curve.unit);
+    panel += &text((left + right) / 2.0, bottom + 28.0, "middle", curve.grows);
+    panel += &text(2.0, top - 2.0, "start", curve.unit);
     panel
+}
+
+fn text(x: f64, y: f64, anchor: &str, text: &str) -> String {
+    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>\n")
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use examples::codec::Wire;
+use examples::dialects;
 use examples::element;
 use examples::line::{Change, Fault, Line};
 use serde_json::{Map, Value, json};
@@ -90,7 +91,7 @@ impl Shim {
 }
 
 fn new(line: Line<'_>) -> Result<Box<dyn Machine>, Fault> {
-    let (client_speaks, server_speaks) = dialect(line.text_or("dialect", "spec")?)?;
+    let (client_speaks, server_speaks) = dialects::of_both(line.text_or("dialect", "spec")?).map_err(Fault::line)?;
     let (types, further) = (Types::default(), line.list("full_state")?.into_iter());
     let further = further.filter(|&url| !types.get(&url.into()).is_full_state());
     let types = types.and(further.map(ResourceType::full_state));
@@ -102,22 +103,6 @@ fn new(line: Line<'_>) -> Result<Box<dyn Machine>, Fault> {
         ("server", "sotw") => Box::new(ServerSide::<Sotw>::new(types, server_speaks)),
         ("server", "delta") => Box::new(ServerSide::<Delta>::new(types, server_speaks)),
         (role, variant) => return Err(Fault::line(format!("no role {role:?} with variant {variant:?}"))),
-    })
-}
-
-/// What a client and a server speak by this name: where a side has no such preset, what the specification says.
-fn dialect(name: &str) -> Result<(client::Dialect, server::Dialect), Fault> {
-    let names = [
-        ("spec", client::Dialect::Spec, server::Dialect::Spec),
-        ("envoy", client::Dialect::Envoy, server::Dialect::Spec),
-        ("grpc", client::Dialect::Grpc, server::Dialect::Spec),
-        ("istio", client::Dialect::Istio, server::Dialect::Istio),
-        ("go-control-plane", client::Dialect::Spec, server::Dialect::GoControlPlane),
-    ];
-    let found = names.into_iter().find(|(known, ..)| *known == name);
-    found.map(|(_, client, server)| (client, server)).ok_or_else(|| {
-        let names = names.map(|(name, ..)| name).join(", ");
-        Fault::line(format!("no dialect {name:?}: there are {names}"))
     })
 }
 

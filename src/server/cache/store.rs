@@ -440,10 +440,10 @@ impl Store {
 
     fn page(&self, at: usize) -> Option<Page> {
         let slots = self.slots.chunks(PAGE).nth(at)?;
-        Some(match self.pages.get(at).and_then(|published| published.page.as_ref()) {
-            Some(page) => page.clone(),
-            None => Page::new(slots.iter().filter_map(Slot::resource).cloned().collect()),
-        })
+        let published = self.pages.get(at).and_then(|published| published.page.as_ref());
+        Some(
+            published.cloned().unwrap_or_else(|| Page::new(slots.iter().filter_map(Slot::resource).cloned().collect())),
+        )
     }
 
     pub(super) fn publish<V: Variant>(&mut self, type_url: &TypeUrl) {
@@ -452,8 +452,8 @@ impl Store {
             published.page = Some(match published.page.take() {
                 Some(page) => page.encoded::<V>(type_url),
                 None => {
-                    let slots = self.slots.iter().skip(at as usize * PAGE).take(PAGE);
-                    Page::of::<V>(slots.filter_map(Slot::resource), PAGE, type_url)
+                    let slots = self.slots.chunks(PAGE).nth(at as usize).unwrap_or_default();
+                    Page::of::<V>(slots.iter().filter_map(Slot::resource), PAGE, type_url)
                 }
             });
             published.stale[V::NUMBER] = false;
