@@ -1,14 +1,10 @@
 //! The tables of `src/bad_input.md`, row by row.
 
-#[allow(unreachable_pub)]
-mod input;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// A row: the field and the input, what the machine does, and what it says.
-type Row = ((&'static str, &'static str), String, &'static str);
+use crate::input::{self, Row};
 
 /// The rows of one of the tables.
 fn table(heading: &str) -> BTreeMap<(String, String), String> {

@@ -1,12 +1,9 @@
 //! What real clients sent, against both machines. `tests/recordings/README.md` has the table of what does not replay.
 
-#[allow(unreachable_pub)]
-mod replay;
-
 use std::collections::BTreeMap;
 use std::fs;
 
-use replay::{Recording, client, folder, recordings, server};
+use crate::replay::{Recording, client, folder, recordings, server};
 use xds_machine::{Delta, Sotw};
 
 /// The table of the README: recording and machine, and where and why they part.

@@ -5,10 +5,8 @@
 //! `CR` the client reads, `Acc`/`Rej` the verdict, `Put`/`Del`/`Fail` the store, `Cut`/`Open` the stream, `Tick`/`Beat` time. A `2` is for
 //! the second type.
 
-mod checker;
-mod world;
-
-use world::{Both, Budget, Setup, Step, World};
+use crate::checker;
+use crate::world::{Both, Budget, Setup, Step, World};
 use xds_machine::{Delta, Sotw};
 
 /// Names by their number in a trace.

@@ -1,10 +1,9 @@
 //! Plays every script in `tests/scripts`.
 
-#[allow(unreachable_pub)]
-mod script;
-
 use std::path::{Path, PathBuf};
 use std::{env, fs};
+
+use crate::script;
 
 fn scripts(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder of scripts").map(|entry| entry.expect("an entry").path());

@@ -1,9 +1,7 @@
 //! The checker sees: each known defect of a shipped implementation (`world/bug.rs`) is found, by a shortest trace.
 
-mod checker;
-mod world;
-
-use world::{Budget, Bug, Setup};
+use crate::checker;
+use crate::world::{Budget, Bug, Setup};
 use xds_machine::{Delta, Sotw};
 
 /// A bug; the least that brings it about; what it looks like, and after how many steps.

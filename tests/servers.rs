@@ -1,18 +1,15 @@
 //! Several servers that fail and come back, against a naive reference: which are asked, and what the application has in
 //! the end. With two servers and a name in every order, within budgets; with more of everything at random.
 //!
-//! `cargo test --release --test servers -- --nocapture` shows the counts.
-
-#[path = "checker/search.rs"]
-mod search;
-mod several;
+//! `cargo test --release --test worlds servers -- --nocapture` shows the counts.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use several::{Both, Budget, Bug, Goal, Setup, Step, World};
+use crate::search;
+use crate::several::{Both, Budget, Bug, Goal, Setup, Step, World};
 use xds_machine::servers::Policy;
 use xds_machine::{Delta, Sotw, type_url};
 

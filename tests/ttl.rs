@@ -1,14 +1,10 @@
 //! A client and a server with nothing lost between them: while the server is there, what has a TTL lives on, whatever else
 //! happens; and no heartbeat is taken for something else.
 
-#[allow(dead_code, unreachable_pub)]
-#[path = "replay/message.rs"]
-mod message;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use message::Wire;
+use crate::replay::message::Wire;
 use xds_machine::client::{self, Action, Client, Update};
 use xds_machine::message::Node;
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};

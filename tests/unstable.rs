@@ -1,4 +1,4 @@
-//! Dynamic parameters go through as they came (`cargo test --features unstable --test unstable`).
+//! Dynamic parameters go through as they came (`cargo test --features unstable --test machines unstable`).
 #![cfg(feature = "unstable")]
 
 use bytes::Bytes;

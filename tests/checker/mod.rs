@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unreachable_pub)]
 
-mod search;
+pub mod search;
 pub mod walk;
 
 use std::sync::Arc;

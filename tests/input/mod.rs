@@ -5,6 +5,9 @@ pub mod response;
 
 use xds_machine::{Error, Instant};
 
+/// A row: the field and the input, what the machine does, and what it says.
+pub type Row = ((&'static str, &'static str), String, &'static str);
+
 pub const NOW: Instant = Instant::EPOCH;
 
 /// `refused: Variant, STATUS`.

@@ -4,8 +4,8 @@ use xds_machine::message::{Node, delta, sotw};
 use xds_machine::server::{Action, Cache, Config, Limits, Resource, Server, StreamId, Variant};
 use xds_machine::{Delta, Error, Nonce, ResourceName, ResourceType, Sotw, Status, Types};
 
+use super::Row;
 use super::{NOW, refused};
-use crate::Row;
 
 /// What the rows are about, whatever the variant.
 #[derive(Clone, Default)]

@@ -5,8 +5,8 @@ use xds_machine::client::{Action, Client, Config, Limits, Variant};
 use xds_machine::message::{Node, ResourceError, delta, sotw};
 use xds_machine::{Any, Delta, Error, Resource, ResourceType, Sotw, Status, Types, proto};
 
+use super::Row;
 use super::{NOW, refused};
-use crate::Row;
 
 const LONG: &str = "too long!";
 

@@ -5,9 +5,9 @@ use std::hash::{Hash, Hasher};
 
 use xds_machine::model::{Label, Relabel};
 
-use super::labels::Labels;
 use super::{Both, Side, Step, World};
 use crate::search::Model;
+use crate::world::labels::Labels;
 
 impl<V: Both> World<V> {
     /// Shows each label with the number of its server.

@@ -7,8 +7,6 @@ mod budget;
 mod bug;
 mod canonical;
 mod goal;
-#[path = "../world/labels.rs"]
-mod labels;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;

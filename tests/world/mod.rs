@@ -10,7 +10,7 @@ mod bug;
 mod canonical;
 mod ghost;
 mod goal;
-mod labels;
+pub mod labels;
 mod pages;
 mod settled;
 mod setup;

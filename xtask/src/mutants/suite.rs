@@ -1,8 +1,8 @@
 //! The tests that a mutant faces, fast ones first.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,17 @@ use super::tree::{Tree, cargo_in};
 use crate::run::{Result, root};
 
 /// How a program is run: arguments, environment.
-type Way = (&'static [&'static str], &'static [(&'static str, &'static str)]);
+type Way = (Vec<String>, &'static [(&'static str, &'static str)]);
 
-/// A check of the first states of everything.
-const GLANCE: Way = (&["deeper", "--exact", "--ignored"], &[("ONLY", "t"), ("LIMIT", "400")]);
-const WHOLE: Way = (&["everything_holds_in_every_order", "--exact"], &[]);
+/// Programs with a module for each kind of test.
+const MODULES: [&str; 2] = ["machines", "worlds"];
+/// The check of everything, and of its first states.
+const MODEL: &str = "model";
+const WHOLE: [&str; 2] = ["everything_holds_in_every_order", "--exact"];
+const GLANCE: [&str; 3] = ["deeper", "--exact", "--ignored"];
+const A_GLANCE: [(&str, &str); 2] = [("ONLY", "t"), ("LIMIT", "400")];
 /// Those that take the longest.
-pub const SLOW: [&str; 3] = ["machines_are_values", "model", "seeded_bugs"];
+pub const SLOW: [&str; 3] = ["machines_are_values", MODEL, "seeded_bugs"];
 /// They read the sources, and what is written about them.
 const NOT_ABOUT_CODE: [&str; 2] = ["rules", "dialects"];
 
@@ -39,13 +43,12 @@ struct Stage {
 pub struct Suite(Vec<Stage>);
 
 impl Suite {
-    /// Builds the tests, and runs them with no mutant on.
+    /// Builds the tests, and runs them with no mutant on, each module of a program by itself.
     pub fn measure(tree: &Tree, wanted: impl Fn(&str) -> bool, last: bool) -> Result<Suite> {
         let build = ["test", "--release", "--quiet", "--package", "xds-machine", "--all-features", "--lib", "--no-run"];
         let mut arguments = [&build[..], &["--message-format=json"]].concat();
-        let targets = targets()?;
-        for target in targets.iter().filter(|target| wanted(target)) {
-            arguments.extend(["--test", target]);
+        for program in MODULES.into_iter().chain(wanted(MODEL).then_some(MODEL)) {
+            arguments.extend(["--test", program]);
         }
         let output = cargo_in(&tree.root, &arguments).output()?;
         if !output.status.success() {
@@ -58,15 +61,21 @@ impl Suite {
             else {
                 continue;
             };
-            let ways: Vec<Way> = match name {
-                "model" if last => vec![GLANCE, WHOLE],
-                "model" => vec![GLANCE],
-                _ => vec![(&[], &[])],
-            };
-            for way in ways {
+            let program = PathBuf::from(program);
+            let mut ways: Vec<(String, Way)> = Vec::new();
+            if name == MODEL {
+                ways.push(("model, a glance".into(), (GLANCE.map(str::to_owned).into(), &A_GLANCE)));
+                ways.extend(last.then(|| ("model".into(), (WHOLE.map(str::to_owned).into(), &[][..]))));
+            } else if MODULES.contains(&name) {
+                let modules = modules(&program)?.into_iter().filter(|module| wanted(module));
+                ways.extend(modules.map(|module| (module.clone(), (vec![format!("{module}::")], &[][..]))));
+            } else {
+                ways.push((name.into(), (Vec::new(), &[])));
+            }
+            for (name, way) in ways {
                 let mut stage = Stage {
-                    name: [name, way.0.first().unwrap_or(&"")].join(" "),
-                    program: program.into(),
+                    name,
+                    program: program.clone(),
                     way,
                     limit: Duration::from_secs(600),
                     time: Duration::ZERO,
@@ -97,17 +106,12 @@ impl Suite {
     }
 }
 
-/// The names of the tests.
-fn targets() -> Result<Vec<String>> {
-    let mut targets = Vec::new();
-    for entry in fs::read_dir(root().join("tests"))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|end| end == "rs") || path.join("main.rs").exists() {
-            targets.extend(path.file_stem().and_then(|name| name.to_str()).map(str::to_owned));
-        }
-    }
-    targets.retain(|target| !NOT_ABOUT_CODE.contains(&target.as_str()));
-    Ok(targets)
+/// The modules of a program that have tests.
+fn modules(program: &Path) -> Result<BTreeSet<String>> {
+    let listed = Command::new(program).args(["--list", "--format", "terse"]).output()?;
+    let tests = String::from_utf8(listed.stdout)?;
+    let modules = tests.lines().filter_map(|test| Some(test.split_once("::")?.0.to_owned()));
+    Ok(modules.filter(|module| !NOT_ABOUT_CODE.contains(&module.as_str())).collect())
 }
 
 impl Stage {
@@ -128,7 +132,7 @@ impl Stage {
     fn run(&self, key: &str, value: &str) -> Option<bool> {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -v {MEMORY}; exec \"$@\""), "sh"]).arg(&self.program);
-        command.args(self.way.0).envs(self.way.1.iter().copied()).env(key, value);
+        command.args(&self.way.0).envs(self.way.1.iter().copied()).env(key, value);
         command
             .current_dir(root().join("target/mutants/tree"))
             .env("RUST_TEST_THREADS", "1")

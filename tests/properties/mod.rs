@@ -1,19 +1,17 @@
-//! What holds of any sequence of steps. `PROPTEST_CASES=10000 cargo test --release --test properties` goes deeper.
+//! What holds of any sequence of steps. `PROPTEST_CASES=10000 cargo test --release --test worlds properties` goes deeper.
 //!
 //! What fails is made small, and printed as steps or bytes; as a story in words it belongs into `regressions.rs`.
 
 #![allow(unreachable_pub)]
 
-#[path = "../hostile/mod.rs"]
-mod hostile;
 mod story;
 mod streams;
-#[path = "../world/mod.rs"]
-mod world;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use xds_machine::{Delta, Sotw};
+
+use crate::{hostile, world};
 
 fn config(cases: u32) -> ProptestConfig {
     let cases = ProptestConfig::default().cases * cases / 256; // the default is 256, or what PROPTEST_CASES says
