@@ -10,6 +10,7 @@ pub fn check() -> Result {
     format()?;
     lints()?;
     docs()?;
+    unstable()?;
     nostd::check()?;
     fuzz::corpus()?;
     bench::counts(None)
@@ -24,7 +25,7 @@ fn format() -> Result {
 }
 
 fn lints() -> Result {
-    run(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    run(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))?;
     run(&mut cargo(&[
         "clippy",
         "--quiet",
@@ -37,8 +38,13 @@ fn lints() -> Result {
     ]))
 }
 
+/// What only the feature `unstable` has: the tests of the workspace are without it.
+fn unstable() -> Result {
+    run(&mut cargo(&["test", "--quiet", "--features", "unstable", "--lib", "--test", "machines", "unstable"]))
+}
+
 fn docs() -> Result {
-    run(cargo(&["doc", "--quiet", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
+    run(cargo(&["doc", "--quiet", "--no-deps", "--workspace", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 fn manifest(of: &str) -> String {
