@@ -1,4 +1,4 @@
-//! Checks `rules.md` and `real-bugs.md`: everything is in them, once, and what they name is there.
+//! Checks `rules.md`, `specification.md` and `real-bugs.md`: everything is in them, once, and what they name is there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -43,6 +43,17 @@ const INFERRED: [&str; 28] = [
 
 /// Bugs of real clients, those that were found by reading, and bugs of real servers.
 const BUGS: [(&str, &[(u32, u32)]); 3] = [("R", &[(1, 47)]), ("D", &[(1, 5)]), ("B", &[(1, 42)])];
+
+/// The sections of the specification, and how many sentences each has.
+#[rustfmt::skip]
+const SENTENCES: [(&str, &[(u32, u32)]); 26] = [
+    ("VARIANT", &[(1, 7)]), ("API", &[(1, 1)]), ("BASIC", &[(1, 13)]), ("VERSION", &[(1, 16)]), ("ACK", &[(1, 5)]),
+    ("UPDATE", &[(1, 5)]), ("NAMES", &[(1, 15)]), ("GROUP", &[(1, 4)]), ("TWICE", &[(1, 2)]), ("DELETE", &[(1, 7)]),
+    ("ABSENT", &[(1, 7)]), ("UNSUBSCRIBE", &[(1, 3)]), ("SEVERAL", &[(1, 2)]), ("RACE", &[(1, 9)]), ("WARM", &[(1, 5)]),
+    ("ORDER", &[(1, 9)]), ("TTL", &[(1, 12)]), ("ADS", &[(1, 4)]), ("DELTA", &[(1, 12)]), ("ALIAS", &[(1, 9)]),
+    ("NONE", &[(1, 2)]), ("REQUEST", &[(1, 11)]), ("RESPONSE", &[(1, 8)]), ("DREQUEST", &[(1, 14)]), ("DRESPONSE", &[(1, 6)]),
+    ("RESOURCE", &[(1, 8)]),
+];
 
 fn ids(ranges: &[(&str, &[(u32, u32)])]) -> BTreeSet<String> {
     let each = |&(prefix, ranges): &(&str, &[(u32, u32)])| {
@@ -139,6 +150,34 @@ fn every_rule_is_decided_and_shown() {
 }
 
 #[test]
+fn every_sentence_of_the_specification_is_decided() {
+    let (rules, mut wrong) = (rows("rules.md", &ids(&RULES)), Vec::new());
+    for (id, cells) in rows("specification.md", &ids(&SENTENCES)) {
+        let [says, decided_by, places, shown] = &cells[..] else { panic!("{id}: {} cells", cells.len()) };
+        assert!(!says.is_empty(), "{id}: what does it say?");
+        if decided_by.is_empty() {
+            let (whose, why) = places.split_once(": ").unwrap_or_default();
+            assert!(
+                ["caller", "driver", "refused"].contains(&whose) && !why.is_empty() && shown.is_empty(),
+                "{id}: {places}"
+            );
+            continue;
+        }
+        let decided_by: Vec<&Vec<String>> =
+            decided_by.split(", ").map(|rule| rules.get(rule).unwrap_or_else(|| panic!("{id}: {rule}?"))).collect();
+        let column =
+            |at: usize| -> BTreeSet<&str> { decided_by.iter().flat_map(|rule| rule[at].split(", ")).collect() };
+        let (of_rules, tests): (BTreeSet<&str>, _) = (column(1), column(2));
+        if places.split(", ").collect::<BTreeSet<_>>() != of_rules {
+            wrong.push(format!("{id}: decided by {places}, and its rules by {of_rules:?}"));
+        }
+        let strange = shown.split(", ").find(|test| test.is_empty() || !tests.contains(test));
+        wrong.extend(strange.map(|test| format!("{id}: {test:?} shows none of its rules")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn every_real_bug_is_played_or_impossible() {
     let (mut wrong, mut played, mut impossible, mut open) = (Vec::new(), 0, 0, 0);
     for (id, cells) in rows("real-bugs.md", &ids(&BUGS)) {
@@ -177,5 +216,5 @@ fn what_is_not_there_is_found_out() {
     assert!(is_test("regressions::owed_names") && !is_test("regressions::nothing") && !is_test("nothing::owed_names"));
     assert_eq!(names("`a`, `b`"), Some(vec!["a", "b"]));
     assert_eq!(names("`a`, b"), None);
-    assert_eq!(ids(&RULES).len(), 395);
+    assert_eq!((ids(&RULES).len(), ids(&SENTENCES).len()), (395, 196));
 }
