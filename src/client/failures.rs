@@ -55,6 +55,7 @@ impl<V: Protocol> Subscription<V> {
             return;
         }
         for name in core::mem::take(&mut news.removed) {
+            self.links.found(&name); // a claim that it is nowhere would be one that it was let go
             let told = |failure: &Failure| failure.cause == Cause::Deleted || failure.status.is(Code::NotFound);
             if !self.failures.get(&name).is_some_and(told) {
                 let status = Status::new(Code::NotFound, "the server deleted the resource");

@@ -62,6 +62,11 @@ impl Links {
         self.from.get(name).into_iter().flatten()
     }
 
+    /// A name exists after all, or what is held of it stays.
+    pub(super) fn found(&mut self, name: &ResourceName) {
+        self.nowhere.remove(name);
+    }
+
     pub(super) fn nowhere(&self) -> impl Iterator<Item = (&ResourceName, &Version)> {
         self.nowhere.iter()
     }
@@ -273,8 +278,10 @@ impl<V: Protocol> Subscription<V> {
             let back = from.get(name).is_some_and(|aliases| aliases.contains(alias));
             ensure!(back, "{alias} stands for {name} from one end only");
         }
+        let going = |name: &ResourceName| self.out.as_ref().is_some_and(|out| out.offer.removed.contains(name));
         for name in nowhere.keys() {
-            ensure!(self.wants(name.as_str()) && !self.held.contains_key(name), "{name} is nowhere, and there");
+            ensure!(self.wants(name.as_str()), "{name} is nowhere, and not wanted");
+            ensure!(!self.held.contains_key(name) || going(name), "{name} is nowhere, and there");
         }
         Ok(())
     }
