@@ -53,6 +53,7 @@ use core::fmt::Display;
 use self::ledger::{Change, Ledger};
 use crate::client::{self, Action, Client, Effect, Rejection, Update, Verdict};
 use crate::error::{Code, Misuse, Status};
+use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, WILDCARD};
 use crate::servers::Servers;
 
@@ -323,5 +324,12 @@ impl<T: Clone + PartialEq> Watches<T> {
         if busy.is_empty() {
             self.verdicts.extend(self.waiting.take().map(|(verdict, _)| verdict));
         }
+    }
+}
+
+impl<T> Relabel for Watches<T> {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        let waiting = self.waiting.iter_mut().map(|(verdict, _)| verdict);
+        waiting.chain(&mut self.verdicts).for_each(|verdict| verdict.relabel(by));
     }
 }
