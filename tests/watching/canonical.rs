@@ -125,7 +125,7 @@ impl<V: Both> Model for World<V> {
 impl<V: Both> Hash for World<V> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self {
-            setup: _,
+            fixed: _,
             budget,
             now,
             cache,

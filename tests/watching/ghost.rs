@@ -164,6 +164,7 @@ impl Ghost {
 
     pub fn done(&mut self, watch: WatchId) {
         self.watchers.get_mut(&watch).expect("a watcher").unfinished -= 1;
+        self.tidy();
     }
 
     // What comes out.

@@ -13,6 +13,7 @@ mod settled;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use budget::Budget;
@@ -132,6 +133,8 @@ pub struct Setup {
     pub waits: bool,
     /// What the server may report.
     pub codes: &'static [Code],
+    /// Requests wait; otherwise they are sent as soon as there is something to say.
+    pub lazy: bool,
     pub budget: Budget,
     pub bug: Option<Bug>,
 }
@@ -145,17 +148,18 @@ impl Setup {
         data_errors: DataErrors::Delete,
         waits: false,
         codes: &[Code::Unavailable],
+        lazy: false,
         budget: Budget::NONE,
         bug: None,
     };
+}
 
-    fn type_url(&self) -> TypeUrl {
-        TypeUrl::from("type")
-    }
-
-    fn names(&self) -> impl Iterator<Item = ResourceName> {
-        self.names.iter().map(|&name| name.into())
-    }
+/// What never changes.
+struct Fixed {
+    setup: Setup,
+    type_url: TypeUrl,
+    types: Types,
+    names: Vec<ResourceName>,
 }
 
 fn is_whole(name: &ResourceName) -> bool {
@@ -196,7 +200,7 @@ impl<V: Both> Subscribe for Spy<'_, V> {
 
 #[derive(Clone)]
 pub struct World<V: Both> {
-    setup: Setup,
+    fixed: Arc<Fixed>,
     budget: Budget,
     now: Instant,
     cache: Cache,
@@ -219,11 +223,17 @@ pub struct World<V: Both> {
 impl<V: Both> World<V> {
     pub fn new(setup: Setup) -> Self {
         let kind = if setup.full_state { ResourceType::full_state("type") } else { ResourceType::partial("type") };
-        let config = Config::new(Node::new("n")).with_types(Types::new([kind])).with_data_errors(setup.data_errors);
-        let watches = Watches::new(setup.type_url());
+        let types = Types::new([kind]);
+        let config = Config::new(Node::new("n")).with_types(types.clone()).with_data_errors(setup.data_errors);
+        let watches = Watches::new("type");
         let watches = if setup.waits { watches.with_back_pressure() } else { watches };
         let mut world = Self {
-            setup,
+            fixed: Arc::new(Fixed {
+                setup,
+                type_url: "type".into(),
+                types,
+                names: setup.names.iter().map(|&name| name.into()).collect(),
+            }),
             budget: setup.budget,
             now: Instant::EPOCH,
             cache: Cache::new(1),
@@ -269,13 +279,13 @@ impl<V: Both> World<V> {
                 others.push(Step::Pick { w });
             }
         }
-        for (n, name) in self.setup.names().enumerate() {
-            let error = self.cache.error(&self.setup.type_url(), name.as_str());
-            for &code in self.setup.codes.iter().filter(|code| !error.is_some_and(|error| error.is(**code))) {
+        for (n, name) in self.fixed.names.iter().enumerate() {
+            let error = self.cache.error(&self.fixed.type_url, name.as_str());
+            for &code in self.fixed.setup.codes.iter().filter(|code| !error.is_some_and(|error| error.is(**code))) {
                 others.push(Step::Fail { n, code });
             }
-            let there = self.there(&name);
-            if !is_whole(&name) {
+            let there = self.there(name);
+            if !is_whole(name) {
                 let contents = CONTENTS.into_iter().filter(|&content| there != Some(content));
                 others.extend(contents.map(|content| Step::Put { n, content }));
             }
@@ -309,8 +319,8 @@ impl<V: Both> World<V> {
         if !self.actions.is_empty() {
             steps.push(Step::Hear);
         }
-        let mut layer = self.layer.watches.clone();
-        if layer.poll_event().is_some() || layer != self.layer.watches {
+        let mut layer = self.layer.clone();
+        if layer.poll_event().is_some() || layer.watches != self.layer.watches {
             steps.push(Step::Tell);
         }
         for (w, id) in self.ids.iter().enumerate() {
@@ -327,7 +337,7 @@ impl<V: Both> World<V> {
     }
 
     fn there(&self, name: &ResourceName) -> Option<u8> {
-        match self.cache.get(&self.setup.type_url(), name.as_str()).state {
+        match self.cache.get(&self.fixed.type_url, name.as_str()).state {
             State::Present(resource) => resource.body().last().copied(),
             _ => None,
         }
@@ -346,25 +356,28 @@ impl<V: Both> World<V> {
     }
 
     fn happen(&mut self, step: Step) {
+        self.go(step);
+        self.drive();
+        use Step::{Answer, Cut, Done, Down, Hear, Pick, Refused, Tell, Unwatch, Watch};
+        if matches!(
+            step,
+            Answer | Cut | Done { .. } | Down | Hear | Pick { .. } | Refused | Tell | Unwatch { .. } | Watch { .. }
+        ) {
+            self.check();
+        }
+    }
+
+    fn go(&mut self, step: Step) {
         match step {
             Step::Open => {
                 self.streams += 1;
-                let types = Types::new([if self.setup.full_state {
-                    ResourceType::full_state("type")
-                } else {
-                    ResourceType::partial("type")
-                }]);
-                self.server = Some(Server::new(server::Config::ads().with_types(types), StreamId(self.streams)));
+                let config = server::Config::ads().with_types(self.fixed.types.clone());
+                self.server = Some(Server::new(config, StreamId(self.streams)));
                 self.answered = false;
                 self.client.handle_open(self.now);
             }
             Step::Refused => self.set_away(true),
-            Step::Ask => {
-                let transmit = self.client.poll_transmit().expect("wants_transmit says so");
-                let server = self.server.as_mut().expect("a stream");
-                server.handle_request(self.now, transmit.request).expect("a client of ours");
-                self.client.handle_sent(self.now, transmit.sent);
-            }
+            Step::Ask => self.ask(),
             Step::Answer => {
                 let server = self.server.as_mut().expect("a stream");
                 if let Some(response) = server.poll_transmit(self.now, &self.cache) {
@@ -376,14 +389,14 @@ impl<V: Both> World<V> {
             Step::Hear => self.hear(),
             Step::Tell => {
                 if let Some(event) = self.layer.poll_event() {
-                    self.goals |= self.ghost.turn(event, self.setup.waits);
+                    self.goals |= self.ghost.turn(event, self.fixed.setup.waits);
                 }
             }
             Step::Pick { w } => {
                 let id = self.ids[w].expect("a watcher");
                 let event = self.layer.poll_watch(id).expect("there is something to be told");
                 assert_eq!(event.watch, id);
-                self.goals |= self.ghost.tell(event, self.setup.waits);
+                self.goals |= self.ghost.tell(event, self.fixed.setup.waits);
             }
             Step::Done { w } => {
                 let id = self.ids[w].expect("a watcher");
@@ -402,10 +415,10 @@ impl<V: Both> World<V> {
             Step::Watch { w } => self.watch(w),
             Step::Unwatch { w } => self.unwatch(w),
             Step::Put { n, content } => self.put(n, content),
-            Step::Delete { n } => _ = self.cache.remove(&self.setup.type_url(), self.setup.names[n]),
+            Step::Delete { n } => _ = self.cache.remove(&self.fixed.type_url, self.fixed.names[n].as_str()),
             Step::Fail { n, code } => {
                 let status = Status::new(code, "no");
-                self.cache.set_error(&self.setup.type_url(), self.setup.names[n], status);
+                self.cache.set_error(&self.fixed.type_url, self.fixed.names[n].clone(), status);
             }
             Step::Cut => self.end(),
             Step::Down => {
@@ -416,8 +429,6 @@ impl<V: Both> World<V> {
             }
             Step::Up => self.up = true,
         }
-        self.drive();
-        self.check();
     }
 
     /// What a driver does after each input.
@@ -425,17 +436,26 @@ impl<V: Both> World<V> {
         if self.server.is_some() && !self.client.wants_stream() {
             self.end();
         }
+        while !self.fixed.setup.lazy && self.client.wants_transmit() {
+            self.ask();
+        }
         self.actions.extend(std::iter::from_fn(|| self.client.poll_action()));
         while self.server.as_mut().is_some_and(|server| server.poll_action().is_some()) {}
-        self.ghost.tidy();
         while let Some(verdict) = self.layer.poll_verdict() {
             self.ghost.judge(&verdict);
             self.verdicts.push_back(verdict);
         }
     }
 
+    fn ask(&mut self) {
+        let transmit = self.client.poll_transmit().expect("wants_transmit says so");
+        let server = self.server.as_mut().expect("a stream");
+        server.handle_request(self.now, transmit.request).expect("a client of ours");
+        self.client.handle_sent(self.now, transmit.sent);
+    }
+
     fn watch(&mut self, w: usize) {
-        let name = ResourceName::from(self.setup.names[self.setup.watchers[w]]);
+        let name = self.fixed.names[self.fixed.setup.watchers[w]].clone();
         let first = !self.ghost.is_watched(&name);
         let mut spy = Spy { client: &mut self.client, said: Vec::new() };
         let id = self.layer.watch(&mut spy, &name);
@@ -458,7 +478,7 @@ impl<V: Both> World<V> {
     fn hear(&mut self) {
         let action = self.actions.pop_front().expect("an action");
         let told_before = self.ghost.clone();
-        self.goals |= self.ghost.hear(&action, self.setup.data_errors, self.setup.waits);
+        self.goals |= self.ghost.hear(&action, self.fixed.setup.data_errors, self.fixed.setup.waits);
         let other = self.layer.handle_action(action, |resource| {
             assert!(told_before.is_covered(resource.name()), "{} is decoded for nobody", resource.name());
             content_of(&resource)
@@ -487,12 +507,12 @@ impl<V: Both> World<V> {
     }
 
     fn put(&mut self, n: usize, content: u8) {
-        let name = ResourceName::from(self.setup.names[n]);
+        let name = self.fixed.names[n].clone();
         if !is_whole(&name) {
             let mut body = vec![0x0a, name.as_str().len() as u8];
             body.extend_from_slice(name.as_str().as_bytes());
             body.extend_from_slice(&[0x78, content]);
-            self.cache.insert(&self.setup.type_url(), Resource::new(name, Bytes::from(body)));
+            self.cache.insert(&self.fixed.type_url, Resource::new(name, Bytes::from(body)));
         }
     }
 
@@ -510,7 +530,7 @@ impl<V: Both> World<V> {
         // Whatever is owed is told, to whoever asks now; and nothing else.
         let (mut layer, mut ghost) = (self.layer.clone(), self.ghost.clone());
         while let Some(event) = layer.poll_event() {
-            _ = ghost.turn(event, self.setup.waits);
+            _ = ghost.turn(event, self.fixed.setup.waits);
         }
         for (&watch, watcher) in &ghost.watchers {
             assert_eq!(ghost.owed(watch), NOTHING, "{watch:?} of {} is told nothing", watcher.name);

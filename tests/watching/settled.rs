@@ -22,14 +22,14 @@ impl<V: Both> World<V> {
             assert!(watched.is_empty() || self.ghost.away.is_some(), "nobody was told that the server is away");
             return;
         };
-        let interest = server.interest(&self.setup.type_url());
+        let interest = server.interest(&self.fixed.type_url);
         let all = ResourceName::from(WILDCARD);
         let wildcard = interest.is_some_and(|interest| interest.wildcard()).then_some(&all);
         let names = interest.into_iter().flat_map(|interest| interest.names());
         assert_eq!(names.chain(wildcard).collect::<BTreeSet<_>>(), watched, "the server's view of who watches what");
         for watcher in self.ghost.watchers.values() {
-            for name in self.setup.names().filter(|name| *name == watcher.name || is_part(name, &watcher.name)) {
-                self.check_resource(watcher, &name);
+            for name in self.fixed.names.iter().filter(|name| **name == watcher.name || is_part(name, &watcher.name)) {
+                self.check_resource(watcher, name);
             }
         }
     }
@@ -42,16 +42,16 @@ impl<V: Both> World<V> {
         let told = by_name || content.is_some();
         let away = self.ghost.away.is_some();
         let is = |code: Code| error.as_ref().is_some_and(|error| error.is(code)) || away || !told;
-        let (removes, keeps, drops) = match self.setup.data_errors {
+        let (removes, keeps, drops) = match self.fixed.setup.data_errors {
             DataErrors::Delete => (true, false, false),
             DataErrors::Keep => (false, true, false),
             DataErrors::Drop => (true, false, true),
         };
-        let type_url = self.setup.type_url();
+        let type_url = &self.fixed.type_url;
         let seen = format!("{name}: {content:?} {error:?}");
-        if let Some(status) = self.cache.error(&type_url, name.as_str()) {
+        if let Some(status) = self.cache.error(type_url, name.as_str()) {
             let (gone, denied) = (status.is(Code::NotFound), status.is(Code::PermissionDenied));
-            let hears = by_name || V::DELTA || self.setup.full_state;
+            let hears = by_name || V::DELTA || self.fixed.setup.full_state;
             assert!(
                 !hears
                     || is_whole(name)
@@ -68,7 +68,7 @@ impl<V: Both> World<V> {
             assert!(error.is_none() || away, "{seen}, and nothing is wrong");
             return;
         }
-        let there = match self.cache.get(&type_url, name.as_str()).state {
+        let there = match self.cache.get(type_url, name.as_str()).state {
             State::Present(resource) => resource.body().last().copied(),
             _ => None,
         };
@@ -81,7 +81,7 @@ impl<V: Both> World<V> {
                 assert_eq!(content, there, "{seen}");
                 assert!(error.is_none() || away, "{seen}, and nothing is wrong");
             }
-            None if V::DELTA || self.setup.full_state => {
+            None if V::DELTA || self.fixed.setup.full_state => {
                 assert!(content.is_none() || keeps, "{seen}, and does not exist");
                 assert!(is(Code::NotFound), "{seen}, and does not exist");
             }
