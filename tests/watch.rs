@@ -281,6 +281,57 @@ fn errors_come_after_the_content_and_go_with_the_next() {
     assert_eq!(world.told(), [""; 0]);
 }
 
+/// An error that ends and comes again before anybody looked is the one that was told.
+#[test]
+fn an_error_that_was_told_is_not_told_again() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.put("a", 1);
+    world.watch("a");
+    world.watch("b");
+    world.open();
+    world.settle();
+    world.fail("a", Code::Unavailable);
+    world.fail("b", Code::Unavailable);
+    world.run();
+    world.told();
+    world.put("a", 1);
+    world.put("b", 1);
+    world.run();
+    world.fail("a", Code::Unavailable);
+    world.delete("b");
+    world.run();
+    world.fail("b", Code::Unavailable);
+    world.run();
+    assert_eq!(world.told(), [""; 0]);
+    let away = || Status::new(Code::Unavailable, "away");
+    world.put("a", 1);
+    world.run();
+    world.watch("c");
+    world.watches.handle_unreachable(away());
+    assert_eq!(world.told(), ["#1 a has beside it 14: away", "#3 c fails: 14: away"]);
+    world.watches.handle_reachable();
+    world.watches.handle_unreachable(away());
+    assert_eq!(world.told(), [""; 0]);
+}
+
+#[test]
+fn who_watches_the_whole_late_is_told_of_what_is_held_and_not_of_what_is_gone() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.put("a", 1);
+    world.put("b", 1);
+    world.watch("*");
+    world.watch("a");
+    world.open();
+    world.run();
+    world.told();
+    world.delete("a");
+    world.delete("b");
+    world.run();
+    world.watch("*");
+    let gone = ["#1 a", "#2 a", "#1 b"].map(|who| format!("{who} fails: 5: the server removed the resource"));
+    assert_eq!(world.told(), gone, "the others are not told yet, and one watches it by name: that is not its concern");
+}
+
 #[test]
 fn what_does_not_exist_is_told_at_once_to_who_asks_again() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
@@ -442,6 +493,28 @@ fn a_verdict_waits_for_all_who_are_told() {
     world.put("a", 9);
     world.run();
     assert_eq!(world.told(), ["#1 a has beside it 3: nine"]);
+}
+
+/// What all who were waited for were to be told is over: nobody is waited for.
+#[test]
+fn a_verdict_does_not_wait_for_who_has_nothing_new_any_more() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.watches = Watches::new(TYPE).with_back_pressure();
+    world.put("a", 1);
+    let one = world.watch("a");
+    world.open();
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 1"]);
+    world.watches.handle_done(one);
+    world.run();
+    world.fail("a", Code::Unavailable);
+    world.run();
+    world.put("a", 1);
+    world.run();
+    // It came and went, and that is answered.
+    world.put("a", 2);
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 2"]);
 }
 
 #[test]

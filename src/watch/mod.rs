@@ -217,6 +217,7 @@ impl<T: Clone + PartialEq> Watches<T> {
             Action::Synced { type_url } if type_url == self.type_url => ledger.synced(),
             other => return Some(other),
         }
+        self.release();
         None
     }
 
@@ -231,11 +232,13 @@ impl<T: Clone + PartialEq> Watches<T> {
     /// status (gRFC A57). A stream that ends after a response is no error.
     pub fn handle_unreachable(&mut self, status: Status) {
         self.ledger.set_unreachable(Some(status));
+        self.release();
     }
 
     /// The server answers (again).
     pub fn handle_reachable(&mut self) {
         self.ledger.set_unreachable(None);
+        self.release();
     }
 
     // What to do.
@@ -314,7 +317,6 @@ impl<T: Clone + PartialEq> Watches<T> {
         // The machine has one update out at a time; should another come, the first is not lost.
         let before = self.waiting.replace((verdict, busy));
         self.verdicts.extend(before.map(|(verdict, _)| verdict));
-        self.release();
     }
 
     /// Gives the verdict if nobody is busy with its update any more.
