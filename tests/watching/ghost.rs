@@ -190,6 +190,9 @@ impl Ghost {
             self.watchers.get_mut(&watch).expect("it is there").synced = false;
             goals |= Goal::Synced.bit();
         } else {
+            let heard_of =
+                watcher.told.contains_key(&name) || self.truth.get(&name).is_some_and(|of| of.content.is_some());
+            assert!(heard_of, "{watch:?} is told of {name}, which is not there and never was");
             let expected = self.news(watcher, &name);
             assert_eq!(
                 Some(&news),
