@@ -332,6 +332,38 @@ fn who_watches_the_whole_late_is_told_of_what_is_held_and_not_of_what_is_gone() 
     assert_eq!(world.told(), gone, "the others are not told yet, and one watches it by name: that is not its concern");
 }
 
+/// Who watches everything was told that it is gone, and is not done with that; the machine does not say so again.
+#[test]
+fn what_an_update_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
+    for fails in [false, true] {
+        let mut world = World::<Delta>::new(false, DataErrors::Delete);
+        world.watches = Watches::new(TYPE).with_back_pressure();
+        world.put("a", 1);
+        let all = world.watch("*");
+        world.open();
+        world.run();
+        assert_eq!(world.told(), ["#1 a is 1"]);
+        world.watches.handle_done(all);
+        world.run();
+        let why = if fails {
+            world.fail("a", Code::NotFound);
+            "5: no"
+        } else {
+            world.delete("a");
+            "5: the server removed the resource"
+        };
+        world.run();
+        assert_eq!(world.told(), [format!("#1 a fails: {why}")]);
+        world.watch("a");
+        world.watches.handle_done(all);
+        world.settle();
+        let mut told = world.told();
+        told.retain(|line| line.starts_with("#2"));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("#2 a fails: 5: "), "{told:?}");
+    }
+}
+
 #[test]
 fn what_does_not_exist_is_told_at_once_to_who_asks_again() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);

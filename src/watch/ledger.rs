@@ -15,6 +15,9 @@ pub(super) struct Ledger<T> {
     /// What somebody watches by name; what is held and somebody watches as a part of a whole; and what is to be told of
     /// what is not held.
     known: BTreeMap<ResourceName, Known<T>>,
+    /// What the last update removed of the wholes that somebody watches, and why: the machine does not say it again to who
+    /// comes to watch it by name.
+    removed: BTreeMap<ResourceName, Status>,
     /// The collections that somebody watches.
     globs: Globs,
     /// Watchers with something to be told, each once, and some that were told by now.
@@ -82,8 +85,9 @@ impl<T> Default for Known<T> {
 
 impl<T: Clone + PartialEq> Ledger<T> {
     pub(super) fn new() -> Self {
-        let (watchers, known, turns) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
-        Self { watches: 0, watchers, known, globs: Globs::default(), turns, unreachable: None }
+        let (watchers, known, removed) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (globs, turns) = (Globs::default(), VecDeque::new());
+        Self { watches: 0, watchers, known, removed, globs, turns, unreachable: None }
     }
 
     pub(super) fn is_watched(&self, name: &ResourceName) -> bool {
@@ -117,7 +121,11 @@ impl<T: Clone + PartialEq> Ledger<T> {
         let (fresh, errors) = (BTreeMap::new(), BTreeMap::new());
         let watcher = Watcher { name: name.clone(), fresh, errors, synced: false, queued: false, unfinished: 0 };
         self.watchers.insert(watch, watcher);
-        self.known.entry(name.clone()).or_default().watchers.insert(watch);
+        let known = self.known.entry(name.clone()).or_default();
+        known.watchers.insert(watch);
+        if known.value.is_none() && known.error.is_none() {
+            known.error = self.removed.get(&name).cloned();
+        }
         self.globs.insert(&name);
         let parts = Parts::of(name.as_str()).filter(|_| name.is_glob());
         let has = |of: &ResourceName| {
@@ -160,6 +168,11 @@ impl<T: Clone + PartialEq> Ledger<T> {
             known.remove(&name);
         }
         self.known = known;
+        if whole {
+            let mut removed = core::mem::take(&mut self.removed);
+            removed.retain(|name, _| self.wholes(name).next().is_some());
+            self.removed = removed;
+        }
         self.tidy(&name);
         Some(name)
     }
@@ -220,6 +233,21 @@ impl<T: Clone + PartialEq> Ledger<T> {
             }
         };
         self.tell(name, changed);
+    }
+
+    /// An update comes.
+    pub(super) fn begin(&mut self) {
+        self.removed.clear();
+    }
+
+    /// An update removes a resource, which may be gone with an error already.
+    pub(super) fn remove(&mut self, name: &ResourceName, why: Status) {
+        if self.wholes(name).next().is_some() {
+            self.removed.insert(name.clone(), why.clone());
+        }
+        if self.get(name.as_str()).is_some() {
+            self.change(name, Change::Gone(why));
+        }
     }
 
     /// Content came: errors of the wholes that it is part of are over.

@@ -284,6 +284,7 @@ impl<T: Clone + PartialEq> Watches<T> {
     fn apply<E: Display>(&mut self, update: Update, mut decode: impl FnMut(client::Resource<'_>) -> Result<T, E>) {
         let drops = update.drops_rejected();
         let mut rejections = Vec::new();
+        self.ledger.begin();
         self.ledger.change(&WILDCARD.into(), Change::Fine);
         for resource in update.resources() {
             if !self.ledger.covers(resource.name()) {
@@ -304,13 +305,14 @@ impl<T: Clone + PartialEq> Watches<T> {
             }
         }
         for name in update.removed() {
-            // Unless it went with an error that came before.
-            if self.ledger.get(name.as_str()).is_some() {
-                let broken = |why: &&Status| drops && why.is(Code::InvalidArgument);
-                let why = self.ledger.error(name.as_str()).filter(broken).cloned();
-                let gone = || Status::new(Code::NotFound, "the server removed the resource");
-                self.ledger.change(name, Change::Gone(why.unwrap_or_else(gone)));
-            }
+            // What went with an error that came before has its reason.
+            let before = |why: &&Status| match self.ledger.get(name.as_str()) {
+                Some(_) => drops && why.is(Code::InvalidArgument),
+                None => true,
+            };
+            let why = self.ledger.error(name.as_str()).filter(before).cloned();
+            let gone = || Status::new(Code::NotFound, "the server removed the resource");
+            self.ledger.remove(name, why.unwrap_or_else(gone));
         }
         let verdict = update.reject(rejections);
         let busy = if self.waits { self.ledger.busy() } else { BTreeSet::new() };

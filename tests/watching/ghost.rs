@@ -30,6 +30,8 @@ pub struct Watcher {
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Ghost {
     pub truth: BTreeMap<ResourceName, Known>,
+    /// What the last update removed of a whole that is watched: who comes to watch it by name is told.
+    removed: BTreeMap<ResourceName, Status>,
     pub away: Option<Status>,
     pub watchers: BTreeMap<WatchId, Watcher>,
     /// An update that has no verdict: what is to be rejected, and who is waited for.
@@ -61,12 +63,19 @@ impl Ghost {
         let told = BTreeMap::from([(name.clone(), Known::default())]);
         let watcher = Watcher { name: name.clone(), told, late: held, synced: false, unfinished: 0 };
         assert!(self.watchers.insert(watch, watcher).is_none(), "a watcher has an id of its own");
+        if let Some(error) = self.removed.get(name) {
+            let unknown = || Known { content: None, error: Some(error.clone()) };
+            self.truth.entry(name.clone()).or_insert_with(unknown);
+        }
     }
 
     pub fn unwatch(&mut self, watch: WatchId) -> u32 {
         self.watchers.remove(&watch).expect("a watcher");
         let before = std::mem::take(&mut self.truth);
         self.truth = before.into_iter().filter(|(name, _)| self.is_covered(name)).collect();
+        let watchers = self.watchers.values();
+        let wholes: Vec<ResourceName> = watchers.map(|watcher| watcher.name.clone()).collect();
+        self.removed.retain(|name, _| wholes.iter().any(|whole| is_part(name, whole)));
         let waits = self.is_waited_for();
         self.tidy();
         if waits && !self.is_waited_for() { Goal::Left.bit() } else { 0 }
@@ -101,6 +110,7 @@ impl Ghost {
                         }
                     }
                 }
+                self.removed.clear();
                 for name in update.removed() {
                     self.change(name, |truth| {
                         if truth.content.take().is_some() {
@@ -108,6 +118,10 @@ impl Ghost {
                             truth.error = why.or_else(|| error(Code::NotFound, "the server removed the resource"));
                         }
                     });
+                    let whole = self.watchers.values().any(|watcher| is_part(name, &watcher.name));
+                    let why = self.truth.get(name).and_then(|truth| truth.error.clone());
+                    let why = why.or_else(|| error(Code::NotFound, "the server removed the resource"));
+                    self.removed.extend(why.filter(|_| whole).map(|why| (name.clone(), why)));
                 }
                 assert!(self.judging.is_none(), "one update is out at a time");
                 let busy = self.watchers.keys().copied().filter(|&watch| waits && self.is_busy(watch)).collect();

@@ -65,7 +65,11 @@ impl<V: Both> World<V> {
             return;
         }
         if is_whole(name) {
-            assert!(error.is_none() || away, "{seen}, and nothing is wrong");
+            let parts = self.fixed.names.iter().filter(|part| is_part(part, name));
+            let empty = parts.map(|part| self.cache.get(type_url, part.as_str()).state);
+            // A collection without members is said not to exist.
+            let empty = name.is_glob() && !empty.into_iter().any(|state| matches!(state, State::Present(_)));
+            assert!(error.is_none() || away || empty && is(Code::NotFound), "{seen}, and nothing is wrong");
             return;
         }
         let there = match self.cache.get(type_url, name.as_str()).state {
