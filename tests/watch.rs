@@ -446,6 +446,25 @@ fn who_watches_everything_hears_of_everything() {
     assert_eq!(world.watches.get("b"), None, "nobody watches it");
 }
 
+/// A response may have both, and the error is not over.
+#[test]
+fn an_error_of_everything_beside_content() {
+    let mut world = World::<Delta>::new(true, DataErrors::Delete);
+    world.put("a", 1);
+    world.watch("*");
+    world.open();
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 1"]);
+    world.put("a", 2);
+    world.fail("*", Code::Unavailable);
+    world.run();
+    assert_eq!(world.told(), ["#1 * has beside it 14: no", "#1 a is 2"]);
+    world.delete("*");
+    world.put("a", 3);
+    world.run();
+    assert_eq!(world.told(), ["#1 * is fine", "#1 a is 3"]);
+}
+
 #[test]
 fn who_watches_a_collection_hears_of_its_members() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);

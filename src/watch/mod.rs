@@ -285,7 +285,9 @@ impl<T: Clone + PartialEq> Watches<T> {
         let drops = update.drops_rejected();
         let mut rejections = Vec::new();
         self.ledger.begin();
-        self.ledger.change(&WILDCARD.into(), Change::Fine);
+        if !update.has_collection_error() {
+            self.ledger.change(&WILDCARD.into(), Change::Fine);
+        }
         for resource in update.resources() {
             if !self.ledger.covers(resource.name()) {
                 continue;

@@ -86,7 +86,9 @@ impl Ghost {
         let mut goals = 0;
         match action {
             Action::Apply(update) => {
-                self.change(&WILDCARD.into(), |truth| truth.error = None);
+                if !update.has_collection_error() {
+                    self.change(&WILDCARD.into(), |truth| truth.error = None);
+                }
                 let mut rejected = Vec::new();
                 for resource in update.resources() {
                     let name = resource.name();

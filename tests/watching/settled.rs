@@ -54,7 +54,7 @@ impl<V: Both> World<V> {
             let hears = by_name || V::DELTA || self.fixed.setup.full_state;
             assert!(
                 !hears
-                    || is_whole(name)
+                    || name.is_glob()
                     || error.as_ref() == Some(status)
                     || away
                     || !told
