@@ -364,6 +364,30 @@ fn what_an_update_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
     }
 }
 
+/// The same, and who comes is there before the update, between the error and what follows from it.
+#[test]
+fn what_an_error_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
+    let mut world = World::<Sotw>::new(true, DataErrors::Drop);
+    world.put("a", 1);
+    world.watch("*");
+    world.open();
+    world.run();
+    world.told();
+    world.fail("a", Code::PermissionDenied);
+    let response = world.server.as_mut().and_then(|server| server.poll_transmit(world.now, &world.cache));
+    world.client.handle_response(world.now, Sotw::message(&response.expect("news"))).expect("a good response");
+    let errors = world.client.poll_action().expect("the error");
+    assert_eq!(world.watches.handle_action(errors, decode), None);
+    assert_eq!(world.told(), ["#1 a fails: 7: no"]);
+    let late = world.watch("a");
+    assert_eq!(world.told(), ["#2 a fails: 7: no"]);
+    world.unwatch(late);
+    let update = world.client.poll_action().expect("the update");
+    assert_eq!(world.watches.handle_action(update, decode), None);
+    world.watch("a");
+    assert_eq!(world.told(), ["#3 a fails: 7: no"], "and after the update, with its reason");
+}
+
 #[test]
 fn what_does_not_exist_is_told_at_once_to_who_asks_again() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);

@@ -15,7 +15,7 @@ pub(super) struct Ledger<T> {
     /// What somebody watches by name; what is held and somebody watches as a part of a whole; and what is to be told of
     /// what is not held.
     known: BTreeMap<ResourceName, Known<T>>,
-    /// What the last update removed of the wholes that somebody watches, and why: the machine does not say it again to who
+    /// What the last update removes of the wholes that somebody watches, and why: the machine does not say it again to who
     /// comes to watch it by name.
     removed: BTreeMap<ResourceName, Status>,
     /// The collections that somebody watches.
@@ -235,18 +235,30 @@ impl<T: Clone + PartialEq> Ledger<T> {
         self.tell(name, changed);
     }
 
-    /// An update comes.
-    pub(super) fn begin(&mut self) {
-        self.removed.clear();
+    /// An update comes, with what it removes.
+    pub(super) fn begin(&mut self, removed: &[ResourceName]) {
+        self.removed.retain(|name, _| removed.binary_search(name).is_ok());
     }
 
-    /// An update removes a resource, which may be gone with an error already.
+    /// An error that the server reports removes a resource, before the update does.
+    pub(super) fn remove_for(&mut self, name: &ResourceName, why: Status) {
+        self.note_removed(name, &why);
+        self.change(name, Change::Gone(why));
+    }
+
+    /// An update removes a resource, unless it is gone already.
     pub(super) fn remove(&mut self, name: &ResourceName, why: Status) {
+        if self.get(name.as_str()).is_some() {
+            self.note_removed(name, &why);
+            self.change(name, Change::Gone(why));
+        } else if !self.removed.contains_key(name) {
+            self.note_removed(name, &why);
+        }
+    }
+
+    fn note_removed(&mut self, name: &ResourceName, why: &Status) {
         if self.wholes(name).next().is_some() {
             self.removed.insert(name.clone(), why.clone());
-        }
-        if self.get(name.as_str()).is_some() {
-            self.change(name, Change::Gone(why));
         }
     }
 

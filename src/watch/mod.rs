@@ -190,8 +190,10 @@ impl<T: Clone + PartialEq> Watches<T> {
             Action::Apply(update) if *update.type_url() == self.type_url => self.apply(update, decode),
             Action::Errors { type_url, errors } if type_url == self.type_url => {
                 for client::Failed { name, status, effect } in errors {
-                    let change = if effect == Effect::Removes { Change::Gone(status) } else { Change::Error(status) };
-                    ledger.change(&name, change);
+                    match effect {
+                        Effect::Removes => ledger.remove_for(&name, status),
+                        Effect::Ambient | Effect::Fails => ledger.change(&name, Change::Error(status)),
+                    }
                 }
             }
             Action::Missing { type_url, names } if type_url == self.type_url => {
@@ -284,7 +286,7 @@ impl<T: Clone + PartialEq> Watches<T> {
     fn apply<E: Display>(&mut self, update: Update, mut decode: impl FnMut(client::Resource<'_>) -> Result<T, E>) {
         let drops = update.drops_rejected();
         let mut rejections = Vec::new();
-        self.ledger.begin();
+        self.ledger.begin(update.removed());
         if !update.has_collection_error() {
             self.ledger.change(&WILDCARD.into(), Change::Fine);
         }

@@ -34,7 +34,7 @@ pub enum Bug {
 #[derive(Clone, Hash)]
 pub struct Layer {
     pub watches: Watches<u8>,
-    bug: Option<Bug>,
+    pub bug: Option<Bug>,
     /// Events to be told first.
     queue: VecDeque<Event<u8>>,
     by_name: BTreeMap<ResourceName, BTreeSet<WatchId>>,
@@ -53,9 +53,9 @@ impl Subscribe for Nothing {
 }
 
 impl Layer {
-    pub fn new(watches: Watches<u8>, bug: Option<Bug>) -> Self {
+    pub fn new(watches: Watches<u8>) -> Self {
         let (by_name, muted) = (BTreeMap::new(), BTreeSet::new());
-        Self { watches, bug, queue: VecDeque::new(), by_name, muted }
+        Self { watches, bug: None, queue: VecDeque::new(), by_name, muted }
     }
 
     fn has(&self, bug: Bug) -> bool {

@@ -112,7 +112,7 @@ impl Ghost {
                         }
                     }
                 }
-                self.removed.clear();
+                self.removed.retain(|name, _| update.removed().contains(name));
                 for name in update.removed() {
                     self.change(name, |truth| {
                         if truth.content.take().is_some() {
@@ -120,10 +120,10 @@ impl Ghost {
                             truth.error = why.or_else(|| error(Code::NotFound, "the server removed the resource"));
                         }
                     });
-                    let whole = self.watchers.values().any(|watcher| is_part(name, &watcher.name));
-                    let why = self.truth.get(name).and_then(|truth| truth.error.clone());
+                    let known = self.truth.get(name).and_then(|truth| truth.error.clone());
+                    let why = known.or_else(|| self.removed.get(name).cloned());
                     let why = why.or_else(|| error(Code::NotFound, "the server removed the resource"));
-                    self.removed.extend(why.filter(|_| whole).map(|why| (name.clone(), why)));
+                    self.remember(name, why.expect("a reason"));
                 }
                 assert!(self.judging.is_none(), "one update is out at a time");
                 let busy = self.watchers.keys().copied().filter(|&watch| waits && self.is_busy(watch)).collect();
@@ -132,6 +132,10 @@ impl Ghost {
             }
             Action::Errors { errors, .. } => {
                 for Failed { name, status, effect } in errors {
+                    if *effect == Effect::Removes && self.watchers.values().any(|watcher| is_part(name, &watcher.name))
+                    {
+                        self.removed.insert(name.clone(), status.clone());
+                    }
                     self.change(name, |truth| {
                         truth.content = truth.content.filter(|_| *effect != Effect::Removes);
                         truth.error = Some(status.clone());
@@ -157,6 +161,13 @@ impl Ghost {
         }
         self.tidy();
         goals
+    }
+
+    /// Something is removed: who comes to watch it by name while the whole is watched is told.
+    fn remember(&mut self, name: &ResourceName, why: Status) {
+        if self.watchers.values().any(|watcher| is_part(name, &watcher.name)) {
+            self.removed.insert(name.clone(), why);
+        }
     }
 
     fn globs_of<'a>(&'a self, name: &'a ResourceName) -> impl Iterator<Item = &'a ResourceName> {

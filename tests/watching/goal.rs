@@ -16,8 +16,6 @@ pub enum Goal {
     Cured,
     /// The server was said to be away.
     Away,
-    /// Something changed, and changed back before a watcher was told.
-    Missed,
     /// A resource that nobody watched any more came in an update.
     Unwatched,
     /// A verdict waited.

@@ -243,7 +243,7 @@ impl<V: Both> World<V> {
             answered: false,
             streams: 0,
             actions: VecDeque::new(),
-            layer: Layer::new(watches, setup.bug),
+            layer: Layer::new(watches),
             verdicts: VecDeque::new(),
             ids: vec![None; setup.watchers.len()],
             ghost: Ghost::default(),
@@ -260,6 +260,7 @@ impl<V: Both> World<V> {
             world.happen(steps[0]);
         }
         world.goals = 0;
+        world.layer.bug = setup.bug;
         world
     }
 
@@ -289,7 +290,7 @@ impl<V: Both> World<V> {
                 let contents = CONTENTS.into_iter().filter(|&content| there != Some(content));
                 others.extend(contents.map(|content| Step::Put { n, content }));
             }
-            if there.is_some() || error.is_some() {
+            if there.is_some() || error.is_some() && !name.is_glob() {
                 others.push(Step::Delete { n });
             }
         }
