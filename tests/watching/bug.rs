@@ -39,6 +39,8 @@ pub struct Layer {
     queue: VecDeque<Event<u8>>,
     by_name: BTreeMap<ResourceName, BTreeSet<WatchId>>,
     muted: BTreeSet<WatchId>,
+    /// Who is not told of an error.
+    deaf: BTreeSet<WatchId>,
 }
 
 /// Subscribes to nothing.
@@ -54,8 +56,8 @@ impl Subscribe for Nothing {
 
 impl Layer {
     pub fn new(watches: Watches<u8>) -> Self {
-        let (by_name, muted) = (BTreeMap::new(), BTreeSet::new());
-        Self { watches, bug: None, queue: VecDeque::new(), by_name, muted }
+        let (by_name, muted, deaf) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { watches, bug: None, queue: VecDeque::new(), by_name, muted, deaf }
     }
 
     fn has(&self, bug: Bug) -> bool {
@@ -71,11 +73,8 @@ impl Layer {
                 self.watches.handle_done(watch);
             }
         }
-        if late && self.has(Bug::HidesErrorFromLate) && self.watches.get(name.as_str()).is_some() {
-            self.queue.extend(self.watches.poll_watch(watch));
-            while self.watches.poll_watch(watch).is_some() {
-                self.watches.handle_done(watch);
-            }
+        if late && self.has(Bug::HidesErrorFromLate) && self.watches.error(name.as_str()).is_some() {
+            self.deaf.insert(watch);
         }
         watch
     }
@@ -150,7 +149,8 @@ impl Layer {
     pub fn poll_event(&mut self) -> Option<Event<u8>> {
         let mut next = || self.queue.pop_front().or_else(|| self.watches.poll_event());
         let mut event = next()?;
-        while self.muted.contains(&event.watch) {
+        let beside = |event: &Event<u8>| matches!(event.news, News::Ambient(_));
+        while self.muted.contains(&event.watch) || (self.deaf.contains(&event.watch) && beside(&event)) {
             event = next()?;
         }
         Some(self.spoil(event))
