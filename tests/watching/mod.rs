@@ -472,7 +472,7 @@ impl<V: Both> World<V> {
         self.goals |= self.ghost.unwatch(id);
         let mut spy = Spy { client: &mut self.client, said: Vec::new() };
         self.layer.unwatch(&mut spy, id);
-        let expected = (!self.ghost.is_watched(&name)).then(|| ("unsubscribe", name));
+        let expected = (!self.ghost.is_watched(&name)).then_some(("unsubscribe", name));
         assert_eq!(spy.said, Vec::from_iter(expected), "the last who leaves unsubscribes");
     }
 
