@@ -281,6 +281,113 @@ fn errors_come_after_the_content_and_go_with_the_next() {
     assert_eq!(world.told(), [""; 0]);
 }
 
+/// An error that ends and comes again before anybody looked is the one that was told.
+#[test]
+fn an_error_that_was_told_is_not_told_again() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.put("a", 1);
+    world.watch("a");
+    world.watch("b");
+    world.open();
+    world.settle();
+    world.fail("a", Code::Unavailable);
+    world.fail("b", Code::Unavailable);
+    world.run();
+    world.told();
+    world.put("a", 1);
+    world.put("b", 1);
+    world.run();
+    world.fail("a", Code::Unavailable);
+    world.delete("b");
+    world.run();
+    world.fail("b", Code::Unavailable);
+    world.run();
+    assert_eq!(world.told(), [""; 0]);
+    let away = || Status::new(Code::Unavailable, "away");
+    world.put("a", 1);
+    world.run();
+    world.watch("c");
+    world.watches.handle_unreachable(away());
+    assert_eq!(world.told(), ["#1 a has beside it 14: away", "#3 c fails: 14: away"]);
+    world.watches.handle_reachable();
+    world.watches.handle_unreachable(away());
+    assert_eq!(world.told(), [""; 0]);
+}
+
+#[test]
+fn who_watches_the_whole_late_is_told_of_what_is_held_and_not_of_what_is_gone() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.put("a", 1);
+    world.put("b", 1);
+    world.watch("*");
+    world.watch("a");
+    world.open();
+    world.run();
+    world.told();
+    world.delete("a");
+    world.delete("b");
+    world.run();
+    world.watch("*");
+    let gone = ["#1 a", "#2 a", "#1 b"].map(|who| format!("{who} fails: 5: the server removed the resource"));
+    assert_eq!(world.told(), gone, "the others are not told yet, and one watches it by name: that is not its concern");
+}
+
+/// Who watches everything was told that it is gone, and is not done with that; the machine does not say so again.
+#[test]
+fn what_an_update_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
+    for fails in [false, true] {
+        let mut world = World::<Delta>::new(false, DataErrors::Delete);
+        world.watches = Watches::new(TYPE).with_back_pressure();
+        world.put("a", 1);
+        let all = world.watch("*");
+        world.open();
+        world.run();
+        assert_eq!(world.told(), ["#1 a is 1"]);
+        world.watches.handle_done(all);
+        world.run();
+        let why = if fails {
+            world.fail("a", Code::NotFound);
+            "5: no"
+        } else {
+            world.delete("a");
+            "5: the server removed the resource"
+        };
+        world.run();
+        assert_eq!(world.told(), [format!("#1 a fails: {why}")]);
+        world.watch("a");
+        world.watches.handle_done(all);
+        world.settle();
+        let mut told = world.told();
+        told.retain(|line| line.starts_with("#2"));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("#2 a fails: 5: "), "{told:?}");
+    }
+}
+
+/// The same, and who comes is there before the update, between the error and what follows from it.
+#[test]
+fn what_an_error_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
+    let mut world = World::<Sotw>::new(true, DataErrors::Drop);
+    world.put("a", 1);
+    world.watch("*");
+    world.open();
+    world.run();
+    world.told();
+    world.fail("a", Code::PermissionDenied);
+    let response = world.server.as_mut().and_then(|server| server.poll_transmit(world.now, &world.cache));
+    world.client.handle_response(world.now, Sotw::message(&response.expect("news"))).expect("a good response");
+    let errors = world.client.poll_action().expect("the error");
+    assert_eq!(world.watches.handle_action(errors, decode), None);
+    assert_eq!(world.told(), ["#1 a fails: 7: no"]);
+    let late = world.watch("a");
+    assert_eq!(world.told(), ["#2 a fails: 7: no"]);
+    world.unwatch(late);
+    let update = world.client.poll_action().expect("the update");
+    assert_eq!(world.watches.handle_action(update, decode), None);
+    world.watch("a");
+    assert_eq!(world.told(), ["#3 a fails: 7: no"], "and after the update, with its reason");
+}
+
 #[test]
 fn what_does_not_exist_is_told_at_once_to_who_asks_again() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
@@ -363,6 +470,25 @@ fn who_watches_everything_hears_of_everything() {
     assert_eq!(world.watches.get("b"), None, "nobody watches it");
 }
 
+/// A response may have both, and the error is not over.
+#[test]
+fn an_error_of_everything_beside_content() {
+    let mut world = World::<Delta>::new(true, DataErrors::Delete);
+    world.put("a", 1);
+    world.watch("*");
+    world.open();
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 1"]);
+    world.put("a", 2);
+    world.fail("*", Code::Unavailable);
+    world.run();
+    assert_eq!(world.told(), ["#1 * has beside it 14: no", "#1 a is 2"]);
+    world.delete("*");
+    world.put("a", 3);
+    world.run();
+    assert_eq!(world.told(), ["#1 * is fine", "#1 a is 3"]);
+}
+
 #[test]
 fn who_watches_a_collection_hears_of_its_members() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
@@ -442,6 +568,28 @@ fn a_verdict_waits_for_all_who_are_told() {
     world.put("a", 9);
     world.run();
     assert_eq!(world.told(), ["#1 a has beside it 3: nine"]);
+}
+
+/// What all who were waited for were to be told is over: nobody is waited for.
+#[test]
+fn a_verdict_does_not_wait_for_who_has_nothing_new_any_more() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.watches = Watches::new(TYPE).with_back_pressure();
+    world.put("a", 1);
+    let one = world.watch("a");
+    world.open();
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 1"]);
+    world.watches.handle_done(one);
+    world.run();
+    world.fail("a", Code::Unavailable);
+    world.run();
+    world.put("a", 1);
+    world.run();
+    // It came and went, and that is answered.
+    world.put("a", 2);
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 2"]);
 }
 
 #[test]

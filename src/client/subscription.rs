@@ -404,7 +404,8 @@ impl<V: Protocol> Subscription<V> {
             nonce: incoming.nonce,
         };
         let drops_rejected = settings.data_errors == DataErrors::Drop;
-        let offer = Offer { resources: incoming.resources, removed: news.removed, drops_rejected };
+        let all_fails = self.failures.contains_key(WILDCARD);
+        let offer = Offer { resources: incoming.resources, removed: news.removed, drops_rejected, all_fails };
         let nothing = offer.resources.is_empty() && offer.removed.is_empty();
         let offer = Arc::new(offer);
         let out = Out { token, offer, faults: incoming.faults, live: true, left: BTreeSet::new(), seen };

@@ -42,6 +42,7 @@ pub(super) struct Offer {
     pub(super) resources: Resources,
     pub(super) removed: Vec<ResourceName>,
     pub(super) drops_rejected: bool,
+    pub(super) all_fails: bool,
 }
 
 impl Update {
@@ -84,6 +85,12 @@ impl Update {
     /// ([`DataErrors::Drop`](super::DataErrors::Drop)). The machine counts it as not held then.
     pub fn drops_rejected(&self) -> bool {
         self.offer.drops_rejected
+    }
+
+    /// Whether the server still reports an error of everything ([`WILDCARD`](crate::WILDCARD)): a response may have one
+    /// beside content. Otherwise that there is an update says that it is over.
+    pub fn has_collection_error(&self) -> bool {
+        self.offer.all_fails
     }
 
     /// All of it is applied: the answer is an ACK.

@@ -15,6 +15,9 @@ pub(super) struct Ledger<T> {
     /// What somebody watches by name; what is held and somebody watches as a part of a whole; and what is to be told of
     /// what is not held.
     known: BTreeMap<ResourceName, Known<T>>,
+    /// What the last update removes of the wholes that somebody watches, and why: the machine does not say it again to who
+    /// comes to watch it by name.
+    removed: BTreeMap<ResourceName, Status>,
     /// The collections that somebody watches.
     globs: Globs,
     /// Watchers with something to be told, each once, and some that were told by now.
@@ -37,10 +40,10 @@ struct Known<T> {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Watcher<T> {
     name: ResourceName,
-    /// What is new to it.
+    /// Of what there is something new to it, and nothing else.
     fresh: BTreeMap<ResourceName, Fresh<T>>,
-    /// Of which resources it was told an error beside what it has.
-    ambient: BTreeSet<ResourceName>,
+    /// The errors that it was told last, beside what it has or in its place.
+    errors: BTreeMap<ResourceName, Status>,
     synced: bool,
     /// It has a turn.
     queued: bool,
@@ -52,6 +55,15 @@ struct Watcher<T> {
 struct Fresh<T> {
     /// The content may be another than it was told last, which was this.
     changed: Option<Option<T>>,
+}
+
+/// What is to be told next of a resource.
+enum Due {
+    Content,
+    /// There is none.
+    Failure,
+    /// The error beside it, or that it is over.
+    Error,
 }
 
 /// What happened to a resource.
@@ -73,8 +85,9 @@ impl<T> Default for Known<T> {
 
 impl<T: Clone + PartialEq> Ledger<T> {
     pub(super) fn new() -> Self {
-        let (watchers, known, turns) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
-        Self { watches: 0, watchers, known, globs: Globs::default(), turns, unreachable: None }
+        let (watchers, known, removed) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (globs, turns) = (Globs::default(), VecDeque::new());
+        Self { watches: 0, watchers, known, removed, globs, turns, unreachable: None }
     }
 
     pub(super) fn is_watched(&self, name: &ResourceName) -> bool {
@@ -105,10 +118,14 @@ impl<T: Clone + PartialEq> Ledger<T> {
     pub(super) fn watch(&mut self, name: ResourceName) -> WatchId {
         self.watches += 1;
         let watch = WatchId(self.watches);
-        let (fresh, ambient) = (BTreeMap::new(), BTreeSet::new());
-        let watcher = Watcher { name: name.clone(), fresh, ambient, synced: false, queued: false, unfinished: 0 };
+        let (fresh, errors) = (BTreeMap::new(), BTreeMap::new());
+        let watcher = Watcher { name: name.clone(), fresh, errors, synced: false, queued: false, unfinished: 0 };
         self.watchers.insert(watch, watcher);
-        self.known.entry(name.clone()).or_default().watchers.insert(watch);
+        let known = self.known.entry(name.clone()).or_default();
+        known.watchers.insert(watch);
+        if known.value.is_none() && known.error.is_none() {
+            known.error = self.removed.get(&name).cloned();
+        }
         self.globs.insert(&name);
         let parts = Parts::of(name.as_str()).filter(|_| name.is_glob());
         let has = |of: &ResourceName| {
@@ -116,9 +133,9 @@ impl<T: Clone + PartialEq> Ledger<T> {
         };
         let Self { watchers, known, turns, unreachable, .. } = self;
         for (of, known) in known.iter_mut().filter(|(of, _)| has(of)) {
-            let failing = *of == name && unreachable.is_some();
-            if known.value.is_some() || known.error.is_some() || failing {
-                note(watchers, turns, watch, of, known, Some(None));
+            // What is not there is no part of the whole, whoever else is still to be told so.
+            if *of == name || known.value.is_some() {
+                note(watchers, turns, watch, of, known, unreachable.as_ref(), Some(None));
             }
         }
         watch
@@ -151,6 +168,11 @@ impl<T: Clone + PartialEq> Ledger<T> {
             known.remove(&name);
         }
         self.known = known;
+        if whole {
+            let mut removed = core::mem::take(&mut self.removed);
+            removed.retain(|name, _| self.wholes(name).next().is_some());
+            self.removed = removed;
+        }
         self.tidy(&name);
         Some(name)
     }
@@ -203,7 +225,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
                     return; // C-RES-21
                 }
                 known.error = Some(status);
-                known.value.is_none().then_some(None)
+                None
             }
             Change::Fine => {
                 known.error = None;
@@ -211,6 +233,33 @@ impl<T: Clone + PartialEq> Ledger<T> {
             }
         };
         self.tell(name, changed);
+    }
+
+    /// An update comes, with what it removes.
+    pub(super) fn begin(&mut self, removed: &[ResourceName]) {
+        self.removed.retain(|name, _| removed.binary_search(name).is_ok());
+    }
+
+    /// An error that the server reports removes a resource, before the update does.
+    pub(super) fn remove_for(&mut self, name: &ResourceName, why: Status) {
+        self.note_removed(name, &why);
+        self.change(name, Change::Gone(why));
+    }
+
+    /// An update removes a resource, unless it is gone already.
+    pub(super) fn remove(&mut self, name: &ResourceName, why: Status) {
+        if self.get(name.as_str()).is_some() {
+            self.note_removed(name, &why);
+            self.change(name, Change::Gone(why));
+        } else if !self.removed.contains_key(name) {
+            self.note_removed(name, &why);
+        }
+    }
+
+    fn note_removed(&mut self, name: &ResourceName, why: &Status) {
+        if self.wholes(name).next().is_some() {
+            self.removed.insert(name.clone(), why.clone());
+        }
     }
 
     /// Content came: errors of the wholes that it is part of are over.
@@ -235,20 +284,14 @@ impl<T: Clone + PartialEq> Ledger<T> {
         if self.unreachable == status {
             return;
         }
-        let fails = status.is_some();
         self.unreachable = status;
-        let names: alloc::vec::Vec<ResourceName> = self.known.keys().cloned().collect();
-        for name in names {
-            let known = &self.known[&name];
-            // An error of its own says more; and who has nothing is not told that nothing has come yet.
-            if known.error.is_none() && (fails || known.value.is_some() || is_whole(&name)) {
-                let changed = known.value.is_none().then_some(None);
-                self.tell(&name, changed);
-            }
-        }
+        // An error of its own says more.
+        let others = self.known.iter().filter(|(_, known)| known.error.is_none());
+        let names: alloc::vec::Vec<ResourceName> = others.map(|(name, _)| name.clone()).collect();
+        names.iter().for_each(|name| self.tell(name, None));
     }
 
-    /// Notes for each watcher of a name that there is something new: the content, if it is known what it was before.
+    /// Notes for each watcher of a name that there may be something new: the content, if it is known what it was before.
     fn tell(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
         let all: BTreeSet<WatchId> = self.wholes(name).flat_map(|whole| &whole.watchers).copied().collect();
         let Some(known) = self.known.get_mut(name) else { return };
@@ -256,7 +299,8 @@ impl<T: Clone + PartialEq> Ledger<T> {
         // What is not there, and about which nothing was said, is no part of everything.
         let all = if known.value.is_none() && known.error.is_none() { BTreeSet::new() } else { all };
         for watch in by_name.union(&all) {
-            note(&mut self.watchers, &mut self.turns, *watch, name, known, changed.clone());
+            let unreachable = self.unreachable.as_ref();
+            note(&mut self.watchers, &mut self.turns, *watch, name, known, unreachable, changed.clone());
         }
         self.tidy(name);
     }
@@ -289,7 +333,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
     }
 
     fn news_of(&mut self, watch: WatchId) -> Option<(ResourceName, News<T>)> {
-        let watcher = self.watchers.get_mut(&watch)?;
+        let mut watcher = self.watchers.get_mut(&watch)?;
         while let Some(mut entry) = watcher.fresh.first_entry() {
             let name = entry.key().clone();
             let Some(known) = self.known.get_mut(&name) else {
@@ -297,41 +341,50 @@ impl<T: Clone + PartialEq> Ledger<T> {
                 continue;
             };
             let error = known.error.as_ref().or(self.unreachable.as_ref());
-            let news = match (entry.get_mut().changed.take(), &known.value) {
-                (Some(before), Some(value)) if before.as_ref() != Some(value) => {
-                    watcher.ambient.remove(&name);
+            let due = due(&name, known, error, entry.get(), watcher.errors.get(&name));
+            let news = match (&due, &known.value) {
+                (Some(Due::Content), Some(value)) => {
+                    watcher.errors.remove(&name);
                     Some(News::Changed(Ok(value.clone())))
                 }
-                (Some(_), None) if !is_whole(&name) => {
-                    watcher.ambient.remove(&name);
-                    error.map(|error| News::Changed(Err(error.clone())))
-                }
+                (Some(Due::Failure), _) => error.cloned().map(|error| News::Changed(Err(error))),
+                (Some(Due::Error), _) => Some(News::Ambient(error.cloned())),
                 _ => None,
             };
-            let beside = (known.value.is_some() || is_whole(&name)) && error.is_some();
-            if news.is_some() && beside {
+            let content = matches!(due, Some(Due::Content));
+            entry.get_mut().changed = None;
+            if content && error.is_some() {
                 return Some((name, news?)); // and the error next
+            }
+            if let (false, Some(error)) = (content, error) {
+                watcher.errors.insert(name.clone(), error.clone());
+            } else {
+                watcher.errors.remove(&name);
             }
             entry.remove();
             known.untold -= 1;
-            let ambient = || match error {
-                Some(error) if beside => {
-                    watcher.ambient.insert(name.clone());
-                    Some(News::Ambient(Some(error.clone())))
-                }
-                _ => watcher.ambient.remove(&name).then_some(News::Ambient(None)),
-            };
-            let news = news.or_else(ambient);
-            tidy(&mut self.known, &name);
+            self.tidy(&name);
             if let Some(news) = news {
                 return Some((name, news));
             }
+            watcher = self.watchers.get_mut(&watch)?;
         }
         core::mem::take(&mut watcher.synced).then(|| (WILDCARD.into(), News::Synced))
     }
 
+    /// Forgets what is not there, nobody watches by name, and everybody was told of.
     fn tidy(&mut self, name: &ResourceName) {
-        tidy(&mut self.known, name);
+        let done = |known: &Known<T>| known.value.is_none() && known.watchers.is_empty() && known.untold == 0;
+        if !self.known.get(name).is_some_and(done) {
+            return;
+        }
+        self.known.remove(name);
+        let wholes: BTreeSet<WatchId> = self.wholes(name).flat_map(|whole| &whole.watchers).copied().collect();
+        for watch in wholes {
+            if let Some(watcher) = self.watchers.get_mut(&watch) {
+                watcher.errors.remove(name);
+            }
+        }
     }
 }
 
@@ -340,32 +393,48 @@ fn is_whole(name: &ResourceName) -> bool {
     name.is_wildcard() || name.is_glob()
 }
 
-/// Forgets what is not there, nobody watches by name, and everybody was told of.
-fn tidy<T>(known: &mut BTreeMap<ResourceName, Known<T>>, name: &ResourceName) {
-    let done = |known: &Known<T>| known.value.is_none() && known.watchers.is_empty() && known.untold == 0;
-    if known.get(name).is_some_and(done) {
-        known.remove(name);
+/// What a watcher is to be told next of a resource that has this error, if there is anything. `told` is the error that it
+/// was told last.
+fn due<T: PartialEq>(
+    name: &ResourceName,
+    known: &Known<T>,
+    error: Option<&Status>,
+    fresh: &Fresh<T>,
+    told: Option<&Status>,
+) -> Option<Due> {
+    let differs = |value: &T| fresh.changed.as_ref().is_some_and(|before| before.as_ref() != Some(value));
+    match &known.value {
+        Some(value) if !is_whole(name) && differs(value) => Some(Due::Content),
+        None if !is_whole(name) => {
+            // Who has nothing is not told that nothing has come yet.
+            let had = matches!(fresh.changed, Some(Some(_)));
+            (error.is_some() && (had || error != told)).then_some(Due::Failure)
+        }
+        _ => (error != told).then_some(Due::Error),
     }
 }
 
-fn note<T>(
+/// Notes what there is of a resource that a watcher was not told, or that there is nothing any more.
+fn note<T: PartialEq>(
     watchers: &mut BTreeMap<WatchId, Watcher<T>>,
     turns: &mut VecDeque<WatchId>,
     watch: WatchId,
     name: &ResourceName,
     known: &mut Known<T>,
+    unreachable: Option<&Status>,
     changed: Option<Option<T>>,
 ) {
     let Some(watcher) = watchers.get_mut(&watch) else { return };
-    let fresh = watcher.fresh.entry(name.clone()).or_insert_with(|| {
-        known.untold += 1;
-        Fresh { changed: None }
-    });
+    let before = watcher.fresh.remove(name);
+    known.untold -= usize::from(before.is_some());
     // What it was told last is what was there when the first change came that it has not been told.
-    if fresh.changed.is_none() {
-        fresh.changed = changed;
+    let fresh = Fresh { changed: before.and_then(|before| before.changed).or(changed) };
+    let error = known.error.as_ref().or(unreachable);
+    if due(name, known, error, &fresh, watcher.errors.get(name)).is_some() {
+        watcher.fresh.insert(name.clone(), fresh);
+        known.untold += 1;
+        queue(watcher, turns, watch);
     }
-    queue(watcher, turns, watch);
 }
 
 fn queue<T>(watcher: &mut Watcher<T>, turns: &mut VecDeque<WatchId>, watch: WatchId) {

@@ -53,6 +53,7 @@ use core::fmt::Display;
 use self::ledger::{Change, Ledger};
 use crate::client::{self, Action, Client, Effect, Rejection, Update, Verdict};
 use crate::error::{Code, Misuse, Status};
+use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, WILDCARD};
 use crate::servers::Servers;
 
@@ -189,8 +190,10 @@ impl<T: Clone + PartialEq> Watches<T> {
             Action::Apply(update) if *update.type_url() == self.type_url => self.apply(update, decode),
             Action::Errors { type_url, errors } if type_url == self.type_url => {
                 for client::Failed { name, status, effect } in errors {
-                    let change = if effect == Effect::Removes { Change::Gone(status) } else { Change::Error(status) };
-                    ledger.change(&name, change);
+                    match effect {
+                        Effect::Removes => ledger.remove_for(&name, status),
+                        Effect::Ambient | Effect::Fails => ledger.change(&name, Change::Error(status)),
+                    }
                 }
             }
             Action::Missing { type_url, names } if type_url == self.type_url => {
@@ -216,6 +219,7 @@ impl<T: Clone + PartialEq> Watches<T> {
             Action::Synced { type_url } if type_url == self.type_url => ledger.synced(),
             other => return Some(other),
         }
+        self.release();
         None
     }
 
@@ -230,11 +234,13 @@ impl<T: Clone + PartialEq> Watches<T> {
     /// status (gRFC A57). A stream that ends after a response is no error.
     pub fn handle_unreachable(&mut self, status: Status) {
         self.ledger.set_unreachable(Some(status));
+        self.release();
     }
 
     /// The server answers (again).
     pub fn handle_reachable(&mut self) {
         self.ledger.set_unreachable(None);
+        self.release();
     }
 
     // What to do.
@@ -280,7 +286,10 @@ impl<T: Clone + PartialEq> Watches<T> {
     fn apply<E: Display>(&mut self, update: Update, mut decode: impl FnMut(client::Resource<'_>) -> Result<T, E>) {
         let drops = update.drops_rejected();
         let mut rejections = Vec::new();
-        self.ledger.change(&WILDCARD.into(), Change::Fine);
+        self.ledger.begin(update.removed());
+        if !update.has_collection_error() {
+            self.ledger.change(&WILDCARD.into(), Change::Fine);
+        }
         for resource in update.resources() {
             if !self.ledger.covers(resource.name()) {
                 continue;
@@ -300,20 +309,20 @@ impl<T: Clone + PartialEq> Watches<T> {
             }
         }
         for name in update.removed() {
-            // Unless it went with an error that came before.
-            if self.ledger.get(name.as_str()).is_some() {
-                let broken = |why: &&Status| drops && why.is(Code::InvalidArgument);
-                let why = self.ledger.error(name.as_str()).filter(broken).cloned();
-                let gone = || Status::new(Code::NotFound, "the server removed the resource");
-                self.ledger.change(name, Change::Gone(why.unwrap_or_else(gone)));
-            }
+            // What went with an error that came before has its reason.
+            let before = |why: &&Status| match self.ledger.get(name.as_str()) {
+                Some(_) => drops && why.is(Code::InvalidArgument),
+                None => true,
+            };
+            let why = self.ledger.error(name.as_str()).filter(before).cloned();
+            let gone = || Status::new(Code::NotFound, "the server removed the resource");
+            self.ledger.remove(name, why.unwrap_or_else(gone));
         }
         let verdict = update.reject(rejections);
         let busy = if self.waits { self.ledger.busy() } else { BTreeSet::new() };
         // The machine has one update out at a time; should another come, the first is not lost.
         let before = self.waiting.replace((verdict, busy));
         self.verdicts.extend(before.map(|(verdict, _)| verdict));
-        self.release();
     }
 
     /// Gives the verdict if nobody is busy with its update any more.
@@ -323,5 +332,12 @@ impl<T: Clone + PartialEq> Watches<T> {
         if busy.is_empty() {
             self.verdicts.extend(self.waiting.take().map(|(verdict, _)| verdict));
         }
+    }
+}
+
+impl<T> Relabel for Watches<T> {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        let waiting = self.waiting.iter_mut().map(|(verdict, _)| verdict);
+        waiting.chain(&mut self.verdicts).for_each(|verdict| verdict.relabel(by));
     }
 }

@@ -1,0 +1,41 @@
+//! What must happen at some time in a check, or it proves little.
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Goal {
+    /// Somebody watched what was held already, and was told.
+    Late,
+    /// A watcher that had something was told that it is gone.
+    Gone,
+    /// A watcher that had nothing was told why.
+    Failed,
+    /// A watcher was told of an error beside what it has.
+    Beside,
+    /// And that it is over.
+    Over,
+    /// Who had an error was told of content.
+    Cured,
+    /// The server was said to be away.
+    Away,
+    /// A resource that nobody watched any more came in an update.
+    Unwatched,
+    /// A verdict waited.
+    Waited,
+    /// It did so no more because a watcher left.
+    Left,
+    /// A watcher was told of two changes and had not done with the first.
+    Behind,
+    /// A member was told to who watches the whole.
+    Member,
+    /// The wildcard was answered, and there was nothing new.
+    Synced,
+}
+
+impl Goal {
+    pub fn is_in(self, goals: u32) -> bool {
+        goals & self.bit() != 0
+    }
+
+    pub fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
