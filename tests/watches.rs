@@ -1,15 +1,12 @@
 //! The layer that watches, in every order within budgets, against a naive reference.
 //!
-//! `cargo test --release --test watches -- --nocapture` shows the counts.
-
-#[path = "checker/search.rs"]
-mod search;
-mod watching;
+//! `cargo test --release --test worlds watches -- --nocapture` shows the counts.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use watching::{Budget, Bug, Goal, Setup, Step, World};
+use crate::search;
+use crate::watching::{Budget, Bug, Goal, Setup, Step, World};
 use xds_machine::client::DataErrors;
 use xds_machine::{Code, Delta, Sotw};
 

@@ -1,5 +1,5 @@
-//! The machines among themselves: at random, and what was found; several servers in every order; the defects that the
-//! checker must find. The long check has a crate of its own, `model.rs`.
+//! The machines among themselves: at random, and what was found; several servers, and watchers, in every order; the defects
+//! that the checker must find. The long check has a crate of its own, `model.rs`.
 
 mod checker;
 mod hostile;
@@ -9,6 +9,8 @@ mod regressions;
 mod seeded_bugs;
 mod servers;
 mod several;
+mod watches;
+mod watching;
 mod world;
 
 use checker::search;
