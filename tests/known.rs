@@ -193,3 +193,17 @@ fn an_unasked_response() {
     let actions = hear(&mut client, &["a"], &[]);
     assert!(matches!(&actions[..], [Action::DropStale { nonce, count: 1, .. }] if *nonce == "1"), "{actions:?}");
 }
+
+#[test]
+fn what_is_adopted_is_not_claimed_to_be_nowhere() {
+    let mut client = asked(&["a"]);
+    let mut nowhere = response(&["a"], &[]);
+    nowhere.resources[0].body = None;
+    nowhere.resources[0].aliases = vec!["another".into()];
+    client.handle_response(NOW, nowhere).expect("a response");
+    client.adopt(&endpoints(), [("a".into(), None)]);
+    client.check_invariants().expect("a sound machine");
+    client.handle_open(NOW);
+    let first = client.poll_transmit().expect("a first request").request;
+    assert_eq!(first.initial_versions.into_iter().collect::<Vec<_>>(), [("a".into(), "".into())]);
+}

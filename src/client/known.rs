@@ -131,6 +131,7 @@ impl<V: Protocol> Subscription<V> {
                 (wish.missing, wish.rejected) = (false, false);
             }
         }
+        self.links.found(&name);
         let held = self.held.insert(name.clone(), Held { version: Default::default(), claimed: false });
         self.mixed = true;
         self.failures.remove(&name);

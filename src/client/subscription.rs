@@ -494,7 +494,11 @@ impl<V: Protocol> Subscription<V> {
         let whole = rejections.is_empty() && out.faults.is_empty();
         self.hold(now, &out, &rejected, whole);
         self.note_verdict(now, &out, &rejections, &rejected, settings);
-        for name in out.offer.removed.iter().filter(|name| !rejected.contains(name)) {
+        for name in &out.offer.removed {
+            if rejected.contains(name) {
+                self.links.found(name); // it stays, so it is not to be claimed to be nowhere
+                continue;
+            }
             self.held.remove(name);
             self.unlink(name);
             self.timers.set_expiry(name, None);
