@@ -1,8 +1,8 @@
 //! What a client says that it knows: what is awaited, missing and held, and the state of each resource.
 
 use bytes::Bytes;
-use xds_machine::client::{Action, Client, Config, ResourceStatus, Variant};
-use xds_machine::message::{Node, ResourceError, delta};
+use xds_machine::client::{Action, Client, Config, Rejection, ResourceStatus, Update, Variant};
+use xds_machine::message::{Node, ResourceError, delta, sotw};
 use xds_machine::{Any, Delta, Instant, Misuse, Resource, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
 
 const NOW: Instant = Instant::EPOCH;
@@ -21,17 +21,20 @@ fn states<V: Variant>(client: &Client<V>) -> Vec<(String, ResourceStatus)> {
     client.states().map(|(_, name, state)| (name.to_string(), state.status)).collect()
 }
 
-fn response(resources: &[&str], removed: &[&str]) -> delta::Response {
-    let resource = |&name: &&str| Resource {
+fn resource(name: &str) -> Resource {
+    Resource {
         name: name.into(),
         version: "1".into(),
         body: Some(Any { type_url: endpoints(), value: Bytes::new() }),
         ttl: None,
         aliases: Vec::new(),
-    };
+    }
+}
+
+fn response(resources: &[&str], removed: &[&str]) -> delta::Response {
     delta::Response {
         system_version: Version::default(),
-        resources: resources.iter().map(resource).collect(),
+        resources: resources.iter().map(|&name| resource(name)).collect(),
         removed: removed.iter().map(|&name| ResourceName::from(name)).collect(),
         type_url: endpoints(),
         nonce: "1".into(),
@@ -63,6 +66,13 @@ fn accept(client: &mut Client<Delta>, actions: Vec<Action>) {
     }
 }
 
+fn update<V: Variant>(client: &mut Client<V>) -> Update {
+    match client.poll_action() {
+        Some(Action::Apply(update)) => update,
+        other => panic!("{other:?} is no update"),
+    }
+}
+
 /// Names are known as they are wanted, though nothing was called since that looks at them.
 #[test]
 fn what_was_just_wanted() {
@@ -71,6 +81,7 @@ fn what_was_just_wanted() {
     accept(&mut client, actions);
     client.subscribe(&endpoints(), ["c".into(), "a".into(), "b".into()]).expect("names");
     let (acked, requested) = (ResourceStatus::Acked, ResourceStatus::Requested);
+    assert_eq!(client.state(&endpoints(), "stranger"), None);
     assert_eq!(states(&client), [("b".into(), acked), ("a".into(), requested), ("c".into(), requested)]);
     assert!(client.is_awaited(&endpoints(), "a"));
     assert!(!client.is_awaited(&endpoints(), "d"));
@@ -97,6 +108,10 @@ fn a_collection() {
     assert!(!client.is_missing(&endpoints(), GLOB));
     hear(&mut client, &[], &[GLOB]);
     assert!(client.is_missing(&endpoints(), GLOB));
+    let actions = hear(&mut client, &[MEMBER], &[]);
+    assert!(client.is_missing(&endpoints(), GLOB), "nobody has accepted it");
+    accept(&mut client, actions);
+    assert!(!client.is_missing(&endpoints(), GLOB));
 }
 
 /// The wildcard is awaited until something is there: in delta an empty answer may be that to a name.
@@ -192,4 +207,85 @@ fn an_unasked_response() {
     client.handle_open(NOW);
     let actions = hear(&mut client, &["a"], &[]);
     assert!(matches!(&actions[..], [Action::DropStale { nonce, count: 1, .. }] if *nonce == "1"), "{actions:?}");
+}
+
+/// What was rejected by an alias is not awaited: it came. A verdict says what it rejects.
+#[test]
+fn an_alias_that_was_rejected() {
+    let mut client = asked(&["alias"]);
+    let resources = vec![Resource { aliases: vec!["alias".into()], ..resource("a") }];
+    client.handle_response(NOW, delta::Response { resources, ..response(&[], &[]) }).expect("a response");
+    let rejections = [Rejection::new("a", "no")];
+    let verdict = update(&mut client).reject(rejections.clone());
+    assert_eq!(verdict.rejections(), rejections);
+    client.handle_verdict(NOW, verdict).expect("it is out");
+    assert!(!client.is_awaited(&endpoints(), "alias"));
+}
+
+/// A resource is no alias of itself, and in SotW nothing has an alias.
+#[test]
+fn what_is_no_alias() {
+    let of_itself = |name: &str, alias: &str| Resource { aliases: vec![alias.into()], ..resource(name) };
+    let mut client = asked(&["a"]);
+    let resources = vec![of_itself("a", "a")];
+    client.handle_response(NOW, delta::Response { resources, ..response(&[], &[]) }).expect("a response");
+    let verdict = update(&mut client).accept();
+    client.handle_verdict(NOW, verdict).expect("it is out");
+    assert_eq!(client.aliases(&endpoints(), "a").count(), 0);
+
+    let mut client = self::client::<Sotw>();
+    client.subscribe(&endpoints(), ["a".into(), "alias".into()]).expect("names");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    let response = sotw::Response {
+        version: "1".into(),
+        resources: vec![sotw::Item::Wrapped(Box::new(of_itself("a", "alias")))],
+        type_url: endpoints(),
+        nonce: "1".into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    client.handle_response(NOW, response).expect("a response");
+    let verdict = update(&mut client).accept();
+    client.handle_verdict(NOW, verdict).expect("it is out");
+    assert_eq!(client.aliases(&endpoints(), "a").count(), 0);
+    assert!(client.is_awaited(&endpoints(), "alias"));
+}
+
+/// What is known from elsewhere not to exist: not what is there, and not everything.
+#[test]
+fn taken_for_missing() {
+    let mut client = asked(&["*", "a", "b"]);
+    let actions = hear(&mut client, &["a"], &[]);
+    accept(&mut client, actions);
+    client.take_for_missing(&endpoints(), ["a", "b", "*"]);
+    let missing = |name: &str| client.is_missing(&endpoints(), name);
+    assert_eq!(["a", "b", "*"].map(missing), [false, true, false]);
+}
+
+/// A response that waits is compared with what is held when its turn comes, and not when it came.
+#[test]
+fn held_names_change_while_a_response_waits() {
+    let clusters = TypeUrl::from(type_url::CLUSTER);
+    let mut client = client::<Sotw>();
+    client.subscribe(&clusters, ["*".into()]).expect("a name");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    let response = |nonce: &str| sotw::Response {
+        version: "1".into(),
+        resources: vec![sotw::Item::Bare(Any { type_url: clusters.clone(), value: Bytes::from_static(b"\x0a\x01a") })],
+        type_url: clusters.clone(),
+        nonce: nonce.into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    client.handle_response(NOW, response("1")).expect("a response");
+    let verdict = update(&mut client).accept();
+    client.handle_verdict(NOW, verdict).expect("it is out");
+    client.hold_updates(&clusters);
+    client.handle_response(NOW, response("2")).expect("a response");
+    client.forget(&clusters, ["a"]);
+    client.adopt(&clusters, [("b".into(), None)]);
+    client.release_updates(NOW, &clusters);
+    assert_eq!(update(&mut client).removed(), [ResourceName::from("b")]);
 }

@@ -463,3 +463,82 @@ fn names_of_a_list() {
     assert_eq!(server.handle_request(NOW, list(&["a", "b"])), Ok(()));
     assert_eq!(server.handle_request(NOW, list(&["c", "d"])), Ok(()));
 }
+
+/// Errors of what nobody asked for by name and that is not held are remembered up to the limit; of what somebody did, or is
+/// held, all are.
+#[test]
+fn errors_that_are_remembered() {
+    let limits = client::Limits { resources_per_response: 2, ..client::Limits::default() };
+    let mut client = Client::<Delta>::new(client::Config::new(Node::new("n")).with_limits(limits));
+    let type_url = TypeUrl::from("t");
+    let wanted = ["*", "a", "b", "c"];
+    client.subscribe(&type_url, wanted.map(ResourceName::from)).expect("names");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    let hear = |client: &mut Client<Delta>, resources: &[&str], failed: &[&str]| {
+        let error =
+            |&name: &&str| ResourceError { name: name.into(), status: Some(Status { code: 14, message: "no".into() }) };
+        let response = delta::Response {
+            system_version: Version::default(),
+            resources: resources.iter().map(|&name| resource(name.into(), "1")).collect(),
+            removed: Vec::new(),
+            type_url: type_url.clone(),
+            nonce: "1".into(),
+            control_plane: String::new(),
+            errors: failed.iter().map(error).collect(),
+        };
+        client.handle_response(NOW, response).expect("a response");
+        while let Some(action) = client.poll_action() {
+            if let Action::Apply(update) = action {
+                client.handle_verdict(NOW, update.accept()).expect("it is out");
+            }
+        }
+    };
+    let failing = |client: &Client<Delta>| {
+        let failing = client.states().filter(|(.., state)| state.error.is_some());
+        let mut names: Vec<String> = failing.map(|(_, name, _)| name.to_string()).collect();
+        names.sort();
+        names
+    };
+    hear(&mut client, &["b", "held"], &[]);
+    for failed in [["a", "b"], ["c", "held"]] {
+        hear(&mut client, &[], &failed);
+    }
+    assert_eq!(failing(&client), ["a", "b", "c", "held"]);
+    hear(&mut client, &[], &["stranger"]);
+    assert_eq!(failing(&client), ["a", "b", "c", "held"], "one too many");
+    client.unsubscribe(&type_url, ["a"]);
+    assert_eq!(failing(&client), ["b", "c", "held"], "a stranger now");
+    client.unsubscribe(&type_url, ["b"]);
+    assert_eq!(failing(&client), ["b", "c", "held"], "held");
+    hear(&mut client, &["b", "held"], &[]);
+    assert_eq!(failing(&client), ["c"]);
+    client.unsubscribe(&type_url, ["c"]);
+    assert_eq!(failing(&client), ["c"], "a stranger, but there is room");
+    for _ in 0..2 {
+        hear(&mut client, &[], &["x", "y"]);
+        assert_eq!(failing(&client), ["c", "x"]);
+    }
+    client.subscribe(&type_url, ["x".into(), "z".into()]).expect("names");
+    assert!(client.poll_transmit().is_some());
+    hear(&mut client, &[], &["x"]);
+    client.unsubscribe(&type_url, ["x"]);
+    assert_eq!(failing(&client), ["c", "x"], "at the limit");
+}
+
+/// The same when nothing is wanted in between, and all that left is forgotten.
+#[test]
+fn all_names_left() {
+    let asked = |departed_names| {
+        let mut client = client(client::Limits { departed_names, ..client::Limits::default() });
+        let type_url = TypeUrl::from("t");
+        client.unsubscribe(&type_url, ["a"]);
+        assert!(client.poll_transmit().is_some());
+        client.handle_response(NOW, response("t", "1", "1", 0)).expect("a response");
+        client.subscribe(&type_url, ["b".into()]).expect("a name");
+        let lists = std::iter::from_fn(|| client.poll_transmit()).map(|transmit| transmit.request.names);
+        lists.map(|names| names.iter().map(ToString::to_string).collect()).collect::<Vec<Vec<_>>>()
+    };
+    assert_eq!(asked(1), [["b"]]);
+    assert_eq!(asked(0), [vec![], vec!["b".to_string()]]);
+}
