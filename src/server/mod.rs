@@ -402,7 +402,7 @@ impl<V: Variant> Server<V> {
                 return Some(self.respond(at, version, draft));
             }
         }
-        let retries = retries && subscription.retries(now);
+        let retries = subscription.retries(now); // it may have been put off
         let base = self.config.settings().retry.map(|_| subscription.base(retries));
         if retries {
             subscription.try_again();

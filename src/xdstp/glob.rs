@@ -144,7 +144,7 @@ impl<T: Ord> Collections<T> {
     }
 
     pub(crate) fn members(&self, glob: &str) -> impl Iterator<Item = &T> {
-        let parts = Parts::of(glob).filter(|parts| parts.leaf == "*" && !self.0.is_empty());
+        let parts = Parts::of(glob).filter(|parts| parts.leaf == "*");
         parts.and_then(|parts| self.0.get(&parts as &dyn Collection)).into_iter().flatten()
     }
 
