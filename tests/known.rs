@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use xds_machine::client::{Action, Client, Config, Rejection, ResourceStatus, Update, Variant};
 use xds_machine::message::{Node, ResourceError, delta, sotw};
-use xds_machine::{Any, Delta, Instant, Misuse, Resource, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
+use xds_machine::{
+    Any, Delta, Instant, Misuse, Resource, ResourceName, Sotw, Status, TypeUrl, Version, server, type_url,
+};
 
 const NOW: Instant = Instant::EPOCH;
 const GLOB: &str = "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/dir/*";
@@ -188,6 +190,8 @@ fn a_verdict_of_an_update_before() {
 fn whose_update() {
     let config = |id| Config::new(Node::new("n")).with_id(id);
     assert_eq!(config(7), config(7));
+    assert_eq!(server::Config::ads(), server::Config::ads());
+    assert_ne!(server::Config::ads(), server::Config::ads().with_node_required());
     assert_ne!(config(7), config(8));
     for id in [7, 8] {
         let mut client = Client::<Delta>::new(config(id));

@@ -542,3 +542,73 @@ fn all_names_left() {
     assert_eq!(asked(1), [["b"]]);
     assert_eq!(asked(0), [vec![], vec!["b".to_string()]]);
 }
+
+/// In SotW too: a list that says what the one before said is not told.
+#[test]
+fn subscriptions_are_told_in_sotw() {
+    let mut server = Server::<Sotw>::new(server::Config::ads(), StreamId(1));
+    let mut told = |names: &[&str]| {
+        let names = names.iter().map(|&name| name.into()).collect();
+        server.handle_request(NOW, sotw::Request { names, ..sotw::Request::new("t") }).expect("a request");
+        match server.poll_action() {
+            Some(server::Action::Subscribed { added, removed, wildcard, .. }) => {
+                Some((added.len(), removed.len(), wildcard))
+            }
+            _ => None,
+        }
+    };
+    assert_eq!(told(&["a"]), Some((1, 0, false)));
+    assert_eq!(told(&["a"]), None);
+    assert_eq!(told(&["*", "a"]), Some((0, 0, true)));
+    assert_eq!(told(&["*", "a"]), None);
+    assert_eq!(told(&["a"]), Some((0, 0, false)));
+}
+
+/// A name that leaves while everything is wanted is owed an answer, and counts; when it comes back, it counts once.
+#[test]
+fn names_that_linger() {
+    let limits = server::Limits { names_per_type: 2, ..server::Limits::default() };
+    let mut server = server(limits);
+    let mut hear = |subscribe: &[&str], unsubscribe: &[&str]| {
+        let names = |names: &[&str]| names.iter().map(|&name| ResourceName::from(name)).collect();
+        let request = delta::Request { unsubscribe: names(unsubscribe), ..request("t", names(subscribe)) };
+        server.handle_request(NOW, request)
+    };
+    assert_eq!(hear(&["*", "a"], &[]), Ok(()));
+    assert_eq!(hear(&[], &["a"]), Ok(()));
+    assert_eq!(hear(&["a"], &[]), Ok(()));
+    assert_eq!(hear(&["b"], &[]), Ok(()));
+    let too_many = |count| refused(PeerMisbehaved::TooManyNames { type_url: "t".into(), count, limit: 2 });
+    assert_eq!(hear(&["c"], &[]), too_many(3));
+    assert_eq!(hear(&[], &["b"]), Ok(()));
+    assert_eq!(hear(&["c"], &[]), too_many(3), "it is to be answered still");
+}
+
+/// Of how many names a server remembers that it told an error: of those that are not wanted any more, up to the limit.
+#[test]
+fn errors_that_were_told() {
+    let told = |limit| {
+        let limits = server::Limits { names_per_type: limit, ..server::Limits::default() };
+        let mut server = Server::<Sotw>::new(server::Config::ads().with_limits(limits), StreamId(1));
+        let (mut cache, type_url) = (server::Cache::new(1), TypeUrl::from("t"));
+        for name in ["a", "b", "c"] {
+            cache.set_error(&type_url, name, Status { code: 14, message: "no".into() });
+        }
+        let mut nonce = Nonce::default();
+        let mut ask = |cache: &server::Cache, name: &str| {
+            let request = sotw::Request { names: vec![name.into()], nonce: nonce.clone(), ..sotw::Request::new("t") };
+            server.handle_request(NOW, request).expect("a request");
+            while server.poll_action().is_some() {}
+            let response = server.poll_transmit(NOW, cache)?;
+            nonce = response.nonce().clone();
+            Some(response.errors().iter().map(|error| error.status.clone().map_or(0, |status| status.code)).collect())
+        };
+        for name in ["a", "b", "c"] {
+            assert_eq!(ask(&cache, name), Some(vec![14]), "{name}");
+        }
+        cache.remove(&type_url, "a");
+        ask(&cache, "a")
+    };
+    assert_eq!(told(3), Some(vec![5]), "it is gone");
+    assert_eq!(told(2), None, "who was told is forgotten, and of a partial type silence says it");
+}

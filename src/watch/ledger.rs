@@ -315,7 +315,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
             entry.remove();
             known.untold -= 1;
             let ambient = || match error {
-                Some(error) if beside => {
+                Some(error) => {
                     watcher.ambient.insert(name.clone());
                     Some(News::Ambient(Some(error.clone())))
                 }

@@ -229,6 +229,11 @@ mod tests {
 
     #[test]
     fn a_collection_has_the_members_of_one_level_with_its_parameters() {
+        let foo = Parts::of("xdstp://a/T/foo/*?x=1").expect("a name");
+        assert!(foo.has("xdstp://a/T/foo/b?x=1"));
+        for leaf in ["*?x=1", "b", "b?x=2", "deep/b?x=1"] {
+            assert!(!foo.has(&["xdstp://a/T/foo/", leaf].concat()), "{leaf}");
+        }
         let mut globs = Globs::default();
         for glob in ["xdstp://a/T/foo/*", "xdstp://a/T/foo/*?x=1", "xdstp:///T/*"] {
             assert!(globs.insert(&glob.into()), "{glob}");
@@ -252,6 +257,9 @@ mod tests {
         for name in none {
             assert_eq!(of(name), None, "{name}");
         }
+        let here =
+            ["xdstp://a/T/foo/*", "xdstp://a/T/foo/b", "xdstp://a/T/bar/*", "*"].map(|name| globs.contains(name));
+        assert_eq!(here, [true, false, false, false]);
         for glob in ["xdstp://a/T/foo/*", "xdstp://a/T/foo/*?x=1", "xdstp:///T/*"] {
             assert!(globs.remove(glob) && !globs.remove(glob), "{glob}");
         }
