@@ -7,6 +7,7 @@ use xds_machine::client::{self, Client};
 use xds_machine::message::{Node, sotw};
 use xds_machine::model::{Label, Relabel};
 use xds_machine::server::{self, Cache, Resource, Retry, Revision, Server, Source, StreamId};
+use xds_machine::servers::{self, Policy, Servers};
 use xds_machine::{Instant, Sotw, Status, TypeUrl};
 
 const NOW: Instant = Instant::EPOCH;
@@ -24,6 +25,7 @@ fn labels(state: &mut impl Relabel) -> Vec<String> {
     let mut labels = Vec::new();
     state.relabel(&mut |label| {
         labels.push(match label {
+            Label::Attempt(count) => format!("attempt {count}"),
             Label::Client(id) => format!("client {id}"),
             Label::Epoch(epoch) => format!("epoch {epoch}"),
             Label::Loss(_, count) => format!("loss {count}"),
@@ -122,4 +124,18 @@ fn of_a_server_and_its_store() {
     assert_eq!((store.revision(), store.get(&of_type(), "a").since), (Revision(102), Revision(101)));
     assert_eq!(store.changes(&of_type(), Revision(101)).count(), 1);
     assert!(server.poll_transmit(NOW, &store).is_none(), "nothing changed");
+}
+
+#[test]
+fn of_several_servers() {
+    let config = servers::Config::new(Policy::Grpc, vec![client::Config::new(Node::new("n")); 2]);
+    let mut servers = Servers::<Sotw>::new(config).expect("a configuration");
+    servers.subscribe(&of_type(), ["a".into()]).expect("a name");
+    let attempts = |servers: &mut Servers<Sotw>| {
+        let labels = labels(servers).into_iter();
+        labels.filter(|label| label.starts_with("attempt")).collect::<Vec<_>>()
+    };
+    assert_eq!(attempts(&mut servers), ["attempt 0", "attempt 0"]);
+    assert!(servers.poll_connect(NOW).is_some());
+    assert_eq!(attempts(&mut servers), ["attempt 1", "attempt 0"]);
 }
