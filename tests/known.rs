@@ -82,6 +82,7 @@ fn what_was_just_wanted() {
     let actions = hear(&mut client, &["b"], &[]);
     accept(&mut client, actions);
     client.subscribe(&endpoints(), ["c".into(), "a".into(), "b".into()]).expect("names");
+    assert!(client.wants_transmit());
     let (acked, requested) = (ResourceStatus::Acked, ResourceStatus::Requested);
     assert_eq!(client.state(&endpoints(), "stranger"), None);
     assert_eq!(states(&client), [("b".into(), acked), ("a".into(), requested), ("c".into(), requested)]);
@@ -237,6 +238,14 @@ fn what_is_no_alias() {
     client.handle_verdict(NOW, verdict).expect("it is out");
     assert_eq!(client.aliases(&endpoints(), "a").count(), 0);
 
+    let mut client = asked(&["alias"]);
+    let resources = vec![of_itself("a", "alias")];
+    client.handle_response(NOW, delta::Response { resources, ..response(&[], &[]) }).expect("a response");
+    let verdict = update(&mut client).accept();
+    client.handle_verdict(NOW, verdict).expect("it is out");
+    assert_eq!(client.aliases(&endpoints(), "a").collect::<Vec<_>>(), ["alias"], "but this is one");
+    assert_eq!(client.aliases(&"another".into(), "a").count(), 0);
+
     let mut client = self::client::<Sotw>();
     client.subscribe(&endpoints(), ["a".into(), "alias".into()]).expect("names");
     client.handle_open(NOW);
@@ -292,4 +301,35 @@ fn held_names_change_while_a_response_waits() {
     client.adopt(&clusters, [("b".into(), None)]);
     client.release_updates(NOW, &clusters);
     assert_eq!(update(&mut client).removed(), [ResourceName::from("b")]);
+}
+
+/// Resources may be wrapped though there is nothing to say of them: they are held all the same.
+#[test]
+fn wrapped_resources_of_a_full_state_type() {
+    let clusters = TypeUrl::from(type_url::CLUSTER);
+    let mut client = client::<Sotw>();
+    client.subscribe(&clusters, ["*".into()]).expect("a name");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    let mut removed = Vec::new();
+    for names in [&["a", "b"][..], &["b"], &[]] {
+        let bare = |name: &str| Resource {
+            version: Version::default(),
+            body: Some(Any { type_url: clusters.clone(), value: Bytes::new() }),
+            ..resource(name)
+        };
+        let response = sotw::Response {
+            version: "1".into(),
+            resources: names.iter().map(|name| sotw::Item::Wrapped(Box::new(bare(name)))).collect(),
+            type_url: clusters.clone(),
+            nonce: "1".into(),
+            control_plane: String::new(),
+            errors: Vec::new(),
+        };
+        client.handle_response(NOW, response).expect("a response");
+        let update = update(&mut client);
+        removed.extend(update.removed().iter().map(ToString::to_string));
+        client.handle_verdict(NOW, update.accept()).expect("it is out");
+    }
+    assert_eq!(removed, ["a", "b"]);
 }
