@@ -333,3 +333,16 @@ fn wrapped_resources_of_a_full_state_type() {
     }
     assert_eq!(removed, ["a", "b"]);
 }
+
+/// What was removed does not exist, be it that the server reported an error that says so.
+#[test]
+fn what_was_removed_with_an_error() {
+    let mut client = asked(&["a"]);
+    let actions = hear(&mut client, &["a"], &[]);
+    accept(&mut client, actions);
+    let errors = vec![ResourceError { name: "a".into(), status: Some(Status { code: 5, message: String::new() }) }];
+    client.handle_response(NOW, delta::Response { errors, ..response(&[], &[]) }).expect("a response");
+    let actions = std::iter::from_fn(|| client.poll_action()).collect();
+    accept(&mut client, actions);
+    assert!(client.is_missing(&endpoints(), "a"));
+}

@@ -612,3 +612,50 @@ fn errors_that_were_told() {
     assert_eq!(told(3), Some(vec![5]), "it is gone");
     assert_eq!(told(2), None, "who was told is forgotten, and of a partial type silence says it");
 }
+
+/// With the wildcard they do: the server owes an answer to what left unanswered.
+#[test]
+fn names_of_a_list_with_the_wildcard() {
+    let limits = server::Limits { names_per_type: 3, ..server::Limits::default() };
+    let mut server = Server::<Sotw>::new(server::Config::ads().with_limits(limits), StreamId(1));
+    let list = |names: &[&str]| sotw::Request {
+        names: names.iter().map(|&name| name.into()).collect(),
+        ..sotw::Request::new("t")
+    };
+    assert_eq!(server.handle_request(NOW, list(&["*", "a", "b"])), Ok(()));
+    let too_many = PeerMisbehaved::TooManyNames { type_url: "t".into(), count: 4, limit: 3 };
+    assert_eq!(server.handle_request(NOW, list(&["*", "c", "d"])), refused(too_many));
+    assert_eq!(server.handle_request(NOW, list(&["*", "b", "c"])), Ok(()));
+}
+
+/// What expired is remembered as long as the stream lives, so that nothing is claimed that does not have it: as many names as
+/// may be held.
+#[test]
+fn what_expired() {
+    let claimed = |limit, again: &'static str| {
+        let limits = client::Limits { resources_per_type: limit, ..client::Limits::default() };
+        let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")).with_limits(limits));
+        client.subscribe(&"t".into(), ["*".into()]).expect("a name");
+        client.handle_open(NOW);
+        assert!(client.poll_transmit().is_some());
+        for (name, ttl) in [("a", Some(1)), ("b", Some(1)), (again, None)] {
+            let ttl = ttl.map(std::time::Duration::from_secs);
+            let item = sotw::Item::Wrapped(Box::new(Resource { ttl, ..resource(name.into(), "") }));
+            let response = sotw::Response { resources: vec![item], ..response("t", "1", "1", 0) };
+            client.handle_response(NOW, response).expect("a response");
+            let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
+            client.handle_verdict(NOW, update.accept()).expect("it is out");
+            while client.poll_transmit().is_some() {}
+            if let Some(due) = client.poll_timeout() {
+                client.handle_timeout(due);
+                assert!(matches!(client.poll_action(), Some(Action::Expired { .. })));
+            }
+        }
+        client.handle_close(NOW);
+        client.handle_open(NOW);
+        client.poll_transmit().expect("the first request").request.version
+    };
+    assert_eq!(claimed(2, "a"), "", "b expired");
+    assert_eq!(claimed(1, "a"), "1", "so did b, which is not remembered");
+    assert_eq!(claimed(1, "b"), "", "a did");
+}
