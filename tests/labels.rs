@@ -7,7 +7,7 @@ use xds_machine::client::{self, Client};
 use xds_machine::message::{Node, sotw};
 use xds_machine::model::{Label, Relabel};
 use xds_machine::server::{self, Cache, Resource, Retry, Revision, Server, Source, StreamId};
-use xds_machine::servers::{self, Policy, Servers};
+use xds_machine::servers::{self, Connect, Policy, Servers};
 use xds_machine::{Instant, Sotw, Status, TypeUrl};
 
 const NOW: Instant = Instant::EPOCH;
@@ -136,6 +136,19 @@ fn of_several_servers() {
         labels.filter(|label| label.starts_with("attempt")).collect::<Vec<_>>()
     };
     assert_eq!(attempts(&mut servers), ["attempt 0", "attempt 0"]);
-    assert!(servers.poll_connect(NOW).is_some());
+    let Some(Connect::Open(mut stream)) = servers.poll_connect(NOW) else { panic!("no stream to open") };
+    assert_eq!(labels(&mut stream), ["client 0", "attempt 1"]);
     assert_eq!(attempts(&mut servers), ["attempt 1", "attempt 0"]);
+    servers.handle_open(NOW, stream);
+    let response = sotw::Response {
+        version: "1".into(),
+        resources: Vec::new(),
+        type_url: "u".into(),
+        nonce: "n".into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    servers.handle_response(NOW, stream, response).expect("nobody asked for it");
+    let mut action = servers.poll_action().expect("it is told");
+    assert_eq!(labels(&mut action), ["client 0", "nonce n"]);
 }
