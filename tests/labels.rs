@@ -52,7 +52,7 @@ fn of_a_client_and_what_it_gives() {
     client.subscribe(&of_type(), ["a".into(), "b".into()]).expect("names");
     client.handle_open(NOW);
     let mut sent = client.poll_transmit().expect("a request").sent;
-    client.handle_sent(NOW, sent.clone());
+    client.handle_sent(NOW, sent);
     assert_eq!(labels(&mut sent), ["epoch 1", "request 1"]);
 
     let mut store = Cache::new(1);
