@@ -3,7 +3,6 @@
 use alloc::sync::Arc;
 use core::cmp::Ordering;
 use core::fmt;
-use core::hash::{Hash, Hasher};
 
 /// The longest string kept in place: an xxh3-128 hash in base64 has 22 characters.
 const INLINE: usize = 22;
@@ -75,12 +74,6 @@ impl PartialOrd for Text {
 impl Ord for Text {
     fn cmp(&self, other: &Self) -> Ordering {
         self.as_bytes().cmp(other.as_bytes())
-    }
-}
-
-impl Hash for Text {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.as_str().hash(state);
     }
 }
 

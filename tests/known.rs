@@ -1,9 +1,11 @@
 //! What a client says that it knows: what is awaited, missing and held, and the state of each resource.
 
 use bytes::Bytes;
-use xds_machine::client::{Action, Client, Config, ResourceStatus, Variant};
-use xds_machine::message::{Node, ResourceError, delta};
-use xds_machine::{Any, Delta, Instant, Misuse, Resource, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
+use xds_machine::client::{Action, Client, Config, Rejection, ResourceStatus, Update, Variant};
+use xds_machine::message::{Node, ResourceError, delta, sotw};
+use xds_machine::{
+    Any, Delta, Instant, Misuse, Resource, ResourceName, Sotw, Status, TypeUrl, Version, server, type_url,
+};
 
 const NOW: Instant = Instant::EPOCH;
 const GLOB: &str = "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/dir/*";
@@ -21,17 +23,20 @@ fn states<V: Variant>(client: &Client<V>) -> Vec<(String, ResourceStatus)> {
     client.states().map(|(_, name, state)| (name.to_string(), state.status)).collect()
 }
 
-fn response(resources: &[&str], removed: &[&str]) -> delta::Response {
-    let resource = |&name: &&str| Resource {
+fn resource(name: &str) -> Resource {
+    Resource {
         name: name.into(),
         version: "1".into(),
         body: Some(Any { type_url: endpoints(), value: Bytes::new() }),
         ttl: None,
         aliases: Vec::new(),
-    };
+    }
+}
+
+fn response(resources: &[&str], removed: &[&str]) -> delta::Response {
     delta::Response {
         system_version: Version::default(),
-        resources: resources.iter().map(resource).collect(),
+        resources: resources.iter().map(|&name| resource(name)).collect(),
         removed: removed.iter().map(|&name| ResourceName::from(name)).collect(),
         type_url: endpoints(),
         nonce: "1".into(),
@@ -63,6 +68,13 @@ fn accept(client: &mut Client<Delta>, actions: Vec<Action>) {
     }
 }
 
+fn update<V: Variant>(client: &mut Client<V>) -> Update {
+    match client.poll_action() {
+        Some(Action::Apply(update)) => update,
+        other => panic!("{other:?} is no update"),
+    }
+}
+
 /// Names are known as they are wanted, though nothing was called since that looks at them.
 #[test]
 fn what_was_just_wanted() {
@@ -70,7 +82,9 @@ fn what_was_just_wanted() {
     let actions = hear(&mut client, &["b"], &[]);
     accept(&mut client, actions);
     client.subscribe(&endpoints(), ["c".into(), "a".into(), "b".into()]).expect("names");
+    assert!(client.wants_transmit());
     let (acked, requested) = (ResourceStatus::Acked, ResourceStatus::Requested);
+    assert_eq!(client.state(&endpoints(), "stranger"), None);
     assert_eq!(states(&client), [("b".into(), acked), ("a".into(), requested), ("c".into(), requested)]);
     assert!(client.is_awaited(&endpoints(), "a"));
     assert!(!client.is_awaited(&endpoints(), "d"));
@@ -97,6 +111,10 @@ fn a_collection() {
     assert!(!client.is_missing(&endpoints(), GLOB));
     hear(&mut client, &[], &[GLOB]);
     assert!(client.is_missing(&endpoints(), GLOB));
+    let actions = hear(&mut client, &[MEMBER], &[]);
+    assert!(client.is_missing(&endpoints(), GLOB), "nobody has accepted it");
+    accept(&mut client, actions);
+    assert!(!client.is_missing(&endpoints(), GLOB));
 }
 
 /// The wildcard is awaited until something is there: in delta an empty answer may be that to a name.
@@ -173,6 +191,8 @@ fn a_verdict_of_an_update_before() {
 fn whose_update() {
     let config = |id| Config::new(Node::new("n")).with_id(id);
     assert_eq!(config(7), config(7));
+    assert_eq!(server::Config::ads(), server::Config::ads());
+    assert_ne!(server::Config::ads(), server::Config::ads().with_node_required());
     assert_ne!(config(7), config(8));
     for id in [7, 8] {
         let mut client = Client::<Delta>::new(config(id));
@@ -206,4 +226,137 @@ fn what_is_adopted_is_not_claimed_to_be_nowhere() {
     client.handle_open(NOW);
     let first = client.poll_transmit().expect("a first request").request;
     assert_eq!(first.initial_versions.into_iter().collect::<Vec<_>>(), [("a".into(), "".into())]);
+}
+
+/// What was rejected by an alias is not awaited: it came. A verdict says what it rejects.
+#[test]
+fn an_alias_that_was_rejected() {
+    let mut client = asked(&["alias"]);
+    let resources = vec![Resource { aliases: vec!["alias".into()], ..resource("a") }];
+    client.handle_response(NOW, delta::Response { resources, ..response(&[], &[]) }).expect("a response");
+    let rejections = [Rejection::new("a", "no")];
+    let verdict = update(&mut client).reject(rejections.clone());
+    assert_eq!(verdict.rejections(), rejections);
+    client.handle_verdict(NOW, verdict).expect("it is out");
+    assert!(!client.is_awaited(&endpoints(), "alias"));
+}
+
+/// A resource is no alias of itself, and in SotW nothing has an alias.
+#[test]
+fn what_is_no_alias() {
+    let of_itself = |name: &str, alias: &str| Resource { aliases: vec![alias.into()], ..resource(name) };
+    let mut client = asked(&["a"]);
+    let resources = vec![of_itself("a", "a")];
+    client.handle_response(NOW, delta::Response { resources, ..response(&[], &[]) }).expect("a response");
+    let verdict = update(&mut client).accept();
+    client.handle_verdict(NOW, verdict).expect("it is out");
+    assert_eq!(client.aliases(&endpoints(), "a").count(), 0);
+
+    let mut client = asked(&["alias"]);
+    let resources = vec![of_itself("a", "alias")];
+    client.handle_response(NOW, delta::Response { resources, ..response(&[], &[]) }).expect("a response");
+    let verdict = update(&mut client).accept();
+    client.handle_verdict(NOW, verdict).expect("it is out");
+    assert_eq!(client.aliases(&endpoints(), "a").collect::<Vec<_>>(), ["alias"], "but this is one");
+    assert_eq!(client.aliases(&"another".into(), "a").count(), 0);
+
+    let mut client = self::client::<Sotw>();
+    client.subscribe(&endpoints(), ["a".into(), "alias".into()]).expect("names");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    let response = sotw::Response {
+        version: "1".into(),
+        resources: vec![sotw::Item::Wrapped(Box::new(of_itself("a", "alias")))],
+        type_url: endpoints(),
+        nonce: "1".into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    client.handle_response(NOW, response).expect("a response");
+    let verdict = update(&mut client).accept();
+    client.handle_verdict(NOW, verdict).expect("it is out");
+    assert_eq!(client.aliases(&endpoints(), "a").count(), 0);
+    assert!(client.is_awaited(&endpoints(), "alias"));
+}
+
+/// What is known from elsewhere not to exist: not what is there, and not everything.
+#[test]
+fn taken_for_missing() {
+    let mut client = asked(&["*", "a", "b"]);
+    let actions = hear(&mut client, &["a"], &[]);
+    accept(&mut client, actions);
+    client.take_for_missing(&endpoints(), ["a", "b", "*"]);
+    let missing = |name: &str| client.is_missing(&endpoints(), name);
+    assert_eq!(["a", "b", "*"].map(missing), [false, true, false]);
+}
+
+/// A response that waits is compared with what is held when its turn comes, and not when it came.
+#[test]
+fn held_names_change_while_a_response_waits() {
+    let clusters = TypeUrl::from(type_url::CLUSTER);
+    let mut client = client::<Sotw>();
+    client.subscribe(&clusters, ["*".into()]).expect("a name");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    let response = |nonce: &str| sotw::Response {
+        version: "1".into(),
+        resources: vec![sotw::Item::Bare(Any { type_url: clusters.clone(), value: Bytes::from_static(b"\x0a\x01a") })],
+        type_url: clusters.clone(),
+        nonce: nonce.into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    client.handle_response(NOW, response("1")).expect("a response");
+    let verdict = update(&mut client).accept();
+    client.handle_verdict(NOW, verdict).expect("it is out");
+    client.hold_updates(&clusters);
+    client.handle_response(NOW, response("2")).expect("a response");
+    client.forget(&clusters, ["a"]);
+    client.adopt(&clusters, [("b".into(), None)]);
+    client.release_updates(NOW, &clusters);
+    assert_eq!(update(&mut client).removed(), [ResourceName::from("b")]);
+}
+
+/// Resources may be wrapped though there is nothing to say of them: they are held all the same.
+#[test]
+fn wrapped_resources_of_a_full_state_type() {
+    let clusters = TypeUrl::from(type_url::CLUSTER);
+    let mut client = client::<Sotw>();
+    client.subscribe(&clusters, ["*".into()]).expect("a name");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    let mut removed = Vec::new();
+    for names in [&["a", "b"][..], &["b"], &[]] {
+        let bare = |name: &str| Resource {
+            version: Version::default(),
+            body: Some(Any { type_url: clusters.clone(), value: Bytes::new() }),
+            ..resource(name)
+        };
+        let response = sotw::Response {
+            version: "1".into(),
+            resources: names.iter().map(|name| sotw::Item::Wrapped(Box::new(bare(name)))).collect(),
+            type_url: clusters.clone(),
+            nonce: "1".into(),
+            control_plane: String::new(),
+            errors: Vec::new(),
+        };
+        client.handle_response(NOW, response).expect("a response");
+        let update = update(&mut client);
+        removed.extend(update.removed().iter().map(ToString::to_string));
+        client.handle_verdict(NOW, update.accept()).expect("it is out");
+    }
+    assert_eq!(removed, ["a", "b"]);
+}
+
+/// What was removed does not exist, be it that the server reported an error that says so.
+#[test]
+fn what_was_removed_with_an_error() {
+    let mut client = asked(&["a"]);
+    let actions = hear(&mut client, &["a"], &[]);
+    accept(&mut client, actions);
+    let errors = vec![ResourceError { name: "a".into(), status: Some(Status { code: 5, message: String::new() }) }];
+    client.handle_response(NOW, delta::Response { errors, ..response(&[], &[]) }).expect("a response");
+    let actions = std::iter::from_fn(|| client.poll_action()).collect();
+    accept(&mut client, actions);
+    assert!(client.is_missing(&endpoints(), "a"));
 }

@@ -463,3 +463,199 @@ fn names_of_a_list() {
     assert_eq!(server.handle_request(NOW, list(&["a", "b"])), Ok(()));
     assert_eq!(server.handle_request(NOW, list(&["c", "d"])), Ok(()));
 }
+
+/// Errors of what nobody asked for by name and that is not held are remembered up to the limit; of what somebody did, or is
+/// held, all are.
+#[test]
+fn errors_that_are_remembered() {
+    let limits = client::Limits { resources_per_response: 2, ..client::Limits::default() };
+    let mut client = Client::<Delta>::new(client::Config::new(Node::new("n")).with_limits(limits));
+    let type_url = TypeUrl::from("t");
+    let wanted = ["*", "a", "b", "c"];
+    client.subscribe(&type_url, wanted.map(ResourceName::from)).expect("names");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    let hear = |client: &mut Client<Delta>, resources: &[&str], failed: &[&str]| {
+        let error =
+            |&name: &&str| ResourceError { name: name.into(), status: Some(Status { code: 14, message: "no".into() }) };
+        let response = delta::Response {
+            system_version: Version::default(),
+            resources: resources.iter().map(|&name| resource(name.into(), "1")).collect(),
+            removed: Vec::new(),
+            type_url: type_url.clone(),
+            nonce: "1".into(),
+            control_plane: String::new(),
+            errors: failed.iter().map(error).collect(),
+        };
+        client.handle_response(NOW, response).expect("a response");
+        while let Some(action) = client.poll_action() {
+            if let Action::Apply(update) = action {
+                client.handle_verdict(NOW, update.accept()).expect("it is out");
+            }
+        }
+    };
+    let failing = |client: &Client<Delta>| {
+        let failing = client.states().filter(|(.., state)| state.error.is_some());
+        let mut names: Vec<String> = failing.map(|(_, name, _)| name.to_string()).collect();
+        names.sort();
+        names
+    };
+    hear(&mut client, &["b", "held"], &[]);
+    for failed in [["a", "b"], ["c", "held"]] {
+        hear(&mut client, &[], &failed);
+    }
+    assert_eq!(failing(&client), ["a", "b", "c", "held"]);
+    hear(&mut client, &[], &["stranger"]);
+    assert_eq!(failing(&client), ["a", "b", "c", "held"], "one too many");
+    client.unsubscribe(&type_url, ["a"]);
+    assert_eq!(failing(&client), ["b", "c", "held"], "a stranger now");
+    client.unsubscribe(&type_url, ["b"]);
+    assert_eq!(failing(&client), ["b", "c", "held"], "held");
+    hear(&mut client, &["b", "held"], &[]);
+    assert_eq!(failing(&client), ["c"]);
+    client.unsubscribe(&type_url, ["c"]);
+    assert_eq!(failing(&client), ["c"], "a stranger, but there is room");
+    for _ in 0..2 {
+        hear(&mut client, &[], &["x", "y"]);
+        assert_eq!(failing(&client), ["c", "x"]);
+    }
+    client.subscribe(&type_url, ["x".into(), "z".into()]).expect("names");
+    assert!(client.poll_transmit().is_some());
+    hear(&mut client, &[], &["x"]);
+    client.unsubscribe(&type_url, ["x"]);
+    assert_eq!(failing(&client), ["c", "x"], "at the limit");
+}
+
+/// The same when nothing is wanted in between, and all that left is forgotten.
+#[test]
+fn all_names_left() {
+    let asked = |departed_names| {
+        let mut client = client(client::Limits { departed_names, ..client::Limits::default() });
+        let type_url = TypeUrl::from("t");
+        client.unsubscribe(&type_url, ["a"]);
+        assert!(client.poll_transmit().is_some());
+        client.handle_response(NOW, response("t", "1", "1", 0)).expect("a response");
+        client.subscribe(&type_url, ["b".into()]).expect("a name");
+        let lists = std::iter::from_fn(|| client.poll_transmit()).map(|transmit| transmit.request.names);
+        lists.map(|names| names.iter().map(ToString::to_string).collect()).collect::<Vec<Vec<_>>>()
+    };
+    assert_eq!(asked(1), [["b"]]);
+    assert_eq!(asked(0), [vec![], vec!["b".to_string()]]);
+}
+
+/// In SotW too: a list that says what the one before said is not told.
+#[test]
+fn subscriptions_are_told_in_sotw() {
+    let mut server = Server::<Sotw>::new(server::Config::ads(), StreamId(1));
+    let mut told = |names: &[&str]| {
+        let names = names.iter().map(|&name| name.into()).collect();
+        server.handle_request(NOW, sotw::Request { names, ..sotw::Request::new("t") }).expect("a request");
+        match server.poll_action() {
+            Some(server::Action::Subscribed { added, removed, wildcard, .. }) => {
+                Some((added.len(), removed.len(), wildcard))
+            }
+            _ => None,
+        }
+    };
+    assert_eq!(told(&["a"]), Some((1, 0, false)));
+    assert_eq!(told(&["a"]), None);
+    assert_eq!(told(&["*", "a"]), Some((0, 0, true)));
+    assert_eq!(told(&["*", "a"]), None);
+    assert_eq!(told(&["a"]), Some((0, 0, false)));
+}
+
+/// A name that leaves while everything is wanted is owed an answer, and counts; when it comes back, it counts once.
+#[test]
+fn names_that_linger() {
+    let limits = server::Limits { names_per_type: 2, ..server::Limits::default() };
+    let mut server = server(limits);
+    let mut hear = |subscribe: &[&str], unsubscribe: &[&str]| {
+        let names = |names: &[&str]| names.iter().map(|&name| ResourceName::from(name)).collect();
+        let request = delta::Request { unsubscribe: names(unsubscribe), ..request("t", names(subscribe)) };
+        server.handle_request(NOW, request)
+    };
+    assert_eq!(hear(&["*", "a"], &[]), Ok(()));
+    assert_eq!(hear(&[], &["a"]), Ok(()));
+    assert_eq!(hear(&["a"], &[]), Ok(()));
+    assert_eq!(hear(&["b"], &[]), Ok(()));
+    let too_many = |count| refused(PeerMisbehaved::TooManyNames { type_url: "t".into(), count, limit: 2 });
+    assert_eq!(hear(&["c"], &[]), too_many(3));
+    assert_eq!(hear(&[], &["b"]), Ok(()));
+    assert_eq!(hear(&["c"], &[]), too_many(3), "it is to be answered still");
+}
+
+/// Of how many names a server remembers that it told an error: of those that are not wanted any more, up to the limit.
+#[test]
+fn errors_that_were_told() {
+    let told = |limit| {
+        let limits = server::Limits { names_per_type: limit, ..server::Limits::default() };
+        let mut server = Server::<Sotw>::new(server::Config::ads().with_limits(limits), StreamId(1));
+        let (mut cache, type_url) = (server::Cache::new(1), TypeUrl::from("t"));
+        for name in ["a", "b", "c"] {
+            cache.set_error(&type_url, name, Status { code: 14, message: "no".into() });
+        }
+        let mut nonce = Nonce::default();
+        let mut ask = |cache: &server::Cache, name: &str| {
+            let request = sotw::Request { names: vec![name.into()], nonce: nonce.clone(), ..sotw::Request::new("t") };
+            server.handle_request(NOW, request).expect("a request");
+            while server.poll_action().is_some() {}
+            let response = server.poll_transmit(NOW, cache)?;
+            nonce = response.nonce().clone();
+            Some(response.errors().iter().map(|error| error.status.clone().map_or(0, |status| status.code)).collect())
+        };
+        for name in ["a", "b", "c"] {
+            assert_eq!(ask(&cache, name), Some(vec![14]), "{name}");
+        }
+        cache.remove(&type_url, "a");
+        ask(&cache, "a")
+    };
+    assert_eq!(told(3), Some(vec![5]), "it is gone");
+    assert_eq!(told(2), None, "who was told is forgotten, and of a partial type silence says it");
+}
+
+/// With the wildcard they do: the server owes an answer to what left unanswered.
+#[test]
+fn names_of_a_list_with_the_wildcard() {
+    let limits = server::Limits { names_per_type: 3, ..server::Limits::default() };
+    let mut server = Server::<Sotw>::new(server::Config::ads().with_limits(limits), StreamId(1));
+    let list = |names: &[&str]| sotw::Request {
+        names: names.iter().map(|&name| name.into()).collect(),
+        ..sotw::Request::new("t")
+    };
+    assert_eq!(server.handle_request(NOW, list(&["*", "a", "b"])), Ok(()));
+    let too_many = PeerMisbehaved::TooManyNames { type_url: "t".into(), count: 4, limit: 3 };
+    assert_eq!(server.handle_request(NOW, list(&["*", "c", "d"])), refused(too_many));
+    assert_eq!(server.handle_request(NOW, list(&["*", "b", "c"])), Ok(()));
+}
+
+/// What expired is remembered as long as the stream lives, so that nothing is claimed that does not have it: as many names as
+/// may be held.
+#[test]
+fn what_expired() {
+    let claimed = |limit, again: &'static str| {
+        let limits = client::Limits { resources_per_type: limit, ..client::Limits::default() };
+        let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")).with_limits(limits));
+        client.subscribe(&"t".into(), ["*".into()]).expect("a name");
+        client.handle_open(NOW);
+        assert!(client.poll_transmit().is_some());
+        for (name, ttl) in [("a", Some(1)), ("b", Some(1)), (again, None)] {
+            let ttl = ttl.map(std::time::Duration::from_secs);
+            let item = sotw::Item::Wrapped(Box::new(Resource { ttl, ..resource(name.into(), "") }));
+            let response = sotw::Response { resources: vec![item], ..response("t", "1", "1", 0) };
+            client.handle_response(NOW, response).expect("a response");
+            let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
+            client.handle_verdict(NOW, update.accept()).expect("it is out");
+            while client.poll_transmit().is_some() {}
+            if let Some(due) = client.poll_timeout() {
+                client.handle_timeout(due);
+                assert!(matches!(client.poll_action(), Some(Action::Expired { .. })));
+            }
+        }
+        client.handle_close(NOW);
+        client.handle_open(NOW);
+        client.poll_transmit().expect("the first request").request.version
+    };
+    assert_eq!(claimed(2, "a"), "", "b expired");
+    assert_eq!(claimed(1, "a"), "1", "so did b, which is not remembered");
+    assert_eq!(claimed(1, "b"), "", "a did");
+}

@@ -7,6 +7,7 @@ mod dialects;
 #[allow(unreachable_pub)]
 mod input;
 mod known;
+mod labels;
 mod limits;
 mod portions;
 mod recordings;

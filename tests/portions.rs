@@ -144,3 +144,34 @@ fn bytes_are_of_all_that_is_sent() {
     (0..200).for_each(|number| _ = cache.remove(&clusters(), &format!("cluster-{number}")));
     assert!(full(&mut cache, 1400) > 1);
 }
+
+/// What is asked for by name while an answer goes on is in a response once, though the rest of its page is sent whole.
+#[test]
+fn a_name_besides_a_page() {
+    let portion = Portion { resources: 128, ..Portion::default() };
+    let (cache, mut server) = (store(130), Server::<Delta>::new(Config::ads().with_portion(portion), StreamId(1)));
+    server.handle_request(NOW, delta::Request::new(clusters())).expect("a request");
+    let first = server.poll_transmit(NOW, &cache).expect("a page");
+    assert_eq!(first.resources().count(), 128);
+    let request = delta::Request { subscribe: vec!["cluster-129".into()], ..answer(first.nonce().clone()) };
+    server.handle_request(NOW, request).expect("an ACK");
+    let second = server.poll_transmit(NOW, &cache).expect("the rest");
+    let names: Vec<_> = second.resources().map(|resource| resource.name().as_str()).collect();
+    assert_eq!(names, ["cluster-129", "cluster-128"]);
+}
+
+/// What is around the resources counts, all of it.
+#[test]
+fn bytes_of_the_envelope() {
+    let type_url = TypeUrl::from("t");
+    let mut cache = Cache::new(1);
+    for number in 0..10 {
+        cache.insert(&type_url, resource(number, 0));
+    }
+    let portion = Portion { bytes: 500, ..Portion::default() };
+    let mut server = Server::<Delta>::new(Config::ads().with_portion(portion), StreamId(1));
+    let request = delta::Request { subscribe: vec!["*".into()], ..delta::Request::new(type_url) };
+    server.handle_request(NOW, request).expect("a request");
+    let response = server.poll_transmit(NOW, &cache).expect("a portion");
+    assert_eq!((response.resources().count(), response.encoded_len()), (2, 322));
+}

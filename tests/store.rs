@@ -207,3 +207,75 @@ fn caches_are_values() {
     assert_eq!(made(1, &[&a, &a]), made(1, &[&a]), "the same again is no change");
     assert!(published.get(&t, "a").since > Revision(0));
 }
+
+/// What is not known has an error or none; to say it again is no change. To ask is none either.
+#[test]
+fn what_is_not_known() {
+    let t = TypeUrl::from("t");
+    let mut cache = Cache::unknown(1);
+    assert!(!cache.remove(&t, "a"));
+    assert!(!cache.is_known(&t), "nothing was said");
+    assert!(cache.set_unknown(&t, "a"));
+    assert!(!cache.set_unknown(&t, "a"));
+    assert!(cache.set_error(&t, "a", Status::new(Code::Unavailable, "no")));
+    assert!(cache.set_unknown(&t, "a"));
+    assert_eq!(cache.error(&t, "a"), None);
+    assert!(!cache.set_unknown(&t, "a"));
+}
+
+/// What was there at a revision, and what changed after one, to the one.
+#[test]
+fn to_the_revision() {
+    let t = TypeUrl::from("t");
+    let mut cache = Cache::new(1);
+    cache.insert(&t, resource("b"));
+    cache.insert(&t, resource("a"));
+    cache.insert(&t, resource("c"));
+    cache.remove(&t, "a");
+    let was = |at| cache.was(&t, "a", Revision(at)).map(|resource| resource.name().as_str());
+    assert_eq!([1, 2, 3, 4].map(was), [None, Some("a"), Some("a"), None]);
+    let changed = |since| cache.changes(&t, Revision(since)).count();
+    assert_eq!([0, 1, 2, 3].map(changed), [2, 1, 1, 0]);
+    let removed = |since| cache.removals(&t, Revision(since)).map(Iterator::count);
+    assert_eq!([3, 4].map(removed), [Some(1), Some(0)]);
+}
+
+/// Of the last 1024 changes it is known what was before; of what changed again since, of that.
+#[test]
+fn what_was_before_many_changes() {
+    let t = TypeUrl::from("t");
+    let was = |changes: usize| {
+        let mut cache = Cache::new(1);
+        for name in ["a", "b"] {
+            cache.insert(&t, resource(name));
+        }
+        cache.remove(&t, "a");
+        cache.remove(&t, "b");
+        for change in 0..changes {
+            cache.insert(&t, Resource::new("other", vec![change as u8, (change >> 8) as u8]));
+        }
+        ["a", "b"].map(|name| cache.was(&t, name, Revision(2)).is_some())
+    };
+    assert_eq!(was(1022), [true, true]);
+    assert_eq!(was(1023), [false, true]);
+    assert_eq!(was(1024), [false, false]);
+    let mut cache = Cache::new(1);
+    cache.insert(&t, resource("a"));
+    for _ in 0..1023 {
+        cache.insert(&t, resource("other"));
+        cache.remove(&t, "other");
+    }
+    cache.remove(&t, "a");
+    assert_eq!(cache.was(&t, "a", Revision(2000)), Some(&resource("a")), "that it came is forgotten, not that it went");
+}
+
+/// The members of a collection are those of its name, and not those beside another's.
+#[test]
+fn members_of_a_collection() {
+    let t = TypeUrl::from("t");
+    let mut cache = Cache::new(1);
+    assert_eq!(cache.members(&t, GLOB).count(), 0);
+    cache.insert(&t, resource(MEMBER));
+    assert_eq!(cache.members(&t, GLOB).count(), 1);
+    assert_eq!(cache.members(&t, MEMBER).count(), 0);
+}

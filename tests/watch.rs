@@ -510,6 +510,81 @@ fn who_watches_a_collection_hears_of_its_members() {
     assert_eq!(world.told(), [format!("#2 {a} is 2")]);
 }
 
+/// What is gone is remembered until all who watch everything were told or watch no longer.
+#[test]
+fn what_is_gone_is_forgotten_once_all_were_told() {
+    for told_first in [false, true] {
+        let mut world = World::<Delta>::new(true, DataErrors::Delete);
+        world.put("a", 1);
+        let (one, two) = (world.watch("*"), world.watch("*"));
+        world.open();
+        world.run();
+        world.told();
+        world.delete("a");
+        world.run();
+        assert!(world.watches.error("a").is_some());
+        if told_first {
+            assert!(world.watches.poll_watch(two).is_some());
+            assert!(world.watches.error("a").is_some(), "one is to be told still");
+        }
+        world.unwatch(one);
+        assert_eq!(world.watches.poll_watch(two).is_some(), !told_first);
+        assert_eq!(world.watches.error("a"), None);
+        world.watch("*");
+        assert_eq!(world.told(), [""; 0]);
+    }
+}
+
+#[test]
+fn what_only_the_wildcard_brought_goes_with_it() {
+    let mut world = World::<Delta>::new(true, DataErrors::Delete);
+    world.put("a", 1);
+    world.put("b", 1);
+    let all = world.watch("*");
+    world.watch("b");
+    world.open();
+    world.run();
+    let held = |world: &World<Delta>| ["a", "b"].map(|name| world.watches.get(name).copied());
+    assert_eq!(held(&world), [Some(1), Some(1)]);
+    world.unwatch(all);
+    assert_eq!(held(&world), [None, Some(1)]);
+}
+
+#[test]
+fn a_member_ends_the_error_of_its_collection() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    let (glob, a) = ("xdstp://x/type/d/*", "xdstp://x/type/d/a");
+    world.fail(glob, Code::Unavailable);
+    world.watch(glob);
+    world.open();
+    world.run();
+    assert_eq!(world.told(), [format!("#1 {glob} has beside it 14: no")]);
+    world.put(a, 1);
+    world.run();
+    assert_eq!(world.told(), [format!("#1 {glob} is fine"), format!("#1 {a} is 1")]);
+}
+
+#[test]
+fn a_verdict_does_not_wait_for_who_has_it_already() {
+    let mut world = World::<Sotw>::new(true, DataErrors::Delete);
+    world.watches = Watches::new(TYPE).with_back_pressure();
+    world.put("a", 1);
+    world.put("b", 1);
+    let (a, b) = (world.watch("a"), world.watch("b"));
+    world.open();
+    world.run();
+    for watch in [a, b] {
+        assert!(world.watches.poll_watch(watch).is_some());
+        world.watches.handle_done(watch);
+    }
+    world.put("b", 2);
+    world.run();
+    assert!(world.watches.poll_watch(b).is_some());
+    assert_eq!(world.watches.poll_verdict(), None);
+    world.watches.handle_done(b);
+    assert!(world.watches.poll_verdict().is_some());
+}
+
 #[test]
 fn a_server_that_is_away_is_an_error_of_everything() {
     let mut world = World::<Sotw>::new(false, DataErrors::Delete);

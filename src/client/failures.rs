@@ -56,7 +56,7 @@ impl<V: Protocol> Subscription<V> {
         }
         for name in core::mem::take(&mut news.removed) {
             self.links.found(&name); // a claim that it is nowhere would be one that it was let go
-            let told = |failure: &Failure| failure.cause == Cause::Deleted || failure.status.is(Code::NotFound);
+            let told = |failure: &Failure| failure.status.is(Code::NotFound);
             if !self.failures.get(&name).is_some_and(told) {
                 let status = Status::new(Code::NotFound, "the server deleted the resource");
                 self.distrust(&name);
@@ -167,7 +167,6 @@ impl<V: Protocol> Subscription<V> {
         // The same as a time-out that passed, or a removal (TP3).
         if let Some(wish) = self.wishes.get_mut(name).filter(|wish| gone && !wish.missing) {
             wish.missing = true;
-            wish.answered |= name.is_glob();
             self.timers.stop(name);
             news.missing.push(name.clone());
         }
@@ -185,9 +184,7 @@ impl<V: Protocol> Subscription<V> {
             let status = Status::new(Code::InvalidArgument, reason.as_str());
             self.fail(name, Cause::Rejected, status, incoming.resources.version(), now, settings);
         }
-        if !incoming.faults.is_empty() {
-            news.sort();
-        }
+        news.sort();
     }
 
     /// What the application says of an update: what it accepts has no error any more, what it rejects has one; and what

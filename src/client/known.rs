@@ -189,8 +189,7 @@ impl<V: Protocol> Subscription<V> {
     fn awaits(&self, name: &str) -> bool {
         match self.wishes.get_key_value(name) {
             Some((name, wish)) if name.is_wildcard() => !wish.complete && self.held.is_empty() && self.out.is_none(),
-            Some((name, _)) if name.is_glob() => self.is_awaited(name),
-            Some((name, _)) => self.is_unknown(name),
+            Some((name, _)) => self.is_awaited(name),
             None => self.is_fresh(name),
         }
     }

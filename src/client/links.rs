@@ -211,7 +211,6 @@ impl<V: Protocol> Subscription<V> {
             self.timers.stop(name);
             if let Some(wish) = self.wishes.get_mut(name) {
                 wish.missing = true;
-                wish.answered |= name.is_glob();
             }
         }
         for (name, version) in &incoming.nowhere {

@@ -86,7 +86,7 @@ pub(super) struct Wish {
     pub(super) rejected: bool,
     /// Of the wildcard: everything was delivered since it is wanted.
     pub(super) complete: bool,
-    /// Of a collection: something came of it, or the word that it is empty.
+    /// Of a collection: something came of it.
     pub(super) answered: bool,
 }
 

@@ -125,7 +125,6 @@ impl Deadlines {
                 self.order.insert((deadline, name.clone()));
                 self.at.insert(name.clone(), deadline).filter(|&old| old != deadline)
             }
-            None if self.at.is_empty() => None,
             None => self.at.remove(name),
         };
         if let Some(old) = old {

@@ -227,15 +227,10 @@ impl Subscription {
 
     /// The names that the client had and that nothing wanted, of what is wanted now by a collection.
     fn take_unheard(&mut self, owed: &Owed) -> BTreeSet<ResourceName> {
-        match &mut self.unheard {
-            Some(names) if !self.sweep && !owed.globs.is_empty() => {
-                let wanted: BTreeSet<_> =
-                    names.iter().filter(|name| owed.globs.cover(name.as_str())).cloned().collect();
-                names.retain(|name| !wanted.contains(name));
-                wanted
-            }
-            _ => BTreeSet::new(),
-        }
+        let Some(names) = &mut self.unheard else { return BTreeSet::new() };
+        let wanted: BTreeSet<_> = names.iter().filter(|name| owed.globs.cover(name.as_str())).cloned().collect();
+        names.retain(|name| !wanted.contains(name));
+        wanted
     }
 
     /// The bytes of what the client said that it has, as far as it is kept.

@@ -120,8 +120,8 @@ impl Subscription {
         } else {
             for name in self.interest.names() {
                 let entry = source.get(self.type_url(), name.as_str());
-                if entry.since > since && source.error(self.type_url(), name.as_str()).is_some() {
-                    take(name, entry);
+                if source.error(self.type_url(), name.as_str()).is_some() {
+                    take(name, entry); // or earlier: who takes it looks
                 }
             }
         }

@@ -141,7 +141,7 @@ pub struct Draft {
     pub(super) cursor: Option<Revision>,
     /// Up to where removals were.
     pub(super) removed_to: Option<Revision>,
-    /// Nothing is to be sent, and yet there may be something else.
+    /// The answer to the wildcard is at its end: if nothing of it is to be sent, there may be something else.
     pub(super) again: bool,
 }
 
@@ -559,7 +559,7 @@ impl Subscription {
         if self.sweep {
             self.sweep = self.progress.is_some();
             if draft.resumed {
-                draft.again = !self.sweep && !draft.send;
+                draft.again = !self.sweep;
                 return self.answered_ahead(draft, revision);
             }
             self.left = None;

@@ -144,7 +144,7 @@ impl<T: Ord> Collections<T> {
     }
 
     pub(crate) fn members(&self, glob: &str) -> impl Iterator<Item = &T> {
-        let parts = Parts::of(glob).filter(|parts| parts.leaf == "*" && !self.0.is_empty());
+        let parts = Parts::of(glob).filter(|parts| parts.leaf == "*");
         parts.and_then(|parts| self.0.get(&parts as &dyn Collection)).into_iter().flatten()
     }
 
@@ -227,8 +227,45 @@ impl Hash for Glob {
 mod tests {
     use super::*;
 
+    /// A hash that is good enough for three names.
+    struct Written(u64);
+
+    impl Hasher for Written {
+        fn write(&mut self, bytes: &[u8]) {
+            self.0 = bytes.iter().fold(self.0, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        }
+
+        fn finish(&self) -> u64 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn collections_are_compared_by_directory_and_then_parameters() {
+        let names = ["xdstp://a/T/d/*", "xdstp://a/T/d/*?x=1", "xdstp://a/T/d/e/*"];
+        let globs = names.map(|name| Glob(name.into()));
+        let hash = |glob: &Glob| {
+            let mut written = Written(0);
+            glob.hash(&mut written);
+            written.finish()
+        };
+        for (at, one) in globs.iter().enumerate() {
+            for (other_at, other) in globs.iter().enumerate() {
+                assert_eq!((one == other, one.partial_cmp(other)), (at == other_at, Some(at.cmp(&other_at))));
+                assert_eq!(hash(one) == hash(other), at == other_at);
+                let [one, other]: [&dyn Collection; 2] = [one, other];
+                assert_eq!((one == other, one.partial_cmp(other)), (at == other_at, Some(at.cmp(&other_at))));
+            }
+        }
+    }
+
     #[test]
     fn a_collection_has_the_members_of_one_level_with_its_parameters() {
+        let foo = Parts::of("xdstp://a/T/foo/*?x=1").expect("a name");
+        assert!(foo.has("xdstp://a/T/foo/b?x=1"));
+        for leaf in ["*?x=1", "b", "b?x=2", "deep/b?x=1"] {
+            assert!(!foo.has(&["xdstp://a/T/foo/", leaf].concat()), "{leaf}");
+        }
         let mut globs = Globs::default();
         for glob in ["xdstp://a/T/foo/*", "xdstp://a/T/foo/*?x=1", "xdstp:///T/*"] {
             assert!(globs.insert(&glob.into()), "{glob}");
@@ -252,6 +289,9 @@ mod tests {
         for name in none {
             assert_eq!(of(name), None, "{name}");
         }
+        let here =
+            ["xdstp://a/T/foo/*", "xdstp://a/T/foo/b", "xdstp://a/T/bar/*", "*"].map(|name| globs.contains(name));
+        assert_eq!(here, [true, false, false, false]);
         for glob in ["xdstp://a/T/foo/*", "xdstp://a/T/foo/*?x=1", "xdstp:///T/*"] {
             assert!(globs.remove(glob) && !globs.remove(glob), "{glob}");
         }

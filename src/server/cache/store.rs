@@ -260,7 +260,6 @@ impl Store {
         // A slot that is new was absent ever since.
         let new = matches!(old, What::Free);
         let before = match &last {
-            _ if new => (Revision::default(), Revision::default()),
             Some(history) => match &history.last {
                 Some(last) if *last == slot.what => (history.last_since, slot.since),
                 None if slot.what.is_absent() => (history.last_since, slot.since),

@@ -1,0 +1,154 @@
+//! What a model checker may rename: every label is shown, and what depends on it follows.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use xds_machine::client::{self, Client};
+use xds_machine::message::{Node, sotw};
+use xds_machine::model::{Label, Relabel};
+use xds_machine::server::{self, Cache, Resource, Retry, Revision, Server, Source, StreamId};
+use xds_machine::servers::{self, Connect, Policy, Servers};
+use xds_machine::{Instant, Sotw, Status, TypeUrl};
+
+const NOW: Instant = Instant::EPOCH;
+
+fn of_type() -> TypeUrl {
+    "t".into()
+}
+
+fn seconds(at: Instant) -> u64 {
+    at.saturating_since(NOW).as_secs()
+}
+
+/// The labels, in the order in which they are shown.
+fn labels(state: &mut impl Relabel) -> Vec<String> {
+    let mut labels = Vec::new();
+    state.relabel(&mut |label| {
+        labels.push(match label {
+            Label::Attempt(count) => format!("attempt {count}"),
+            Label::Client(id) => format!("client {id}"),
+            Label::Epoch(epoch) => format!("epoch {epoch}"),
+            Label::Loss(_, count) => format!("loss {count}"),
+            Label::Given(count) => format!("given {count}"),
+            Label::Instant(at) => format!("at {}", seconds(*at)),
+            Label::Nonce(nonce) => format!("nonce {nonce}"),
+            Label::Request(count) => format!("request {count}"),
+            Label::Response(type_url, count) => format!("response {type_url} {count}"),
+            Label::Revision(revision) => format!("revision {}", revision.0),
+            Label::Stream(number) => format!("stream {number}"),
+            other => format!("{other:?}"),
+        });
+    });
+    labels
+}
+
+fn all(labels: &[String]) -> BTreeSet<&str> {
+    labels.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn of_a_client_and_what_it_gives() {
+    let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")).with_id(7));
+    client.subscribe(&of_type(), ["a".into(), "b".into()]).expect("names");
+    client.handle_open(NOW);
+    let mut sent = client.poll_transmit().expect("a request").sent;
+    client.handle_sent(NOW, sent);
+    assert_eq!(labels(&mut sent), ["epoch 1", "request 1"]);
+
+    let mut store = Cache::new(1);
+    store.insert(&of_type(), Resource::new("a", &b"\x0a\x01a"[..]));
+    let mut server = Server::<Sotw>::new(server::Config::ads(), StreamId(3));
+    let names = vec!["a".into(), "b".into()];
+    server.handle_request(NOW, sotw::Request { names, ..sotw::Request::new("t") }).expect("a request");
+    let mut response = server.poll_transmit(NOW, &store).expect("a response");
+    assert_eq!(labels(&mut response), ["nonce 3.1"]);
+    let mut stranger = sotw::Response::from(&response);
+    stranger.type_url = "u".into();
+    client.handle_response(NOW, stranger).expect("nobody asked for it");
+    let mut waiting = client.clone();
+    assert!(all(&labels(&mut waiting)).contains("nonce 3.1"), "of an action");
+    let mut dropped = client.poll_action().expect("it is told");
+    assert_eq!(labels(&mut dropped), ["nonce 3.1"]);
+
+    client.handle_response(NOW, sotw::Response::from(&response)).expect("a response");
+    let mut action = client.poll_action().expect("an update");
+    let token = ["client 7", "epoch 1", "response t 1", "nonce 3.1"];
+    assert_eq!(labels(&mut action), token);
+    let client::Action::Apply(update) = action else { panic!("no update") };
+    let mut verdict = update.accept();
+    assert_eq!(labels(&mut verdict), token);
+    client.handle_verdict(NOW, verdict).expect("it is out");
+    assert!(client.poll_transmit().is_some(), "an ACK");
+
+    // How many came, and under which the last request went.
+    let of_responses = labels(&mut client).iter().filter(|label| *label == "response t 1").count();
+    assert_eq!(of_responses, 2);
+    assert_eq!(client.poll_timeout().map(seconds), Some(15));
+    client.relabel(&mut |label| {
+        if let Label::Instant(at) = label {
+            *at = *at + Duration::from_secs(100);
+        }
+    });
+    assert_eq!(client.poll_timeout().map(seconds), Some(115));
+}
+
+#[test]
+fn of_a_server_and_its_store() {
+    let mut store = Cache::new(1);
+    store.insert(&of_type(), Resource::new("a", &b"\x0a\x01a"[..]));
+    store.insert(&of_type(), Resource::new("b", &b"\x0a\x01b"[..]));
+    let retry = Retry { after: Duration::from_secs(10), times: 1 };
+    let mut server = Server::<Sotw>::new(server::Config::ads().with_retry(retry), StreamId(3));
+    let names = || vec!["a".into()];
+    server.handle_request(NOW, sotw::Request { names: names(), ..sotw::Request::new("t") }).expect("a request");
+    while server.poll_action().is_some() {}
+    let nonce = server.poll_transmit(NOW, &store).expect("a response").nonce().clone();
+    let error = Some(Status { code: 3, message: "no".into() });
+    let nack = sotw::Request { names: names(), nonce, error, ..sotw::Request::new("t") };
+    server.handle_request(NOW, nack).expect("a NACK");
+    let before = labels(&mut server);
+    let mut action = server.poll_action().expect("it is told");
+    assert_eq!(labels(&mut action), ["nonce 3.1"]);
+    let after = labels(&mut server);
+    assert_eq!(before.len(), after.len() + 1, "of an action");
+    let expected = ["stream 3", "given 1", "revision 2", "at 10", "nonce 3.1"];
+    assert_eq!(all(&after), expected.into());
+
+    let later = |label: Label<'_>| {
+        if let Label::Revision(revision) = label {
+            revision.0 += 100;
+        }
+    };
+    store.relabel(&mut { later });
+    server.relabel(&mut { later });
+    assert_eq!((store.revision(), store.get(&of_type(), "a").since), (Revision(102), Revision(101)));
+    assert_eq!(store.changes(&of_type(), Revision(101)).count(), 1);
+    assert!(server.poll_transmit(NOW, &store).is_none(), "nothing changed");
+}
+
+#[test]
+fn of_several_servers() {
+    let config = servers::Config::new(Policy::Grpc, vec![client::Config::new(Node::new("n")); 2]);
+    let mut servers = Servers::<Sotw>::new(config).expect("a configuration");
+    servers.subscribe(&of_type(), ["a".into()]).expect("a name");
+    let attempts = |servers: &mut Servers<Sotw>| {
+        let labels = labels(servers).into_iter();
+        labels.filter(|label| label.starts_with("attempt")).collect::<Vec<_>>()
+    };
+    assert_eq!(attempts(&mut servers), ["attempt 0", "attempt 0"]);
+    let Some(Connect::Open(mut stream)) = servers.poll_connect(NOW) else { panic!("no stream to open") };
+    assert_eq!(labels(&mut stream), ["client 0", "attempt 1"]);
+    assert_eq!(attempts(&mut servers), ["attempt 1", "attempt 0"]);
+    servers.handle_open(NOW, stream);
+    let response = sotw::Response {
+        version: "1".into(),
+        resources: Vec::new(),
+        type_url: "u".into(),
+        nonce: "n".into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    servers.handle_response(NOW, stream, response).expect("nobody asked for it");
+    let mut action = servers.poll_action().expect("it is told");
+    assert_eq!(labels(&mut action), ["client 0", "nonce n"]);
+}
