@@ -23,7 +23,7 @@ const WHOLE: [&str; 2] = ["everything_holds_in_every_order", "--exact"];
 const GLANCE: [&str; 3] = ["deeper", "--exact", "--ignored"];
 const A_GLANCE: [(&str, &str); 2] = [("ONLY", "t"), ("LIMIT", "400")];
 /// Those that take the longest.
-pub const SLOW: [&str; 3] = ["machines_are_values", MODEL, "seeded_bugs"];
+pub const SLOW: [&str; 5] = ["machines_are_values", MODEL, "seeded_bugs", "servers", "watches"];
 /// They read the sources, and what is written about them.
 const NOT_ABOUT_CODE: [&str; 2] = ["rules", "dialects"];
 
