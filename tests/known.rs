@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use xds_machine::client::{Action, Client, Config, ResourceStatus, Variant};
-use xds_machine::message::{Node, ResourceError, delta};
+use xds_machine::message::{Node, ResourceError, delta, sotw};
 use xds_machine::{Any, Delta, Instant, Misuse, Resource, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
 
 const NOW: Instant = Instant::EPOCH;
@@ -175,6 +175,32 @@ fn the_wildcard_in_sotw() {
     assert!(client.poll_transmit().is_some());
     client.handle_response(NOW, empty("1")).expect("a response");
     assert!(!client.is_awaited(&endpoints(), "*"));
+}
+
+/// What was unwanted for a while is held at its version, though that is not claimed.
+#[test]
+fn the_version_of_what_is_not_claimed() {
+    let clusters = TypeUrl::from(type_url::CLUSTER);
+    let mut client = client::<Sotw>();
+    client.subscribe(&clusters, ["a".into(), "b".into()]).expect("names");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    let any = |body: &'static [u8]| sotw::Item::Bare(Any { type_url: clusters.clone(), value: body.into() });
+    let response = sotw::Response {
+        version: "7".into(),
+        resources: vec![any(b"\x0a\x01a"), any(b"\x0a\x01b")],
+        type_url: clusters.clone(),
+        nonce: "1".into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    client.handle_response(NOW, response).expect("a response");
+    client.unsubscribe(&clusters, ["a"]);
+    client.subscribe(&clusters, ["a".into()]).expect("a name");
+    let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
+    client.handle_verdict(NOW, update.accept()).expect("it is out");
+    let versions: Vec<_> = client.states().map(|(_, name, state)| (name.as_str(), state.version)).collect();
+    assert_eq!(versions, [("a", Some(&"7".into())), ("b", Some(&"7".into()))]);
 }
 
 /// What has an error that the server reported is known.

@@ -94,7 +94,8 @@ pub(super) struct Wish {
 /// A resource that the application has.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Held {
-    /// Empty where it is implied: of a full-state type in SotW it is that of the last response that was accepted whole.
+    /// Empty where it is implied: of a full-state type in SotW what is claimed has that of the last response that was
+    /// accepted whole.
     pub(super) version: Version,
     /// Whether the server may be told so. It may not for what was unwanted for a while when its update was
     /// accepted: the application has it, so its removal counts, but it must be asked for (DESIGN rule 14).
@@ -578,9 +579,10 @@ impl<V: Protocol> Subscription<V> {
             }
             self.timers.set_expiry(name, resource.ttl().map(|ttl| now + ttl));
             self.lapsed.remove(name);
-            let version = if implied { Version::default() } else { resource.version().clone() };
-            let held = Held { version, claimed: !out.left.contains(name) };
-            self.mixed |= !held.claimed;
+            let claimed = !out.left.contains(name);
+            let version = if implied && claimed { Version::default() } else { resource.version().clone() };
+            let held = Held { version, claimed };
+            self.mixed |= !claimed;
             taken += 1;
             if let Some(ahead) = &mut ahead {
                 while ahead.next_if(|(other, _)| *other < name).is_some() {}
