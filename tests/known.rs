@@ -117,21 +117,55 @@ fn a_collection() {
     assert!(!client.is_missing(&endpoints(), GLOB));
 }
 
-/// The wildcard is awaited until something is there: in delta an empty answer may be that to a name.
+/// The wildcard is awaited until it is answered: with nothing, or with what may be gone again.
 #[test]
 fn the_wildcard() {
     let mut client = asked(&["*"]);
     assert!(client.is_awaited(&endpoints(), "*"));
     assert!(matches!(hear(&mut client, &[], &[])[..], [Action::Synced { .. }]));
-    assert!(client.is_awaited(&endpoints(), "*"));
-    let actions = hear(&mut client, &["a"], &[]);
+    assert!(!client.is_awaited(&endpoints(), "*"));
+
+    let mut client = asked(&["*", "b"]);
+    let actions = hear(&mut client, &["b"], &[]);
     assert!(!client.is_awaited(&endpoints(), "*"), "it is in the update");
     accept(&mut client, actions);
-    assert!(!client.is_awaited(&endpoints(), "*"));
-    let actions = hear(&mut client, &[], &["a"]);
+    let actions = hear(&mut client, &[], &["b"]);
     assert!(!client.is_awaited(&endpoints(), "*"));
     accept(&mut client, actions);
-    assert!(client.is_awaited(&endpoints(), "*"));
+    assert!(!client.is_awaited(&endpoints(), "*"), "it was there");
+    client.unsubscribe(&endpoints(), ["*"]);
+    client.subscribe(&endpoints(), ["*".into()]).expect("a name");
+    assert!(client.is_awaited(&endpoints(), "*"), "it is asked for again");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    hear(&mut client, &[], &["b"]);
+    assert!(!client.is_awaited(&endpoints(), "*"));
+}
+
+/// If names were asked for first, it takes an answer that is none to a name.
+#[test]
+fn the_wildcard_after_names() {
+    let answered = |resources: &[&str], removed: &[&str]| {
+        let mut client = asked(&["b"]);
+        client.subscribe(&endpoints(), ["*".into()]).expect("a name");
+        let early = hear(&mut client, &[], &[]);
+        assert!(matches!(early[..], [Action::Synced { .. }]));
+        assert!(client.is_awaited(&endpoints(), "*"), "the server has not heard of it");
+        assert!(client.poll_transmit().is_some() && client.poll_transmit().is_some());
+        let actions = hear(&mut client, resources, removed);
+        accept(&mut client, actions);
+        if !resources.is_empty() {
+            let actions = hear(&mut client, &[], resources);
+            accept(&mut client, actions);
+        }
+        !client.is_awaited(&endpoints(), "*")
+    };
+    assert!(!answered(&[], &["b"]));
+    assert!(!answered(&["b"], &[]));
+    assert!(answered(&["b", "a"], &[]));
+    assert!(answered(&["a"], &[]));
+    assert!(answered(&[], &["a"]));
+    assert!(answered(&[], &[]));
 }
 
 /// In SotW an answer to the wildcard is known as one, and an answer to names is none.
@@ -159,6 +193,32 @@ fn the_wildcard_in_sotw() {
     assert!(client.poll_transmit().is_some());
     client.handle_response(NOW, empty("1")).expect("a response");
     assert!(!client.is_awaited(&endpoints(), "*"));
+}
+
+/// What was unwanted for a while is held at its version, though that is not claimed.
+#[test]
+fn the_version_of_what_is_not_claimed() {
+    let clusters = TypeUrl::from(type_url::CLUSTER);
+    let mut client = client::<Sotw>();
+    client.subscribe(&clusters, ["a".into(), "b".into()]).expect("names");
+    client.handle_open(NOW);
+    assert!(client.poll_transmit().is_some());
+    let any = |body: &'static [u8]| sotw::Item::Bare(Any { type_url: clusters.clone(), value: body.into() });
+    let response = sotw::Response {
+        version: "7".into(),
+        resources: vec![any(b"\x0a\x01a"), any(b"\x0a\x01b")],
+        type_url: clusters.clone(),
+        nonce: "1".into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    client.handle_response(NOW, response).expect("a response");
+    client.unsubscribe(&clusters, ["a"]);
+    client.subscribe(&clusters, ["a".into()]).expect("a name");
+    let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
+    client.handle_verdict(NOW, update.accept()).expect("it is out");
+    let versions: Vec<_> = client.states().map(|(_, name, state)| (name.as_str(), state.version)).collect();
+    assert_eq!(versions, [("a", Some(&"7".into())), ("b", Some(&"7".into()))]);
 }
 
 /// What has an error that the server reported is known.

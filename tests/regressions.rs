@@ -166,6 +166,41 @@ stories! {
         "Sub *, Open, CS, SR, Uns *, CS, CS, SR, Put a, SS, SR, CR, CS, CS, SR, SS, SR, CR, CS, CS, SR, SS, SR, Sub *, CS, SR, SS, CR, CR, Acc, Acc, Forget a, CS, CS, CS, SR, SR, SR, SS, Tick, CS, CS, SR, SR, SS, Tick";
 }
 
+// TTLs, portions and collections in the alphabet of bytes: found by the property tests.
+stories! {
+    /// Delta: the first answer to a wildcard had nothing but a heartbeat of what was claimed, and the application was not
+    /// told that everything is there.
+    heartbeats_answer_a_wildcard: Delta, full_state().ttl(),
+        "Put a, Sub a, Open, CS, SR, SS, CR, Acc, Sub *, Cut, Open, CS, SR, SS, CR";
+    /// SotW: the application lost a resource, and a heartbeat of it, which crossed that, counted as the answer to its being
+    /// asked for again.
+    a_heartbeat_brings_nothing: Sotw, partial().ttl().no_existence_timeout(),
+        "Put a, Sub a, Open, CS, SR, SS, CR, Acc, CS, SR, Beat, Forget a, SS";
+    /// SotW, partial: a member of a collection was lost, and the collection asked for again; another member that changed
+    /// meanwhile counted as the answer.
+    a_member_is_not_its_collection: Sotw, some_of_a_collection(),
+        "Sub *, Put b, Open, CS, SR, SS, CR, Acc, CS, SR, Forget b, Put a";
+    /// Delta: a heartbeat of a cluster made its endpoints go again, though they had been rejected.
+    a_heartbeat_of_a_cluster_warms_nothing: Delta, Setup::warming(&NAMES, Budget::PLENTY).ttl(),
+        "Put2 a, Sub *, Open, CS, SR, Sub2 a, CS, SR, SS, CR, Acc2, Put a, Cut, Open, CS, CS, SR, SS, CR, SR, Rej, CS, SR, SS, SS";
+    /// Delta: a resource that the client had claimed changed, was sent with the first portion of the answer, and changed
+    /// back: the rest of the answer took it for what was claimed, and it was not sent again.
+    a_claim_ends_with_what_is_sent: Delta, full_state().portion(1),
+        "Sub b, Sub a, Put a, Open, CS, SR, SS, CR, Acc, Cut, Put a, Sub *, Open, CS, SR, SS, Put a";
+    /// Delta: the same where the wildcard is told after a name.
+    heartbeats_answer_a_late_wildcard: Delta, full_state().ttl(),
+        "Sub a, Open, CS, SR, Put a, SS, CR, Acc, Cut, Open, CS, SR, Sub *, CS, SR, SS";
+    /// Delta: of an answer in portions, what was to come last was unwanted. An invariant took that for the end of the answer,
+    /// after which what the client had before is not kept.
+    what_is_left_of_an_answer_is_unwanted: Delta, full_state().portion(1),
+        "Put b, Sub b, Open, CS, SR, SS, CR, Acc, Cut, Sub a, Open, CS, SR, SS, Uns b, CS, SR";
+}
+
+fn some_of_a_collection() -> Setup {
+    let names = ["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"];
+    Setup { full_state: false, ..Setup::collection(&names, Budget::PLENTY) }
+}
+
 /// SotW: a client that left the legacy wildcard said so anew under each newer response, for that it may not have been
 /// heard. A server that heard it took the name in it for a wish, and answered: for ever. Only the order of the steps is
 /// to blame, so all orders are tried.

@@ -12,7 +12,7 @@ pub fn world(data: &[u8]) {
 }
 
 fn play<V: Both>(data: &[u8]) {
-    let (setup, steps) = words::setup(data);
+    let (setup, steps) = words::setup::<V>(data);
     let mut world = World::<V>::new(setup.clone());
     for (at, &byte) in steps.iter().enumerate() {
         match words::step(byte, &setup) {

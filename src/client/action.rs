@@ -59,7 +59,9 @@ pub enum Action {
         faults: Vec<Rejection>,
     },
     /// A response with nothing to apply was acknowledged: the server has answered, and there is nothing new, though an
-    /// [`Action::Missing`] or [`Action::Errors`] may have come before this. It ends the wait of a client whose wildcard matches nothing.
+    /// [`Action::Missing`] or [`Action::Errors`] may have come before this. It ends the wait of a client whose wildcard
+    /// matches nothing, or nothing that is not held. Heartbeats alone make it only as long as they may be the answer to the
+    /// wildcard.
     Synced {
         /// The type of the response.
         type_url: TypeUrl,

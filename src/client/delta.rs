@@ -25,6 +25,8 @@ use crate::xdstp;
 pub struct Told {
     /// Names to be asked for again, though the server was told.
     refetch: BTreeSet<ResourceName>,
+    /// The first request told the wildcard, which is wanted since: every response is an answer to it.
+    all_first: bool,
 }
 
 impl Variant for Delta {}
@@ -109,6 +111,7 @@ impl Protocol for Delta {
 
     fn unsubscribed(from: &mut Subscription<Self>, name: &ResourceName, _: bool) {
         from.told.refetch.remove(name);
+        from.told.all_first &= !name.is_wildcard();
     }
 
     /// Only what was told and is still wanted (DESIGN rule 5, the client's half). What is wanted again and not yet
@@ -139,6 +142,18 @@ impl Protocol for Delta {
 
     fn completes(_: &Subscription<Self>) -> bool {
         false // nothing in delta asks: it has a version for each resource
+    }
+
+    /// Who wants names beside the wildcard can't tell whose answer it is that has some of them, unless the wildcard was
+    /// told with the first request. What has no content answers no name: that a name does not exist is said by removing it.
+    fn answers_all(of: &Subscription<Self>, incoming: &Incoming) -> bool {
+        let by_name = |name: &ResourceName| of.wants(name.as_str()) || of.globs.of(name.as_str()).is_some();
+        let mut names = incoming.resources.names().chain(incoming.others()).chain(&incoming.removed);
+        let said_of_names =
+            [incoming.removed.len(), incoming.nowhere.len(), incoming.errors.len(), incoming.faults.len()];
+        let nothing = incoming.resources.is_empty() && said_of_names == [0; 4];
+        let answers = of.told.all_first || nothing || names.any(|name| !by_name(name));
+        of.is_told(WILDCARD) && answers && !incoming.has_nameless_fault()
     }
 
     /// Removals say what does not exist; the time-out guards against a server that fails to
@@ -219,6 +234,7 @@ impl Protocol for Delta {
                 request.subscribe = told;
             }
             asked_for = Asked::All;
+            of.told.all_first = of.wants(WILDCARD);
             request.initial_versions = of.initial_versions();
             of.told.refetch.clear();
         } else {

@@ -118,15 +118,12 @@ impl Incoming {
             .chain(self.faults.iter().filter_map(|fault| fault.name.as_ref()))
     }
 
-    /// Whether no resource is in the response in any form, but for names of what does not exist or can't be given; nor
-    /// that a collection as a whole can't.
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether no resource is in the response in any form, but for heartbeats and names of what does not exist or can't be
+    /// given; nor that a collection as a whole can't.
+    pub(super) fn brings_nothing(&self) -> bool {
         let of_all =
             |error: &ResourceError| matches!(error.name.as_str(), "" | crate::WILDCARD) || error.name.is_glob();
-        self.resources.is_empty()
-            && self.heartbeats.is_empty()
-            && self.faults.is_empty()
-            && !self.errors.iter().any(of_all)
+        self.resources.is_empty() && self.faults.is_empty() && !self.errors.iter().any(of_all)
     }
 
     /// Whether something in the response is so broken that its name can't be told.

@@ -82,7 +82,7 @@ impl<V: Variant> Client<V> {
 
     /// Whether this is wanted and nothing is known of it: it is not held, its content was not rejected, it is not known
     /// not to exist, and no response that waits says anything of it. The wildcard is awaited until something of the type
-    /// is held, or the server is sure to have answered.
+    /// is held, or the server is sure to have answered: that nothing is there, or that what was there is gone.
     pub fn is_awaited(&self, type_url: &TypeUrl, name: &str) -> bool {
         let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
         of_type.is_some_and(|subscription| subscription.awaits(&xdstp::normal(name)))
@@ -162,7 +162,7 @@ impl<V: Protocol> Subscription<V> {
         if let Some(wish) = self.wishes.get_mut(name) {
             (wish.missing, wish.rejected, wish.answered) = (false, false, false);
         } else if let Some(wish) = self.wishes.get_mut(WILDCARD) {
-            wish.complete = false;
+            (wish.complete, wish.answered) = (false, false);
         }
     }
 
@@ -188,7 +188,7 @@ impl<V: Protocol> Subscription<V> {
 
     fn awaits(&self, name: &str) -> bool {
         match self.wishes.get_key_value(name) {
-            Some((name, wish)) if name.is_wildcard() => !wish.complete && self.held.is_empty() && self.out.is_none(),
+            Some((name, wish)) if name.is_wildcard() => !wish.answered && self.held.is_empty() && self.out.is_none(),
             Some((name, _)) => self.is_awaited(name),
             None => self.is_fresh(name),
         }

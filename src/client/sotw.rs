@@ -190,16 +190,24 @@ impl Protocol for Sotw {
     }
 
     /// DESIGN rule 4: of a full-state type any response settles what is owed, for it has all that the server
-    /// believes is wanted, and its answer says what really is. Of a partial type only one that has it.
+    /// believes is wanted, and its answer says what really is. Of a partial type only one that has it: of a collection
+    /// a member may have come by itself. A heartbeat settles nothing but what is held, for it brings nothing.
     fn processed(of: &mut Subscription<Self>, incoming: &Incoming) {
-        let full_state = of.kind.is_full_state() && !incoming.refused;
+        let only_heartbeats = incoming.resources.is_empty() && !incoming.heartbeats.is_empty();
+        let full_state = of.kind.is_full_state() && !incoming.refused && !only_heartbeats;
+        let held = &of.held;
         let Told { owed, retime, start, version, stand_ins, .. } = &mut of.told;
         if matches!(start, Start::Legacy { .. }) && version != incoming.resources.version() {
             *version = incoming.resources.version().clone();
             *stand_ins = 0;
         }
         owed.retain(|name, owed| {
-            let settled = full_state || incoming.mentions(name.as_str());
+            let beaten = || incoming.heartbeats.iter().any(|heartbeat| heartbeat.name == *name);
+            let settled = if name.is_glob() && !full_state {
+                incoming.errors.iter().any(|error| error.name == *name)
+            } else {
+                (full_state || incoming.mentions(name.as_str())) && (held.contains_key(name) || !beaten())
+            };
             if settled && owed.last {
                 retime.insert(name.clone()); // its time ran out before this came: it gets its time anew
             }
@@ -227,6 +235,10 @@ impl Protocol for Sotw {
 
     fn completes(of: &Subscription<Self>) -> bool {
         matches!(of.told.start, Start::Legacy { .. } | Start::Names { wildcard: true })
+    }
+
+    fn answers_all(of: &Subscription<Self>, incoming: &Incoming) -> bool {
+        Self::completes(of) && !incoming.has_nameless_fault()
     }
 
     fn timeout(of: &Subscription<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration> {

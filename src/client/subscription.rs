@@ -86,14 +86,15 @@ pub(super) struct Wish {
     pub(super) rejected: bool,
     /// Of the wildcard: everything was delivered since it is wanted.
     pub(super) complete: bool,
-    /// Of a collection: something came of it.
+    /// Of a collection: something came of it. Of the wildcard: a response answered it, and nothing that came was lost since.
     pub(super) answered: bool,
 }
 
 /// A resource that the application has.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Held {
-    /// Empty where it is implied: of a full-state type in SotW it is that of the last response that was accepted whole.
+    /// Empty where it is implied: of a full-state type in SotW what is claimed has that of the last response that was
+    /// accepted whole.
     pub(super) version: Version,
     /// Whether the server may be told so. It may not for what was unwanted for a while when its update was
     /// accepted: the application has it, so its removal counts, but it must be asked for (DESIGN rule 14).
@@ -316,7 +317,7 @@ impl<V: Protocol> Subscription<V> {
 
     /// Whether a wanted name has no content, and none on its way (C-TIMER-03, C-TIMER-07).
     pub(super) fn is_awaited(&self, name: &ResourceName) -> bool {
-        self.is_unknown(name) && self.wishes.get(name).is_some_and(|wish| !wish.answered)
+        self.is_unknown(name) && self.wishes.get(name).is_some_and(|wish| !wish.answered || name.is_wildcard())
     }
 
     /// Whether nothing is known of a wanted name, be it that it was known once.
@@ -353,7 +354,11 @@ impl<V: Protocol> Subscription<V> {
             incoming.refuse(reason);
         }
         self.split_nowhere(&mut incoming);
-        let empty = incoming.is_empty();
+        let all_answered = self.hears_all(&incoming);
+        // A heartbeat beside it may be all that there is to say of what the wildcard stands for.
+        let awaits_all = self.wishes.get(WILDCARD).is_some_and(|wish| wish.told && !wish.answered);
+        let answers = all_answered || awaits_all || incoming.heartbeats.is_empty();
+        let synced = answers && incoming.brings_nothing();
         V::processed(self, &incoming);
         for name in incoming.faults.iter().filter_map(|fault| fault.name.as_ref()) {
             if let Some(wish) = self.wishes.get_mut(name) {
@@ -410,7 +415,7 @@ impl<V: Protocol> Subscription<V> {
         let offer = Arc::new(offer);
         let out = Out { token, offer, faults: incoming.faults, live: true, left: BTreeSet::new(), seen };
         if nothing {
-            if empty && out.faults.is_empty() && !self.wishes.is_empty() {
+            if synced && out.faults.is_empty() && !self.wishes.is_empty() {
                 act(Action::Synced { type_url: self.kind.type_url().clone() });
             }
             self.settle(now, out, Vec::new(), settings);
@@ -418,6 +423,15 @@ impl<V: Protocol> Subscription<V> {
             act(Action::Apply(Update { token: out.token.clone(), offer: out.offer.clone() }));
             self.out = Some(out);
         }
+    }
+
+    /// Whether this is the first answer to the wildcard.
+    fn hears_all(&mut self, incoming: &Incoming) -> bool {
+        let first = self.wishes.get(WILDCARD).is_some_and(|wish| !wish.answered) && V::answers_all(self, incoming);
+        if let Some(wish) = self.wishes.get_mut(WILDCARD).filter(|_| first) {
+            wish.answered = true;
+        }
+        first
     }
 
     /// Whether a server that was asked for everything sends more than this.
@@ -569,9 +583,10 @@ impl<V: Protocol> Subscription<V> {
             }
             self.timers.set_expiry(name, resource.ttl().map(|ttl| now + ttl));
             self.lapsed.remove(name);
-            let version = if implied { Version::default() } else { resource.version().clone() };
-            let held = Held { version, claimed: !out.left.contains(name) };
-            self.mixed |= !held.claimed;
+            let claimed = !out.left.contains(name);
+            let version = if implied && claimed { Version::default() } else { resource.version().clone() };
+            let held = Held { version, claimed };
+            self.mixed |= !claimed;
             taken += 1;
             if let Some(ahead) = &mut ahead {
                 while ahead.next_if(|(other, _)| *other < name).is_some() {}
@@ -642,7 +657,7 @@ impl<V: Protocol> Subscription<V> {
         if !expired.is_empty() {
             expired.sort();
             if let Some(wish) = self.wishes.get_mut(WILDCARD) {
-                wish.complete = false;
+                (wish.complete, wish.answered) = (false, false);
             }
             act(Action::Expired { type_url: self.kind.type_url().clone(), names: expired });
         }

@@ -65,8 +65,11 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// Whether a heartbeat is one for what is held; `version` is the response's.
     fn heartbeat_matches(of: &Subscription<Self>, held: &Held, heartbeat: &Heartbeat, version: &Version) -> bool;
 
-    /// Whether a response on this stream is sure to be an answer to the wildcard.
+    /// Whether what a response on this stream leaves has all that the wildcard stands for, in the version of the response.
     fn completes(of: &Subscription<Self>) -> bool;
+
+    /// Whether a response is sure to be an answer to the wildcard.
+    fn answers_all(of: &Subscription<Self>, incoming: &Incoming) -> bool;
 
     /// How long a name may be awaited, now that a request for it was sent.
     fn timeout(of: &Subscription<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration>;

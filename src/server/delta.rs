@@ -170,6 +170,9 @@ impl Protocol for Delta {
         if !draft.behind && !draft.names_left && !draft.resumed {
             add_removals(of, source, order, &owed, &mut draft)?;
         }
+        if let Some(initial) = &mut of.initial {
+            initial.replace(&draft); // the rest of the answer goes by what the client will have
+        }
         // A name may be gone for more than one of these reasons.
         draft.removed.sort();
         draft.removed.dedup();
@@ -543,6 +546,16 @@ impl Initial {
         } else if let Some(version) = self.versions.get_mut(name) {
             *version = Version::default();
         }
+    }
+
+    /// What the client is sent replaces what it had.
+    fn replace(&mut self, sent: &Draft) {
+        for resource in sent.parts.iter().flat_map(Part::resources) {
+            if let Some(version) = self.versions.get_mut(resource.name()) {
+                *version = resource.version().clone();
+            }
+        }
+        sent.removed.iter().for_each(|name| _ = self.versions.remove(name));
     }
 
     /// Whether the client has this version of a resource that it named.

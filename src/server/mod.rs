@@ -501,7 +501,11 @@ impl<V: Variant> Server<V> {
             }
         };
         match &draft.changed {
-            Changed::WhatIsSent => draft.parts.iter().flat_map(response::Part::resources).for_each(refresh),
+            Changed::WhatIsSent => {
+                // What lives on is as it was.
+                let sent = draft.parts.iter().filter(|part| !matches!(part, response::Part::Heartbeat(_)));
+                sent.flat_map(response::Part::resources).for_each(refresh);
+            }
             Changed::These(resources) => resources.iter().for_each(&mut refresh),
         }
     }

@@ -1,6 +1,7 @@
 //! Steps of the world, as proptest makes and shrinks them.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,38 +12,45 @@ use super::world::{Both, Step, World, words};
 
 /// The shape of a world, and what happens in it.
 #[derive(Clone)]
-pub struct Story {
+pub struct Story<V> {
     shape: [u8; words::SHAPE],
     turns: Vec<Turn>,
+    variant: PhantomData<V>,
 }
 
 /// A step, if it can be taken, and how many of its own steps the protocol takes after it.
 type Turn = (u8, usize);
 
-pub fn story() -> impl Strategy<Value = Story> {
-    (any::<[u8; words::SHAPE]>(), vec((any::<u8>(), 0..4_usize), 100..400))
-        .prop_map(|(shape, turns)| Story { shape, turns })
+pub fn story<V: Both>() -> impl Strategy<Value = Story<V>> {
+    (any::<[u8; words::SHAPE]>(), vec((any::<u8>(), 0..4_usize), 100..400)).prop_map(|(shape, turns)| Story {
+        shape,
+        turns,
+        variant: PhantomData,
+    })
 }
 
-impl fmt::Debug for Story {
+impl<V: Both> fmt::Debug for Story<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (setup, _) = words::setup(&self.shape);
+        let (setup, _) = words::setup::<V>(&self.shape);
         let turns: Vec<_> = self.turns.iter().map(|&(byte, run)| (words::step(byte, &setup), run)).collect();
         write!(f, "{:?}\n{turns:?}", setup.setup)
     }
 }
 
-impl Story {
-    pub fn play<V: Both>(&self) {
-        let mut world = self.world::<V>();
+impl<V: Both> Story<V> {
+    pub fn play(&self) {
+        let mut world = self.world();
         for at in 0..self.turns.len() {
             self.turn(&mut world, at);
         }
         words::settle(&mut world, self.turns.len() as u64);
     }
 
-    pub fn play_twice<V: Both + Encoded>(&self, seed: u64) {
-        let (mut one, mut other) = (self.world::<V>(), self.world::<V>());
+    pub fn play_twice(&self, seed: u64)
+    where
+        V: Encoded,
+    {
+        let (mut one, mut other) = (self.world(), self.world());
         other.cache = Cache::new(1).with_seed(seed).with_tombstones(other.setup.tombstones);
         for at in 0..self.turns.len() {
             self.turn(&mut one, at);
@@ -52,11 +60,11 @@ impl Story {
         assert!(one == other);
     }
 
-    fn world<V: Both>(&self) -> World<V> {
-        World::new(words::setup(&self.shape).0)
+    fn world(&self) -> World<V> {
+        World::new(words::setup::<V>(&self.shape).0)
     }
 
-    fn turn<V: Both>(&self, world: &mut World<V>, at: usize) {
+    fn turn(&self, world: &mut World<V>, at: usize) {
         let (byte, run) = self.turns[at];
         match words::step(byte, &world.setup) {
             Step::Tick => words::settle(world, at as u64),

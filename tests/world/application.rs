@@ -79,6 +79,7 @@ impl Application {
         for name in names {
             assert!(self.wanted.contains(&name), "{name} is missing, and nobody asked");
             assert!(!self.applied.contains_key(&name), "{name} is missing, and there");
+            self.linked.remove(&name);
             assert!(self.missing.insert(name.clone()), "{name} is missing twice");
         }
     }
@@ -102,7 +103,10 @@ impl<V: Both> Pair<V> {
         let unwanted: Vec<&ResourceName> = setup.names.iter().filter(|name| !app.keeps(name)).collect();
         for unwanted in unwanted {
             app.left.insert(unwanted.clone());
+            let rejected = app.rejected.get(unwanted).copied();
             app.lose(unwanted);
+            // What came by an alias and was rejected does not come again.
+            app.rejected.extend(rejected.filter(|_| app.wants(unwanted)).map(|content| (unwanted.clone(), content)));
             app.failed.remove(unwanted);
         }
         self.drain(setup, now);

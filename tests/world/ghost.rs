@@ -127,7 +127,14 @@ impl Ghost {
         }
     }
 
-    pub fn client_says<V: Both>(&mut self, setup: &Made, apps: &[Application], intent: Intent, request: &V::Req) {
+    pub fn client_says<V: Both>(
+        &mut self,
+        setup: &Made,
+        cache: &Cache,
+        apps: &[Application],
+        intent: Intent,
+        request: &V::Req,
+    ) {
         assert!(self.up, "a request with no stream");
         let request = V::request(request);
         let t = setup.type_number(request.type_url);
@@ -163,11 +170,10 @@ impl Ghost {
             }
             Intent::Initial => {
                 assert!(request.nonce.is_empty(), "nonces do not outlive streams");
-                let claims = request.version.is_some_and(|version| !version.is_empty());
-                // A response that has all of a full-state type says of what expired that it is gone.
-                let gone = |name: &&ResourceName| setup.full_state && !memory.delivered.contains_key(*name);
-                let lost: Vec<_> = app.expired.iter().filter(|name| !gone(name)).collect();
-                assert!(!claims || lost.is_empty(), "{lost:?} expired, and all is claimed");
+                // Who claims what the server has is sent nothing.
+                let claims = request.version.is_some_and(|version| *version == cache.version(&setup.types[t]));
+                let lost = app.expired.iter().find(|name| content(setup, cache, t, name).is_some());
+                assert!(!claims || lost.is_none(), "{lost:?} expired, and all is claimed");
                 for (name, version) in &request.initial {
                     let out = app.judging.as_ref().is_some_and(|update| update.resource(name.as_str()).is_some());
                     let held = app.applied.get(*name).map(|&content| version_of(setup, name, content));
@@ -356,7 +362,9 @@ impl Ghost {
         }
         memory.rejected_whole = None;
         memory.stirred.clear();
-        memory.asked_since = false;
+        // What fills a portion may not be the whole answer.
+        let fills = |portion: usize| count + response.removed.len() >= portion;
+        memory.asked_since &= !V::LISTS && setup.portion.is_some_and(fills);
         memory.sent = Some(response.nonce.clone());
 
         let new = |(name, content): &(&ResourceName, &u8)| memory.delivered.get(*name) != Some(*content);
@@ -418,8 +426,11 @@ impl Ghost {
         let is_gone = |name: &ResourceName| {
             let there = response.resources.iter().any(|(other, _)| other == name);
             let memory = &self.types[t];
-            // What changed before it went is not known as the client has it.
-            let kept = setup.hold && V::LISTS && memory.server_wants(name) && !memory.unseen.contains(name);
+            // What changed before it went is not known as the client has it, nor is what the store forgot; and what has an
+            // error is not gone.
+            let known = setup.tombstones >= 10 && !memory.unseen.contains(name);
+            let fails = || cache.error(&setup.types[t], name.as_str()).is_some();
+            let kept = setup.hold && V::LISTS && memory.server_wants(name) && known && !fails();
             response.removed.contains(name) || (kept && !there)
         };
         let gone = delivered.keys().any(is_gone);
@@ -475,7 +486,7 @@ impl Ghost {
     }
 
     /// The client looked at the responses up to one that the application judges: what they say lives on does.
-    pub fn beat(&mut self, setup: &Made, now: Instant, t: usize, app: &mut Application) {
+    pub fn beat<V: Both>(&mut self, setup: &Made, now: Instant, t: usize, app: &mut Application) {
         let Memory { beats, unanswered, .. } = &mut self.types[t];
         let place = |nonce: &Nonce| unanswered.iter().position(|(other, ..)| other == nonce);
         while let Some(first) = beats.front() {
@@ -484,8 +495,13 @@ impl Ghost {
                 return;
             }
             let Some((ttl, Beats { versions, .. })) = setup.told_ttl().zip(beats.pop_front()) else { return };
-            let live = versions.into_keys().filter(|name| app.applied.contains_key(name));
-            app.until.extend(live.map(|name| (name, now + ttl)));
+            // Of what left and came back the client ignores news until it said so, and a heartbeat of that is none.
+            let lives = |(name, version): &(ResourceName, Version)| {
+                let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
+                held.is_some_and(|held| V::LISTS || held == *version)
+            };
+            let live: Vec<_> = versions.into_iter().filter(lives).collect();
+            app.until.extend(live.into_iter().map(|(name, _)| (name, now + ttl)));
         }
     }
 

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use xds_machine::client::Dialect;
+
 use super::{Both, Budget, Made, Setup, Step, World};
 
 /// How many bytes say the shape of a world.
@@ -10,17 +12,37 @@ pub const SHAPE: usize = 3;
 
 const NAMES: [&[&str]; 4] = [&["*", "a"], &["a", "b"], &["*", "a", "b"], &["*", "a", "b", "c"]];
 
-/// The shape of a world, from its bytes. The last is for what few need, and says nothing yet: what is checked of portions, TTLs
-/// and the like does not hold for all steps that bytes can be.
-pub fn setup(data: &[u8]) -> (Arc<Made>, &[u8]) {
-    let [shape, flags, _, steps @ ..] = data else {
+/// Names of a collection and its members, and one that is no member.
+const COLLECTIONS: [&[&str]; 4] = [
+    &["xdstp:///T/*", "xdstp:///T/a"],
+    &["xdstp:///T/a", "xdstp:///T/b"],
+    &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"],
+    &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b", "a"],
+];
+
+/// Names with aliases.
+const ALIASES: [&[&str]; 4] = [&["~a", "a"], &["~a", "a", "b"], &["*", "~a", "a"], &["*", "~a", "a", "b"]];
+
+/// The shape of a world, from its bytes. The last is for what few need: a dialect, and one thing besides, for what is
+/// checked of each supposes that the others are as usual. Zero is none of it.
+pub fn setup<V: Both>(data: &[u8]) -> (Arc<Made>, &[u8]) {
+    let [shape, flags, rare, steps @ ..] = data else {
         return (Setup::full_state(&["a"], Budget::PLENTY).make(), &[]);
     };
     let bit = |byte: &u8, at: u32| byte >> at & 1 > 0;
-    let names = NAMES[usize::from(shape >> 2 & 3)];
+    let choice = usize::from(shape >> 2 & 3);
+    let names = match rare & 15 {
+        12 | 13 => COLLECTIONS[choice],
+        14 | 15 if !V::LISTS => ALIASES[choice],
+        _ => NAMES[choice],
+    };
     let setup = match shape & 3 {
+        _ if rare & 15 == 12 => Setup::collection(names, Budget::PLENTY),
+        _ if rare & 15 == 13 => Setup { full_state: false, ..Setup::collection(names, Budget::PLENTY) },
         0 => Setup::full_state(names, Budget::PLENTY),
         1 => Setup::partial(names, Budget::PLENTY),
+        // Endpoints have no aliases, and what a cluster needs again is asked for by its name.
+        2 if names.contains(&"~a") => Setup::order(names, Budget::PLENTY),
         2 => Setup::warming(names, Budget::PLENTY),
         _ => Setup::order(names, Budget::PLENTY),
     };
@@ -30,9 +52,22 @@ pub fn setup(data: &[u8]) -> (Arc<Made>, &[u8]) {
     let setup = when(bit(flags, 1), setup, Setup::no_existence_timeout);
     let setup = when(bit(flags, 2), setup, Setup::slow_transport);
     let setup = when(bit(flags, 3), setup, |setup| setup.tombstones(0));
+    let setup = match rare & 15 {
+        4 => setup.portion(1),
+        5 => setup.portion(2),
+        6 => setup.portion(1).small_pages(),
+        7 => setup.portion(2).small_pages(),
+        8 => setup.hold(),
+        9 => setup.retry(1),
+        10 | 11 => setup.ttl(),
+        _ => setup,
+    };
+    let setup = setup.dialect(DIALECTS[usize::from(rare >> 6)]);
     let legacy = setup.full_state ^ bit(flags, 4);
     (setup.legacy_wildcard(legacy).make(), steps)
 }
+
+const DIALECTS: [Dialect; 4] = [Dialect::Spec, Dialect::Envoy, Dialect::Grpc, Dialect::Istio];
 
 /// The step that a byte is: its kind, and the client, type and name that it is about.
 pub fn step(byte: u8, setup: &Setup) -> Step {
