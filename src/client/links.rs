@@ -236,9 +236,10 @@ impl<V: Protocol> Subscription<V> {
 
     /// Aliases that stand for something else or for nothing now, and resources that are not wanted by any name any more.
     fn add_strays(&mut self, incoming: &Incoming, removed: &mut Vec<ResourceName>, missing: &mut Vec<ResourceName>) {
-        // The aliases of what is gone are gone.
+        // The aliases of what is gone are gone, unless one has become the name of something that is held beside it.
         let orphans = removed.iter().flat_map(|name| self.links.aliases(name.as_str()));
-        missing.extend(orphans.filter(|alias| !incoming.mentions(alias.as_str())).cloned());
+        let lost = |alias: &&ResourceName| !incoming.mentions(alias.as_str()) && !self.held.contains_key(*alias);
+        missing.extend(orphans.filter(lost).cloned());
         let mut moved: BTreeSet<&ResourceName> =
             missing.iter().filter(|alias| self.links.target(alias.as_str()).is_some()).collect();
         // A name may have been an alias before.
