@@ -82,12 +82,15 @@ const MANY_ERRORS: [Budget; 3] = [
     Budget::NONE.fails(1).refetches(1).wishes(2, 1).changes(1, 1),
 ];
 
+/// The same while what has a TTL lives on, or does not.
+const LASTING: [Budget; 1] = [Budget::NONE.cuts(1).wishes(2, 1).changes(2, 1).beats(2)];
+
 /// With a store that can't give everything at all times.
 const ERRORS: [Budget; 4] = [
-    Budget::NONE.fails(2).wishes(2, 1).changes(1, 0),
+    Budget::NONE.fails(2).wishes(2, 0).changes(1, 0),
     Budget::NONE.fails(1).cuts(1).wishes(1, 1).changes(1, 1),
     Budget::NONE.fails(1).rejects(1).wishes(1, 0).changes(2, 1),
-    Budget::NONE.fails(1).refetches(1).wishes(2, 0).changes(1, 1),
+    Budget::NONE.fails(1).refetches(1).wishes(1, 1).changes(1, 1),
 ];
 
 fn strict(names: &[&str], budget: Budget) -> Setup {
@@ -228,7 +231,7 @@ fn variants() -> Vec<Variant> {
         variant("delta, errors", Setup::full_state, ALL_A).with(ERRORS),
         variant("delta, listeners and clusters, errors", Setup::order, A).with([fails]),
         variant("delta, portions", portions, ALL_AB).with(changing),
-        variant("delta, portions over pages", small_pages, ALL_AB).with(changing),
+        variant("delta, portions over pages", small_pages, ALL_AB).with(changing[..2].iter().copied()),
         variant("delta, portions of clusters and endpoints", warming_portions, A).with([two]),
         variant("sotw full-state, losses", Setup::full_state, ALL_A)
             .with(losses())
@@ -245,7 +248,7 @@ fn variants() -> Vec<Variant> {
         variant("sotw full-state, a collection", Setup::collection, GLOB_A).with(pairs()),
         variant("sotw partial, a collection", collection_partial, GLOB_A).with(pairs()),
         variant("delta, a collection", Setup::collection, GLOB_A).with(pairs()),
-        variant("delta, a collection of two", Setup::collection, GLOB_AB).with([part, two]),
+        variant("delta, a collection of two", Setup::collection, GLOB_AB).with([part]),
         variant("delta, an alias", Setup::full_state, ALIAS_A).with(pairs()),
         variant("delta, two clients", two_clients, A).with([Budget::NONE.cuts(1).wishes(2, 0).changes(1, 0)]),
     ]
@@ -274,6 +277,18 @@ fn deep() -> Vec<Variant> {
         variant("sotw full-state, errors", Setup::full_state, ALL_A).with(MANY_ERRORS),
         variant("sotw partial, errors", Setup::partial, ALL_A).with(MANY_ERRORS),
         variant("delta, errors", Setup::full_state, ALL_A).with(MANY_ERRORS),
+        names("sotw full-state, TTLs", lasting, ALL_A).with(LASTING),
+        names("sotw partial, TTLs", lasting_partial, A).with(LASTING),
+        names("delta, TTLs", lasting, ALL_A).with(LASTING),
+        names("delta, portions", portions, ALL_AB),
+        names("delta, portions over pages", small_pages, ALL_AB),
+        names("delta, portions of clusters and endpoints", warming_portions, A),
+        names("sotw full-state, a collection", Setup::collection, GLOB_AB),
+        names("sotw partial, a collection", collection_partial, GLOB_AB),
+        names("delta, a collection", Setup::collection, GLOB_AB),
+        names("delta, an alias", Setup::full_state, ALIAS_A),
+        names("delta, retries", retry, ALL_A),
+        names("delta, two clients", two_clients, A),
     ]
 }
 

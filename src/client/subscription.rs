@@ -509,7 +509,7 @@ impl<V: Protocol> Subscription<V> {
         self.hold(now, &out, &rejected, whole);
         self.note_verdict(now, &out, &rejections, &rejected, settings);
         for name in &out.offer.removed {
-            if rejected.contains(name) {
+            if rejected.contains(name) && self.covers(name.as_str()) {
                 self.links.found(name); // it stays, so it is not to be claimed to be nowhere
                 continue;
             }

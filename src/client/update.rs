@@ -157,7 +157,8 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// Rejects a resource by its name. A name that is in the update's [`removed`](Update::removed) is not removed.
+    /// Rejects a resource by its name. A name that is in the update's [`removed`](Update::removed) is not removed, unless it
+    /// was wanted by an alias that stands for something else now.
     pub fn new(name: impl Into<ResourceName>, reason: impl Into<String>) -> Self {
         Self { name: Some(name.into()), reason: reason.into() }
     }

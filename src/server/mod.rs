@@ -358,7 +358,7 @@ impl<V: Variant> Server<V> {
         }
         if self.ttl && subscription.initial.is_some() {
             // What the client has from another stream may have little time left (S-TTL-04).
-            subscription.beat.get_or_insert((now, source.revision()));
+            subscription.beat.get_or_insert((now, Some(source.revision())));
         }
         let subscription = &self.types[at];
         let (beats, mut retries) = (subscription.beats(now), subscription.retries(now));
@@ -366,6 +366,8 @@ impl<V: Variant> Server<V> {
             self.types[at].held_until = None; // nothing is left of what was held back
             return None;
         }
+        self.types[at].note_flaps(source);
+        let subscription = &self.types[at];
         // DESIGN rule 11: what refers to clusters waits for clusters that are not sent, unless it was asked for.
         let place = subscription.kind.place();
         let answers_only = place.is_front() && self.has_unsent_clusters(source);

@@ -87,8 +87,9 @@ pub struct Subscription {
     pub(super) kept: Option<Box<Vec<Resource>>>,
     /// What was rejected and is to be tried again, if the configuration says so.
     pub(super) retries: Option<Box<Retries>>,
-    /// When to say that resources with a TTL live on, and the revision when that was last said.
-    pub(super) beat: Option<(Instant, Revision)>,
+    /// When to say that resources with a TTL live on, and the revision when that was last said; `None` if something changed
+    /// since and was not sent, for it came to nothing.
+    pub(super) beat: Option<(Instant, Option<Revision>)>,
 }
 
 /// `initial_resource_versions`, and what of it is not believed any more: a name that was said again before the first
@@ -187,7 +188,7 @@ impl Draft {
         let Some((_, sent_to)) = of.beat else { return };
         let sent: BTreeSet<ResourceName> =
             self.parts.iter().flat_map(Part::resources).map(|resource| resource.name().clone()).collect();
-        for entry in of.expiring(source).filter(|entry| entry.since <= sent_to) {
+        for entry in of.expiring(source).filter(|entry| sent_to.is_none_or(|sent_to| entry.since <= sent_to)) {
             let lives_on = |resource: &&Resource| {
                 let name = resource.name();
                 !sent.contains(name) && !of.owed.contains(name) && !of.is_new(resource, &entry)
@@ -499,8 +500,19 @@ impl Subscription {
         };
         self.beat = match self.beat {
             Some((due, sent_to)) if !beats && !sent_all() => Some((due.min(next), sent_to)),
-            _ => Some((next, source.revision())),
+            _ => Some((next, Some(source.revision()))),
         };
+    }
+
+    /// Notes that something with a TTL changed and is no news, before it counts as served: else it would have no heartbeat
+    /// either, as what was sent.
+    pub(super) fn note_flaps<S: Source>(&mut self, source: &S) {
+        let Some((due, Some(_))) = self.beat else { return };
+        let changed = |entry: &Entry<'_>| self.cursor.is_some_and(|cursor| entry.since > cursor);
+        let no_news = |entry: Entry<'_>| entry.resource().is_some_and(|resource| !self.is_new(resource, &entry));
+        if self.expiring(source).filter(changed).any(no_news) {
+            self.beat = Some((due, None));
+        }
     }
 
     /// Whether heartbeats are due, and may be sent.
