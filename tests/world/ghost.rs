@@ -62,6 +62,8 @@ struct Memory {
     delivered: BTreeMap<ResourceName, u8>,
     /// What changed since it was delivered.
     unseen: BTreeSet<ResourceName>,
+    /// Something with a TTL changed and is as it was: what was just sent may be said to live on together with that.
+    flapped: bool,
     /// Endpoints that have to go again.
     cold: BTreeSet<ResourceName>,
     /// What was asked for, or changed, since the last response.
@@ -303,8 +305,9 @@ impl Ghost {
             let there = content(setup, cache, t, name);
             assert!(there.is_some() && there.as_ref() == memory.delivered.get(name), "{name} lives on unsent");
             let fresh = memory.fresh.get(name).is_some_and(|until| now < *until);
-            assert!(!fresh, "{name} was just sent, and lives on");
+            assert!(!fresh || memory.flapped, "{name} was just sent, and lives on");
         }
+        memory.flapped &= response.beats.is_empty();
         if response.resources.is_empty() && !response.beats.is_empty() && response.removed.is_empty() {
             memory.out = Some((response.nonce.clone(), BTreeMap::new()));
             memory.sent = Some(response.nonce);
@@ -440,9 +443,10 @@ impl Ghost {
     }
 
     /// A resource changed: what was rejected of it may be sent again, should it come back.
-    pub fn changes(&mut self, t: usize, name: &ResourceName, there: bool) {
-        if there {
+    pub fn changes(&mut self, setup: &Made, t: usize, name: &ResourceName, there: Option<u8>) {
+        if let Some(content) = there {
             self.types[t].unseen.insert(name.clone());
+            self.types[t].flapped |= setup.ttl.is_some() && self.types[t].delivered.get(name) == Some(&content);
         } else {
             self.types[t].cold.remove(name);
         }

@@ -261,18 +261,18 @@ impl<V: Both> World<V> {
                 let (type_url, name) = (&setup.types[t], &setup.names[n]);
                 let content = self.content(t, name).map_or(0, |content| 1 - content);
                 assert!(self.cache.insert(type_url, resource(&setup, name, content)));
-                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(t, name, true));
+                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(&setup, t, name, Some(content)));
             }
             Step::Delete { t, n } => {
                 self.budget.deletes -= 1;
                 assert!(self.cache.remove(&setup.types[t], setup.names[n].as_str()));
-                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(t, &setup.names[n], false));
+                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(&setup, t, &setup.names[n], None));
             }
             Step::Fail { t, n } => {
                 self.budget.fails -= 1;
                 let status = Status::new(Code::Unavailable, "no");
                 self.cache.set_error(&setup.types[t], setup.names[n].clone(), status);
-                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(t, &setup.names[n], false));
+                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(&setup, t, &setup.names[n], None));
             }
             Step::Tick => self.pass(),
             Step::Beat => {
