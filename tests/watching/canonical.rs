@@ -3,65 +3,10 @@
 use std::hash::{Hash, Hasher};
 
 use xds_machine::model::{Label, Relabel};
-use xds_machine::{Instant, Nonce};
 
 use super::{Both, Step, World};
 use crate::search::Model;
-
-/// A label that counts something; of nonces the two numbers. Zero and none have a meaning, and stay.
-#[derive(Clone, Copy)]
-enum Kind {
-    Epoch,
-    Loss,
-    Nonce,
-    Request,
-    Response,
-    Revision,
-}
-
-/// By kind, in order.
-type Labels = [Vec<(u64, u64)>; 6];
-
-fn numbers(nonce: &Nonce) -> (u64, u64) {
-    let (stream, count) = nonce.as_str().split_once('.').expect("a nonce of our server");
-    (stream.parse().expect("a number"), count.parse().expect("a number"))
-}
-
-/// What it counts, and up to where.
-fn read(label: &Label<'_>) -> Option<(Kind, (u64, u64))> {
-    let (kind, count) = match label {
-        Label::Epoch(count) => (Kind::Epoch, **count),
-        Label::Loss(_, count) => (Kind::Loss, **count),
-        Label::Request(count) => (Kind::Request, **count),
-        Label::Response(_, count) => (Kind::Response, **count),
-        Label::Revision(revision) => (Kind::Revision, revision.0),
-        Label::Nonce(nonce) => return (!nonce.is_empty()).then(|| (Kind::Nonce, numbers(nonce))),
-        _ => return None,
-    };
-    (count > 0).then_some((kind, (0, count)))
-}
-
-fn write(label: Label<'_>, rank: u64) {
-    match label {
-        Label::Epoch(count) | Label::Loss(_, count) | Label::Request(count) | Label::Response(_, count) => {
-            *count = rank;
-        }
-        Label::Revision(revision) => revision.0 = rank,
-        Label::Nonce(nonce) => *nonce = format!("1.{rank}").into(),
-        _ => {}
-    }
-}
-
-fn replace(labels: &Labels, now: Instant, label: Label<'_>) {
-    match read(&label) {
-        Some((kind, numbers)) => write(label, labels[kind as usize].partition_point(|&of| of < numbers) as u64 + 1),
-        None => {
-            if let Label::Instant(instant) = label {
-                *instant = Instant::from_epoch(instant.saturating_since(now));
-            }
-        }
-    }
-}
+use crate::world::labels::Labels;
 
 impl<V: Both> Relabel for World<V> {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
@@ -97,19 +42,11 @@ impl<V: Both> Model for World<V> {
 
     fn canonicalize(&mut self) {
         let (mut labels, now) = (Labels::default(), self.now);
-        self.relabel(&mut |label| {
-            if let Some((kind, numbers)) = read(&label) {
-                labels[kind as usize].push(numbers);
-            }
-        });
-        for labels in &mut labels {
-            labels.sort_unstable();
-            labels.dedup();
-        }
-        self.relabel(&mut |label| replace(&labels, now, label));
+        self.relabel(&mut |label| labels.note(&label));
+        self.relabel(&mut |label| labels.replace(now, label));
         // All nonces are now of stream 1, which may give none of them again, nor may the next.
         self.streams = 1;
-        let given = labels[Kind::Nonce as usize].len() as u64;
+        let given = labels.nonces();
         self.server.relabel(&mut |label| match label {
             Label::Stream(stream) => *stream = 1,
             Label::Given(count) => *count = given,

@@ -11,8 +11,6 @@ mod goal;
 mod settled;
 
 use std::collections::VecDeque;
-use std::fmt::Debug;
-use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,43 +21,12 @@ use bytes::Bytes;
 use ghost::{Ghost, NOTHING};
 pub use goal::Goal;
 use xds_machine::client::{self, Action, Client, Config, DataErrors, Verdict};
-use xds_machine::message::{Node, delta, sotw};
-use xds_machine::model::Relabel;
+use xds_machine::message::Node;
 use xds_machine::server::{self, Cache, Resource, Server, Source, State, StreamId};
 use xds_machine::watch::{Subscribe, WatchId, Watches};
-use xds_machine::{Code, Delta, Instant, Misuse, ResourceName, ResourceType, Sotw, Status, TypeUrl, Types};
+use xds_machine::{Code, Instant, Misuse, ResourceName, ResourceType, Status, TypeUrl, Types};
 
-/// A variant whose responses can be handed from one machine to the other.
-pub trait Both:
-    client::Variant<Request = <Self as Both>::Req, Response = <Self as Both>::Resp>
-    + server::Variant<Request = <Self as Both>::Req>
-{
-    type Req: Clone + Debug + Hash + Relabel;
-    type Resp: Clone + Debug + Hash + Relabel;
-    const DELTA: bool;
-
-    fn message(response: &server::Response<Self>) -> Self::Resp;
-}
-
-impl Both for Sotw {
-    type Req = sotw::Request;
-    type Resp = sotw::Response;
-    const DELTA: bool = false;
-
-    fn message(response: &server::Response<Self>) -> sotw::Response {
-        response.into()
-    }
-}
-
-impl Both for Delta {
-    type Req = delta::Request;
-    type Resp = delta::Response;
-    const DELTA: bool = true;
-
-    fn message(response: &server::Response<Self>) -> delta::Response {
-        response.into()
-    }
-}
+use crate::several::Both;
 
 /// What is there at first, and what may change to; the last can't be decoded.
 const CONTENTS: [u8; 3] = [1, 2, BAD];
