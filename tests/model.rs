@@ -179,7 +179,7 @@ fn variants() -> Vec<Variant> {
     let two = Budget::NONE.cuts(1).wishes(2, 0).changes(2, 0);
     let part = Budget::NONE.rejects(2).wishes(2, 0).changes(3, 0);
     let order = Budget::NONE.wishes(2, 0).changes(2, 1);
-    let fails = Budget::NONE.fails(1).wishes(2, 0).changes(2, 0);
+    let fails = Budget::NONE.fails(1).wishes(2, 0).changes(1, 0);
     let rejecting =
         [Budget::NONE.rejects(3).wishes(1, 0).changes(2, 1), Budget::NONE.rejects(2).wishes(2, 1).changes(2, 0)];
     let away = Budget::NONE.cuts(1).wishes(1, 0).changes(1, 0).beats(2);
@@ -196,14 +196,14 @@ fn variants() -> Vec<Variant> {
         variant("sotw full-state", Setup::full_state, ALL_A).with(pairs()),
         variant("sotw full-state, named", Setup::full_state, A).with([WIDE[0], WIDE[2]]),
         variant("sotw full-state, two names", Setup::full_state, AB).with([part]),
-        variant("sotw full-state, strict server", strict, ALL_A).with(pairs()),
+        variant("sotw full-state, strict server", strict, ALL_A).with(pairs().step_by(2)),
         variant("sotw partial", Setup::partial, ALL_A).with(pairs()),
         variant("sotw partial, named", Setup::partial, A).with([WIDE[0], WIDE[2]]),
         variant("sotw partial, two names", Setup::partial, AB).with([part]),
-        variant("sotw partial, strict server", strict_partial, ALL_A).with(pairs()),
+        variant("sotw partial, strict server", strict_partial, ALL_A).with(pairs().step_by(2)),
         variant("sotw partial, no existence timeout", without_timer, A).with([WIDE[2]]),
         variant("sotw partial, slow transport", slow, A).with(pairs()),
-        variant("sotw, clusters and endpoints", Setup::warming, A).with(pairs()),
+        variant("sotw, clusters and endpoints", Setup::warming, A).with(pairs().step_by(2)),
         variant("sotw, listeners and clusters", Setup::order, A).with([order, two]),
         variant("sotw partial, pauses", Setup::partial, A).with(pauses()),
         variant("sotw, a response of the stream at a time", grpc, A).with([two]),
@@ -211,7 +211,7 @@ fn variants() -> Vec<Variant> {
         variant("sotw partial, an istiod and two names", istio, AB).with([part]),
         variant("sotw full-state, retries", retry, A).with(rejecting),
         variant("sotw partial, retries", partial_retry, A).with(rejecting),
-        variant("delta, retries", retry, ALL_A).with(rejecting),
+        variant("delta, retries", retry, ALL_A).with([rejecting[0]]),
         variant("delta", Setup::full_state, ALL_A).with(pairs()),
         variant("delta, named", Setup::full_state, A).with([WIDE[0], WIDE[2]]),
         variant("delta, two names", Setup::full_state, AB).with([part]),
@@ -221,8 +221,8 @@ fn variants() -> Vec<Variant> {
             .wishes(1, 1)
             .changes(2, 0)
             .refetches(2)]),
-        variant("delta, forgetful store", forgetful, ALL_A).with(pairs()),
-        variant("delta, clusters and endpoints", Setup::warming, A).with(pairs()),
+        variant("delta, forgetful store", forgetful, ALL_A).with(pairs().step_by(2)),
+        variant("delta, clusters and endpoints", Setup::warming, A).with(pairs().step_by(2)),
         variant("delta, listeners and clusters", Setup::order, A).with([order, two]),
         variant("sotw full-state, errors", Setup::full_state, ALL_A).with(ERRORS),
         variant("sotw partial, errors", Setup::partial, ALL_A).with(ERRORS),
@@ -245,11 +245,11 @@ fn variants() -> Vec<Variant> {
         variant("delta, TTLs and an alias", lasting, ALIAS_A).with([away]),
         variant("sotw, TTLs of listeners and clusters", lasting_order, A).with([beside]),
         variant("delta, TTLs of listeners and clusters", lasting_order, A).with([beside]),
-        variant("sotw full-state, a collection", Setup::collection, GLOB_A).with(pairs()),
-        variant("sotw partial, a collection", collection_partial, GLOB_A).with(pairs()),
-        variant("delta, a collection", Setup::collection, GLOB_A).with(pairs()),
+        variant("sotw full-state, a collection", Setup::collection, GLOB_A).with(pairs().step_by(2)),
+        variant("sotw partial, a collection", collection_partial, GLOB_A).with(pairs().step_by(2)),
+        variant("delta, a collection", Setup::collection, GLOB_A).with(pairs().step_by(2)),
         variant("delta, a collection of two", Setup::collection, GLOB_AB).with([part]),
-        variant("delta, an alias", Setup::full_state, ALIAS_A).with(pairs()),
+        variant("delta, an alias", Setup::full_state, ALIAS_A).with(pairs().step_by(2)),
         variant("delta, two clients", two_clients, A).with([Budget::NONE.cuts(1).wishes(2, 0).changes(1, 0)]),
     ]
 }
