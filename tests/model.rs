@@ -8,9 +8,8 @@ mod checker;
 mod world;
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use checker::search::{Sum, explore_all};
 use world::{Budget, Bug, Goal, Goals, Setup, World};
 use xds_machine::client::Dialect;
 use xds_machine::{Delta, Sotw};
@@ -292,47 +291,14 @@ fn deep() -> Vec<Variant> {
     ]
 }
 
-/// The results for one variant.
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    states: usize,
-    settled: usize,
-    transitions: usize,
-    goals: Goals,
-    complete: bool,
-}
-
-/// Checks all variants, on as many threads as there are processors.
+/// Checks all variants.
 fn check(variants: &[Variant], limit: usize) -> Vec<Sum> {
-    let jobs: Vec<(usize, Budget)> =
-        variants.iter().enumerate().flat_map(|(at, variant)| variant.budgets.iter().map(move |&b| (at, b))).collect();
-    let next = AtomicUsize::new(0);
-    let sums = Mutex::new(vec![Sum { complete: true, ..Sum::default() }; variants.len()]);
-    let work = || {
-        while let Some(&(at, budget)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let variant = &variants[at];
-            let setup = (variant.setup)(variant.names, budget);
-            let report = if variant.delta {
-                checker::explore::<Delta>(&setup.make(), limit)
-            } else {
-                checker::explore::<Sotw>(&setup.make(), limit)
-            };
-            if let Some(fault) = report.fault {
-                panic!("{}: {}\n{:?}\n{budget:?}", variant.name, fault.what, fault.trace);
-            }
-            let sum = &mut sums.lock().expect("no other panicked")[at];
-            sum.states += report.states;
-            sum.settled += report.settled;
-            sum.transitions += report.transitions;
-            sum.goals.0 |= report.goals;
-            sum.complete &= report.complete;
-        }
-    };
-    std::thread::scope(|scope| {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        (0..threads).for_each(|_| _ = scope.spawn(work));
-    });
-    sums.into_inner().expect("no thread panicked")
+    let budgets: Vec<(&str, &[Budget])> = variants.iter().map(|variant| (variant.name, &variant.budgets[..])).collect();
+    explore_all(&budgets, |at, budget| {
+        let Variant { delta, setup, names, .. } = variants[at];
+        let setup = setup(names, budget).make();
+        if delta { checker::explore::<Delta>(&setup, limit) } else { checker::explore::<Sotw>(&setup, limit) }
+    })
 }
 
 #[test]
@@ -343,7 +309,7 @@ fn everything_holds_in_every_order() {
     for (variant, sum) in variants.iter().zip(&sums) {
         println!("{}: {} unique states, {} settled, {} steps", variant.name, sum.states, sum.settled, sum.transitions);
         assert!(sum.complete);
-        goals.entry(variant.delta).or_insert(Goals::default()).0 |= sum.goals.0;
+        goals.entry(variant.delta).or_insert(Goals::default()).0 |= sum.goals;
     }
     let total: usize = sums.iter().map(|sum| sum.states).sum();
     println!("in total: {total} unique states");

@@ -4,11 +4,9 @@
 //! `cargo test --release --test worlds servers -- --nocapture` shows the counts.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::search;
+use crate::search::{self, Sum};
 use crate::several::{Both, Budget, Bug, Goal, Setup, Step, World};
 use xds_machine::servers::Policy;
 use xds_machine::{Delta, Sotw, type_url};
@@ -200,34 +198,16 @@ fn explore(name: &str, setup: Setup) -> search::Report<Step> {
 #[test]
 fn everything_holds_in_every_order() {
     let variants = variants();
-    let jobs: Vec<(usize, Budget)> =
-        variants.iter().enumerate().flat_map(|(at, variant)| variant.budgets.iter().map(move |&b| (at, b))).collect();
-    let next = AtomicUsize::new(0);
-    let sums = Mutex::new(vec![(0, 0, 0, 0); variants.len()]);
-    let work = || {
-        while let Some(&(at, budget)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let Variant { name, setup, .. } = variants[at];
-            let report = explore(name, Setup { budget: Some(budget), ..setup });
-            if let Some(fault) = report.fault {
-                panic!("{name}: {}\n{:?}\n{budget:?}", fault.what, fault.trace);
-            }
-            assert!(report.complete);
-            let (states, settled, steps, goals) = &mut sums.lock().expect("no other panicked")[at];
-            *states += report.states;
-            *settled += report.settled;
-            *steps += report.transitions;
-            *goals |= report.goals;
-        }
-    };
-    std::thread::scope(|scope| {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        (0..threads).for_each(|_| _ = scope.spawn(work));
+    let budgets: Vec<(&str, &[Budget])> = variants.iter().map(|variant| (variant.name, &variant.budgets[..])).collect();
+    let sums = search::explore_all(&budgets, |at, budget| {
+        let Variant { name, setup, .. } = variants[at];
+        explore(name, Setup { budget: Some(budget), ..setup })
     });
     let mut total = 0;
-    for (variant, (states, settled, steps, goals)) in
-        variants.iter().zip(sums.into_inner().expect("no thread panicked"))
-    {
-        println!("{}: {states} unique states, {settled} settled, {steps} steps", variant.name);
+    for (variant, sum) in variants.iter().zip(sums) {
+        assert!(sum.complete);
+        let Sum { states, settled, transitions, goals, .. } = sum;
+        println!("{}: {states} unique states, {settled} settled, {transitions} steps", variant.name);
         total += states;
         for goal in Goal::ALL {
             assert!(goal.is_in(goals), "{goal:?} never happened: {}", variant.name);

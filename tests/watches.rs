@@ -2,10 +2,7 @@
 //!
 //! `cargo test --release --test worlds watches -- --nocapture` shows the counts.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use crate::search;
+use crate::search::{self, Sum};
 use crate::watching::{Budget, Bug, Goal, Setup, Step, World};
 use xds_machine::client::DataErrors;
 use xds_machine::{Code, Delta, Sotw};
@@ -129,41 +126,16 @@ fn explore(name: &str, setup: Setup) -> search::Report<Step> {
 #[test]
 fn everything_holds_in_every_order() {
     let variants = variants();
-    let jobs: Vec<(usize, Budget)> =
-        variants.iter().enumerate().flat_map(|(at, variant)| variant.budgets.iter().map(move |&b| (at, b))).collect();
-    let next = AtomicUsize::new(0);
-    let sums = Mutex::new(vec![(0, 0, 0, 0); variants.len()]);
-    let faults = Mutex::new(Vec::new());
-    let work = || {
-        while let Some(&(at, budget)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let Variant { name, setup, .. } = variants[at];
-            let report = explore(name, Setup { budget, ..setup });
-            if let Some(fault) = report.fault {
-                faults
-                    .lock()
-                    .expect("no other panicked")
-                    .push(format!("{name}: {}\n{:?}\n{budget:?}", fault.what, fault.trace));
-                continue;
-            }
-            assert!(report.complete);
-            let (states, settled, steps, goals) = &mut sums.lock().expect("no other panicked")[at];
-            *states += report.states;
-            *settled += report.settled;
-            *steps += report.transitions;
-            *goals |= report.goals;
-        }
-    };
-    std::thread::scope(|scope| {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        (0..threads).for_each(|_| _ = scope.spawn(work));
+    let budgets: Vec<(&str, &[Budget])> = variants.iter().map(|variant| (variant.name, &variant.budgets[..])).collect();
+    let sums = search::explore_all(&budgets, |at, budget| {
+        let Variant { name, setup, .. } = variants[at];
+        explore(name, Setup { budget, ..setup })
     });
-    let faults = faults.into_inner().expect("no thread panicked");
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
     let (mut total, mut never) = (0, Vec::new());
-    for (variant, (states, settled, steps, goals)) in
-        variants.iter().zip(sums.into_inner().expect("no thread panicked"))
-    {
-        println!("{}: {states} unique states, {settled} settled, {steps} steps", variant.name);
+    for (variant, sum) in variants.iter().zip(sums) {
+        assert!(sum.complete);
+        let Sum { states, settled, transitions, goals, .. } = sum;
+        println!("{}: {states} unique states, {settled} settled, {transitions} steps", variant.name);
         total += states;
         never.extend(variant.goals.iter().filter(|goal| !goal.is_in(goals)).map(|goal| (variant.name, goal)));
     }

@@ -49,10 +49,11 @@ fn both(sotw: &mut World<Sotw>, delta: &mut World<Delta>, step: Step) {
 fn settle(sotw: &mut World<Sotw>, delta: &mut World<Delta>, choice: u64) {
     words::settle(sotw, choice);
     words::settle(delta, choice.rotate_left(7));
+    if sotw.setup.ttl.is_some() {
+        return; // what expired since a heartbeat was late depends on when who said what
+    }
     for (c, (of_sotw, of_delta)) in sotw.pairs.iter().zip(&delta.pairs).enumerate() {
-        // What expired since a heartbeat was late depends on when who said what.
-        let types = if sotw.setup.ttl.is_some() { 0 } else { sotw.setup.types.len() };
-        for t in 0..types {
+        for t in 0..sotw.setup.types.len() {
             assert_eq!(view(sotw, c, t), view(delta, c, t), "client {c}, type {t}");
             let (sotw_app, delta_app) = (&of_sotw.apps[t], &of_delta.apps[t]);
             assert_eq!(sotw_app.wanted, delta_app.wanted);

@@ -114,7 +114,7 @@ impl<V: Protocol> Subscription<V> {
                 continue;
             };
             let there = incoming.resources.find(name.as_str()).is_some();
-            if there || incoming.heartbeats.binary_search_by(|heartbeat| heartbeat.name.cmp(&name)).is_ok() {
+            if there || incoming.has_heartbeat(&name) {
                 continue; // C-ERR-08
             }
             status.truncate(settings.limits.error_bytes);

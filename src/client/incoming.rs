@@ -126,6 +126,15 @@ impl Incoming {
         self.resources.is_empty() && self.faults.is_empty() && !self.errors.iter().any(of_all)
     }
 
+    /// Whether there are heartbeats, and no resource beside them.
+    pub(super) fn has_only_heartbeats(&self) -> bool {
+        self.resources.is_empty() && !self.heartbeats.is_empty()
+    }
+
+    pub(super) fn has_heartbeat(&self, name: &ResourceName) -> bool {
+        self.heartbeats.binary_search_by(|heartbeat| heartbeat.name.cmp(name)).is_ok() // `finish` sorts them
+    }
+
     /// Whether something in the response is so broken that its name can't be told.
     pub(super) fn has_nameless_fault(&self) -> bool {
         self.faults.iter().any(|fault| fault.name.is_none())

@@ -278,7 +278,8 @@ impl<V: Protocol> Subscription<V> {
             let back = from.get(name).is_some_and(|aliases| aliases.contains(alias));
             ensure!(back, "{alias} stands for {name} from one end only");
         }
-        let going = |name: &ResourceName| self.out.as_ref().is_some_and(|out| out.offer.removed.contains(name));
+        let going =
+            |name: &ResourceName| self.out.as_ref().is_some_and(|out| out.offer.removed.binary_search(name).is_ok());
         for name in nowhere.keys() {
             ensure!(self.wants(name.as_str()), "{name} is nowhere, and not wanted");
             ensure!(!self.held.contains_key(name) || going(name), "{name} is nowhere, and there");

@@ -193,8 +193,7 @@ impl Protocol for Sotw {
     /// believes is wanted, and its answer says what really is. Of a partial type only one that has it: of a collection
     /// a member may have come by itself. A heartbeat settles nothing but what is held, for it brings nothing.
     fn processed(of: &mut Subscription<Self>, incoming: &Incoming) {
-        let only_heartbeats = incoming.resources.is_empty() && !incoming.heartbeats.is_empty();
-        let full_state = of.kind.is_full_state() && !incoming.refused && !only_heartbeats;
+        let full_state = of.kind.is_full_state() && !incoming.refused && !incoming.has_only_heartbeats();
         let held = &of.held;
         let Told { owed, retime, start, version, stand_ins, .. } = &mut of.told;
         if matches!(start, Start::Legacy { .. }) && version != incoming.resources.version() {
@@ -202,11 +201,11 @@ impl Protocol for Sotw {
             *stand_ins = 0;
         }
         owed.retain(|name, owed| {
-            let beaten = || incoming.heartbeats.iter().any(|heartbeat| heartbeat.name == *name);
             let settled = if name.is_glob() && !full_state {
                 incoming.errors.iter().any(|error| error.name == *name)
             } else {
-                (full_state || incoming.mentions(name.as_str())) && (held.contains_key(name) || !beaten())
+                (full_state || incoming.mentions(name.as_str()))
+                    && (held.contains_key(name) || !incoming.has_heartbeat(name))
             };
             if settled && owed.last {
                 retime.insert(name.clone()); // its time ran out before this came: it gets its time anew
@@ -219,8 +218,7 @@ impl Protocol for Sotw {
     /// Resources"). Not if something in it can't be told by name, which may be what is held (C-RES-10); and not if
     /// it has only heartbeats, which speak for themselves (C-TTL-07).
     fn absence_removes(of: &Subscription<Self>, incoming: &Incoming) -> bool {
-        let only_heartbeats = incoming.resources.is_empty() && !incoming.heartbeats.is_empty();
-        of.kind.is_full_state() && !incoming.has_nameless_fault() && !only_heartbeats
+        of.kind.is_full_state() && !incoming.has_nameless_fault() && !incoming.has_only_heartbeats()
     }
 
     /// Each response of a full-state type has everything.

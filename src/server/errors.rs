@@ -17,9 +17,7 @@ impl Subscription {
         let failed = |name: &&ResourceName| source.error(self.type_url(), name.as_str()).is_some();
         names.extend(owed.iter().chain(&draft.removed).filter(failed).cloned());
         if owed.iter().any(ResourceName::is_glob) {
-            let answered = |name: &ResourceName| {
-                self.interest.globs.of(name.as_str()).is_some_and(|glob| owed.contains(glob)) && !owed.contains(name)
-            };
+            let answered = |name: &ResourceName| self.interest.is_owed(name, owed) && !owed.contains(name);
             let errors = source.errors(self.type_url(), Revision::default());
             let errors = errors.filter(|(name, entry)| entry.state == State::Unknown && answered(name));
             names.extend(errors.map(|(name, _)| name.clone()));

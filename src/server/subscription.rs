@@ -191,9 +191,7 @@ impl Draft {
         for entry in of.expiring(source).filter(|entry| sent_to.is_none_or(|sent_to| entry.since <= sent_to)) {
             let lives_on = |resource: &&Resource| {
                 let name = resource.name();
-                let owed_by_glob = || of.interest.globs.of(name.as_str()).is_some_and(|glob| of.owed.contains(glob));
-                let owed = of.owed.contains(name) || (!of.owed.is_empty() && owed_by_glob());
-                !sent.contains(name) && !owed && !of.is_new(resource, &entry)
+                !sent.contains(name) && !of.interest.is_owed(name, &of.owed) && !of.is_new(resource, &entry)
             };
             if let Some(resource) = entry.resource().filter(lives_on) {
                 self.parts.push(Part::Heartbeat(resource.clone()));

@@ -8,7 +8,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Debug;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, Once};
 
 /// What is explored: a state, and what can happen in it.
 pub trait Model: Clone + Hash {
@@ -55,6 +56,49 @@ impl<S> Default for Report<S> {
 pub struct Fault<S> {
     pub what: String,
     pub trace: Vec<S>,
+}
+
+/// What the explorations of a variant found together.
+#[derive(Clone, Copy, Debug)]
+pub struct Sum {
+    pub states: usize,
+    pub settled: usize,
+    pub transitions: usize,
+    pub goals: u32,
+    pub complete: bool,
+}
+
+/// Explores each budget of each variant, on as many threads as there are processors. The sums, by the number of the
+/// variant. Panics at a fault.
+pub fn explore_all<B: Copy + Debug + Sync, S: Debug>(
+    variants: &[(&str, &[B])],
+    explore: impl Fn(usize, B) -> Report<S> + Sync,
+) -> Vec<Sum> {
+    let each =
+        |(at, (_, budgets)): (usize, &(&str, &'_ [B]))| budgets.iter().map(move |&b| (at, b)).collect::<Vec<_>>();
+    let jobs: Vec<(usize, B)> = variants.iter().enumerate().flat_map(each).collect();
+    let next = AtomicUsize::new(0);
+    let none = Sum { states: 0, settled: 0, transitions: 0, goals: 0, complete: true };
+    let sums = Mutex::new(vec![none; variants.len()]);
+    let work = || {
+        while let Some(&(at, budget)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let report = explore(at, budget);
+            if let Some(fault) = report.fault {
+                panic!("{}: {}\n{:?}\n{budget:?}", variants[at].0, fault.what, fault.trace);
+            }
+            let sum = &mut sums.lock().expect("no other panicked")[at];
+            sum.states += report.states;
+            sum.settled += report.settled;
+            sum.transitions += report.transitions;
+            sum.goals |= report.goals;
+            sum.complete &= report.complete;
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..threads).for_each(|_| _ = scope.spawn(work));
+    });
+    sums.into_inner().expect("no thread panicked")
 }
 
 /// Fingerprints are hashes already.
