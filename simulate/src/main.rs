@@ -19,7 +19,7 @@ use xds_machine::{Delta, Sotw};
 use self::run::{Random, Run, Tally};
 
 /// Steps of one run, which has a world and a seed of its own.
-const RUN: u64 = 100_000;
+const RUN: u64 = 10_000;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();

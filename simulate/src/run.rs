@@ -70,7 +70,7 @@ pub struct Run<V: Both> {
 }
 
 /// Between two times at rest.
-const REST: u64 = 5_000;
+const REST: u64 = 2_500;
 
 impl<V: Both> Run<V> {
     pub fn new(mut random: Random) -> Self {

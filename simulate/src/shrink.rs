@@ -1,14 +1,24 @@
 //! What is left of a run that fails when all is taken out that it fails without.
 
-use std::cell::Cell;
-use std::panic::{self, AssertUnwindSafe};
+use std::cell::{Cell, RefCell};
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Arc;
 
 use crate::run::{attempt, come_to_rest};
 use crate::world::{Both, Made, Step, World};
 
-/// Plays steps, those that can be taken, and lets the world come to rest. After how many steps it failed.
-fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> Option<usize> {
+thread_local! {
+    /// Which check failed last.
+    static CHECK: RefCell<Option<(String, u32)>> = const { RefCell::new(None) };
+}
+
+fn note(panic: &PanicHookInfo<'_>) {
+    CHECK.set(panic.location().map(|at| (at.file().to_owned(), at.line())));
+}
+
+/// Plays steps, those that can be taken, and lets the world come to rest. After how many steps it failed, and the check
+/// that did.
+fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> Option<(usize, (String, u32))> {
     let at = Cell::new(0);
     let play = || {
         let mut world = World::<V>::new(setup.clone());
@@ -18,23 +28,32 @@ fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> Option<usize> {
         }
         come_to_rest(&mut world, &mut |_| {});
     };
-    panic::catch_unwind(AssertUnwindSafe(play)).is_err().then(|| at.get())
+    let failed = panic::catch_unwind(AssertUnwindSafe(play)).is_err();
+    failed.then(|| at.get()).zip(CHECK.take())
 }
 
-/// The fewest steps, and at last how they fail, aloud.
+/// The fewest steps that the same check fails for, and at last how they fail, aloud.
 pub fn shrink<V: Both>(setup: &Arc<Made>, mut steps: Vec<Step>) -> Vec<Step> {
-    panic::set_hook(Box::new(|_| {}));
+    panic::set_hook(Box::new(note));
+    let check = failure::<V>(setup, &steps).map(|(_, check)| check);
+    let fails = |mut fewer: Vec<Step>| {
+        let (len, at) = failure::<V>(setup, &fewer)?;
+        fewer.truncate(len);
+        (Some(at) == check).then_some(fewer)
+    };
+    // Most of what the others do is not needed.
+    for c in 0..setup.clients {
+        let fewer = steps.iter().copied().filter(|step| step.client() != Some(c)).collect();
+        steps = fails(fewer).unwrap_or(steps);
+    }
     let mut size = steps.len();
     while size > 0 {
         let (mut at, before) = (0, steps.len());
         while at < steps.len() {
             let mut fewer = steps.clone();
             fewer.drain(at..(at + size).min(steps.len()));
-            match failure::<V>(setup, &fewer) {
-                Some(len) => {
-                    fewer.truncate(len);
-                    steps = fewer;
-                }
+            match fails(fewer) {
+                Some(fewer) => steps = fewer,
                 None => at += size,
             }
         }
