@@ -191,7 +191,7 @@ impl<V: Both> Run<V> {
     /// Lets the protocol take its steps until there are none, and checks what must hold then.
     fn come_to_rest(&mut self) {
         let (tally, taken) = (&mut self.tally, &mut self.taken);
-        come_to_rest(&mut self.world, &mut |step| {
+        come_to_rest(&mut self.world, |_, step| {
             tally.note(step);
             taken.iter_mut().for_each(|taken| taken.push(step));
         });
@@ -231,7 +231,7 @@ pub fn attempt<V: Both>(world: &mut World<V>, step: Step) -> bool {
 }
 
 /// Lets the protocol take its steps until there are none, one client after the other, and checks what must hold then.
-pub fn come_to_rest<V: Both>(world: &mut World<V>, on: &mut impl FnMut(Step)) {
+pub fn come_to_rest<V: Both>(world: &mut World<V>, mut on: impl FnMut(&World<V>, Step)) {
     // Each round is a turn for everybody, and each is answered a few times at most.
     for _ in 0..ROUNDS {
         let mut moved = false;
@@ -249,7 +249,7 @@ pub fn come_to_rest<V: Both>(world: &mut World<V>, on: &mut impl FnMut(Step)) {
             let resume = types.map(|t| Step::Resume { c, t });
             for step in own.into_iter().chain(accept).chain(resume) {
                 if attempt(world, step) {
-                    on(step);
+                    on(world, step);
                     moved = true;
                 }
             }
@@ -259,7 +259,7 @@ pub fn come_to_rest<V: Both>(world: &mut World<V>, on: &mut impl FnMut(Step)) {
                 world.check_invariants();
                 return world.check_settled();
             }
-            on(Step::Tick);
+            on(world, Step::Tick);
         }
     }
     panic!("the protocol does not come to rest");

@@ -18,26 +18,32 @@ fn note(panic: &PanicHookInfo<'_>) {
 
 /// Plays steps, those that can be taken, and lets the world come to rest. After how many steps it failed, and the check
 /// that did.
-fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> Option<(usize, (String, u32))> {
+fn failure<V: Both>(
+    setup: &Arc<Made>,
+    steps: &[Step],
+    on: impl Fn(&World<V>, Step),
+) -> Option<(usize, (String, u32))> {
     let at = Cell::new(0);
     let play = || {
         let mut world = World::<V>::new(setup.clone());
         for &step in steps {
             at.set(at.get() + 1);
-            attempt(&mut world, step);
+            if attempt(&mut world, step) {
+                on(&world, step);
+            }
         }
-        come_to_rest(&mut world, &mut |_| {});
+        come_to_rest(&mut world, &on);
     };
     let failed = panic::catch_unwind(AssertUnwindSafe(play)).is_err();
     failed.then(|| at.get()).zip(CHECK.take())
 }
 
-/// The fewest steps that the same check fails for, and at last how they fail, aloud.
+/// The fewest steps that the same check fails for, and at last how they fail, step by step.
 pub fn shrink<V: Both>(setup: &Arc<Made>, mut steps: Vec<Step>) -> Vec<Step> {
     panic::set_hook(Box::new(note));
-    let check = failure::<V>(setup, &steps).map(|(_, check)| check);
+    let check = failure::<V>(setup, &steps, |_, _| {}).map(|(_, check)| check);
     let fails = |mut fewer: Vec<Step>| {
-        let (len, at) = failure::<V>(setup, &fewer)?;
+        let (len, at) = failure::<V>(setup, &fewer, |_, _| {})?;
         fewer.truncate(len);
         (Some(at) == check).then_some(fewer)
     };
@@ -60,6 +66,16 @@ pub fn shrink<V: Both>(setup: &Arc<Made>, mut steps: Vec<Step>) -> Vec<Step> {
         size = if steps.len() < before && size == 1 { 1 } else { size / 2 };
     }
     let _ = panic::take_hook();
-    failure::<V>(setup, &steps);
+    failure::<V>(setup, &steps, tell);
     steps
+}
+
+/// What happened, with the message that was put on the wire.
+fn tell<V: Both>(world: &World<V>, step: Step) {
+    println!("{:?} {step:?}", world.now);
+    match step {
+        Step::ClientSends { c } => println!("    {:?}", world.pairs[c].up.back().map(V::request)),
+        Step::ServerSends { c } => println!("    {:?}", world.pairs[c].down.back().map(V::response)),
+        _ => {}
+    }
 }

@@ -170,13 +170,13 @@ impl Protocol for Delta {
         if !draft.behind && !draft.names_left && !draft.resumed {
             add_removals(of, source, order, &owed, &mut draft)?;
         }
-        if let Some(initial) = &mut of.initial {
-            initial.replace(&draft); // the rest of the answer goes by what the client will have
-        }
         // A name may be gone for more than one of these reasons.
         draft.removed.sort();
         draft.removed.dedup();
         of.add_errors(source, &owed.names, &mut draft);
+        if let Some(initial) = &mut of.initial {
+            initial.replace(&draft); // the rest of the answer goes by what the client will have
+        }
         draft.send |= !draft.is_empty();
         draft.answered = owed.names;
         Ok(draft)
@@ -548,7 +548,7 @@ impl Initial {
         }
     }
 
-    /// What the client is sent replaces what it had.
+    /// What the client is sent replaces what it had. An error ends with content only, be it what it had.
     fn replace(&mut self, sent: &Draft) {
         for resource in sent.parts.iter().flat_map(Part::resources) {
             if let Some(version) = self.versions.get_mut(resource.name()) {
@@ -556,6 +556,7 @@ impl Initial {
             }
         }
         sent.removed.iter().for_each(|name| _ = self.versions.remove(name));
+        sent.errors.iter().for_each(|error| self.doubt(&error.name));
     }
 
     /// Whether the client has this version of a resource that it named.

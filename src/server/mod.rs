@@ -486,14 +486,12 @@ impl<V: Variant> Server<V> {
         let Some(dependents) = self.types.iter_mut().find(|other| other.type_url() == dependent_type) else { return };
         let mut refresh = |resource: &Resource| {
             let Some(name) = source.dependent(type_url, resource) else { return };
-            let wanted = match dependents.interest.names.get(&*name) {
+            let Some(dependent) = source.get(dependents.type_url(), &name).resource() else { return };
+            let wanted = match dependents.first_name(source, dependent) {
                 Some(name) => name.clone(),
                 None if dependents.interest.covers(&name) => ResourceName::from(&*name),
                 None => return,
             };
-            if source.get(dependents.type_url(), wanted.as_str()).resource().is_none() {
-                return;
-            }
             if let Some(initial) = &mut dependents.initial {
                 initial.doubt(&wanted); // though the client has it
             }

@@ -365,12 +365,14 @@ impl Subscription {
 
     /// Whether a removal is.
     pub(super) fn is_gone(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
-        match (self.ahead_of(name), self.cursor) {
-            (at, Some(_)) if self.inexact => entry.since > at.map_or(self.removed_to, |at| at.max(self.removed_to)),
-            (Some(at), _) => entry.is_news(at, at),
-            (None, Some(cursor)) => entry.is_news(self.removed_to, cursor),
-            (None, None) => false,
+        let Some(cursor) = self.cursor else { return false };
+        let at = self.ahead.get(name);
+        if self.inexact {
+            return entry.since > at.map_or(self.removed_to, |at| self.removed_to.max(*at));
         }
+        // The answer to a collection says what is there, not what has gone.
+        let by_glob = || entry.since > self.removed_to && self.ahead_of(name).is_some_and(|at| entry.is_news(at, at));
+        at.map_or_else(|| entry.is_news(self.removed_to, cursor), |at| entry.is_news(*at, *at)) || by_glob()
     }
 
     /// Takes the wanted resources that became present or changed since the cursor. Looks at the fewer of what changed,
@@ -424,7 +426,7 @@ impl Subscription {
     }
 
     /// The first of the names by which a resource is wanted.
-    fn first_name<'a>(&self, source: &impl Source, resource: &'a Resource) -> Option<&'a ResourceName> {
+    pub(super) fn first_name<'a>(&self, source: &impl Source, resource: &'a Resource) -> Option<&'a ResourceName> {
         let own = self.interest.names.contains(resource.name()).then(|| resource.name());
         own.or_else(|| self.alias_of(source, resource))
     }

@@ -39,7 +39,7 @@ struct Memory {
     // The server's side.
     /// A heartbeat may be due.
     due: bool,
-    /// Until when there is no heartbeat of what is news.
+    /// Until when there is no heartbeat of what changed.
     fresh: BTreeMap<ResourceName, Instant>,
     /// The response that waits for an answer, with its resources.
     out: Option<(Nonce, BTreeMap<ResourceName, u8>)>,
@@ -247,7 +247,10 @@ impl Ghost {
             let first = !std::mem::replace(&mut memory.named_to_server, true);
             let nothing = request.names.is_empty() && request.unsubscribe.is_empty();
             memory.asked_since |= first;
-            memory.due |= !request.initial.is_empty(); // it may have little time left
+            if !request.initial.is_empty() {
+                memory.due = true; // it may have little time left
+                memory.fresh.clear();
+            }
             for (name, version) in &request.initial {
                 // What the client has need not be sent.
                 let content = (0..2).find(|&content| version_of(setup, name, content) == **version);
@@ -305,7 +308,7 @@ impl Ghost {
             let there = content(setup, cache, t, name);
             assert!(there.is_some() && there.as_ref() == memory.delivered.get(name), "{name} lives on unsent");
             let fresh = memory.fresh.get(name).is_some_and(|until| now < *until);
-            assert!(!fresh || memory.flapped, "{name} was just sent, and lives on");
+            assert!(!fresh || memory.flapped, "{name} just changed, and lives on");
         }
         memory.flapped &= response.beats.is_empty();
         if response.resources.is_empty() && !response.beats.is_empty() && response.removed.is_empty() {
@@ -372,8 +375,6 @@ impl Ghost {
 
         let new = |(name, content): &(&ResourceName, &u8)| memory.delivered.get(*name) != Some(*content);
         let changed: BTreeSet<ResourceName> = resources.iter().filter(new).map(|(name, _)| name.clone()).collect();
-        let until = setup.told_ttl().map(|ttl| now + ttl / 3);
-        memory.fresh.extend(until.into_iter().flat_map(|until| changed.iter().map(move |name| (name.clone(), until))));
         if V::LISTS && setup.full_state {
             memory.delivered.clear();
         }
@@ -433,7 +434,7 @@ impl Ghost {
             // error is not gone.
             let known = setup.tombstones >= 10 && !memory.unseen.contains(name);
             let fails = || cache.error(&setup.types[t], name.as_str()).is_some();
-            let kept = setup.hold && V::LISTS && memory.server_wants(name) && known && !fails();
+            let kept = setup.hold && V::LISTS && setup.full_state && memory.server_wants(name) && known && !fails();
             response.removed.contains(name) || (kept && !there)
         };
         let gone = delivered.keys().any(is_gone);
@@ -443,8 +444,11 @@ impl Ghost {
     }
 
     /// A resource changed: what was rejected of it may be sent again, should it come back.
-    pub fn changes(&mut self, setup: &Made, t: usize, name: &ResourceName, there: Option<u8>) {
+    pub fn changes(&mut self, setup: &Made, now: Instant, t: usize, name: &ResourceName, there: Option<u8>) {
+        let fresh = &mut self.types[t].fresh;
+        fresh.retain(|_, until| now < *until);
         if let Some(content) = there {
+            fresh.extend(setup.told_ttl().filter(|_| self.up).map(|ttl| (name.clone(), now + ttl / 3)));
             self.types[t].unseen.insert(name.clone());
             self.types[t].flapped |= setup.ttl.is_some() && self.types[t].delivered.get(name) == Some(&content);
         } else {

@@ -254,25 +254,25 @@ impl<V: Both> World<V> {
 
     /// Takes a step. Panics if what must hold does not.
     pub fn take(&mut self, step: Step) {
-        let setup = self.setup.clone();
+        let (setup, now) = (self.setup.clone(), self.now);
         match step {
             Step::Put { t, n } => {
                 self.budget.puts -= 1;
                 let (type_url, name) = (&setup.types[t], &setup.names[n]);
                 let content = self.content(t, name).map_or(0, |content| 1 - content);
                 assert!(self.cache.insert(type_url, resource(&setup, name, content)));
-                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(&setup, t, name, Some(content)));
+                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(&setup, now, t, name, Some(content)));
             }
             Step::Delete { t, n } => {
                 self.budget.deletes -= 1;
                 assert!(self.cache.remove(&setup.types[t], setup.names[n].as_str()));
-                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(&setup, t, &setup.names[n], None));
+                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(&setup, now, t, &setup.names[n], None));
             }
             Step::Fail { t, n } => {
                 self.budget.fails -= 1;
                 let status = Status::new(Code::Unavailable, "no");
                 self.cache.set_error(&setup.types[t], setup.names[n].clone(), status);
-                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(&setup, t, &setup.names[n], None));
+                self.pairs.iter_mut().for_each(|pair| pair.ghost.changes(&setup, now, t, &setup.names[n], None));
             }
             Step::Tick => self.pass(),
             Step::Beat => {

@@ -52,6 +52,7 @@ pub struct RequestMut<'a> {
     pub initial: Option<&'a mut BTreeMap<ResourceName, Version>>,
 }
 
+#[derive(Debug)]
 pub struct Request<'a> {
     pub type_url: &'a TypeUrl,
     pub nonce: &'a Nonce,
@@ -63,6 +64,7 @@ pub struct Request<'a> {
     pub initial: Vec<(&'a ResourceName, &'a Version)>,
 }
 
+#[derive(Debug)]
 pub struct Response {
     pub type_url: TypeUrl,
     pub nonce: Nonce,
