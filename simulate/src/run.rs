@@ -182,9 +182,11 @@ impl<V: Both> Run<V> {
     }
 
     fn attempt(&mut self, step: Step) {
+        self.taken.iter_mut().for_each(|taken| taken.push(step)); // before it fails
         if attempt(&mut self.world, step) {
             self.tally.note(step);
-            self.taken.iter_mut().for_each(|taken| taken.push(step));
+        } else {
+            self.taken.iter_mut().for_each(|taken| _ = taken.pop());
         }
     }
 

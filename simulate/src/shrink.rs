@@ -18,11 +18,7 @@ fn note(panic: &PanicHookInfo<'_>) {
 
 /// Plays steps, those that can be taken, and lets the world come to rest. After how many steps it failed, and the check
 /// that did.
-fn failure<V: Both>(
-    setup: &Arc<Made>,
-    steps: &[Step],
-    on: impl Fn(&World<V>, Step),
-) -> Option<(usize, (String, u32))> {
+fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step], on: impl Fn(&World<V>, Step)) -> Option<(usize, (String, u32))> {
     let at = Cell::new(0);
     let play = || {
         let mut world = World::<V>::new(setup.clone());

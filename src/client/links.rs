@@ -62,6 +62,11 @@ impl Links {
         self.from.get(name).into_iter().flatten()
     }
 
+    /// Whether an alias stands for a resource, and is not known to stand for nothing since.
+    fn keep(&self, name: &str, wishes: &BTreeMap<ResourceName, Wish>) -> bool {
+        self.aliases(name).any(|alias| wishes.get(alias).is_some_and(|wish| !wish.missing))
+    }
+
     /// A name exists after all, or what is held of it stays.
     pub(super) fn found(&mut self, name: &ResourceName) {
         self.nowhere.remove(name);
@@ -76,6 +81,11 @@ impl<V: Protocol> Subscription<V> {
     /// Whether a resource of this name is wanted: by the name, with others, or as what an alias stands for.
     pub(super) fn covers(&self, name: &str) -> bool {
         self.wants(name) || self.wants(WILDCARD) || self.globs.cover(name) || self.links.from.contains_key(name)
+    }
+
+    /// The same, but for aliases that are known to stand for nothing: the removal of what they stood for is out.
+    fn keeps(&self, name: &str) -> bool {
+        self.wants(name) || self.wants(WILDCARD) || self.globs.cover(name) || self.links.keep(name, &self.wishes)
     }
 
     /// Whether a resource is wanted that comes with these aliases.
@@ -112,19 +122,20 @@ impl<V: Protocol> Subscription<V> {
         let gone: Vec<ResourceName> = if name.is_wildcard() {
             let Self { held, wishes, globs, links, timers, .. } = self;
             let wanted = |name: &ResourceName| {
-                wishes.contains_key(name) || globs.cover(name.as_str()) || links.from.contains_key(name)
+                wishes.contains_key(name) || globs.cover(name.as_str()) || links.keep(name.as_str(), wishes)
             };
             held.retain(|name, _| wanted(name));
             timers.retain_expiries(|name| held.contains_key(name));
-            Vec::new()
+            links.from.keys().filter(|name| !held.contains_key(*name)).cloned().collect()
         } else if glob {
-            self.members(name).filter(|held| !self.covers(held.as_str())).cloned().collect()
+            self.members(name).filter(|held| !self.keeps(held.as_str())).cloned().collect()
         } else {
             let one = [Some(name.clone()), stood_for].into_iter().flatten();
-            one.filter(|name| !self.covers(name.as_str())).collect()
+            one.filter(|name| !self.keeps(name.as_str())).collect()
         };
         for name in &gone {
             self.held.remove(name);
+            self.unlink(name);
             self.timers.set_expiry(name, None);
         }
         if let Some(out) = self.out.take() {
@@ -240,8 +251,9 @@ impl<V: Protocol> Subscription<V> {
         let orphans = removed.iter().flat_map(|name| self.links.aliases(name.as_str()));
         let lost = |alias: &&ResourceName| !incoming.mentions(alias.as_str()) && !self.held.contains_key(*alias);
         missing.extend(orphans.filter(lost).cloned());
-        let mut moved: BTreeSet<&ResourceName> =
-            missing.iter().filter(|alias| self.links.target(alias.as_str()).is_some()).collect();
+        // What is said of an alias that left and came back is no answer to that yet.
+        let moves = |alias: &&ResourceName| self.is_told(alias.as_str()) && self.links.target(alias.as_str()).is_some();
+        let mut moved: BTreeSet<&ResourceName> = missing.iter().filter(moves).collect();
         // A name may have been an alias before.
         moved.extend(incoming.resources.names().filter(|name| self.links.target(name.as_str()).is_some()));
         let owners = self.alias_owners(incoming);

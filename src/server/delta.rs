@@ -178,7 +178,7 @@ impl Protocol for Delta {
             initial.replace(&draft); // the rest of the answer goes by what the client will have
         }
         draft.send |= !draft.is_empty();
-        draft.answered = owed.names;
+        draft.answered.append(&mut owed.names);
         Ok(draft)
     }
 
@@ -319,8 +319,8 @@ fn answer_collections<S: Source>(
     }
     for glob in owed.globs.iter() {
         let mut members = source.members(&type_url, glob.as_str()).peekable();
-        if members.peek().is_none() {
-            draft.removed.push(glob.clone()); // S-DELTA-45
+        if members.peek().is_none() && !draft.remove(glob) {
+            rest.insert(glob.clone()); // S-DELTA-45, with the next portion
         }
         let resources = members.filter_map(|entry| entry.resource());
         for member in resources.filter(|member| !owed.names.contains(member.name()) && is_new(member)) {

@@ -80,7 +80,9 @@ impl Subscription {
     pub(super) fn add_standing_errors<S: Source>(&self, source: &S, kept: &[Resource], draft: &mut Draft) {
         let mut names: BTreeSet<ResourceName> = draft.errors.drain(..).map(|error| error.name).collect();
         let let_go = self.kept.iter().flat_map(|kept| kept.iter()).map(Resource::name);
-        let reason = |name: &&ResourceName| source.error(self.type_url(), name.as_str()).is_some();
+        let reason = |name: &&ResourceName| {
+            self.interest.covers(name.as_str()) && source.error(self.type_url(), name.as_str()).is_some()
+        };
         names.extend(let_go.filter(reason).cloned());
         self.each_error(source, Some(Revision::default()), |name, entry| {
             if entry.state == State::Unknown {

@@ -420,7 +420,7 @@ impl<V: Variant> Server<V> {
             V::add_heartbeats(subscription, source, &mut draft);
         }
         let answered = base.as_ref().map(|_| draft.answered.clone());
-        subscription.served(now, hold, source.revision(), &mut draft);
+        subscription.served(now, hold, source, &mut draft);
         if self.ttl && (draft.send || beats || subscription.beat.is_none()) {
             subscription.schedule_beat(now, source, &draft, beats);
         }
@@ -487,17 +487,17 @@ impl<V: Variant> Server<V> {
         let mut refresh = |resource: &Resource| {
             let Some(name) = source.dependent(type_url, resource) else { return };
             let Some(dependent) = source.get(dependents.type_url(), &name).resource() else { return };
-            let wanted = match dependents.first_name(source, dependent) {
-                Some(name) => name.clone(),
-                None if dependents.interest.covers(&name) => ResourceName::from(&*name),
-                None => return,
-            };
-            if let Some(initial) = &mut dependents.initial {
-                initial.doubt(&wanted); // though the client has it
-            }
+            let own = dependents.interest.covers(&name).then(|| ResourceName::from(&*name));
+            // By all its names, for some may leave.
+            let wanted: Vec<_> = own.into_iter().chain(dependents.aliases_of(source, dependent).cloned()).collect();
             let comes_anyhow = dependents.cursor.is_none() || (dependents.sweep && dependents.progress.is_none());
-            if !comes_anyhow {
-                dependents.owed.insert(wanted);
+            for wanted in wanted {
+                if let Some(initial) = &mut dependents.initial {
+                    initial.doubt(&wanted); // though the client has it
+                }
+                if !comes_anyhow {
+                    dependents.owed.insert(wanted);
+                }
             }
         };
         match &draft.changed {

@@ -345,13 +345,17 @@ impl Subscription {
             && (self.interest.is_empty() || source.type_revision(self.type_url()) <= served)
     }
 
-    /// Whether a resource that is there is news to the client.
-    fn is_new(&self, resource: &Resource, entry: &Entry<'_>) -> bool {
+    /// Up to when what became of a resource was served, if anything was.
+    fn served_to(&self, resource: &Resource) -> Option<Revision> {
         let by_alias = || resource.aliases().iter().filter_map(|alias| self.ahead.get(alias)).max().copied();
         let ahead = if self.ahead.is_empty() { None } else { self.ahead_of(resource.name()).max(by_alias()) };
-        let Some(cursor) = self.cursor else { return false };
-        let served_to = ahead.map_or(cursor, |at| at.max(cursor));
-        if self.inexact { entry.since > served_to } else { entry.is_news(served_to, served_to) }
+        self.cursor.map(|cursor| ahead.map_or(cursor, |at| at.max(cursor)))
+    }
+
+    /// Whether a resource that is there is news to the client.
+    fn is_new(&self, resource: &Resource, entry: &Entry<'_>) -> bool {
+        let is_news = |to| if self.inexact { entry.since > to } else { entry.is_news(to, to) };
+        self.served_to(resource).is_some_and(is_news)
     }
 
     /// At which revision a name was answered though what changed had to wait, by itself or as one of a collection.
@@ -415,18 +419,33 @@ impl Subscription {
         self.interest.covers(resource.name().as_str()) || self.alias_of(source, resource).is_some()
     }
 
-    /// The first of the aliases by which a resource is wanted.
-    fn alias_of<'a>(&self, source: &impl Source, resource: &'a Resource) -> Option<&'a ResourceName> {
+    /// The aliases by which a resource is wanted.
+    pub(super) fn aliases_of<'a>(
+        &self,
+        source: &impl Source,
+        resource: &'a Resource,
+    ) -> impl Iterator<Item = &'a ResourceName> {
         let aliases = resource.aliases().iter().filter(|_| self.aliases);
         let wanted = aliases.filter(|alias| self.interest.names.contains(*alias));
-        let stands = |alias: &&ResourceName| {
-            source.get(self.type_url(), alias.as_str()).resource().is_some_and(|other| other.name() == resource.name())
-        };
-        wanted.filter(stands).min()
+        wanted.filter(|alias| {
+            let stands_for = source.get(self.type_url(), alias.as_str()).resource();
+            stands_for.is_some_and(|other| other.name() == resource.name())
+        })
     }
 
-    /// The first of the names by which a resource is wanted.
-    pub(super) fn first_name<'a>(&self, source: &impl Source, resource: &'a Resource) -> Option<&'a ResourceName> {
+    /// The first of them.
+    fn alias_of<'a>(&self, source: &impl Source, resource: &'a Resource) -> Option<&'a ResourceName> {
+        self.aliases_of(source, resource).min()
+    }
+
+    /// The names by which a resource is wanted, but for those that stand for many.
+    fn names_of<'a>(&self, source: &impl Source, resource: &'a Resource) -> impl Iterator<Item = &'a ResourceName> {
+        let own = self.interest.names.contains(resource.name()).then(|| resource.name());
+        own.into_iter().chain(self.aliases_of(source, resource))
+    }
+
+    /// The first of them.
+    fn first_name<'a>(&self, source: &impl Source, resource: &'a Resource) -> Option<&'a ResourceName> {
         let own = self.interest.names.contains(resource.name()).then(|| resource.name());
         own.or_else(|| self.alias_of(source, resource))
     }
@@ -509,10 +528,13 @@ impl Subscription {
     /// Notes that something with a TTL changed and is no news, before it counts as served: else it would have no heartbeat
     /// either, as what was sent.
     pub(super) fn note_flaps<S: Source>(&mut self, source: &S) {
-        let Some((due, Some(_))) = self.beat else { return };
-        let changed = |entry: &Entry<'_>| self.cursor.is_some_and(|cursor| entry.since > cursor);
-        let no_news = |entry: Entry<'_>| entry.resource().is_some_and(|resource| !self.is_new(resource, &entry));
-        if self.expiring(source).filter(changed).any(no_news) {
+        let Some((due, Some(sent_to))) = self.beat else { return };
+        let is_owed = |resource: &Resource| self.interest.is_owed(resource.name(), &self.owed);
+        let flapped = |entry: &Entry<'_>, resource: &Resource| {
+            let changed = self.served_to(resource).is_some_and(|to| entry.since > to.max(sent_to));
+            changed && !self.is_new(resource, entry) && !is_owed(resource)
+        };
+        if self.expiring(source).any(|entry| entry.resource().is_some_and(|resource| flapped(&entry, resource))) {
             self.beat = Some((due, None));
         }
     }
@@ -561,20 +583,21 @@ impl Subscription {
     }
 
     /// The client was sent what is in a draft, which was made at this revision; or there was nothing to send.
-    pub(super) fn served(&mut self, now: Instant, hold: Duration, revision: Revision, draft: &mut Draft) {
+    pub(super) fn served<S: Source>(&mut self, now: Instant, hold: Duration, source: &S, draft: &mut Draft) {
+        let revision = source.revision();
         self.answer = false;
         if draft.names_left && self.cursor.is_none() {
             // What is there now is owed; nothing was said that could be gone.
             (self.cursor, self.removed_to) = (Some(revision), revision);
         }
         if draft.names_left || (draft.behind && self.cursor.is_some()) {
-            return self.answered_ahead(draft, revision);
+            return self.answered_ahead(source, draft, revision);
         }
         if self.sweep {
             self.sweep = self.progress.is_some();
             if draft.resumed {
                 draft.again = !self.sweep;
-                return self.answered_ahead(draft, revision);
+                return self.answered_ahead(source, draft, revision);
             }
             self.left = None;
         }
@@ -584,7 +607,7 @@ impl Subscription {
         match draft.cursor {
             Some(cursor) => {
                 self.cursor = Some(cursor);
-                self.answered_ahead(draft, revision);
+                self.answered_ahead(source, draft, revision);
             }
             None => {
                 self.ahead.clear();
@@ -607,9 +630,14 @@ impl Subscription {
         }
     }
 
-    /// Notes what was answered, though the cursor does not say so.
-    fn answered_ahead(&mut self, draft: &mut Draft, revision: Revision) {
-        self.ahead.extend(core::mem::take(&mut draft.answered).into_iter().map(|name| (name, revision)));
+    /// Notes what was answered, though the cursor does not say so: by all the names that it is wanted by, for some may leave.
+    fn answered_ahead<S: Source>(&mut self, source: &S, draft: &mut Draft, revision: Revision) {
+        let mut names = core::mem::take(&mut draft.answered);
+        if !self.interest.names.is_empty() {
+            let sent = draft.parts.iter().flat_map(Part::resources);
+            names.extend(sent.flat_map(|resource| self.names_of(source, resource)).cloned());
+        }
+        self.ahead.extend(names.into_iter().map(|name| (name, revision)));
     }
 
     /// Takes the store's own string for a name, so that it is kept once.

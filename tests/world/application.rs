@@ -100,7 +100,8 @@ impl<V: Both> Pair<V> {
         app.wanted.remove(name);
         app.missing.remove(name);
         app.linked.remove(name);
-        let unwanted: Vec<&ResourceName> = setup.names.iter().filter(|name| !app.keeps(name)).collect();
+        let unwanted = |other: &&ResourceName| stands_for(name, other) && !app.keeps(other);
+        let unwanted: Vec<&ResourceName> = setup.names.iter().filter(unwanted).collect();
         for unwanted in unwanted {
             app.left.insert(unwanted.clone());
             let rejected = app.rejected.get(unwanted).copied();

@@ -459,6 +459,12 @@ impl Ghost {
         self.types[t].rejected_whole = None;
     }
 
+    /// Nothing is known of a resource any more, nor what it was.
+    pub fn fails(&mut self, setup: &Made, now: Instant, t: usize, name: &ResourceName) {
+        self.changes(setup, now, t, name, None);
+        self.types[t].unseen.insert(name.clone());
+    }
+
     pub fn client_reads<V: Both>(&mut self, setup: &Made, response: &V::Resp) {
         let response = V::response(response);
         let memory = &mut self.types[setup.type_number(&response.type_url)];
