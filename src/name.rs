@@ -142,6 +142,14 @@ impl Ord for ResourceName {
     }
 }
 
+impl TypeUrl {
+    /// What a URL that the xDS API defines is kept as.
+    #[inline]
+    pub(crate) fn number(&self) -> Option<u8> {
+        self.0.number()
+    }
+}
+
 impl AsRef<str> for TypeUrl {
     #[inline]
     fn as_ref(&self) -> &str {

@@ -1,47 +1,51 @@
 //! A queue that is mostly empty or holds one thing: that one is kept in place, and an idle machine holds no memory for
 //! more.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Queue<T> {
     first: Option<T>,
-    /// Empty unless there is a first.
-    rest: VecDeque<T>,
+    /// Never empty, and nothing unless there is a first.
+    #[allow(clippy::box_collection)] // seldom there
+    rest: Option<Box<VecDeque<T>>>,
 }
 
 impl<T> Queue<T> {
     pub(crate) const fn new() -> Self {
-        Self { first: None, rest: VecDeque::new() }
+        Self { first: None, rest: None }
     }
 
     pub(crate) fn push(&mut self, item: T) {
         if self.first.is_none() {
             self.first = Some(item);
         } else {
-            self.rest.push_back(item);
+            self.rest.get_or_insert_default().push_back(item);
         }
     }
 
     pub(crate) fn pop(&mut self) -> Option<T> {
         let item = self.first.take();
-        self.first = self.rest.pop_front();
-        if self.first.is_none() && self.rest.capacity() > 0 {
-            self.rest = VecDeque::new();
+        if let Some(rest) = &mut self.rest {
+            self.first = rest.pop_front();
+            if rest.is_empty() {
+                self.rest = None;
+            }
         }
         item
     }
 
     pub(crate) fn last_mut(&mut self) -> Option<&mut T> {
-        self.rest.back_mut().or(self.first.as_mut())
+        self.rest.as_mut().and_then(|rest| rest.back_mut()).or(self.first.as_mut())
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.first.iter_mut().chain(&mut self.rest)
+        self.first.iter_mut().chain(self.rest.iter_mut().flat_map(|rest| rest.iter_mut()))
     }
 
     pub(crate) fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.len()
+        usize::from(self.first.is_some()) + self.rest.as_ref().map_or(0, |rest| rest.len())
     }
 }
 
@@ -63,7 +67,7 @@ mod tests {
             queue.push(7);
             *queue.last_mut().expect("an item") += 1;
             assert_eq!(queue.pop(), Some(8));
-            assert_eq!(queue.rest.capacity(), 0);
+            assert_eq!(queue.rest, None);
         }
     }
 }

@@ -37,6 +37,15 @@ impl Url {
         }
     }
 
+    /// Of a known one.
+    #[inline]
+    pub(crate) fn number(&self) -> Option<u8> {
+        match self {
+            Self::Known(number) => Some(*number),
+            Self::Shared(_) => None,
+        }
+    }
+
     #[inline]
     pub(crate) fn as_str(&self) -> &str {
         match self {

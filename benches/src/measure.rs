@@ -7,8 +7,8 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::alloc;
 
 /// How often work and floor take turns, and how often the floor is measured in each.
-const TURNS: usize = 3;
-const FLOORS: usize = 5;
+const TURNS: usize = 8;
+const FLOORS: usize = 2;
 
 /// Work that can be done again and again.
 pub trait Work {

@@ -7,9 +7,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::config::Settings;
+use super::parts::Part;
 use super::portion::Progress;
 use super::resource::Resource;
-use super::response::{Part, Piece};
+use super::response::Piece;
 use super::source::{Entry, Revision, Source, State};
 use super::subscription::{Draft, Heard, Initial, Subscription};
 use super::variant::{Behind, Order, Protocol, Size, Variant, check_names};
@@ -45,6 +46,9 @@ impl Protocol for Delta {
     }
 
     fn check(request: &mut Request, known: Option<&Subscription>, settings: &Settings) -> Result<Size, PeerMisbehaved> {
+        if let Some(known) = known.filter(|_| says_nothing(request)) {
+            return Ok(known.size()); // most requests: a verdict
+        }
         let (type_url, limits) = (&request.type_url, &settings.limits);
         check_names(type_url, &request.subscribe, limits)?;
         check_names(type_url, &request.unsubscribe, limits)?;
@@ -87,6 +91,9 @@ impl Protocol for Delta {
 
     fn hear(request: Request, to: &mut Subscription, first: bool) -> Heard {
         let mut heard = Heard::default();
+        if !first && says_nothing(&request) {
+            return heard;
+        }
         if first && !request.initial_versions.is_empty() {
             to.initial = Some(Box::new(Initial { versions: request.initial_versions, ..Initial::default() }));
         }
@@ -144,42 +151,27 @@ impl Protocol for Delta {
         of.has_change(source) || of.has_removal(source)
     }
 
-    fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order) -> Result<Draft, Behind> {
-        let mut draft = Draft { send: of.answer, room: order.room, ..Draft::default() };
+    fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Behind> {
+        draft.room = order.room;
         draft.behind = order.answers_only && !of.sweep;
-        let (begun, mut initial) = (of.progress.take(), of.initial.take());
-        draft.resumed = begun.is_some();
-        let mut owed = Owed::take(of);
-        let rest = answer(of, source, initial.as_deref(), &mut owed, &mut draft);
-        if owed.names.len() > of.interest.names.len() / 2 && owed.names.len() > 64 {
-            of.pack_names();
-        }
-        draft.names_left = !rest.is_empty();
-        if draft.names_left {
-            of.owed = rest;
-            (of.progress, of.initial) = (begun, initial);
-        } else if of.sweep {
-            of.progress = sweep(of, source, initial.as_deref_mut(), &owed, begun, &mut draft).map(Box::new);
-            of.initial = initial.filter(|_| of.progress.is_some());
-        } else {
-            of.unheard = initial.as_ref().and_then(|initial| initial.unheard(of)).or(of.unheard.take());
+        if of.owed.is_empty() && !of.sweep && of.initial.is_none() {
+            // What most responses are: something changed.
             if !draft.behind {
-                add_changes(of, source, &owed, &mut draft);
+                add_changes(of, source, &NOTHING_OWED, draft);
+                add_removals(of, source, order, &NOTHING_OWED, draft)?;
             }
-        }
-        if !draft.behind && !draft.names_left && !draft.resumed {
-            add_removals(of, source, order, &owed, &mut draft)?;
+        } else {
+            draft.answered = Some(answer(of, source, order, draft)?);
         }
         // A name may be gone for more than one of these reasons.
         draft.removed.sort();
         draft.removed.dedup();
-        of.add_errors(source, &owed.names, &mut draft);
+        draft.errors = of.new_errors(source, draft.answered.as_ref(), draft);
         if let Some(initial) = &mut of.initial {
-            initial.replace(&draft); // the rest of the answer goes by what the client will have
+            initial.replace(draft); // the rest of the answer goes by what the client will have
         }
         draft.send |= !draft.is_empty();
-        draft.answered.append(&mut owed.names);
-        Ok(draft)
+        Ok(())
     }
 
     fn beats_with_all(_: &Subscription) -> bool {
@@ -243,8 +235,46 @@ impl Subscription {
     }
 }
 
-/// Answers what is owed by name, as far as there is room. Returns the names that are owed still.
+/// Whether a request says nothing of names, the wildcard among them.
+fn says_nothing(request: &Request) -> bool {
+    request.subscribe.is_empty() && request.unsubscribe.is_empty() && request.initial_versions.is_empty()
+}
+
+/// Answers what is owed, and adds what changed besides, as far as there is room. Returns the names that were answered.
 fn answer<S: Source>(
+    of: &mut Subscription,
+    source: &S,
+    order: Order,
+    draft: &mut Draft,
+) -> Result<BTreeSet<ResourceName>, Behind> {
+    let (begun, mut initial) = (of.progress.take(), of.initial.take());
+    draft.resumed = begun.is_some();
+    let mut owed = Owed::take(of);
+    let rest = answer_names(of, source, initial.as_deref(), &mut owed, draft);
+    if owed.names.len() > of.interest.names.len() / 2 && owed.names.len() > 64 {
+        of.pack_names();
+    }
+    draft.names_left = !rest.is_empty();
+    if draft.names_left {
+        of.owed = rest;
+        (of.progress, of.initial) = (begun, initial);
+    } else if of.sweep {
+        of.progress = sweep(of, source, initial.as_deref_mut(), &owed, begun, draft).map(Box::new);
+        of.initial = initial.filter(|_| of.progress.is_some());
+    } else {
+        of.unheard = initial.as_ref().and_then(|initial| initial.unheard(of)).or(of.unheard.take());
+        if !draft.behind {
+            add_changes(of, source, &owed, draft);
+        }
+    }
+    if !draft.behind && !draft.names_left && !draft.resumed {
+        add_removals(of, source, order, &owed, draft)?;
+    }
+    Ok(owed.names)
+}
+
+/// Answers what is owed by name, as far as there is room. Returns the names that are owed still.
+fn answer_names<S: Source>(
     of: &mut Subscription,
     source: &S,
     initial: Option<&Initial>,
@@ -417,6 +447,20 @@ fn sweep<S: Source>(
 
 /// Adds what changed, the oldest first, as far as there is room.
 fn add_changes<S: Source>(of: &Subscription, source: &S, owed: &Owed, draft: &mut Draft) {
+    if !draft.room.is_limited() {
+        // No list of what may not fit.
+        let before = draft.parts.len();
+        of.each_change(source, |_, resource| {
+            if !owed.has(resource.name()) {
+                draft.push(resource);
+                if !resource.aliases().is_empty() {
+                    draft.removed.extend(of.strays_for(source, resource).cloned());
+                }
+            }
+        });
+        draft.parts[before..].reverse();
+        return;
+    }
     let mut changes = Vec::new();
     of.each_change(source, |since, resource| {
         if !owed.has(resource.name()) {
@@ -424,9 +468,7 @@ fn add_changes<S: Source>(of: &Subscription, source: &S, owed: &Owed, draft: &mu
         }
     });
     changes.reverse();
-    if draft.room.is_limited() {
-        changes.sort_by_key(|&(since, _)| since);
-    }
+    changes.sort_by_key(|&(since, _)| since);
     let mut taken = of.cursor;
     for (since, resource) in changes {
         if !draft.add(of.type_url(), resource) {
@@ -436,7 +478,7 @@ fn add_changes<S: Source>(of: &Subscription, source: &S, owed: &Owed, draft: &mu
             }
             draft.push(resource); // a source that has two changes at one revision: both or none
         }
-        draft.removed.extend(of.strays_for(source, resource).into_iter().cloned());
+        draft.removed.extend(of.strays_for(source, resource).cloned());
         taken = Some(since);
     }
     draft.more = false;
@@ -466,6 +508,9 @@ fn add_removals<S: Source>(
         let wanted = |name: &ResourceName| of.sweep || owed.globs.cover(name.as_str());
         let gone = gone.filter(|(name, _)| wanted(name) && of.may_have_held(source, name));
         removed.extend(gone.map(|(name, entry)| (entry.since, name.clone())));
+    }
+    if removed.is_empty() {
+        return Ok(());
     }
     removed.retain(|(_, name)| !owed.names.contains(name));
     if order.hold_removals && !of.sweep {
@@ -508,6 +553,9 @@ struct Owed {
     by_alias: BTreeSet<ResourceName>,
 }
 
+/// For who is owed nothing: made once, for to drop three empty trees takes time.
+static NOTHING_OWED: Owed = Owed { names: BTreeSet::new(), globs: Globs::NONE, by_alias: BTreeSet::new() };
+
 impl Owed {
     fn take(of: &mut Subscription) -> Self {
         let (names, mut globs) = (core::mem::take(&mut of.owed), Globs::default());
@@ -519,7 +567,8 @@ impl Owed {
 
     /// Whether a resource of this name comes with the answer.
     fn has(&self, name: &ResourceName) -> bool {
-        self.names.contains(name) || self.globs.cover(name.as_str()) || self.by_alias.contains(name)
+        !self.names.is_empty()
+            && (self.names.contains(name) || self.globs.cover(name.as_str()) || self.by_alias.contains(name))
     }
 }
 

@@ -11,8 +11,29 @@ use crate::message::ResourceError;
 use crate::name::ResourceName;
 
 impl Subscription {
-    /// Adds the errors of names that are answered, of those that became so, and of those that are removed.
-    pub(super) fn add_errors<S: Source>(&self, source: &S, owed: &BTreeSet<ResourceName>, draft: &mut Draft) {
+    /// The errors of names that are answered, of those that became so, and of those that are removed.
+    pub(super) fn new_errors<S: Source>(
+        &self,
+        source: &S,
+        owed: Option<&BTreeSet<ResourceName>>,
+        draft: &Draft,
+    ) -> Vec<ResourceError> {
+        static NOTHING: BTreeSet<ResourceName> = BTreeSet::new();
+        let owed = owed.unwrap_or(&NOTHING);
+        let is_asked = !owed.is_empty() || !draft.removed.is_empty();
+        if !is_asked && source.errors(self.type_url(), Revision::default()).next().is_none() {
+            return Vec::new(); // most types have none at any time
+        }
+        self.look_for_errors(source, owed, draft)
+    }
+
+    /// The same, where there are some.
+    fn look_for_errors<S: Source>(
+        &self,
+        source: &S,
+        owed: &BTreeSet<ResourceName>,
+        draft: &Draft,
+    ) -> Vec<ResourceError> {
         let mut names: BTreeSet<ResourceName> = BTreeSet::new();
         let failed = |name: &&ResourceName| source.error(self.type_url(), name.as_str()).is_some();
         names.extend(owed.iter().chain(&draft.removed).filter(failed).cloned());
@@ -36,7 +57,7 @@ impl Subscription {
                 }
             });
         }
-        self.put_errors(source, names, draft);
+        self.errors_of(source, names).collect()
     }
 
     /// Adds what does not exist any more of what had an error when that was last told: a client remembers the error until
@@ -58,7 +79,7 @@ impl Subscription {
         if failing.is_empty() {
             self.failing = None;
         }
-        self.put_errors(source, names, draft);
+        draft.errors.extend(self.errors_of(source, names));
     }
 
     /// Remembers what is told to have an error, as much as it may.
@@ -90,16 +111,15 @@ impl Subscription {
             }
         });
         names.retain(|name| kept.iter().all(|resource| resource.name() != name));
-        self.put_errors(source, names, draft);
+        draft.errors.extend(self.errors_of(source, names));
     }
 
-    fn put_errors<S: Source>(&self, source: &S, names: BTreeSet<ResourceName>, draft: &mut Draft) {
-        let error = |name: ResourceName| {
+    fn errors_of<S: Source>(&self, source: &S, names: BTreeSet<ResourceName>) -> impl Iterator<Item = ResourceError> {
+        names.into_iter().map(|name| {
             let gone = || Status::new(Code::NotFound, "the resource does not exist");
             let status = source.error(self.type_url(), name.as_str()).cloned().unwrap_or_else(gone);
             ResourceError { name, status: Some(status) }
-        };
-        draft.errors.extend(names.into_iter().map(error));
+        })
     }
 
     /// The wanted names with an error that came since, if anything was served yet. Looks at the fewer of those that have

@@ -32,6 +32,7 @@ mod delta;
 mod errors;
 mod hash;
 mod invariants;
+mod parts;
 mod portion;
 mod resource;
 mod response;
@@ -45,10 +46,12 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::take;
 
 pub use self::action::{Action, DropReason};
 pub use self::cache::{Cache, DependentName};
 pub use self::config::{Config, Dialect, Limits, Scope};
+use self::parts::Part;
 pub use self::portion::Portion;
 use self::portion::Room;
 pub use self::resource::Resource;
@@ -270,11 +273,11 @@ impl<V: Variant> Server<V> {
         }
         let known = at.ok().map(|at| &self.types[at]);
         let size = V::check(request, known, settings)?;
-        let type_url = V::type_url(request).clone();
-        let others = self.types.iter().filter(|other| *other.type_url() != type_url);
-        let all = others.fold(size, |all, other| all + other.size());
+        let others = self.types.iter().enumerate().filter(|&(other, _)| at != Ok(other));
+        let all = others.fold(size, |all, (_, other)| all + other.size());
         let (count, limit) = (size.names, limits.names_per_type);
         if count > limit {
+            let type_url = V::type_url(request).clone();
             return Err(PeerMisbehaved::TooManyNames { type_url, count, limit }.into());
         }
         let (count, limit) = (all.names, limits.names_per_stream);
@@ -306,15 +309,15 @@ impl<V: Variant> Server<V> {
 
     /// The half of a request that answers a response (DESIGN rule 8: a NACK is the presence of an error).
     fn hear_answer(&mut self, now: Instant, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
+        if first {
+            return; // S-COM-03: whatever nonce or error it has is of an earlier stream
+        }
         let subscription = &mut self.types[at];
         let type_url = subscription.type_url().clone();
         let (error_bytes, most) = {
             let limits = &self.config.settings().limits;
             (limits.error_bytes, limits.stale_requests)
         };
-        if first {
-            return; // S-COM-03: whatever nonce or error it has is of an earlier stream
-        }
         if nonce == subscription.nonce && !nonce.is_empty() {
             if let Some(version) = subscription.out.take().or_else(|| subscription.late.take()) {
                 subscription.stale = 0;
@@ -351,6 +354,7 @@ impl<V: Variant> Server<V> {
         }
     }
 
+    /// The next response of one type.
     fn poll_type<S: Source>(&mut self, at: usize, now: Instant, source: &S) -> Option<Response<V>> {
         let subscription = &mut self.types[at];
         if subscription.out.is_some() || !source.is_known(subscription.type_url()) {
@@ -360,10 +364,9 @@ impl<V: Variant> Server<V> {
             // What the client has from another stream may have little time left (S-TTL-04).
             subscription.beat.get_or_insert((now, Some(source.revision())));
         }
-        let subscription = &self.types[at];
         let (beats, mut retries) = (subscription.beats(now), subscription.retries(now));
         if !beats && !retries && subscription.is_quiet(source) {
-            self.types[at].held_until = None; // nothing is left of what was held back
+            subscription.held_until = None; // nothing is left of what was held back
             return None;
         }
         self.types[at].note_flaps(source);
@@ -402,14 +405,15 @@ impl<V: Variant> Server<V> {
             draft.add_heartbeats(subscription, source);
             subscription.schedule_beat(now, source, &draft, true);
             if draft.send {
-                return Some(self.respond(at, version, draft));
+                return Some(self.respond(at, version, &mut draft));
             }
         }
         let base = self.config.settings().retry.map(|_| subscription.base(retries));
         if retries {
             subscription.try_again();
         }
-        let Ok(mut draft) = V::draft(subscription, source, order) else {
+        let mut draft = Draft { send: subscription.answer, ..Draft::default() };
+        let Ok(()) = V::draft(subscription, source, order, &mut draft) else {
             subscription.drop_unwanted(); // the draft took what was owed, and names that left may be counted for that
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
@@ -419,7 +423,7 @@ impl<V: Variant> Server<V> {
         if beats {
             V::add_heartbeats(subscription, source, &mut draft);
         }
-        let answered = base.as_ref().map(|_| draft.answered.clone());
+        let answered = base.as_ref().map(|_| draft.answered.clone().unwrap_or_default());
         subscription.served(now, hold, source, &mut draft);
         if self.ttl && (draft.send || beats || subscription.beat.is_none()) {
             subscription.schedule_beat(now, source, &draft, beats);
@@ -437,10 +441,10 @@ impl<V: Variant> Server<V> {
         if draft.held && !V::NAMES_REMOVALS {
             version = format!("{version}{STILL}").into();
         }
-        Some(self.respond(at, version, draft))
+        Some(self.respond(at, version, &mut draft))
     }
 
-    fn respond(&mut self, at: usize, version: Version, draft: Draft) -> Response<V> {
+    fn respond(&mut self, at: usize, version: Version, draft: &mut Draft) -> Response<V> {
         self.sent += 1;
         let subscription = &mut self.types[at];
         subscription.nonce = nonce(self.stream, self.sent);
@@ -450,9 +454,9 @@ impl<V: Variant> Server<V> {
             type_url: subscription.type_url().clone(),
             version,
             nonce: subscription.nonce.clone(),
-            parts: draft.parts,
-            removed: draft.removed,
-            errors: draft.errors,
+            parts: take(&mut draft.parts),
+            removed: take(&mut draft.removed),
+            errors: take(&mut draft.errors),
             control_plane: self.config.settings().control_plane.clone(),
             ttl: self.ttl,
             variant: PhantomData,
@@ -503,8 +507,8 @@ impl<V: Variant> Server<V> {
         match &draft.changed {
             Changed::WhatIsSent => {
                 // What lives on is as it was.
-                let sent = draft.parts.iter().filter(|part| !matches!(part, response::Part::Heartbeat(_)));
-                sent.flat_map(response::Part::resources).for_each(refresh);
+                let sent = draft.parts.iter().filter(|part| !matches!(part, Part::Heartbeat(_)));
+                sent.flat_map(Part::resources).for_each(refresh);
             }
             Changed::These(resources) => resources.iter().for_each(&mut refresh),
         }

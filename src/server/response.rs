@@ -1,12 +1,12 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::iter;
 use core::marker::PhantomData;
-use core::{iter, slice};
 
 use bytes::{BufMut, Bytes};
 
+use super::parts::{Part, Parts};
 use super::resource::Resource;
-use super::source::Page;
 use super::variant::Variant;
 use crate::message::{self, ResourceError};
 use crate::model::{Label, Relabel};
@@ -22,56 +22,13 @@ pub struct Response<V> {
     pub(super) type_url: TypeUrl,
     pub(super) version: Version,
     pub(super) nonce: Nonce,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Parts,
     pub(super) removed: Vec<ResourceName>,
     pub(super) errors: Vec<ResourceError>,
     pub(super) control_plane: Option<Arc<str>>,
     /// Whether the client supports TTLs.
     pub(super) ttl: bool,
     pub(super) variant: PhantomData<V>,
-}
-
-/// Some of the resources of a response.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub(super) enum Part {
-    Page(Page),
-    One(Resource),
-    /// No content, just the news that it still lives.
-    Heartbeat(Resource),
-    /// No content, and no such resource: the news that a name stands for nothing.
-    Nowhere(Resource),
-}
-
-impl Part {
-    pub(super) fn resources(&self) -> slice::Iter<'_, Resource> {
-        match self {
-            Self::Nowhere(_) => slice::Iter::default(),
-            _ => self.elements(),
-        }
-    }
-
-    /// What is encoded.
-    fn elements(&self) -> slice::Iter<'_, Resource> {
-        match self {
-            Self::Page(page) => page.resources().iter(),
-            Self::One(resource) | Self::Heartbeat(resource) | Self::Nowhere(resource) => {
-                slice::from_ref(resource).iter()
-            }
-        }
-    }
-
-    /// How many bytes it takes in a delta response, at most.
-    pub(super) fn delta_len(&self, of: &TypeUrl) -> usize {
-        self.elements().map(|resource| resource.element(of).delta_len()).sum()
-    }
-
-    /// What is encoded already.
-    fn bytes<V: Variant>(&self) -> Option<&Bytes> {
-        match self {
-            Self::Page(page) => page.bytes::<V>(),
-            Self::One(_) | Self::Heartbeat(_) | Self::Nowhere(_) => None,
-        }
-    }
 }
 
 /// A resource of a response, and whether the response has its content or is a heartbeat.
@@ -131,7 +88,7 @@ impl<V: Variant> Response<V> {
     /// The encoded message, in pieces that are to be sent one after the other. Pages that are encoded already are
     /// not copied: this costs the number of pages, not that of the resources.
     pub fn chunks(&self) -> impl Iterator<Item = Bytes> {
-        let (mut parts, mut head, mut tail) = (self.parts.as_slice(), true, true);
+        let (mut parts, mut head, mut tail) = (&*self.parts, true, true);
         iter::from_fn(move || {
             let run = parts.iter().take_while(|part| part.bytes::<V>().is_none()).count();
             let (own, rest) = parts.split_at(run);
@@ -144,15 +101,17 @@ impl<V: Variant> Response<V> {
                 return None;
             }
             let envelope = self.envelope();
-            let len = own.iter().map(|part| self.part_len(part)).sum::<usize>()
-                + if head { envelope.head_len() } else { 0 }
-                + if ends { envelope.tail_len() } else { 0 };
+            let mut len = own.iter().map(|part| self.part_len(part)).sum::<usize>();
+            len += if head { envelope.head_len() } else { 0 };
+            len += if ends { envelope.tail_len() } else { 0 };
             let chunk = Writer::fill(len, |to| {
                 if head {
                     envelope.put_head(to);
                 }
-                for (piece, element) in own.iter().flat_map(|part| self.pieces(part)) {
-                    V::put_element(self.ttl, piece, &element, to);
+                for part in own {
+                    for (piece, element) in self.pieces(part) {
+                        V::put_element(self.ttl, piece, &element, to);
+                    }
                 }
                 if ends {
                     envelope.put_tail(to);

@@ -7,8 +7,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::config::Settings;
+use super::parts::{Part, Parts};
 use super::resource::Resource;
-use super::response::{Part, Piece};
+use super::response::Piece;
 use super::source::{Source, State};
 use super::subscription::{Changed, Draft, Heard, Subscription};
 use super::variant::{Behind, Order, Protocol, Size, Variant, check_names};
@@ -116,14 +117,13 @@ impl Protocol for Sotw {
         of.has_change(source) || (of.kind.is_full_state() && of.has_removal(source))
     }
 
-    fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order) -> Result<Draft, Behind> {
-        let mut draft = Draft { send: of.answer, ..Draft::default() };
+    fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Behind> {
         // A full-state type has no part of an answer: what changed comes with it.
         let answers_only = order.answers_only && !of.kind.is_full_state() && !of.sweep;
         draft.behind = answers_only;
         let owed = core::mem::take(&mut of.owed);
-        of.add_errors(source, &owed, &mut draft);
-        of.add_endings(source, &owed, &mut draft);
+        draft.errors = of.new_errors(source, Some(&owed), draft);
+        of.add_endings(source, &owed, draft);
         let mut changed = Vec::new();
         if !answers_only {
             of.each_change(source, |_, resource| changed.push(resource));
@@ -140,7 +140,7 @@ impl Protocol for Sotw {
             if draft.send {
                 draft.whole = true;
                 // Some clients take absence for a removal, whatever they were told before.
-                of.add_standing_errors(source, &kept, &mut draft);
+                of.add_standing_errors(source, &kept, draft);
                 draft.parts = all_wanted(of, source);
                 draft.parts.extend(kept.iter().cloned().map(Part::One));
                 if of.cursor.is_some() && !of.sweep {
@@ -162,11 +162,11 @@ impl Protocol for Sotw {
                 }
             }
         }
-        of.note_errors(source, &draft, order.names);
+        of.note_errors(source, draft, order.names);
         // S-SOTW-61: of a partial type a removal is silence, and so is a name that does not exist.
         draft.send |= !draft.is_empty();
-        draft.answered = owed;
-        Ok(draft)
+        draft.answered = (!owed.is_empty()).then_some(owed);
+        Ok(())
     }
 
     fn beats_with_all(of: &Subscription) -> bool {
@@ -232,7 +232,7 @@ fn keep(of: &Subscription, source: &impl Source, order: Order, owed: &BTreeSet<R
     (kept, goes)
 }
 
-fn all_wanted(of: &Subscription, source: &impl Source) -> Vec<Part> {
+fn all_wanted(of: &Subscription, source: &impl Source) -> Parts {
     if of.interest.wildcard {
         let pages = source.pages(of.type_url()).filter(|page| !page.resources().is_empty());
         return pages.map(Part::Page).collect();

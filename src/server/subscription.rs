@@ -5,9 +5,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::parts::{Part, Parts};
 use super::portion::{Progress, Room};
 use super::resource::Resource;
-use super::response::Part;
 use super::retry::Retries;
 use super::source::{Entry, Revision, Source, State};
 use super::variant::{Behind, Size};
@@ -113,7 +113,7 @@ pub struct Heard {
 /// A response in the making.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Parts,
     pub(super) removed: Vec<ResourceName>,
     /// In the order of the names.
     pub(super) errors: Vec<ResourceError>,
@@ -121,8 +121,8 @@ pub struct Draft {
     pub(super) send: bool,
     /// Which resources in it are new or changed.
     pub(super) changed: Changed,
-    /// Names that were owed.
-    pub(super) answered: BTreeSet<ResourceName>,
+    /// Names that were owed, if there were any.
+    pub(super) answered: Option<BTreeSet<ResourceName>>,
     /// Removals stayed back.
     pub(super) held: bool,
     /// What changed stayed back.
@@ -493,10 +493,14 @@ impl Subscription {
     }
 
     /// The same for the aliases of a resource that changed.
-    pub(super) fn strays_for<'s, S: Source>(&self, source: &'s S, resource: &Resource) -> Vec<&'s ResourceName> {
+    pub(super) fn strays_for<'s, S: Source>(
+        &'s self,
+        source: &'s S,
+        resource: &'s Resource,
+    ) -> impl Iterator<Item = &'s ResourceName> {
         let since = self.cursor.unwrap_or_default();
         let aliases = resource.aliases().iter().filter(|alias| self.interest.names.contains(*alias));
-        aliases.flat_map(|alias| self.strays(source, alias, since)).collect()
+        aliases.flat_map(move |alias| self.strays(source, alias, since))
     }
 
     /// The wanted resources that have a TTL.
@@ -540,11 +544,13 @@ impl Subscription {
     }
 
     /// Whether heartbeats are due, and may be sent.
+    #[inline]
     pub(super) fn beats(&self, now: Instant) -> bool {
         self.next_beat().is_some_and(|due| due <= now)
     }
 
     /// When the next heartbeat may be sent. Not while a response is unanswered: that would be one more.
+    #[inline]
     pub(super) fn next_beat(&self) -> Option<Instant> {
         self.beat.filter(|_| self.out.is_none() && self.progress.is_none()).map(|(due, _)| due)
     }
@@ -610,7 +616,9 @@ impl Subscription {
                 self.answered_ahead(source, draft, revision);
             }
             None => {
-                self.ahead.clear();
+                if !self.ahead.is_empty() {
+                    self.ahead.clear();
+                }
                 self.leaving = Size::default();
                 self.cursor = Some(revision);
             }
@@ -632,7 +640,7 @@ impl Subscription {
 
     /// Notes what was answered, though the cursor does not say so: by all the names that it is wanted by, for some may leave.
     fn answered_ahead<S: Source>(&mut self, source: &S, draft: &mut Draft, revision: Revision) {
-        let mut names = core::mem::take(&mut draft.answered);
+        let mut names = draft.answered.take().unwrap_or_default();
         if !self.interest.names.is_empty() {
             let sent = draft.parts.iter().flat_map(Part::resources);
             names.extend(sent.flat_map(|resource| self.names_of(source, resource)).cloned());

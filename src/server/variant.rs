@@ -64,8 +64,8 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// Whether there is something to push to a subscription, apart from what it was promised.
     fn has_push<S: Source>(subscription: &Subscription, source: &S) -> bool;
 
-    /// What is to be sent.
-    fn draft<S: Source>(subscription: &mut Subscription, source: &S, order: Order) -> Result<Draft, Behind>;
+    /// Puts what is to be sent into an empty draft.
+    fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Behind>;
 
     /// Whether all that is wanted has to be sent to say that some of it lives on.
     fn beats_with_all(of: &Subscription) -> bool;

@@ -1,15 +1,16 @@
 //! The store that ships.
 
+mod by_type;
 mod store;
 
 use alloc::borrow::Cow;
-use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
 use core::hash::{Hash, Hasher};
 
+use self::by_type::ByType;
 use self::store::{Pages, Store};
 use super::resource::Resource;
-use super::source::{Entry, Page, Revision, Source, State, default_dependent, default_dependent_type};
+use super::source::{Entry, Page, Revision, Source, default_dependent, default_dependent_type};
 use super::variant::Variant;
 use crate::error::Status;
 use crate::model::{Label, Relabel};
@@ -37,14 +38,13 @@ use crate::xdstp;
 #[derive(Clone, Debug)]
 pub struct Cache {
     epoch: u64,
-    seed: u64,
     tombstones: usize,
-    /// Whether a type that nobody mentioned is known to be empty.
-    known: bool,
     revision: Revision,
     /// What goes again with what, where it is not the default.
-    dependents: BTreeMap<TypeUrl, Option<(TypeUrl, DependentName)>>,
-    types: BTreeMap<TypeUrl, Store>,
+    dependents: ByType<Option<(TypeUrl, DependentName)>>,
+    types: ByType<Store>,
+    /// What there is of a type that nobody mentioned: nothing, be it known or not.
+    nothing: Store,
 }
 
 /// The name of the resource that goes again with this one, if there is one.
@@ -59,12 +59,11 @@ impl Cache {
     pub fn new(epoch: u64) -> Self {
         Self {
             epoch,
-            seed: 0,
             tombstones: 10_000,
-            known: true,
             revision: Revision::default(),
-            dependents: BTreeMap::new(),
-            types: BTreeMap::new(),
+            dependents: ByType::new(),
+            types: ByType::new(),
+            nothing: Store::new(0, true),
         }
     }
 
@@ -72,14 +71,14 @@ impl Cache {
     /// the first change of that type or [`set_known`](Self::set_known).
     #[must_use]
     pub fn unknown(epoch: u64) -> Self {
-        Self { known: false, ..Self::new(epoch) }
+        Self { nothing: Store::new(0, false), ..Self::new(epoch) }
     }
 
     /// The seed of the hash table of names. Names are hashed with xxh3, which an adversary who chooses many of them
     /// can slow down without it.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
-        Self { seed, ..self }
+        Self { nothing: Store::new(seed, self.nothing.is_known()), ..self }
     }
 
     /// How many removals of a type are remembered, if more than it has resources. A wildcard stream that falls
@@ -108,14 +107,14 @@ impl Cache {
         child: impl Into<TypeUrl>,
         name: DependentName,
     ) -> Self {
-        self.dependents.insert(parent.into(), Some((child.into(), name)));
+        *self.dependents.get_or_insert_with(&parent.into(), || None) = Some((child.into(), name));
         self
     }
 
     /// Says that nothing goes again with resources of this type: of clusters, say, where no client is an Envoy.
     #[must_use]
     pub fn without_dependent(mut self, parent: impl Into<TypeUrl>) -> Self {
-        self.dependents.insert(parent.into(), None);
+        *self.dependents.get_or_insert_with(&parent.into(), || None) = None;
         self
     }
 
@@ -194,19 +193,19 @@ impl Cache {
     /// Call it after changes, before many streams are polled. Costs the pages that changed, some dozen resources
     /// each.
     pub fn publish<V: Variant>(&mut self) {
-        for (type_url, store) in &mut self.types {
+        for (type_url, store) in self.types.iter_mut() {
             store.publish::<V>(type_url);
         }
     }
 
     /// The resources of a type, in an order that does not depend on their names.
     pub fn resources(&self, type_url: &TypeUrl) -> impl Iterator<Item = &Resource> {
-        self.types.get(type_url).into_iter().flat_map(Store::resources)
+        self.of(type_url).resources()
     }
 
     /// The types that were mentioned.
     pub fn types(&self) -> impl Iterator<Item = &TypeUrl> {
-        self.types.keys()
+        self.types.urls()
     }
 
     /// The bytes of the encodings that [`publish`](Self::publish) made, at most twice what the resources take on the
@@ -227,8 +226,12 @@ impl Cache {
     }
 
     fn store(&mut self, type_url: &TypeUrl) -> &mut Store {
-        let (seed, known) = (self.seed, self.known);
-        self.types.entry(type_url.clone()).or_insert_with(|| Store::new(seed, known))
+        self.types.get_or_insert_with(type_url, || self.nothing.clone())
+    }
+
+    #[inline]
+    fn of(&self, type_url: &TypeUrl) -> &Store {
+        self.types.get(type_url).unwrap_or(&self.nothing)
     }
 }
 
@@ -242,23 +245,19 @@ impl Source for Cache {
     }
 
     fn type_revision(&self, type_url: &TypeUrl) -> Revision {
-        self.types.get(type_url).map_or(Revision::default(), Store::revision)
+        self.of(type_url).revision()
     }
 
     fn version(&self, type_url: &TypeUrl) -> Version {
-        self.types.get(type_url).map_or_else(|| super::hash::version(0), Store::version)
+        self.of(type_url).version()
     }
 
     fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_> {
-        let nothing = Revision::default();
-        match self.types.get(type_url) {
-            Some(store) => store.get(&xdstp::normal(name)),
-            None => Entry { state: State::Absent, since: nothing, before: (nothing, nothing) },
-        }
+        self.of(type_url).get(&xdstp::normal(name))
     }
 
     fn changes(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>> {
-        self.types.get(type_url).into_iter().flat_map(move |store| store.changes(since))
+        self.of(type_url).changes(since)
     }
 
     fn removals(
@@ -266,31 +265,28 @@ impl Source for Cache {
         type_url: &TypeUrl,
         since: Revision,
     ) -> Option<impl Iterator<Item = (&ResourceName, Entry<'_>)>> {
-        let store = self.types.get(type_url);
-        if store.is_some_and(|store| store.horizon() > since) {
-            return None;
-        }
-        Some(store.into_iter().flat_map(move |store| store.removals(since)))
+        let store = self.of(type_url);
+        (store.horizon() <= since).then(|| store.removals(since))
     }
 
     fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page> {
-        Pages { store: self.types.get(type_url), next: 0 }
+        Pages { store: self.of(type_url), next: 0 }
     }
 
     fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
-        self.types.get(type_url).into_iter().flat_map(Store::with_ttl)
+        self.of(type_url).with_ttl()
     }
 
     fn error(&self, type_url: &TypeUrl, name: &str) -> Option<&Status> {
-        self.types.get(type_url)?.error(name)
+        self.of(type_url).error(name)
     }
 
     fn errors(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
-        self.types.get(type_url).into_iter().flat_map(move |store| store.errors(since))
+        self.of(type_url).errors(since)
     }
 
     fn was(&self, type_url: &TypeUrl, name: &str, at: Revision) -> Option<&Resource> {
-        self.types.get(type_url)?.was(name, at)
+        self.of(type_url).was(name, at)
     }
 
     fn dependent_type(&self, type_url: &TypeUrl) -> Option<&str> {
@@ -308,15 +304,15 @@ impl Source for Cache {
     }
 
     fn former(&self, type_url: &TypeUrl, alias: &str) -> Option<(Revision, &[ResourceName])> {
-        self.types.get(type_url)?.former(alias)
+        self.of(type_url).former(alias)
     }
 
     fn members(&self, type_url: &TypeUrl, glob: &str) -> impl Iterator<Item = Entry<'_>> {
-        self.types.get(type_url).into_iter().flat_map(move |store| store.members(glob))
+        self.of(type_url).members(glob)
     }
 
     fn is_known(&self, type_url: &TypeUrl) -> bool {
-        self.types.get(type_url).map_or(self.known, Store::is_known)
+        self.of(type_url).is_known()
     }
 }
 

@@ -402,8 +402,12 @@ impl Store {
     }
 
     fn newest_first(&self, list: &List, since: Revision) -> impl Iterator<Item = &Slot> {
-        let slot = move |at: u32| self.slots.get(at as usize).filter(|slot| slot.since > since);
-        iter::successors(slot(list.newest), move |newer| slot(newer.older))
+        let mut next = list.newest;
+        iter::from_fn(move || {
+            let slot = self.slots.get(next as usize).filter(|slot| slot.since > since)?;
+            next = slot.older;
+            Some(slot)
+        })
     }
 
     pub(super) fn with_ttl(&self) -> impl Iterator<Item = Entry<'_>> {
@@ -484,7 +488,7 @@ impl Store {
 
 /// The pages of a store. To go on with a later one costs nothing.
 pub(super) struct Pages<'a> {
-    pub(super) store: Option<&'a Store>,
+    pub(super) store: &'a Store,
     pub(super) next: usize,
 }
 
@@ -497,7 +501,7 @@ impl Iterator for Pages<'_> {
 
     fn nth(&mut self, skip: usize) -> Option<Page> {
         self.next = self.next.saturating_add(skip).saturating_add(1);
-        self.store?.page(self.next - 1)
+        self.store.page(self.next - 1)
     }
 }
 

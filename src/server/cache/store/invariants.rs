@@ -20,7 +20,7 @@ impl Cache {
     ///
     /// What does not hold. That is a bug in this crate.
     pub fn check_invariants(&self) -> Result<(), String> {
-        for (type_url, store) in &self.types {
+        for (type_url, store) in self.types.iter() {
             store.check().map_err(|what| alloc::format!("{type_url}: {what}"))?;
             ensure!(store.revision <= self.revision, "{type_url}: changed in the future, at {:?}", store.revision);
         }

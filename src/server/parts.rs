@@ -1,0 +1,165 @@
+//! The resources of a response: pages that streams share, and single ones. Most responses have one: that is kept in
+//! place.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+use core::ops::{Deref, DerefMut};
+use core::slice;
+
+use bytes::Bytes;
+
+use super::resource::Resource;
+use super::source::Page;
+use super::variant::Variant;
+use crate::name::TypeUrl;
+
+/// Some of the resources of a response.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Part {
+    Page(Page),
+    One(Resource),
+    /// No content, just the news that it still lives.
+    Heartbeat(Resource),
+    /// No content, and no such resource: the news that a name stands for nothing.
+    Nowhere(Resource),
+}
+
+impl Part {
+    pub(super) fn resources(&self) -> slice::Iter<'_, Resource> {
+        match self {
+            Self::Nowhere(_) => slice::Iter::default(),
+            _ => self.elements(),
+        }
+    }
+
+    /// What is encoded.
+    pub(super) fn elements(&self) -> slice::Iter<'_, Resource> {
+        match self {
+            Self::Page(page) => page.resources().iter(),
+            Self::One(resource) | Self::Heartbeat(resource) | Self::Nowhere(resource) => {
+                slice::from_ref(resource).iter()
+            }
+        }
+    }
+
+    /// How many bytes it takes in a delta response, at most.
+    pub(super) fn delta_len(&self, of: &TypeUrl) -> usize {
+        self.elements().map(|resource| resource.element(of).delta_len()).sum()
+    }
+
+    /// What is encoded already.
+    pub(super) fn bytes<V: Variant>(&self) -> Option<&Bytes> {
+        match self {
+            Self::Page(page) => page.bytes::<V>(),
+            Self::One(_) | Self::Heartbeat(_) | Self::Nowhere(_) => None,
+        }
+    }
+}
+
+/// A list of them.
+#[derive(Clone, Debug)]
+pub(super) enum Parts {
+    One(Part),
+    Many(Vec<Part>),
+}
+
+impl Parts {
+    #[inline]
+    pub(super) fn push(&mut self, part: Part) {
+        match self {
+            Self::Many(parts) if parts.capacity() == 0 => *self = Self::One(part),
+            _ => self.push_another(part),
+        }
+    }
+
+    fn push_another(&mut self, part: Part) {
+        *self = Self::Many(match core::mem::take(self) {
+            Self::One(first) => vec![first, part],
+            Self::Many(mut parts) => {
+                parts.push(part);
+                parts
+            }
+        });
+    }
+}
+
+impl Default for Parts {
+    #[inline]
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
+impl Deref for Parts {
+    type Target = [Part];
+
+    #[inline]
+    fn deref(&self) -> &[Part] {
+        match self {
+            Self::One(part) => slice::from_ref(part),
+            Self::Many(parts) => parts,
+        }
+    }
+}
+
+impl DerefMut for Parts {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [Part] {
+        match self {
+            Self::One(part) => slice::from_mut(part),
+            Self::Many(parts) => parts,
+        }
+    }
+}
+
+impl Extend<Part> for Parts {
+    fn extend<I: IntoIterator<Item = Part>>(&mut self, parts: I) {
+        parts.into_iter().for_each(|part| self.push(part));
+    }
+}
+
+impl FromIterator<Part> for Parts {
+    fn from_iter<I: IntoIterator<Item = Part>>(parts: I) -> Self {
+        Self::Many(parts.into_iter().collect())
+    }
+}
+
+// The same parts are the same, wherever they are kept.
+
+impl PartialEq for Parts {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Parts {}
+
+impl Hash for Parts {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(name: &str) -> Part {
+        Part::One(Resource::new(name, Bytes::new()))
+    }
+
+    #[test]
+    fn one_part_or_many() {
+        let mut parts = Parts::default();
+        assert!(parts.is_empty());
+        for count in 1..4 {
+            parts.push(part("a"));
+            assert_eq!(parts.len(), count);
+            assert_eq!(parts, (0..count).map(|_| part("a")).collect(), "however it came to be");
+        }
+        parts.extend([part("b")]);
+        parts.reverse();
+        assert_eq!(parts.iter().collect::<Vec<_>>(), [&part("b"), &part("a"), &part("a"), &part("a")]);
+    }
+}
