@@ -284,6 +284,10 @@ impl Subscription {
         let interest = &self.interest;
         self.owed.retain(|name| interest.covers(name.as_str()));
         self.ahead.retain(|name, _| interest.covers(name.as_str()));
+        self.count_leaving();
+    }
+
+    fn count_leaving(&mut self) {
         self.leaving = Size::of(self.lingering().filter(|name| !self.interest.names.contains(*name)));
     }
 
@@ -438,13 +442,7 @@ impl Subscription {
         self.aliases_of(source, resource).min()
     }
 
-    /// The names by which a resource is wanted, but for those that stand for many.
-    fn names_of<'a>(&self, source: &impl Source, resource: &'a Resource) -> impl Iterator<Item = &'a ResourceName> {
-        let own = self.interest.names.contains(resource.name()).then(|| resource.name());
-        own.into_iter().chain(self.aliases_of(source, resource))
-    }
-
-    /// The first of them.
+    /// The first of the names by which a resource is wanted, but for those that stand for many.
     fn first_name<'a>(&self, source: &impl Source, resource: &'a Resource) -> Option<&'a ResourceName> {
         let own = self.interest.names.contains(resource.name()).then(|| resource.name());
         own.or_else(|| self.alias_of(source, resource))
@@ -642,10 +640,20 @@ impl Subscription {
     fn answered_ahead<S: Source>(&mut self, source: &S, draft: &mut Draft, revision: Revision) {
         let mut names = draft.answered.take().unwrap_or_default();
         if !self.interest.names.is_empty() {
-            let sent = draft.parts.iter().flat_map(Part::resources);
-            names.extend(sent.flat_map(|resource| self.names_of(source, resource)).cloned());
+            for resource in draft.parts.iter().flat_map(Part::resources) {
+                let mut aliases = self.aliases_of(source, resource).peekable();
+                let with_others = aliases.peek().is_some() && self.interest.covers(resource.name().as_str());
+                names.extend(aliases.cloned());
+                if with_others || self.interest.names.contains(resource.name()) {
+                    names.insert(resource.name().clone());
+                }
+            }
         }
+        let unnamed = names.iter().any(|name| !self.interest.names.contains(name));
         self.ahead.extend(names.into_iter().map(|name| (name, revision)));
+        if unnamed {
+            self.count_leaving();
+        }
     }
 
     /// Takes the store's own string for a name, so that it is kept once.
