@@ -247,7 +247,7 @@ impl Protocol for Sotw {
     fn asks_again(of: &mut Subscription<Self>, name: &ResourceName) -> bool {
         match of.told.owed.get_mut(name) {
             Some(owed) if !owed.last => {
-                *owed = Owed { stage: Stage::Leave, reopened: REOPENINGS, last: true };
+                *owed = Owed { stage: Stage::Leave, reopened: 0, last: true };
                 true
             }
             _ => {

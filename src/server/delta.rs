@@ -168,7 +168,7 @@ impl Protocol for Delta {
         draft.removed.dedup();
         draft.errors = of.new_errors(source, draft.answered.as_ref(), draft);
         if let Some(initial) = &mut of.initial {
-            initial.replace(draft); // the rest of the answer goes by what the client will have
+            initial.replace(of.kind.type_url(), source, draft); // the rest of the answer goes by what the client will have
         }
         draft.send |= !draft.is_empty();
         Ok(())
@@ -597,14 +597,23 @@ impl Initial {
         }
     }
 
-    /// What the client is sent replaces what it had. An error ends with content only, be it what it had.
-    fn replace(&mut self, sent: &Draft) {
+    /// What the client is sent replaces what it had. An error ends with content only, be it what it had; and with an alias
+    /// may go what it stood for.
+    fn replace<S: Source>(&mut self, type_url: &TypeUrl, source: &S, sent: &Draft) {
         for resource in sent.parts.iter().flat_map(Part::resources) {
             if let Some(version) = self.versions.get_mut(resource.name()) {
                 *version = resource.version().clone();
             }
         }
-        sent.removed.iter().for_each(|name| _ = self.versions.remove(name));
+        let nowhere = sent.parts.iter().filter_map(|part| match part {
+            Part::Nowhere(stub) => Some(stub.name()),
+            _ => None,
+        });
+        for name in sent.removed.iter().chain(nowhere) {
+            self.versions.remove(name);
+            let stood_for = source.former(type_url, name.as_str()).map_or(&[][..], |(_, names)| names);
+            stood_for.iter().for_each(|name| self.doubt(name));
+        }
         sent.errors.iter().for_each(|error| self.doubt(&error.name));
     }
 

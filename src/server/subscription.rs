@@ -531,7 +531,10 @@ impl Subscription {
     /// either, as what was sent.
     pub(super) fn note_flaps<S: Source>(&mut self, source: &S) {
         let Some((due, Some(sent_to))) = self.beat else { return };
-        let is_owed = |resource: &Resource| self.interest.is_owed(resource.name(), &self.owed);
+        let is_owed = |resource: &Resource| {
+            let by_alias = || resource.aliases().iter().any(|alias| self.owed.contains(alias));
+            self.interest.is_owed(resource.name(), &self.owed) || by_alias()
+        };
         let flapped = |entry: &Entry<'_>, resource: &Resource| {
             let changed = self.served_to(resource).is_some_and(|to| entry.since > to.max(sent_to));
             changed && !self.is_new(resource, entry) && !is_owed(resource)

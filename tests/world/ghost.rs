@@ -48,6 +48,8 @@ struct Memory {
     rejected: BTreeMap<ResourceName, u8>,
     /// How often that may happen all the same.
     retries: u32,
+    /// What was sent again since it changed, in portions.
+    twice: BTreeSet<ResourceName>,
     /// The response that is out was sent again.
     again: bool,
     /// The whole of the response that was rejected, for full-state types.
@@ -220,8 +222,7 @@ impl Ghost {
         if answers {
             if let Some((_, mut resources)) = memory.out.take() {
                 if !std::mem::take(&mut memory.again) {
-                    // In portions, what changes before its page goes with it, and once more as a change.
-                    memory.retries = setup.retry.unwrap_or(u32::from(setup.portion.is_some()));
+                    memory.retries = setup.retry.unwrap_or(0);
                 }
                 if request.error.is_some() && !memory.stirred.contains(WILDCARD) {
                     memory.rejected_whole = memory.stirred.is_empty().then(|| resources.clone());
@@ -276,6 +277,7 @@ impl Ghost {
             memory.rejected_whole = None;
         }
         memory.rejected.retain(|name, _| !covers(&again, name));
+        memory.twice.retain(|name| !covers(&again, name));
         true
     }
 
@@ -355,11 +357,10 @@ impl Ghost {
             memory.again = false; // the answer to the last may not have counted
             for (name, content) in resources.iter().filter(|_| setup.bug != Some(Bug::NackLoop)) {
                 let again = Some(content) == memory.rejected.get(name);
-                // In portions, what is wanted by itself and with others goes with either answer.
-                let wanted = memory.listed.iter().filter(|wanted| stands_for(wanted, name)).count();
-                let twice = setup.portion.is_some() && wanted > 1;
+                // In portions what is wanted for two reasons goes for both, and what changes before its page with that too.
+                let twice = again && setup.portion.is_some() && memory.twice.insert(name.clone());
                 assert!(!again || twice || memory.retries > 0, "{name} was rejected and is sent again");
-                memory.again |= again;
+                memory.again |= again && !twice;
             }
         }
         memory.retries = memory.retries.saturating_sub(u32::from(memory.again));
@@ -459,6 +460,7 @@ impl Ghost {
         }
         self.types[t].stirred.insert(name.clone());
         self.types[t].rejected.remove(name);
+        self.types[t].twice.remove(name);
         self.types[t].rejected_whole = None;
     }
 
