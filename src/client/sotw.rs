@@ -251,7 +251,9 @@ impl Protocol for Sotw {
                 true
             }
             _ => {
-                of.told.owed.remove(name);
+                let owed = of.told.owed.remove(name);
+                // Its time ran out while it was left out: the server has to be told all the same.
+                of.told.refetch |= owed.is_some_and(|owed| !matches!(owed.stage, Stage::Said(_)));
                 false
             }
         }
