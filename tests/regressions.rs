@@ -9,8 +9,12 @@ use crate::checker;
 use crate::world::{Both, Budget, Setup, Step, World};
 use xds_machine::{Delta, Sotw};
 
-/// Names by their number in a trace.
+/// Names by their number in a trace. Where `b` is an alias, it is that of `a`.
 const NAMES: [&str; 3] = ["*", "a", "b"];
+
+const FOUR: [&str; 4] = ["*", "a", "b", "c"];
+
+const ALIAS: [&str; 3] = ["*", "a", "~a"];
 
 fn full_state() -> Setup {
     Setup::full_state(&NAMES, Budget::PLENTY)
@@ -23,7 +27,7 @@ fn partial() -> Setup {
 fn step(word: &str) -> Step {
     let (verb, name) = word.split_once(' ').unwrap_or((word, ""));
     let (c, verb, t) = verb.strip_suffix('2').map_or((0, verb, 0), |verb| (0, verb, 1));
-    let name = || NAMES.iter().position(|&known| known == name).expect("a name");
+    let name = || FOUR.iter().position(|&known| known == name).expect("a name");
     match verb {
         "Open" => Step::Open { c },
         "Cut" => Step::Cut { c },
@@ -195,6 +199,42 @@ stories! {
     what_is_left_of_an_answer_is_unwanted: Delta, full_state().portion(1),
         "Put b, Sub b, Open, CS, SR, SS, CR, Acc, Cut, Sub a, Open, CS, SR, SS, Uns b, CS, SR";
 }
+
+// Many clients for a long time: found by simulation.
+stories! {
+    /// Delta: of what was claimed an error was told with the first portion; it ended with just that content, which was taken
+    /// for had.
+    an_error_ends_a_claim: Delta, Setup::full_state(&FOUR, Budget::PLENTY).portion(1),
+        "Sub *, Sub a, Open, CS, SR, Put a, SS, CR, Acc, Cut, Open, CS, SR, Put b, Put c, Fail a, SS, Uns *, Put a";
+    /// Delta: a collection was asked for again, and its answer went in portions: what had gone before was not told.
+    what_a_collection_lost_is_told_after_its_answer: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).portion(1),
+        "Put a, Put b, Put c, Sub *, Open, CS, SR, SS, CR, Acc, CS, SR, SS, CR, Acc, CS, SR, SS, CR, Acc, CS, Forget a, Del b, SR, CS, SR, SS, CR, Acc, CS, SR";
+    /// Delta: that a collection is empty did not count for its portion.
+    an_empty_collection_counts: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).portion(2),
+        "Sub a, Sub b, Sub *, Open, CS, SR";
+    /// SotW, full state: what is gone and kept was no longer wanted, and its error was told.
+    what_is_kept_and_unwanted_has_no_error: Sotw, Setup::order(&NAMES, Budget::PLENTY).hold(),
+        "Sub2 a, Sub2 b, Open, Put2 b, CS, Put2 a, SR, SS, Sub a, CS, Del2 b, SR, CR, Acc2, CS, Uns2 b, SR, SS, Fail2 b, Put2 a, CS, SR";
+    /// Delta: a resource was sent by its name while clusters were out, changed back, and is wanted by its alias only: it
+    /// was taken for what had been sent by that.
+    what_is_answered_is_so_by_all_names: Delta, Setup::order(&ALIAS, Budget::PLENTY),
+        "Sub b, Open, Put a, Sub2 b, CS, CS, SR, Put2 a, SR, SS, CR, Sub2 a, SS, CR, Sub a, Put a, CS, Acc, CS, CS, Uns a, SR, Uns2 a, SR, SR, SS, Put a";
+    /// Delta: the removal of what an alias stood for was out. Its name was unsubscribed, the alias known to be nowhere, and
+    /// it expired.
+    what_only_a_lost_alias_stands_for_is_let_go: Delta, Setup::full_state(&["*", "a", "~a", "c"], Budget::PLENTY).ttl(),
+        "Sub a, Sub b, Sub c, Open, CS, Put a, Put c, SR, SS, CR, Acc, CS, Del a, SR, SS, CR, Uns a, Beat";
+    /// Delta: endpoints that are wanted by an alias did not go again with their cluster.
+    endpoints_by_an_alias: Delta, Setup::warming(&ALIAS, Budget::PLENTY),
+        "Sub2 b, Open, Put a, Sub b, CS, SR, SS, Put2 a, CS, SR, SS, CR, CS, SR, SS";
+    /// Delta: they were to go by their name, which left before they did.
+    endpoints_by_a_name_that_leaves: Delta, Setup::warming(&ALIAS, Budget::PLENTY),
+        "Sub a, Sub b, Open, CS, Sub2 a, Put2 a, CS, Put a, Uns a, CS, SR, SS, CR, Acc, CS, SR, SS";
+    /// SotW, partial: a collection was asked for again, and the heartbeat of a member came before it.
+    what_a_collection_owes_has_no_heartbeat: Sotw, some_of_a_collection().ttl(),
+        "Put a, Sub *, Open, CS, SR, SS, CR, Acc, CS, SR, Forget a, CS, CS, Beat, SR, SR";
+}
+
+const COLLECTION: [&str; 4] = ["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b", "xdstp:///T/c"];
 
 fn some_of_a_collection() -> Setup {
     let names = ["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"];
