@@ -1,4 +1,4 @@
-//! H1: the worst requests that a client may send, of 2 MiB and of 4 MiB.
+//! H1: the worst requests that a client may send, of 1 MiB and of 4 MiB.
 
 use xds_machine::message::{delta, sotw};
 use xds_machine::server::{self, Server, StreamId};
