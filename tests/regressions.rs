@@ -219,9 +219,6 @@ stories! {
     /// was taken for what had been sent by that.
     what_is_answered_is_so_by_all_names: Delta, Setup::order(&ALIAS, Budget::PLENTY),
         "Sub b, Open, Put a, Sub2 b, CS, CS, SR, Put2 a, SR, SS, CR, Sub2 a, SS, CR, Sub a, Put a, CS, Acc, CS, CS, Uns a, SR, Uns2 a, SR, SR, SS, Put a";
-    /// Delta: the same with a removal: it was told by the name, which left, and what came back unchanged was taken for had.
-    what_is_gone_by_a_name_is_gone_for_its_alias: Delta, Setup::order(&ALIAS, Budget::PLENTY),
-        "Sub b, Open, Put a, CS, SR, SS, CR, Acc, CS, SR, Sub2 b, CS, SR, SS, Put2 a, Sub a, CS, Del a, SR, SS, CR, CR, Acc, Uns a, CS, CS, CS, SR, SR, SR, Put a";
     /// Delta: the removal of what an alias stood for was out. Its name was unsubscribed, the alias known to be nowhere, and
     /// it expired.
     what_only_a_lost_alias_stands_for_is_let_go: Delta, Setup::full_state(&["*", "a", "~a", "c"], Budget::PLENTY).ttl(),

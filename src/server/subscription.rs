@@ -270,16 +270,11 @@ impl Subscription {
             self.owed.remove(&name);
             self.ahead.remove(&name);
             self.drop_unwanted();
-        } else {
-            if !self.interest.covers(name.as_str()) {
-                self.owed.remove(&name);
-                if !self.aliases {
-                    self.ahead.remove(&name); // else an alias may stand for it
-                }
-            }
-            if self.lingers(&name) {
-                self.leaving = self.leaving + Size::of([&name]);
-            }
+        } else if !self.interest.covers(name.as_str()) {
+            self.owed.remove(&name);
+            self.ahead.remove(&name);
+        } else if self.lingers(&name) {
+            self.leaving = self.leaving + Size::of([&name]);
         }
         Some(name)
     }
@@ -288,9 +283,7 @@ impl Subscription {
     pub(super) fn drop_unwanted(&mut self) {
         let interest = &self.interest;
         self.owed.retain(|name| interest.covers(name.as_str()));
-        if !self.aliases {
-            self.ahead.retain(|name, _| interest.covers(name.as_str()));
-        }
+        self.ahead.retain(|name, _| interest.covers(name.as_str()));
         self.count_leaving();
     }
 
