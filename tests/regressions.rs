@@ -237,8 +237,7 @@ stories! {
 const COLLECTION: [&str; 4] = ["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b", "xdstp:///T/c"];
 
 fn some_of_a_collection() -> Setup {
-    let names = ["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"];
-    Setup { full_state: false, ..Setup::collection(&names, Budget::PLENTY) }
+    Setup { full_state: false, ..Setup::collection(&COLLECTION[..3], Budget::PLENTY) }
 }
 
 /// SotW: a client that left the legacy wildcard said so anew under each newer response, for that it may not have been

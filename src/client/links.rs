@@ -80,12 +80,18 @@ impl Links {
 impl<V: Protocol> Subscription<V> {
     /// Whether a resource of this name is wanted: by the name, with others, or as what an alias stands for.
     pub(super) fn covers(&self, name: &str) -> bool {
-        self.wants(name) || self.wants(WILDCARD) || self.globs.cover(name) || self.links.from.contains_key(name)
+        self.covers_named(name) || self.links.from.contains_key(name)
     }
 
-    /// The same, but for aliases that are known to stand for nothing: the removal of what they stood for is out.
+    /// By the name or with others.
+    fn covers_named(&self, name: &str) -> bool {
+        self.wants(name) || self.wants(WILDCARD) || self.globs.cover(name)
+    }
+
+    /// Whether it is wanted, but not only by aliases that are known to stand for nothing: the removal of what they stood for
+    /// is out.
     fn keeps(&self, name: &str) -> bool {
-        self.wants(name) || self.wants(WILDCARD) || self.globs.cover(name) || self.links.keep(name, &self.wishes)
+        self.covers_named(name) || self.links.keep(name, &self.wishes)
     }
 
     /// Whether a resource is wanted that comes with these aliases.
@@ -267,8 +273,8 @@ impl<V: Protocol> Subscription<V> {
             if removed.binary_search(name).is_ok() {
                 continue; // the link goes with the resource, once that is accepted
             }
-            let otherwise = self.wants(name.as_str()) || self.wants(WILDCARD) || self.globs.cover(name.as_str());
-            if otherwise || self.links.aliases(name.as_str()).any(|alias| !moved.contains(alias)) {
+            if self.covers_named(name.as_str()) || self.links.aliases(name.as_str()).any(|alias| !moved.contains(alias))
+            {
                 unlinked.push(alias.clone());
             } else {
                 removed.push(name.clone());

@@ -605,11 +605,7 @@ impl Initial {
                 *version = resource.version().clone();
             }
         }
-        let nowhere = sent.parts.iter().filter_map(|part| match part {
-            Part::Nowhere(stub) => Some(stub.name()),
-            _ => None,
-        });
-        for name in sent.removed.iter().chain(nowhere) {
+        for name in sent.removed.iter().chain(sent.parts.iter().filter_map(Part::nowhere)) {
             self.versions.remove(name);
             let stood_for = source.former(type_url, name.as_str()).map_or(&[][..], |(_, names)| names);
             stood_for.iter().for_each(|name| self.doubt(name));

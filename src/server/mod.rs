@@ -369,7 +369,7 @@ impl<V: Variant> Server<V> {
             subscription.held_until = None; // nothing is left of what was held back
             return None;
         }
-        self.types[at].note_flaps(source);
+        subscription.note_flaps(source);
         let subscription = &self.types[at];
         // DESIGN rule 11: what refers to clusters waits for clusters that are not sent, unless it was asked for.
         let place = subscription.kind.place();
@@ -491,11 +491,14 @@ impl<V: Variant> Server<V> {
         let mut refresh = |resource: &Resource| {
             let Some(name) = source.dependent(type_url, resource) else { return };
             let Some(dependent) = source.get(dependents.type_url(), &name).resource() else { return };
-            let own = dependents.interest.covers(&name).then(|| ResourceName::from(&*name));
-            // By all its names, for some may leave.
-            let wanted: Vec<_> = own.into_iter().chain(dependents.aliases_of(source, dependent).cloned()).collect();
+            let own = match dependents.interest.names.get(&*name) {
+                Some(name) => Some(name.clone()),
+                None => dependents.interest.covers(&name).then(|| ResourceName::from(&*name)),
+            };
+            let aliases: Vec<ResourceName> = dependents.aliases_of(source, dependent).cloned().collect();
             let comes_anyhow = dependents.cursor.is_none() || (dependents.sweep && dependents.progress.is_none());
-            for wanted in wanted {
+            // By all its names, for some may leave.
+            for wanted in own.into_iter().chain(aliases) {
                 if let Some(initial) = &mut dependents.initial {
                     initial.doubt(&wanted); // though the client has it
                 }

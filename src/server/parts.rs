@@ -12,7 +12,7 @@ use bytes::Bytes;
 use super::resource::Resource;
 use super::source::Page;
 use super::variant::Variant;
-use crate::name::TypeUrl;
+use crate::name::{ResourceName, TypeUrl};
 
 /// Some of the resources of a response.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -30,6 +30,14 @@ impl Part {
         match self {
             Self::Nowhere(_) => slice::Iter::default(),
             _ => self.elements(),
+        }
+    }
+
+    /// The name that is said to stand for nothing.
+    pub(super) fn nowhere(&self) -> Option<&ResourceName> {
+        match self {
+            Self::Nowhere(stub) => Some(stub.name()),
+            _ => None,
         }
     }
 

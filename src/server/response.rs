@@ -62,10 +62,7 @@ impl<V: Variant> Response<V> {
     /// Names that are said not to exist by an alias without content, as VHDS has it (delta only; see
     /// [`ResourceType::with_heartbeats`](crate::ResourceType::with_heartbeats)).
     pub fn nowhere(&self) -> impl Iterator<Item = &ResourceName> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Nowhere(resource) => Some(resource.name()),
-            _ => None,
-        })
+        self.parts.iter().filter_map(Part::nowhere)
     }
 
     /// What is gone (delta only).
