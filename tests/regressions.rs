@@ -219,10 +219,17 @@ stories! {
     /// was taken for what had been sent by that.
     what_is_answered_is_so_by_all_names: Delta, Setup::order(&ALIAS, Budget::PLENTY),
         "Sub b, Open, Put a, Sub2 b, CS, CS, SR, Put2 a, SR, SS, CR, Sub2 a, SS, CR, Sub a, Put a, CS, Acc, CS, CS, Uns a, SR, Uns2 a, SR, SR, SS, Put a";
+    /// Delta: the same with a removal: it was told by the name, which left, and what came back unchanged was taken for had.
+    what_is_gone_by_a_name_is_gone_for_its_alias: Delta, Setup::order(&ALIAS, Budget::PLENTY),
+        "Sub b, Open, Put a, CS, SR, SS, CR, Acc, CS, SR, Sub2 b, CS, SR, SS, Put2 a, Sub a, CS, Del a, SR, SS, CR, CR, Acc, Uns a, CS, CS, CS, SR, SR, SR, Put a";
     /// Delta: the removal of what an alias stood for was out. Its name was unsubscribed, the alias known to be nowhere, and
     /// it expired.
     what_only_a_lost_alias_stands_for_is_let_go: Delta, Setup::full_state(&["*", "a", "~a", "c"], Budget::PLENTY).ttl(),
         "Sub a, Sub b, Sub c, Open, CS, Put a, Put c, SR, SS, CR, Acc, CS, Del a, SR, SS, CR, Uns a, Beat";
+    /// Delta: an alias was said to be gone by a server that had forgotten what it stood for. The client, which wanted the
+    /// wildcard by then, kept that, and the answer to the wildcard did not have its removal.
+    what_a_forgotten_alias_stood_for_is_gone: Delta, Setup::full_state(&ALIAS, Budget::PLENTY).tombstones(0).slow_transport(),
+        "Sub b, Open, CS, Put a, SR, Sub *, SS, Del a";
     /// Delta: endpoints that are wanted by an alias did not go again with their cluster.
     endpoints_by_an_alias: Delta, Setup::warming(&ALIAS, Budget::PLENTY),
         "Sub2 b, Open, Put a, Sub b, CS, SR, SS, Put2 a, CS, SR, SS, CR, CS, SR, SS";

@@ -495,6 +495,10 @@ fn add_removals<S: Source>(
     if of.cursor.is_none() {
         return Ok(());
     }
+    let by_names = !of.interest.wildcard && of.interest.globs.is_empty();
+    if by_names && of.aliases && source.removals(of.type_url(), of.removed_to).is_none() {
+        of.note_left(); // what an alias stood for may be forgotten, and with the client
+    }
     let left = of.left.filter(|_| of.sweep || !owed.globs.is_empty());
     let mut taken = left.map_or(of.removed_to, |left| left.min(of.removed_to));
     if draft.more {

@@ -8,6 +8,7 @@ use super::source::Revision;
 use super::subscription::Subscription;
 use super::variant::{Size, Variant};
 use crate::ensure::ensure;
+use crate::name::ResourceName;
 
 impl<V: Variant> Server<V> {
     /// Checks what must hold of the machine whatever happened to it: for tests, fuzz targets and models of one's own.
@@ -69,7 +70,9 @@ impl Subscription {
         ensure!(!self.sweep || self.interest.wildcard, "an answer to a wildcard that nobody wants");
         let lingering = self.lingering().filter(|name| !names.contains(*name)).count();
         ensure!(self.leaving.names <= lingering, "{:?} left, and {lingering} are kept", self.leaving);
-        let astray = self.lingering().find(|name| !self.interest.covers(name.as_str()));
+        let wanted = |name: &ResourceName| self.interest.covers(name.as_str());
+        let astray = self.lingering().find(|name| !wanted(name) && (!self.gone_by_alias || self.owed.contains(*name)));
+        ensure!(!self.gone_by_alias || !self.ahead.is_empty(), "a removal is ahead, and nothing is");
         ensure!(astray.is_none(), "{astray:?} is owed or ahead and not wanted");
         match self.cursor {
             None => {

@@ -91,7 +91,8 @@ pub trait Source {
 
     /// What a name that is absent was at an earlier revision, and until it became absent; if that is remembered. Where
     /// removals stay back in SotW ([`Config::with_sotw_removal_hold`](super::Config::with_sotw_removal_hold)), it is sent
-    /// once more to who was sent it. The default remembers nothing.
+    /// once more to who was sent it; and in delta, that its aliases stood for it is known by it. The default remembers nothing,
+    /// as suits a source whose [`Entry::before`] is always empty.
     fn was(&self, type_url: &TypeUrl, name: &str, at: Revision) -> Option<&Resource> {
         let _ = (type_url, name, at);
         None

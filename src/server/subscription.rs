@@ -47,6 +47,9 @@ pub struct Subscription {
     pub(super) held_until: Option<Instant>,
     /// What was answered since, while what changed had to wait, and at which revision.
     pub(super) ahead: BTreeMap<ResourceName, Revision>,
+    /// Among that is the removal of something that an alias stands for: it is known by its own name only, and stays known
+    /// though that leaves.
+    pub(super) gone_by_alias: bool,
     /// Something newer than the cursor was sent besides: all that is newer is news, and may have been sent.
     pub(super) inexact: bool,
     /// The oldest revision at which a name or the wildcard was unsubscribed since the wildcard was last answered
@@ -218,6 +221,7 @@ impl Subscription {
             removed_to: Revision::default(),
             held_until: None,
             ahead: BTreeMap::new(),
+            gone_by_alias: false,
             inexact: false,
             left: None,
             owed: BTreeSet::new(),
@@ -270,11 +274,16 @@ impl Subscription {
             self.owed.remove(&name);
             self.ahead.remove(&name);
             self.drop_unwanted();
-        } else if !self.interest.covers(name.as_str()) {
-            self.owed.remove(&name);
-            self.ahead.remove(&name);
-        } else if self.lingers(&name) {
-            self.leaving = self.leaving + Size::of([&name]);
+        } else {
+            if !self.interest.covers(name.as_str()) {
+                self.owed.remove(&name);
+                if !self.gone_by_alias {
+                    self.ahead.remove(&name);
+                }
+            }
+            if self.lingers(&name) {
+                self.leaving = self.leaving + Size::of([&name]);
+            }
         }
         Some(name)
     }
@@ -283,7 +292,9 @@ impl Subscription {
     pub(super) fn drop_unwanted(&mut self) {
         let interest = &self.interest;
         self.owed.retain(|name| interest.covers(name.as_str()));
-        self.ahead.retain(|name, _| interest.covers(name.as_str()));
+        if !self.gone_by_alias {
+            self.ahead.retain(|name, _| interest.covers(name.as_str()));
+        }
         self.count_leaving();
     }
 
@@ -619,6 +630,7 @@ impl Subscription {
             None => {
                 if !self.ahead.is_empty() {
                     self.ahead.clear();
+                    self.gone_by_alias = false;
                 }
                 self.leaving = Size::default();
                 self.cursor = Some(revision);
@@ -642,6 +654,7 @@ impl Subscription {
     /// Notes what was answered, though the cursor does not say so: by all the names that it is wanted by, for some may leave.
     fn answered_ahead<S: Source>(&mut self, source: &S, draft: &mut Draft, revision: Revision) {
         let mut names = draft.answered.take().unwrap_or_default();
+        self.gone_by_alias |= names.iter().any(|name| self.was_wanted_by_alias(source, name));
         if !self.interest.names.is_empty() {
             for resource in draft.parts.iter().flat_map(Part::resources) {
                 let mut aliases = self.aliases_of(source, resource).peekable();
@@ -657,6 +670,13 @@ impl Subscription {
         if unnamed {
             self.count_leaving();
         }
+    }
+
+    /// Whether a name that is gone was that of something an alias stood for.
+    fn was_wanted_by_alias<S: Source>(&self, source: &S, name: &ResourceName) -> bool {
+        let before = || Revision(source.get(self.type_url(), name.as_str()).since.0.saturating_sub(1));
+        let was = if self.aliases { source.was(self.type_url(), name.as_str(), before()) } else { None };
+        was.is_some_and(|was| was.aliases().iter().any(|alias| self.interest.names.contains(alias)))
     }
 
     /// Takes the store's own string for a name, so that it is kept once.
