@@ -230,6 +230,10 @@ stories! {
     /// wildcard by then, kept that, and the answer to the wildcard did not have its removal.
     what_a_forgotten_alias_stood_for_is_gone: Delta, Setup::full_state(&ALIAS, Budget::PLENTY).tombstones(0).slow_transport(),
         "Sub b, Open, CS, Put a, SR, Sub *, SS, Del a";
+    /// Delta: what the alias stood for was kept because the alias, which was said to be gone, was asked for again; and claimed
+    /// on the next stream, though its name was wanted no longer.
+    a_lost_alias_that_is_asked_for_again_keeps_nothing: Delta, Setup::full_state(&ALIAS, Budget::PLENTY),
+        "Sub a, Open, Sub b, Put a, CS, SR, SS, CR, Acc, Del a, CS, SR, SS, CR, Ref b, Uns a, Cut, Open";
     /// Delta: endpoints that are wanted by an alias did not go again with their cluster.
     endpoints_by_an_alias: Delta, Setup::warming(&ALIAS, Budget::PLENTY),
         "Sub2 b, Open, Put a, Sub b, CS, SR, SS, Put2 a, CS, SR, SS, CR, CS, SR, SS";

@@ -19,7 +19,7 @@ use crate::xdstp::{Globs, Parts};
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Links {
     /// What is held, by alias.
-    to: BTreeMap<ResourceName, ResourceName>,
+    to: BTreeMap<ResourceName, Link>,
     /// The same from the other end.
     from: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
     /// Wanted names that do not exist, with the version that the server gave to that (C-NAME-10): it is claimed on a new
@@ -27,10 +27,19 @@ pub(super) struct Links {
     nowhere: BTreeMap<ResourceName, Version>,
 }
 
+/// What an alias stands for.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Link {
+    name: ResourceName,
+    /// It is said not to any more, and the removal of what it stood for is out, or was rejected. That keeps nothing, though
+    /// the alias be asked for again.
+    lost: bool,
+}
+
 impl Links {
     fn link(&mut self, alias: &ResourceName, name: &ResourceName) {
         self.unlink(alias.as_str());
-        self.to.insert(alias.clone(), name.clone());
+        self.to.insert(alias.clone(), Link { name: name.clone(), lost: false });
         self.from.entry(name.clone()).or_default().insert(alias.clone());
     }
 
@@ -43,7 +52,7 @@ impl Links {
 
     /// Forgets an alias. Returns what it stood for.
     fn unlink(&mut self, alias: &str) -> Option<ResourceName> {
-        let name = self.to.remove(alias)?;
+        let Link { name, .. } = self.to.remove(alias)?;
         if let Some(aliases) = self.from.get_mut(&name) {
             aliases.remove(alias);
             if aliases.is_empty() {
@@ -54,7 +63,7 @@ impl Links {
     }
 
     pub(super) fn target(&self, alias: &str) -> Option<&ResourceName> {
-        self.to.get(alias)
+        self.to.get(alias).map(|link| &link.name)
     }
 
     /// The wanted aliases of a resource.
@@ -64,7 +73,8 @@ impl Links {
 
     /// Whether an alias stands for a resource, and is not known to stand for nothing since.
     fn keep(&self, name: &str, wishes: &BTreeMap<ResourceName, Wish>) -> bool {
-        self.aliases(name).any(|alias| wishes.get(alias).is_some_and(|wish| !wish.missing))
+        let lost = |alias: &ResourceName| self.to.get(alias).is_some_and(|link| link.lost);
+        self.aliases(name).any(|alias| !lost(alias) && wishes.get(alias).is_some_and(|wish| !wish.missing))
     }
 
     /// A name exists after all, or what is held of it stays.
@@ -229,6 +239,9 @@ impl<V: Protocol> Subscription<V> {
             if let Some(wish) = self.wishes.get_mut(name) {
                 wish.missing = true;
             }
+            if let Some(link) = self.links.to.get_mut(name) {
+                link.lost = true;
+            }
         }
         for (name, version) in &incoming.nowhere {
             if self.wants(name.as_str()) {
@@ -290,7 +303,7 @@ impl<V: Protocol> Subscription<V> {
         let Links { to, from, nowhere } = &self.links;
         let count: usize = from.values().map(BTreeSet::len).sum();
         ensure!(to.len() == count, "{} aliases, {count} seen from the other end", to.len());
-        for (alias, name) in to {
+        for (alias, Link { name, .. }) in to {
             ensure!(self.wants(alias.as_str()), "{alias} stands for {name} and is not wanted");
             ensure!(self.held.contains_key(name), "{alias} stands for {name}, which is not held");
             let back = from.get(name).is_some_and(|aliases| aliases.contains(alias));
