@@ -273,6 +273,8 @@ fn deep() -> Vec<Variant> {
         names("sotw, listeners and clusters", Setup::order, A),
         names("delta, clusters and endpoints", Setup::warming, A),
         names("delta, listeners and clusters", Setup::order, A),
+        variant("delta, a late verdict on what nobody wants", Setup::full_state, ALL_AB)
+            .with([Budget::NONE.cuts(1).wishes(3, 1).changes(1, 1)]),
         variant("sotw full-state, errors", Setup::full_state, ALL_A).with(MANY_ERRORS),
         variant("sotw partial, errors", Setup::partial, ALL_A).with(MANY_ERRORS),
         variant("delta, errors", Setup::full_state, ALL_A).with(MANY_ERRORS),

@@ -234,6 +234,10 @@ stories! {
     /// on the next stream, though its name was wanted no longer.
     a_lost_alias_that_is_asked_for_again_keeps_nothing: Delta, Setup::full_state(&ALIAS, Budget::PLENTY),
         "Sub a, Open, Sub b, Put a, CS, SR, SS, CR, Acc, Del a, CS, SR, SS, CR, Ref b, Uns a, Cut, Open";
+    /// Delta: an update was accepted after the stream was lost and another was there, whose first request did not claim it,
+    /// since it was not wanted then. It was when it was accepted, by the wildcard, and what was gone stayed.
+    what_a_new_stream_was_not_told_needs_another: Delta, Setup::full_state(&["*", "a", "b"], Budget::PLENTY),
+        "Sub a, Sub b, Open, Put b, CS, SR, SS, CR, Cut, Del b, Uns b, Open, CS, Sub *";
     /// Delta: endpoints that are wanted by an alias did not go again with their cluster.
     endpoints_by_an_alias: Delta, Setup::warming(&ALIAS, Budget::PLENTY),
         "Sub2 b, Open, Put a, Sub b, CS, SR, SS, Put2 a, CS, SR, SS, CR, CS, SR, SS";

@@ -236,6 +236,7 @@ impl Protocol for Delta {
             asked_for = Asked::All;
             of.told.all_first = of.wants(WILDCARD);
             request.initial_versions = of.initial_versions();
+            of.note_unsaid();
             of.told.refetch.clear();
         } else {
             let star_first = !of.departed.is_empty()
@@ -304,5 +305,14 @@ impl Subscription<Delta> {
             );
         }
         versions
+    }
+
+    /// What the application may be applying, though it does not want it now, is not claimed: shipped servers take a claim for
+    /// a subscription. Should it be wanted with others by then, only a new stream can tell of it.
+    fn note_unsaid(&mut self) {
+        let Some(mut out) = self.out.take() else { return };
+        let unwanted = out.offer.resources.iter().filter(|&resource| !self.covers_resource(resource));
+        out.unsaid = unwanted.map(|resource| resource.name().clone()).collect();
+        self.out = Some(out);
     }
 }

@@ -1,9 +1,10 @@
 //! What the application knows besides what this client told it: what it lost, what it has from elsewhere, and what it is
 //! not to hear now. For applications that can lose what they hold, and for layers that put several clients together.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::subscription::{Held, Subscription};
+use super::subscription::{Held, Out, Subscription};
 use super::variant::{Protocol, Variant};
 use super::{Client, find};
 use crate::name::{ResourceName, TypeUrl, WILDCARD};
@@ -95,9 +96,10 @@ impl<V: Variant> Client<V> {
             .is_some_and(|subscription| subscription.wishes.get(&*xdstp::normal(name)).is_some_and(|wish| wish.missing))
     }
 
-    /// Whether the application has something from [elsewhere](Self::adopt) that the server of this stream can't be asked
-    /// about, so that it would stay though the server does not have it: in delta, what only the wildcard covers. The first
-    /// request of a new stream says that it is there.
+    /// Whether the application has something that the server of this stream can't be asked about, so that it would stay though
+    /// the server does not have it: in delta, what only the wildcard covers, or a collection, and is from
+    /// [elsewhere](Self::adopt), or from an update of a former stream that was accepted late and was not wanted when this
+    /// one began. The first request of a new stream says that it is there: close this one.
     pub fn wants_new_stream(&self) -> bool {
         self.types.iter().any(|subscription| subscription.unsaid)
     }
@@ -145,6 +147,15 @@ impl<V: Protocol> Subscription<V> {
                     V::SAYS_WHAT_IS_HELD && self.asked && by_alias.is_empty() && !self.wishes.contains_key(&name)
             }
         }
+    }
+
+    /// The application accepted something of which the first request of this stream said nothing.
+    pub(super) fn note_taken_unsaid(&mut self, out: &Out, rejected: &BTreeSet<&ResourceName>) {
+        let taken = |name: &ResourceName| !rejected.contains(name) && self.held.contains_key(name);
+        let named = |name: &ResourceName| self.wishes.contains_key(name);
+        let mut unsaid = out.offer.resources.iter().filter(|resource| out.unsaid.contains(resource.name()));
+        self.unsaid |= unsaid
+            .any(|resource| taken(resource.name()) && !named(resource.name()) && !resource.aliases().iter().any(named));
     }
 
     fn take_for_missing(&mut self, name: &str) {
@@ -282,6 +293,33 @@ mod tests {
         accept(&mut client);
         client.handle_open(NOW);
         assert_eq!(lists(&mut client), [(again[1].clone(), "2".into())]);
+    }
+
+    #[test]
+    fn delta_what_is_accepted_late_and_was_not_claimed_needs_a_new_stream() {
+        let mut client = client::<Delta>(&["a", "b"]);
+        let drain = |client: &mut Client<Delta>| core::iter::from_fn(|| client.poll_transmit()).count();
+        drain(&mut client);
+        client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
+        let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
+        client.handle_close(NOW);
+        client.unsubscribe(&of_type(), ["b"]);
+        client.handle_open(NOW);
+        let first = client.poll_transmit().expect("a first request").request;
+        assert_eq!(first.initial_versions.keys().map(ResourceName::as_str).collect::<Vec<_>>(), ["a"]);
+        client.subscribe(&of_type(), [WILDCARD.into()]).expect("names");
+        drain(&mut client);
+        // `a` is asked for by name, and was claimed; of `b` this server knows nothing.
+        client.handle_verdict(NOW, update.accept()).expect("it is out");
+        assert_eq!(client.check_invariants(), Ok(()));
+        assert!(client.wants_new_stream());
+        client.handle_close(NOW);
+        assert!(!client.wants_new_stream());
+        client.handle_open(NOW);
+        let first = client.poll_transmit().expect("a first request").request;
+        let claims = first.initial_versions.iter();
+        let claims: Vec<_> = claims.map(|(name, version)| (name.as_str(), version.as_str())).collect();
+        assert_eq!(claims, [("a", "1"), ("b", "")]);
     }
 
     #[test]

@@ -112,6 +112,8 @@ pub(super) struct Out {
     pub(super) live: bool,
     /// Names in the offer that were unwanted at some time since.
     pub(super) left: BTreeSet<ResourceName>,
+    /// Those of them that were not wanted when a later stream began, so that its first request did not claim them (delta).
+    pub(super) unsaid: BTreeSet<ResourceName>,
     seen: Option<Seen>,
 }
 
@@ -261,6 +263,7 @@ impl<V: Protocol> Subscription<V> {
         self.lapsed.clear();
         if let Some(out) = &mut self.out {
             out.live = false;
+            out.unsaid.clear();
         }
     }
 
@@ -413,7 +416,8 @@ impl<V: Protocol> Subscription<V> {
         let offer = Offer { resources: incoming.resources, removed: news.removed, drops_rejected, all_fails };
         let nothing = offer.resources.is_empty() && offer.removed.is_empty();
         let offer = Arc::new(offer);
-        let out = Out { token, offer, faults: incoming.faults, live: true, left: BTreeSet::new(), seen };
+        let (left, unsaid) = (BTreeSet::new(), BTreeSet::new());
+        let out = Out { token, offer, faults: incoming.faults, live: true, left, unsaid, seen };
         if nothing {
             if synced && out.faults.is_empty() && !self.wishes.is_empty() {
                 act(Action::Synced { type_url: self.kind.type_url().clone() });
@@ -598,6 +602,9 @@ impl<V: Protocol> Subscription<V> {
             new.push((name.clone(), held));
         }
         self.add(new.into_iter());
+        if !out.unsaid.is_empty() {
+            self.note_taken_unsaid(out, rejected);
+        }
         if named {
             self.drop_namesakes(out);
         }

@@ -183,5 +183,9 @@ impl<V: Both> Pair<V> {
         self.ghost.judged(t, &update, !rejections.is_empty());
         self.client.handle_verdict(now, update.reject(rejections)).expect("the update is out");
         self.drain(setup, now);
+        if self.client.wants_new_stream() {
+            self.goals.reach(Goal::NewStream);
+            self.close(setup, now);
+        }
     }
 }

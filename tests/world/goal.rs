@@ -62,10 +62,12 @@ pub enum Goal {
     Expired,
     /// And while there was none.
     ExpiredAway,
+    /// An update of a former stream was accepted of which this one could not be told (delta).
+    NewStream,
 }
 
 impl Goal {
-    pub const COUNT: u32 = Goal::ExpiredAway as u32 + 1;
+    pub const COUNT: u32 = Goal::NewStream as u32 + 1;
 }
 
 /// A set of goals. It is no part of a state: states compare equal whatever happened on the way.

@@ -245,7 +245,9 @@ impl<V: Both> World<V> {
                 let overdue = pair.apps[t].until.iter().find(|(_, until)| **until <= now);
                 assert_eq!(overdue, None, "type {t}: a TTL ran out, and the application does not know");
                 for (name, content) in before.iter().filter(|(name, _)| !pair.apps[t].applied.contains_key(*name)) {
-                    let lives = self.content(t, name) == Some(*content) && pair.ghost.lives(t, name);
+                    // What came last and was rejected did not prolong what was there before.
+                    let rejected = pair.apps[t].rejected.contains_key(name);
+                    let lives = self.content(t, name) == Some(*content) && !rejected && pair.ghost.lives(t, name);
                     assert!(!lives, "type {t}: {name} expired, and the server has it");
                 }
             }
