@@ -308,7 +308,8 @@ impl<V: Variant> Client<V> {
     }
 
     /// The application has judged an update. If its stream still lives the response is answered; what was accepted
-    /// counts as held in any case.
+    /// counts as held in any case. After a verdict on an update of a former stream, look at
+    /// [`wants_new_stream`](Self::wants_new_stream).
     ///
     /// # Errors
     ///

@@ -109,6 +109,9 @@ where
         self.client.handle_open(self.now());
         loop {
             self.act();
+            if self.client.wants_new_stream() {
+                return Err("the server has to be told anew what is here".into());
+            }
             tokio::select! {
                 // The first requests do not wait for this: many servers do not say it before the first response.
                 opened = &mut opening, if inbound.is_none() => {
