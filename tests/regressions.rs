@@ -238,6 +238,9 @@ stories! {
     /// since it was not wanted then. It was when it was accepted, by the wildcard, and what was gone stayed.
     what_a_new_stream_was_not_told_needs_another: Delta, Setup::full_state(&["*", "a", "b"], Budget::PLENTY),
         "Sub a, Sub b, Open, Put b, CS, SR, SS, CR, Cut, Del b, Uns b, Open, CS, Sub *";
+    /// Delta, in portions: a collection that was wanted again did not fit into one, and what it had lost before was never told.
+    what_a_collection_lost_is_told_in_the_end: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).portion(1),
+        "Sub a, Open, Sub *, CS, Uns *, SR, Put a, SS, Sub *, CR, Put b, Sub c, Put c, Del a, Uns a, Acc, CS";
     /// Delta: endpoints that are wanted by an alias did not go again with their cluster.
     endpoints_by_an_alias: Delta, Setup::warming(&ALIAS, Budget::PLENTY),
         "Sub2 b, Open, Put a, Sub b, CS, SR, SS, Put2 a, CS, SR, SS, CR, CS, SR, SS";

@@ -269,6 +269,8 @@ fn answer<S: Source>(
     }
     if !draft.behind && !draft.names_left && !draft.resumed {
         add_removals(of, source, order, &owed, draft)?;
+    } else if !owed.globs.is_empty() {
+        of.removed_to = of.left.map_or(of.removed_to, |left| left.min(of.removed_to)); // to be told when there is room
     }
     Ok(owed.names)
 }
@@ -519,6 +521,7 @@ fn add_removals<S: Source>(
     removed.retain(|(_, name)| !owed.names.contains(name));
     if order.hold_removals && !of.sweep {
         draft.held = !removed.is_empty();
+        of.removed_to = taken;
         return Ok(());
     }
     if draft.room.is_limited() {
