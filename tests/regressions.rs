@@ -247,6 +247,10 @@ stories! {
     /// Delta: they were to go by their name, which left before they did.
     endpoints_by_a_name_that_leaves: Delta, Setup::warming(&ALIAS, Budget::PLENTY),
         "Sub a, Sub b, Open, CS, Sub2 a, Put2 a, CS, Put a, Uns a, CS, SR, SS, CR, Acc, CS, SR, SS";
+    /// SotW: what was there expired before a stream was asked for anything. A response was rejected, and the version of what had
+    /// expired was claimed on the next stream.
+    what_expired_is_not_claimed_after_a_rejection: Sotw, Setup::full_state(&["*", "a", "b"], Budget::PLENTY).ttl().slow_transport(),
+        "Sub a, Open, Sub *, CS, Put b, Put a, SR, SS, CR, Cut, Open, Acc, Beat, CS, SR, Del a, SS, CR, Rej, Uns a, Cut, Put a, Open";
     /// SotW, partial: a collection was asked for again, and the heartbeat of a member came before it.
     what_a_collection_owes_has_no_heartbeat: Sotw, some_of_a_collection().ttl(),
         "Put a, Sub *, Open, CS, SR, SS, CR, Acc, CS, SR, Forget a, CS, CS, Beat, SR, SR";

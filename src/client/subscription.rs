@@ -538,7 +538,7 @@ impl<V: Protocol> Subscription<V> {
                 self.lapsed.clear(); // it would have been there
             }
             // What expired on this stream may be there in any version.
-            let complete = V::completes(self) && self.lapsed.is_empty();
+            let complete = whole && V::completes(self) && self.lapsed.is_empty();
             let complete = complete && !out.faults.iter().any(|fault| fault.name.is_none());
             if let Some(wish) = self.wishes.get_mut(WILDCARD) {
                 wish.complete |= complete;
