@@ -539,7 +539,6 @@ impl<V: Protocol> Subscription<V> {
             }
             // What expired on this stream may be there in any version.
             let complete = whole && V::completes(self) && self.lapsed.is_empty();
-            let complete = complete && !out.faults.iter().any(|fault| fault.name.is_none());
             if let Some(wish) = self.wishes.get_mut(WILDCARD) {
                 wish.complete |= complete;
             }
