@@ -241,12 +241,19 @@ stories! {
     /// Delta, in portions: a collection that was wanted again did not fit into one, and what it had lost before was never told.
     what_a_collection_lost_is_told_in_the_end: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).portion(1),
         "Sub a, Open, Sub *, CS, Uns *, SR, Put a, SS, Sub *, CR, Put b, Sub c, Put c, Del a, Uns a, Acc, CS";
+    /// Delta: what an alias brought that had left, beside a wildcard and ahead of its turn, was not said to be gone.
+    what_came_by_an_alias_that_left_is_gone: Delta, Setup::order(&["*", "a", "~a"], Budget::PLENTY),
+        "Sub2 a, Open, Sub *, CS, Sub b, Put2 a, SR, SS, CS, SR, SS, Uns b, CR, Put a, CR, CS, Put2 a, CS, SR, SR, SS, Del a";
     /// Delta: endpoints that are wanted by an alias did not go again with their cluster.
     endpoints_by_an_alias: Delta, Setup::warming(&ALIAS, Budget::PLENTY),
         "Sub2 b, Open, Put a, Sub b, CS, SR, SS, Put2 a, CS, SR, SS, CR, CS, SR, SS";
     /// Delta: they were to go by their name, which left before they did.
     endpoints_by_a_name_that_leaves: Delta, Setup::warming(&ALIAS, Budget::PLENTY),
         "Sub a, Sub b, Open, CS, Sub2 a, Put2 a, CS, Put a, Uns a, CS, SR, SS, CR, Acc, CS, SR, SS";
+    /// SotW, partial: the wildcard was left out, to be announced anew, and the version of a response to what was left was
+    /// claimed for all on the next stream.
+    what_answers_a_list_without_the_wildcard_is_not_all: Sotw, Setup::partial(&["*", "a", "b", "c"], Budget::PLENTY).ttl(),
+        "Sub a, Sub *, Open, CS, Put c, SR, SS, CR, Del c, Acc, Cut, Open, Beat, CS, SR, Put b, SS, Put b, CR, Acc, CS, SR, SS, CR, Forget b, Acc, Put c, CS, SR, Put a, SS, CR, Cut, Acc";
     /// SotW: what was there expired before a stream was asked for anything. A response was rejected, and the version of what had
     /// expired was claimed on the next stream.
     what_expired_is_not_claimed_after_a_rejection: Sotw, Setup::full_state(&["*", "a", "b"], Budget::PLENTY).ttl().slow_transport(),

@@ -48,6 +48,8 @@ pub struct Told {
     forgot: bool,
     /// Wanted names that were announced before they left and came back (DESIGN rule 4).
     owed: BTreeMap<ResourceName, Owed>,
+    /// So was the wildcard as the last response came, which may be to a list that left it out.
+    lacks_all: bool,
     /// Names whose existence time starts anew with the next request.
     retime: BTreeSet<ResourceName>,
     /// Say it again, though nothing changed.
@@ -66,6 +68,13 @@ enum Start {
     Legacy { named: Option<u64> },
     /// With names: an empty list means nothing.
     Names { wildcard: bool },
+}
+
+impl Start {
+    /// Whether the wildcard was said.
+    fn is_of_all(self) -> bool {
+        matches!(self, Self::Legacy { .. } | Self::Names { wildcard: true })
+    }
 }
 
 /// A name that came back. The server may never have heard that it left, and would then see nothing new: it has to
@@ -195,7 +204,8 @@ impl Protocol for Sotw {
     fn processed(of: &mut Subscription<Self>, incoming: &Incoming) {
         let full_state = of.kind.is_full_state() && !incoming.refused && !incoming.has_only_heartbeats();
         let held = &of.held;
-        let Told { owed, retime, start, version, stand_ins, .. } = &mut of.told;
+        let Told { owed, lacks_all, retime, start, version, stand_ins, .. } = &mut of.told;
+        *lacks_all = owed.contains_key(WILDCARD);
         if matches!(start, Start::Legacy { .. }) && version != incoming.resources.version() {
             *version = incoming.resources.version().clone();
             *stand_ins = 0;
@@ -231,12 +241,13 @@ impl Protocol for Sotw {
         of.version == *version
     }
 
+    /// Not what may have answered a list without the wildcard: its version is of all that changed.
     fn completes(of: &Subscription<Self>) -> bool {
-        matches!(of.told.start, Start::Legacy { .. } | Start::Names { wildcard: true })
+        of.told.start.is_of_all() && !of.told.lacks_all && !of.told.owed.contains_key(WILDCARD)
     }
 
     fn answers_all(of: &Subscription<Self>, incoming: &Incoming) -> bool {
-        Self::completes(of) && !incoming.has_nameless_fault()
+        of.told.start.is_of_all() && !incoming.has_nameless_fault()
     }
 
     fn timeout(of: &Subscription<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration> {
@@ -274,6 +285,9 @@ impl Protocol for Sotw {
     fn ask_anew(of: &mut Subscription<Self>, mut names: Vec<ResourceName>) {
         names.extend(Self::may_know(of, WILDCARD).then(|| WILDCARD.into()));
         for name in names {
+            if let Some(wish) = of.wishes.get_mut(&name) {
+                wish.complete = false; // until it is announced again
+            }
             of.told.retime.insert(name.clone()); // a response may settle it before it was left out
             of.told.owed.insert(name, Owed { stage: Stage::Leave, reopened: 0, last: false });
         }

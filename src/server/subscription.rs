@@ -655,10 +655,12 @@ impl Subscription {
     fn answered_ahead<S: Source>(&mut self, source: &S, draft: &mut Draft, revision: Revision) {
         let mut names = draft.answered.take().unwrap_or_default();
         self.gone_by_alias |= names.iter().any(|name| self.was_wanted_by_alias(source, name));
-        if !self.interest.names.is_empty() {
+        if !(names.is_empty() && self.interest.names.is_empty()) {
             for resource in draft.parts.iter().flat_map(Part::resources) {
                 let mut aliases = self.aliases_of(source, resource).peekable();
-                let with_others = aliases.peek().is_some() && self.interest.covers(resource.name().as_str());
+                // By one that left, too.
+                let by_alias = aliases.peek().is_some() || resource.aliases().iter().any(|alias| names.contains(alias));
+                let with_others = by_alias && self.interest.covers(resource.name().as_str());
                 names.extend(aliases.cloned());
                 if with_others || self.interest.names.contains(resource.name()) {
                     names.insert(resource.name().clone());
