@@ -236,13 +236,13 @@ stories! {
         "Sub a, Open, Sub b, Put a, CS, SR, SS, CR, Acc, Del a, CS, SR, SS, CR, Ref b, Uns a, Cut, Open";
     /// Delta: an update was accepted after the stream was lost and another was there, whose first request did not claim it,
     /// since it was not wanted then. It was when it was accepted, by the wildcard, and what was gone stayed.
-    what_a_new_stream_was_not_told_needs_another: Delta, Setup::full_state(&["*", "a", "b"], Budget::PLENTY),
+    what_a_new_stream_was_not_told_needs_another: Delta, full_state(),
         "Sub a, Sub b, Open, Put b, CS, SR, SS, CR, Cut, Del b, Uns b, Open, CS, Sub *";
     /// Delta, in portions: a collection that was wanted again did not fit into one, and what it had lost before was never told.
     what_a_collection_lost_is_told_in_the_end: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).portion(1),
         "Sub a, Open, Sub *, CS, Uns *, SR, Put a, SS, Sub *, CR, Put b, Sub c, Put c, Del a, Uns a, Acc, CS";
     /// Delta: what an alias brought that had left, beside a wildcard and ahead of its turn, was not said to be gone.
-    what_came_by_an_alias_that_left_is_gone: Delta, Setup::order(&["*", "a", "~a"], Budget::PLENTY),
+    what_came_by_an_alias_that_left_is_gone: Delta, Setup::order(&ALIAS, Budget::PLENTY),
         "Sub2 a, Open, Sub *, CS, Sub b, Put2 a, SR, SS, CS, SR, SS, Uns b, CR, Put a, CR, CS, Put2 a, CS, SR, SR, SS, Del a";
     /// Delta: endpoints that are wanted by an alias did not go again with their cluster.
     endpoints_by_an_alias: Delta, Setup::warming(&ALIAS, Budget::PLENTY),
@@ -252,11 +252,11 @@ stories! {
         "Sub a, Sub b, Open, CS, Sub2 a, Put2 a, CS, Put a, Uns a, CS, SR, SS, CR, Acc, CS, SR, SS";
     /// SotW, partial: the wildcard was left out, to be announced anew, and the version of a response to what was left was
     /// claimed for all on the next stream.
-    what_answers_a_list_without_the_wildcard_is_not_all: Sotw, Setup::partial(&["*", "a", "b", "c"], Budget::PLENTY).ttl(),
+    what_answers_a_list_without_the_wildcard_is_not_all: Sotw, Setup::partial(&FOUR, Budget::PLENTY).ttl(),
         "Sub a, Sub *, Open, CS, Put c, SR, SS, CR, Del c, Acc, Cut, Open, Beat, CS, SR, Put b, SS, Put b, CR, Acc, CS, SR, SS, CR, Forget b, Acc, Put c, CS, SR, Put a, SS, CR, Cut, Acc";
     /// SotW: what was there expired before a stream was asked for anything. A response was rejected, and the version of what had
     /// expired was claimed on the next stream.
-    what_expired_is_not_claimed_after_a_rejection: Sotw, Setup::full_state(&["*", "a", "b"], Budget::PLENTY).ttl().slow_transport(),
+    what_expired_is_not_claimed_after_a_rejection: Sotw, full_state().ttl().slow_transport(),
         "Sub a, Open, Sub *, CS, Put b, Put a, SR, SS, CR, Cut, Open, Acc, Beat, CS, SR, Del a, SS, CR, Rej, Uns a, Cut, Put a, Open";
     /// SotW, partial: a collection was asked for again, and the heartbeat of a member came before it.
     what_a_collection_owes_has_no_heartbeat: Sotw, some_of_a_collection().ttl(),

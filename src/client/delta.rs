@@ -310,9 +310,11 @@ impl Subscription<Delta> {
     /// What the application may be applying, though it does not want it now, is not claimed: shipped servers take a claim for
     /// a subscription. Should it be wanted with others by then, only a new stream can tell of it.
     fn note_unsaid(&mut self) {
-        let Some(mut out) = self.out.take() else { return };
-        let unwanted = out.offer.resources.iter().filter(|&resource| !self.covers_resource(resource));
-        out.unsaid = unwanted.map(|resource| resource.name().clone()).collect();
-        self.out = Some(out);
+        let resources = self.out.iter().flat_map(|out| out.offer.resources.iter());
+        let unwanted = resources.filter(|&resource| !self.covers_resource(resource));
+        let unsaid = unwanted.map(|resource| resource.name().clone()).collect();
+        if let Some(out) = &mut self.out {
+            out.unsaid = unsaid;
+        }
     }
 }

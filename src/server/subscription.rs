@@ -654,7 +654,8 @@ impl Subscription {
     /// Notes what was answered, though the cursor does not say so: by all the names that it is wanted by, for some may leave.
     fn answered_ahead<S: Source>(&mut self, source: &S, draft: &mut Draft, revision: Revision) {
         let mut names = draft.answered.take().unwrap_or_default();
-        self.gone_by_alias |= names.iter().any(|name| self.was_wanted_by_alias(source, name));
+        self.gone_by_alias =
+            self.gone_by_alias || (self.aliases && names.iter().any(|name| self.was_wanted_by_alias(source, name)));
         if !(names.is_empty() && self.interest.names.is_empty()) {
             for resource in draft.parts.iter().flat_map(Part::resources) {
                 let mut aliases = self.aliases_of(source, resource).peekable();
@@ -676,8 +677,8 @@ impl Subscription {
 
     /// Whether a name that is gone was that of something an alias stood for.
     fn was_wanted_by_alias<S: Source>(&self, source: &S, name: &ResourceName) -> bool {
-        let before = || Revision(source.get(self.type_url(), name.as_str()).since.0.saturating_sub(1));
-        let was = if self.aliases { source.was(self.type_url(), name.as_str(), before()) } else { None };
+        let before = Revision(source.get(self.type_url(), name.as_str()).since.0.saturating_sub(1));
+        let was = source.was(self.type_url(), name.as_str(), before);
         was.is_some_and(|was| was.aliases().iter().any(|alias| self.interest.names.contains(alias)))
     }
 
