@@ -168,6 +168,21 @@ fn the_wildcard_after_names() {
     assert!(answered(&[], &[]));
 }
 
+/// So it does if the wildcard was told first, and left and came back since; but not if only a name left.
+#[test]
+fn the_wildcard_before_names() {
+    for (leaves, answered) in [("*", false), ("c", true)] {
+        let mut client = asked(&["*", "b", "c"]);
+        client.unsubscribe(&endpoints(), [leaves]);
+        assert!(client.poll_transmit().is_some());
+        client.subscribe(&endpoints(), [leaves.into()]).expect("a name");
+        assert!(client.poll_transmit().is_some());
+        let actions = hear(&mut client, &[], &["b"]);
+        accept(&mut client, actions);
+        assert_eq!(client.is_awaited(&endpoints(), "*"), !answered, "{leaves}");
+    }
+}
+
 /// In SotW an answer to the wildcard is known as one, and an answer to names is none.
 #[test]
 fn the_wildcard_in_sotw() {

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use xds_machine::client::{self, Action, Client};
 use xds_machine::message::{Node, ResourceError, delta, sotw};
-use xds_machine::server::{self, Server, StreamId};
+use xds_machine::server::{self, Cache, Server, StreamId};
 use xds_machine::{
     Any, Delta, Error, Instant, Misuse, Nonce, PeerMisbehaved, Resource, ResourceName, ResourceType, Sotw, Status,
-    TypeUrl, Types, Version,
+    TypeUrl, Types, Version, type_url,
 };
 
 const NOW: Instant = Instant::EPOCH;
@@ -582,6 +582,78 @@ fn names_that_linger() {
     assert_eq!(hear(&["c"], &[]), too_many(3));
     assert_eq!(hear(&[], &["b"]), Ok(()));
     assert_eq!(hear(&["c"], &[]), too_many(3), "it is to be answered still");
+}
+
+/// A stream whose clusters are out and changed again, so that listeners wait for them unless they are asked for.
+fn waiting(cache: &mut Cache, limits: server::Limits) -> Server<Delta> {
+    let mut server = server(limits);
+    cache.insert(&type_url::CLUSTER.into(), server::Resource::new("c", &b"1"[..]));
+    cache.insert(&type_url::LISTENER.into(), server::Resource::new("other", &b"1"[..]));
+    for type_url in [type_url::CLUSTER, type_url::LISTENER] {
+        server.handle_request(NOW, request(type_url, vec!["*".into()])).expect("a request");
+        let nonce = server.poll_transmit(NOW, cache).expect("everything").nonce().clone();
+        let acknowledged = delta::Request { nonce, ..delta::Request::new(type_url) };
+        server.handle_request(NOW, acknowledged).expect("a request");
+    }
+    for version in ["2", "3"] {
+        cache.insert(&type_url::CLUSTER.into(), server::Resource::new("c", version.as_bytes().to_vec()));
+        cache.insert(&type_url::LISTENER.into(), server::Resource::new("other", version.as_bytes().to_vec()));
+        assert_eq!(server.poll_transmit(NOW, cache).is_some(), version == "2", "clusters");
+    }
+    server
+}
+
+/// Asks for listeners, and for others no more.
+fn listeners(wanted: &[&str], gone: &[&str]) -> delta::Request {
+    let names = |names: &[&str]| names.iter().map(|&name| ResourceName::from(name)).collect();
+    delta::Request { unsubscribe: names(gone), ..request(type_url::LISTENER, names(wanted)) }
+}
+
+/// Does so, and acknowledges the answer: how many resources and removals it has.
+fn ask(server: &mut Server<Delta>, cache: &Cache, wanted: &[&str], gone: &[&str]) -> Result<Option<usize>, Error> {
+    server.handle_request(NOW, listeners(wanted, gone))?;
+    let Some(answer) = server.poll_transmit(NOW, cache) else { return Ok(None) };
+    server.handle_request(NOW, delta::Request { nonce: answer.nonce().clone(), ..listeners(&[], &[]) })?;
+    Ok(Some(answer.resources().count() + answer.removed().len()))
+}
+
+/// What was answered ahead of what waits for clusters is remembered by the names that it was asked by.
+#[test]
+fn names_that_are_answered_ahead() {
+    let limits = || server::Limits { names_per_type: 2, ..server::Limits::default() };
+    let too_many = |count| PeerMisbehaved::TooManyNames { type_url: type_url::LISTENER.into(), count, limit: 2 };
+    let mut cache = Cache::new(1);
+
+    // Beside the wildcard a name that left counts until that leaves, too.
+    let mut server = waiting(&mut cache, limits());
+    for name in ["a", "b", "c"] {
+        assert_eq!(ask(&mut server, &cache, &["*", name], &[]), Ok(Some(2)), "`other`, and that {name} is nowhere");
+        assert_eq!(ask(&mut server, &cache, &[], &[name]), Ok(Some(1)));
+        assert_eq!(ask(&mut server, &cache, &[], &["*"]), Ok(None));
+    }
+
+    // Without it none counts that left, though it was said to be gone.
+    for name in ["a", "b", "c"] {
+        assert_eq!(ask(&mut server, &cache, &[name], &[]), Ok(Some(1)));
+        assert_eq!(ask(&mut server, &cache, &[], &[name]), Ok(None));
+    }
+
+    // Members of a collection do not count.
+    for number in 0..4 {
+        let member = server::Resource::new(format!("xdstp://a/T/foo/{number}"), &b"1"[..]);
+        cache.insert(&type_url::LISTENER.into(), member);
+    }
+    assert_eq!(ask(&mut server, &cache, &["xdstp://a/T/foo/*"], &[]), Ok(Some(4)));
+    assert_eq!(ask(&mut server, &cache, &["a"], &[]), Ok(Some(1)));
+    assert_eq!(ask(&mut server, &cache, &["b"], &[]), Err(Error::Peer(too_many(3))));
+
+    // What an alias brought counts by its own name, though the alias left before.
+    let one = server::Resource::new("a", &b"1"[..]).with_aliases(["alias".into()]);
+    cache.insert(&type_url::LISTENER.into(), one);
+    let mut server = waiting(&mut cache, limits());
+    server.handle_request(NOW, listeners(&["alias"], &[])).expect("a name");
+    assert_eq!(ask(&mut server, &cache, &[], &["alias"]), Ok(Some(1)));
+    assert_eq!(ask(&mut server, &cache, &["b"], &[]), Err(Error::Peer(too_many(3))));
 }
 
 /// Of how many names a server remembers that it told an error: of those that are not wanted any more, up to the limit.

@@ -295,6 +295,37 @@ mod tests {
         assert_eq!(lists(&mut client), [(again[1].clone(), "2".into())]);
     }
 
+    /// Its time runs out for the second time after a list without it, and before the one with it: it is announced all the
+    /// same, or it would never be told again.
+    #[test]
+    fn sotw_what_is_left_out_as_its_time_runs_out_is_announced() {
+        let mut client = client::<Sotw>(&["a", "b"]);
+        let say = |client: &mut Client<Sotw>, now| {
+            let transmit = client.poll_transmit()?;
+            client.handle_sent(now, transmit.sent);
+            Some((transmit.request.names, transmit.request.version.as_str().parse::<u8>().ok()))
+        };
+        let list = |names: &[&'static str], version| Some((names.iter().map(|&name| name.into()).collect(), version));
+        assert_eq!(say(&mut client, NOW), list(&["a", "b"], None));
+        client.handle_response(NOW, sotw("1", &["a", "b"])).expect("a response");
+        accept(&mut client);
+        assert_eq!(say(&mut client, NOW), list(&["a", "b"], Some(1)));
+        client.forget(&of_type(), ["a"]);
+        let times_out = NOW + Duration::from_secs(15);
+        for now in [NOW, times_out] {
+            client.handle_timeout(now);
+            assert_eq!(say(&mut client, now), list(&["b"], Some(1)));
+            assert_eq!(say(&mut client, now), list(&["a", "b"], Some(1)));
+            assert_eq!(say(&mut client, now), None);
+        }
+        client.handle_response(times_out, sotw("2", &["b"])).expect("a response");
+        accept(&mut client);
+        assert_eq!(say(&mut client, times_out), list(&["b"], Some(2)));
+        client.handle_timeout(times_out + Duration::from_secs(15));
+        assert!(client.is_missing(&of_type(), "a"));
+        assert_eq!(say(&mut client, times_out), list(&["a", "b"], Some(2)));
+    }
+
     #[test]
     fn delta_what_is_accepted_late_and_was_not_claimed_needs_a_new_stream() {
         let mut client = client::<Delta>(&["a", "b"]);
@@ -320,6 +351,24 @@ mod tests {
         let claims = first.initial_versions.iter();
         let claims: Vec<_> = claims.map(|(name, version)| (name.as_str(), version.as_str())).collect();
         assert_eq!(claims, [("a", "1"), ("b", "")]);
+    }
+
+    #[test]
+    fn delta_what_is_accepted_late_and_asked_for_by_name_needs_none() {
+        for (others, is_held) in [(&["b"][..], true), (&[], false)] {
+            let mut client = client::<Delta>(&["a", "b"]);
+            client.poll_transmit().expect("the first request");
+            client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
+            let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
+            client.handle_close(NOW);
+            client.unsubscribe(&of_type(), ["b"]);
+            client.handle_open(NOW);
+            client.poll_transmit().expect("a first request");
+            client.subscribe(&of_type(), others.iter().map(|&name| name.into())).expect("names");
+            client.handle_verdict(NOW, update.accept()).expect("it is out");
+            assert_eq!(client.state(&of_type(), "b").is_some(), is_held);
+            assert!(!client.wants_new_stream(), "it is asked for, or nobody has it");
+        }
     }
 
     #[test]

@@ -20,8 +20,7 @@ impl Subscription {
     ) -> Vec<ResourceError> {
         static NOTHING: BTreeSet<ResourceName> = BTreeSet::new();
         let owed = owed.unwrap_or(&NOTHING);
-        let is_asked = !owed.is_empty() || !draft.removed.is_empty();
-        if !is_asked && source.errors(self.type_url(), Revision::default()).next().is_none() {
+        if source.errors(self.type_url(), Revision::default()).next().is_none() {
             return Vec::new(); // most types have none at any time
         }
         self.look_for_errors(source, owed, draft)

@@ -151,10 +151,18 @@ impl Hash for Parts {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
 
     fn part(name: &str) -> Part {
         Part::One(Resource::new(name, Bytes::new()))
+    }
+
+    fn hash(parts: &Parts) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        parts.hash(&mut hasher);
+        hasher.finish()
     }
 
     #[test]
@@ -164,7 +172,11 @@ mod tests {
         for count in 1..4 {
             parts.push(part("a"));
             assert_eq!(parts.len(), count);
-            assert_eq!(parts, (0..count).map(|_| part("a")).collect(), "however it came to be");
+            let same: Parts = (0..count).map(|_| part("a")).collect();
+            assert_eq!(parts, same, "however it came to be");
+            assert_eq!(hash(&parts), hash(&same));
+            assert_ne!(hash(&parts), hash(&Parts::default()));
+            assert_ne!(parts, Parts::default());
         }
         parts.extend([part("b")]);
         parts.reverse();

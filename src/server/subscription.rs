@@ -390,7 +390,7 @@ impl Subscription {
             return entry.since > at.map_or(self.removed_to, |at| self.removed_to.max(*at));
         }
         // The answer to a collection says what is there, not what has gone.
-        let by_glob = || entry.since > self.removed_to && self.ahead_of(name).is_some_and(|at| entry.is_news(at, at));
+        let by_glob = || self.ahead_of(name).is_some_and(|at| entry.is_news(at, at));
         at.map_or_else(|| entry.is_news(self.removed_to, cursor), |at| entry.is_news(*at, *at)) || by_glob()
     }
 
