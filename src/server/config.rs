@@ -232,7 +232,8 @@ impl Hash for Config {
 /// request of 4 MiB can be ten times as large once it is decoded, so counts are limited as well as bytes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Limits {
-    /// Subscribed names of one type. Default 100,000.
+    /// Subscribed names of one type, and those that left and are kept until what waits was sent. A request that asks for no
+    /// more than before is not refused. Default 100,000.
     pub names_per_type: usize,
     /// Subscribed names of all types. Default 200,000.
     pub names_per_stream: usize,

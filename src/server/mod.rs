@@ -59,8 +59,8 @@ pub use self::response::Response;
 pub use self::retry::Retry;
 pub use self::source::{Entry, Page, Revision, Source, State};
 use self::subscription::{Changed, Draft, Subscription};
-use self::variant::Order;
 pub use self::variant::Variant;
+use self::variant::{Order, Size};
 use crate::error::{Code, Error, Misuse, PeerMisbehaved, Status};
 use crate::interest::Interest;
 use crate::model::{Label, Relabel};
@@ -273,29 +273,41 @@ impl<V: Variant> Server<V> {
         }
         let known = at.ok().map(|at| &self.types[at]);
         let size = V::check(request, known, settings)?;
-        let others = self.types.iter().enumerate().filter(|&(other, _)| at != Ok(other));
-        let all = others.fold(size, |all, (_, other)| all + other.size());
-        let (count, limit) = (size.names, limits.names_per_type);
-        if count > limit {
-            let type_url = V::type_url(request).clone();
-            return Err(PeerMisbehaved::TooManyNames { type_url, count, limit }.into());
-        }
-        let (count, limit) = (all.names, limits.names_per_stream);
-        if count > limit {
-            return Err(PeerMisbehaved::TooManyNamesOnStream { count, limit }.into());
-        }
-        let (len, limit) = (all.bytes, limits.name_bytes_per_stream);
-        if len > limit {
-            return Err(PeerMisbehaved::TooManyNameBytes { len, limit }.into());
-        }
+        self.check_size(V::type_url(request), size, at)?;
         let initial = if at.is_err() { V::initial_bytes(request) } else { 0 };
         if initial > 0 {
             let len = initial + self.types.iter().map(Subscription::initial_bytes).sum::<usize>();
+            let limit = limits.name_bytes_per_stream;
             if len > limit {
                 return Err(PeerMisbehaved::TooManyInitialVersionBytes { len, limit }.into());
             }
         }
         Ok(at)
+    }
+
+    /// Whether a type may be of this size. It may be of that which it has: the server itself keeps names of what was asked for
+    /// by another, and an answer to a response is not to be refused for that.
+    fn check_size(&self, type_url: &TypeUrl, size: Size, at: Result<usize, usize>) -> Result<(), PeerMisbehaved> {
+        let had = at.map_or(Size::default(), |at| self.types[at].size());
+        if size.names <= had.names && size.bytes <= had.bytes {
+            return Ok(());
+        }
+        let limits = &self.config.settings().limits;
+        let others = self.types.iter().enumerate().filter(|&(other, _)| at != Ok(other));
+        let all = others.fold(size, |all, (_, other)| all + other.size());
+        let (count, limit) = (size.names, limits.names_per_type);
+        if count > limit {
+            return Err(PeerMisbehaved::TooManyNames { type_url: type_url.clone(), count, limit });
+        }
+        let (count, limit) = (all.names, limits.names_per_stream);
+        if count > limit {
+            return Err(PeerMisbehaved::TooManyNamesOnStream { count, limit });
+        }
+        let (len, limit) = (all.bytes, limits.name_bytes_per_stream);
+        if len > limit {
+            return Err(PeerMisbehaved::TooManyNameBytes { len, limit });
+        }
+        Ok(())
     }
 
     /// Where a type is, or belongs, in push order.
