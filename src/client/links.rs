@@ -128,6 +128,9 @@ impl<V: Protocol> Subscription<V> {
             incoming.nowhere.extend(names.map(|alias| (alias, version.clone())));
             incoming.nowhere.push((name, version));
         }
+        // What is sent is there, whatever else the response says of its name.
+        let Incoming { nowhere, resources, .. } = incoming;
+        nowhere.retain(|(name, _)| resources.find(name.as_str()).is_none());
     }
 
     /// A name is wanted no longer: so is what only it stood for.
