@@ -19,6 +19,12 @@ fn request(type_url: &str, subscribe: Vec<ResourceName>) -> delta::Request {
     delta::Request { subscribe, ..delta::Request::new(type_url) }
 }
 
+/// Asks for some names, and for others no more.
+fn asks(type_url: &str, wanted: &[&str], gone: &[&str]) -> delta::Request {
+    let names = |names: &[&str]| names.iter().map(|&name| ResourceName::from(name)).collect();
+    delta::Request { unsubscribe: names(gone), ..request(type_url, names(wanted)) }
+}
+
 fn server(limits: server::Limits) -> Server<Delta> {
     Server::new(server::Config::ads().with_limits(limits), StreamId(1))
 }
@@ -569,11 +575,7 @@ fn subscriptions_are_told_in_sotw() {
 fn names_that_linger() {
     let limits = server::Limits { names_per_type: 2, ..server::Limits::default() };
     let mut server = server(limits);
-    let mut hear = |subscribe: &[&str], unsubscribe: &[&str]| {
-        let names = |names: &[&str]| names.iter().map(|&name| ResourceName::from(name)).collect();
-        let request = delta::Request { unsubscribe: names(unsubscribe), ..request("t", names(subscribe)) };
-        server.handle_request(NOW, request)
-    };
+    let mut hear = |wanted: &[&str], gone: &[&str]| server.handle_request(NOW, asks("t", wanted, gone));
     assert_eq!(hear(&["*", "a"], &[]), Ok(()));
     assert_eq!(hear(&[], &["a"]), Ok(()));
     assert_eq!(hear(&["a"], &[]), Ok(()));
@@ -603,17 +605,12 @@ fn waiting(cache: &mut Cache, limits: server::Limits) -> Server<Delta> {
     server
 }
 
-/// Asks for listeners, and for others no more.
-fn listeners(wanted: &[&str], gone: &[&str]) -> delta::Request {
-    let names = |names: &[&str]| names.iter().map(|&name| ResourceName::from(name)).collect();
-    delta::Request { unsubscribe: names(gone), ..request(type_url::LISTENER, names(wanted)) }
-}
-
-/// Does so, and acknowledges the answer: how many resources and removals it has.
+/// Asks for listeners, and for others no more, and acknowledges the answer: how many resources and removals it has.
 fn ask(server: &mut Server<Delta>, cache: &Cache, wanted: &[&str], gone: &[&str]) -> Result<Option<usize>, Error> {
-    server.handle_request(NOW, listeners(wanted, gone))?;
+    server.handle_request(NOW, asks(type_url::LISTENER, wanted, gone))?;
     let Some(answer) = server.poll_transmit(NOW, cache) else { return Ok(None) };
-    server.handle_request(NOW, delta::Request { nonce: answer.nonce().clone(), ..listeners(&[], &[]) })?;
+    server
+        .handle_request(NOW, delta::Request { nonce: answer.nonce().clone(), ..asks(type_url::LISTENER, &[], &[]) })?;
     Ok(Some(answer.resources().count() + answer.removed().len()))
 }
 
@@ -652,7 +649,7 @@ fn names_that_are_answered_ahead() {
     let one = server::Resource::new("a", &b"1"[..]).with_aliases(["alias".into()]);
     cache.insert(&type_url::LISTENER.into(), one);
     let mut server = waiting(&mut cache, limits());
-    server.handle_request(NOW, listeners(&["alias"], &[])).expect("a name");
+    server.handle_request(NOW, asks(type_url::LISTENER, &["alias"], &[])).expect("a name");
     assert_eq!(ask(&mut server, &cache, &[], &["alias"]), Ok(Some(1)));
     assert_eq!(ask(&mut server, &cache, &["b"], &[]), Err(Error::Peer(too_many(3))));
 
