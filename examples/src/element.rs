@@ -2,7 +2,7 @@
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
-use xds_machine::client::{self, Intent, Rejection, Update};
+use xds_machine::client::{self, Failed, Intent, Rejection, Update};
 use xds_machine::{Code, Nonce, ResourceName, Status, TypeUrl, Version, server};
 
 pub fn names(names: &[ResourceName]) -> Vec<&str> {
@@ -34,7 +34,7 @@ pub fn apply(id: u64, update: &Update) -> Value {
 
 /// All that a client says but what is to be applied.
 pub fn client_action(action: &client::Action) -> Vec<Value> {
-    use client::Action::{DropStale, Expired, Missing, Rejected, Synced};
+    use client::Action::{DropStale, Errors, Expired, Missing, Rejected, Synced};
     vec![match action {
         DropStale { type_url, nonce, reason, count } => {
             let reason = match reason {
@@ -42,6 +42,11 @@ pub fn client_action(action: &client::Action) -> Vec<Value> {
                 _ => "other",
             };
             drop_stale(None, type_url, nonce, reason, *count)
+        }
+        Errors { type_url, errors } => {
+            let error = |Failed { name, status, .. }: &Failed| json!({ "name": name.as_str(), "code": status.code, "message": status.message });
+            let errors: Vec<Value> = errors.iter().map(error).collect();
+            json!({ "errors": { "type_url": type_url.as_str(), "errors": errors } })
         }
         Expired { type_url, names: gone } => {
             json!({ "expired": { "type_url": type_url.as_str(), "names": names(gone) } })

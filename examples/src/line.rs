@@ -1,5 +1,6 @@
 //! Lines of JSON that say what to do, read field by field, and what is said of lines that say it badly.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -8,9 +9,10 @@ use serde_json::{Map, Value, json};
 use xds_machine::client::Rejection;
 use xds_machine::proto::DecodeError;
 use xds_machine::server::{Cache, Resource};
-use xds_machine::{Code, Error, Misuse, TypeUrl};
+use xds_machine::{Code, Error, Misuse, ResourceName, Status, TypeUrl};
 
-/// A line. A field that is `null` is as one that is not there; fields that nobody asks for are ignored.
+/// A line. A field that is `null` is as one that is not there; fields that nobody asks for are ignored, unless
+/// [`check_keys`](Self::check_keys) refuses them.
 #[derive(Clone, Copy)]
 pub struct Line<'a>(pub &'a Map<String, Value>);
 
@@ -68,8 +70,21 @@ impl<'a> Line<'a> {
         self.get(field, kind, read)?.ok_or_else(|| Fault::line(format!("{field:?} is missing: it must be {kind}")))
     }
 
+    /// Refuses a line with a key that is none of these.
+    pub fn check_keys(self, of: &str, known: &[&str]) -> Result<(), Fault> {
+        match self.0.keys().find(|key| !known.contains(&key.as_str())) {
+            Some(key) => Err(Fault::line(format!("{of} has no key {key:?}: there are {}", known.join(", ")))),
+            None => Ok(()),
+        }
+    }
+
     pub fn number(self, field: &str) -> Result<u64, Fault> {
         self.must(field, "a whole number", Value::as_u64)
+    }
+
+    /// A number that need not be there.
+    pub fn number_if_any(self, field: &str) -> Result<Option<u64>, Fault> {
+        self.get(field, "a whole number", Value::as_u64)
     }
 
     pub fn text(self, field: &str) -> Result<&'a str, Fault> {
@@ -104,6 +119,11 @@ impl<'a> Line<'a> {
         self.must(field, "a list of objects", lines)
     }
 
+    /// The object in a field, if there is one.
+    pub fn object(self, field: &str) -> Result<Option<Self>, Fault> {
+        self.get(field, "an object", |value| value.as_object().map(Line))
+    }
+
     pub fn base64(self, field: &str) -> Result<Bytes, Fault> {
         let decoded = BASE64_STANDARD.decode(self.must(field, "a base64 string", Value::as_str)?);
         decoded.map(Bytes::from).map_err(|error| Fault::line(format!("{field:?} must be base64: {error}")))
@@ -126,6 +146,13 @@ impl<'a> Line<'a> {
         Ok(resource)
     }
 
+    /// Why a resource can't be given.
+    fn status(self) -> Result<Status, Fault> {
+        let code = |value: &Value| i32::try_from(value.as_u64()?).ok();
+        let code = self.must("code", "the number of a gRPC status code", code)?;
+        Ok(Status { code, message: self.text("message")?.into() })
+    }
+
     /// What a verdict rejects; nothing if it does not say.
     pub fn rejections(self) -> Result<Vec<Rejection>, Fault> {
         let rejection = |(name, reason): (&String, &Value)| Some(Rejection::new(name.as_str(), reason.as_str()?));
@@ -137,8 +164,9 @@ impl<'a> Line<'a> {
 /// What a line changes in the cache. All of a line is read before any of it is done.
 pub enum Change {
     Put(TypeUrl, Resource),
-    Delete(TypeUrl, String),
-    Unknown(TypeUrl, String),
+    Delete(TypeUrl, ResourceName),
+    Error(TypeUrl, ResourceName, Status),
+    Unknown(TypeUrl, ResourceName),
 }
 
 impl Change {
@@ -146,22 +174,44 @@ impl Change {
         match op {
             "put" => Ok(Self::Put(line.type_url()?, line.resource()?)),
             "delete" => Ok(Self::Delete(line.type_url()?, line.name()?.into())),
+            "error" => Ok(Self::Error(line.type_url()?, line.name()?.into(), line.status()?)),
             "unknown" => Ok(Self::Unknown(line.type_url()?, line.name()?.into())),
             _ => Err(Fault::line(format!("no op {op:?} for a server"))),
         }
     }
 
-    pub fn read_of_batch(line: Line<'_>) -> Result<Self, Fault> {
+    /// The changes of a batch, which takes effect as one change: of each resource only the last counts.
+    pub fn read_batch(lines: Vec<Line<'_>>) -> Result<Vec<Self>, Fault> {
+        let mut changes = lines.into_iter().map(Self::read_of_batch).collect::<Result<Vec<Self>, Fault>>()?;
+        let mut later = BTreeSet::new();
+        changes.reverse();
+        changes.retain(|change| later.insert(change.resource()));
+        changes.reverse();
+        Ok(changes)
+    }
+
+    fn read_of_batch(line: Line<'_>) -> Result<Self, Fault> {
         match line.text("op")? {
             op @ ("put" | "delete") => Self::read(op, line),
             op => Err(Fault::line(format!("a batch is made of \"put\" and \"delete\", not of {op:?}"))),
         }
     }
 
+    /// Which resource changes.
+    fn resource(&self) -> (TypeUrl, ResourceName) {
+        match self {
+            Self::Put(type_url, resource) => (type_url.clone(), resource.name().clone()),
+            Self::Delete(type_url, name) | Self::Error(type_url, name, _) | Self::Unknown(type_url, name) => {
+                (type_url.clone(), name.clone())
+            }
+        }
+    }
+
     pub fn make(self, cache: &mut Cache) {
         _ = match self {
             Self::Put(type_url, resource) => cache.insert(&type_url, resource),
-            Self::Delete(type_url, name) => cache.remove(&type_url, &name),
+            Self::Delete(type_url, name) => cache.remove(&type_url, name.as_str()),
+            Self::Error(type_url, name, status) => cache.set_error(&type_url, name, status),
             Self::Unknown(type_url, name) => cache.set_unknown(&type_url, name),
         };
     }

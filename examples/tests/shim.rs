@@ -16,8 +16,8 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use bytes::Bytes;
 use notation::{Notation, Symbols, Words, read_type, write_type};
 use serde_json::{Value, json};
-use xds_machine::message::{Node, feature};
-use xds_machine::{Delta, Sotw, proto, type_url};
+use xds_machine::message::{Node, ResourceError, feature};
+use xds_machine::{Code, Delta, Sotw, Status, proto, type_url};
 
 /// Runs the program on some input, to its end.
 fn shim(input: Vec<u8>) -> String {
@@ -68,7 +68,8 @@ impl Variant {
         let bytes = Bytes::from(BASE64_STANDARD.decode(pb).expect("base64"));
         let line = |message: String, version: &str, nonce: &str| {
             let known = message.find(" v=").or(message.find(" n=")).expect("a nonce");
-            format!("{}{version} n={nonce}", &message[..known])
+            let errors = message.find(" err[").unwrap_or(message.len());
+            format!("{}{version} n={nonce}{}", &message[..known], &message[errors..])
         };
         let symbols = &mut Symbols::default();
         match (self, by_client) {
@@ -185,6 +186,22 @@ fn lines_are_json_and_messages_are_base64() {
         r#"{"out":[{"send":{"intent":"initial","pb":"Ej9SG3hkcy5jb25maWcucmVzb3VyY2UtaW4tc290d1IgeGRzLmNvbmZpZy5zdXBwb3J0cy1yZXNvdXJjZS10dGwaAWEiAXQ="}}],"timeout_ms":15000}"#,
     ];
     assert_eq!(shim(input.concat()).lines().collect::<Vec<_>>(), expected);
+}
+
+/// The stories show the codes of errors alone.
+#[test]
+fn why_a_resource_can_not_be_given_is_told_word_for_word() {
+    let lines = r#"{"op":"new","role":"server","variant":"sotw"}
+{"op":"error","type_url":"eds","name":"a","code":14,"message":"the registry is away"}
+{"op":"open","stream":1}
+{"op":"request","stream":1,"pb":"C> eds [a]"}"#;
+    let input: Vec<String> = lines.lines().map(|line| to_machine(line, Variant::Sotw)).collect();
+    let output = shim(input.join("\n").into_bytes());
+    let answer: Value = serde_json::from_str(output.lines().last().expect("an answer")).expect("JSON");
+    let pb = answer["out"][1]["send"]["pb"].as_str().expect("a response");
+    let response = proto::sotw::decode_response(BASE64_STANDARD.decode(pb).expect("base64").into());
+    let status = Some(Status::new(Code::Unavailable, "the registry is away"));
+    assert_eq!(response.expect("a response").errors, [ResourceError { name: "a".into(), status }]);
 }
 
 /// The machine itself closes a stream, without an error of one request.

@@ -121,6 +121,22 @@ impl Config {
         self
     }
 
+    /// The limits that are set, a dialect's among them: a caller that changes some of them keeps the others.
+    ///
+    /// ```
+    /// use xds_machine::client::{Config, Dialect, Limits};
+    /// use xds_machine::message::Node;
+    ///
+    /// let config = Config::new(Node::new("example")).with_dialect(Dialect::Grpc);
+    /// let limits = Limits { error_bytes: 100, ..config.limits().clone() };
+    /// assert_eq!(limits.responses_per_stream, 1, "the dialect set this limit");
+    /// let config = config.with_limits(limits);
+    /// assert_eq!(config.limits().error_bytes, 100);
+    /// ```
+    pub fn limits(&self) -> &Limits {
+        &self.settings().limits
+    }
+
     /// Speaks as a real client does, or as a real server needs it: sets what [`Dialect`] says, and leaves the rest.
     #[must_use]
     pub fn with_dialect(self, dialect: Dialect) -> Self {

@@ -1,0 +1,165 @@
+//! Reads op `new`: which machine the caller asks for, and what `config` changes of its defaults.
+
+use std::time::Duration;
+
+use examples::dialects;
+use examples::line::{Fault, Line};
+use serde_json::Map;
+use xds_machine::message::Node;
+use xds_machine::server::{Cache, Portion, Retry};
+use xds_machine::{Delta, ResourceType, Sotw, Types, client, server};
+
+use crate::Machine;
+use crate::client::ClientSide;
+use crate::server::ServerSide;
+
+const KEYS: [&str; 8] = ["op", "role", "variant", "auto", "node", "dialect", "full_state", "config"];
+
+/// A key of `config`, and the limit that the key sets.
+type Limit<L> = (&'static str, fn(&mut L) -> &mut usize);
+
+const CLIENT_LIMITS: [Limit<client::Limits>; 9] = [
+    ("waiting_responses", |limits| &mut limits.waiting_responses),
+    ("responses_per_stream", |limits| &mut limits.responses_per_stream),
+    ("resources_per_response", |limits| &mut limits.resources_per_response),
+    ("resources_per_type", |limits| &mut limits.resources_per_type),
+    ("nonce_bytes", |limits| &mut limits.nonce_bytes),
+    ("version_bytes", |limits| &mut limits.version_bytes),
+    ("error_bytes", |limits| &mut limits.error_bytes),
+    ("departed_names", |limits| &mut limits.departed_names),
+    ("waiting_actions", |limits| &mut limits.waiting_actions),
+];
+
+const SERVER_LIMITS: [Limit<server::Limits>; 10] = [
+    ("names_per_type", |limits| &mut limits.names_per_type),
+    ("names_per_stream", |limits| &mut limits.names_per_stream),
+    ("name_bytes_per_stream", |limits| &mut limits.name_bytes_per_stream),
+    ("name_bytes", |limits| &mut limits.name_bytes),
+    ("initial_versions", |limits| &mut limits.initial_versions),
+    ("version_bytes", |limits| &mut limits.version_bytes),
+    ("types", |limits| &mut limits.types),
+    ("type_url_bytes", |limits| &mut limits.type_url_bytes),
+    ("error_bytes", |limits| &mut limits.error_bytes),
+    ("waiting_actions", |limits| &mut limits.waiting_actions),
+];
+
+/// The keys of a server's `config` that are not in that table.
+const SERVER_KEYS: [&str; 6] =
+    ["portion", "retry_ms", "retry_times", "removal_hold_ms", "tombstones", "stale_requests"];
+
+/// Makes the machine that `new` describes.
+pub(crate) fn machine(new: Line<'_>) -> Result<Box<dyn Machine>, Fault> {
+    new.check_keys("op \"new\"", &KEYS)?;
+    let node = Node::new(new.text_or("node", "")?);
+    let (client_dialect, server_dialect) = dialects::of_both(new.text_or("dialect", "spec")?).map_err(Fault::line)?;
+    let types = types(new.list("full_state")?);
+    let nothing = Map::new();
+    let config = new.object("config")?.unwrap_or(Line(&nothing));
+    let client = || client(config, client::Config::new(node).with_types(types.clone()).with_dialect(client_dialect));
+    let server = || ServerConfig::read(config, types.clone(), server_dialect);
+    Ok(match (new.text("role")?, new.text("variant")?) {
+        ("client", "sotw") => Box::new(ClientSide::<Sotw>::new(client()?)),
+        ("client", "delta") => Box::new(ClientSide::<Delta>::new(client()?)),
+        ("server", "sotw") => Box::new(ServerSide::<Sotw>::new(server()?)),
+        ("server", "delta") => Box::new(ServerSide::<Delta>::new(server()?)),
+        (role, variant) => return Err(Fault::line(format!("no role {role:?} with variant {variant:?}"))),
+    })
+}
+
+/// The types of the xDS API, and further full-state types. A type of the API keeps its place in the push order.
+fn types(full_state: Vec<&str>) -> Types {
+    let types = Types::default();
+    let partial = full_state.into_iter().map(|url| types.get(&url.into())).filter(|known| !known.is_full_state());
+    types.and(partial.map(|known| {
+        let full_state = ResourceType::full_state(known.type_url().clone());
+        full_state.at(known.place()).with_heartbeats(known.has_heartbeats())
+    }))
+}
+
+fn client(line: Line<'_>, config: client::Config) -> Result<client::Config, Fault> {
+    line.check_keys("\"config\" of a client", &CLIENT_LIMITS.map(|(key, _)| key))?;
+    let mut limits = config.limits().clone();
+    read_limits(line, &CLIENT_LIMITS, &mut limits)?;
+    Ok(config.with_limits(limits))
+}
+
+fn read_limits<L>(line: Line<'_>, table: &[Limit<L>], limits: &mut L) -> Result<(), Fault> {
+    for (key, limit) in table {
+        if let Some(number) = line.number_if_any(key)? {
+            *limit(limits) = count(number);
+        }
+    }
+    Ok(())
+}
+
+/// A limit that no count can exceed is none: numbers that are too large for the type saturate.
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn count_u32(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// The configuration of the streams of a server, and of their cache.
+pub(crate) struct ServerConfig {
+    types: Types,
+    dialect: server::Dialect,
+    limits: server::Limits,
+    portion: Portion,
+    retry: Option<Retry>,
+    removal_hold: Option<Duration>,
+    tombstones: Option<usize>,
+}
+
+impl ServerConfig {
+    fn read(line: Line<'_>, types: Types, dialect: server::Dialect) -> Result<Self, Fault> {
+        let mut keys = Vec::from(SERVER_KEYS);
+        keys.extend(SERVER_LIMITS.map(|(key, _)| key));
+        line.check_keys("\"config\" of a server", &keys)?;
+        let mut limits = server::Limits::default();
+        read_limits(line, &SERVER_LIMITS, &mut limits)?;
+        limits.stale_requests = line.number_if_any("stale_requests")?.map_or(limits.stale_requests, count_u32);
+        let portion =
+            line.number_if_any("portion")?.map(|number| Portion { resources: count(number), ..Portion::default() });
+        Ok(Self {
+            types,
+            dialect,
+            limits,
+            portion: portion.unwrap_or_default(),
+            retry: retry(line)?,
+            removal_hold: line.number_if_any("removal_hold_ms")?.map(Duration::from_millis),
+            tombstones: line.number_if_any("tombstones")?.map(count),
+        })
+    }
+
+    /// For a stream of one type's own service, or else for an aggregated one.
+    pub(crate) fn stream(&self, type_url: Option<&str>) -> server::Config {
+        let config = type_url.map_or_else(server::Config::ads, server::Config::single);
+        let config = config.with_types(self.types.clone()).with_dialect(self.dialect);
+        let mut config = config.with_limits(self.limits.clone()).with_portion(self.portion);
+        if let Some(retry) = self.retry {
+            config = config.with_retry(retry);
+        }
+        if let Some(hold) = self.removal_hold {
+            config = config.with_removal_hold(hold).with_sotw_removal_hold();
+        }
+        config
+    }
+
+    pub(crate) fn cache(&self) -> Cache {
+        let cache = Cache::new(1);
+        match self.tombstones {
+            Some(tombstones) => cache.with_tombstones(tombstones),
+            None => cache,
+        }
+    }
+}
+
+fn retry(line: Line<'_>) -> Result<Option<Retry>, Fault> {
+    match (line.number_if_any("retry_ms")?, line.number_if_any("retry_times")?) {
+        (None, None) => Ok(None),
+        (Some(ms), Some(times)) => Ok(Some(Retry { after: Duration::from_millis(ms), times: count_u32(times) })),
+        _ => Err(Fault::line("\"retry_ms\" and \"retry_times\" go together: one of them is missing")),
+    }
+}
