@@ -2,8 +2,8 @@
 
 use alloc::collections::BTreeSet;
 
+use crate::globs::Globs;
 use crate::name::ResourceName;
-use crate::xdstp::Globs;
 
 /// The resources of one type that a client is subscribed to: names, which may be those of collections, the wildcard,
 /// both or neither.

@@ -36,7 +36,7 @@
 //! See `tests/machines_are_values.rs` for a model of one's own and a fuzz target of one's own, in full.
 
 use crate::name::{Nonce, TypeUrl};
-use crate::server::Revision;
+use crate::revision::Revision;
 use crate::time::Instant;
 
 /// Something in a state that has an order and no meaning of its own.

@@ -200,6 +200,7 @@ impl ResourceName {
 
 impl Version {
     /// Of ASCII characters, not looked at again.
+    #[inline]
     pub(crate) fn ascii(text: &[u8]) -> Self {
         Self(Text::ascii(text))
     }
@@ -216,6 +217,7 @@ impl Version {
 
 impl Nonce {
     /// Of ASCII characters, not looked at again.
+    #[inline]
     pub(crate) fn ascii(text: &[u8]) -> Self {
         Self(Text::ascii(text))
     }

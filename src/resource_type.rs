@@ -6,32 +6,9 @@ use alloc::vec::Vec;
 
 use crate::fields::{self, Fields, Malformed, Value};
 use crate::name::TypeUrl;
-
-/// The type URLs of the xDS API, version 3.
-pub mod type_url {
-    /// Listener (LDS).
-    pub const LISTENER: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
-    /// RouteConfiguration (RDS).
-    pub const ROUTE: &str = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
-    /// ScopedRouteConfiguration (SRDS).
-    pub const SCOPED_ROUTE: &str = "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration";
-    /// VirtualHost (VHDS).
-    pub const VIRTUAL_HOST: &str = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
-    /// Cluster (CDS).
-    pub const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
-    /// ClusterLoadAssignment (EDS).
-    pub const ENDPOINT: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
-    /// LbEndpoint (LEDS).
-    pub const LB_ENDPOINT: &str = "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint";
-    /// Secret (SDS).
-    pub const SECRET: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
-    /// Runtime (RTDS).
-    pub const RUNTIME: &str = "type.googleapis.com/envoy.service.runtime.v3.Runtime";
-    /// TypedExtensionConfig (ECDS).
-    pub const EXTENSION_CONFIG: &str = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig";
-    /// The wrapper of a SotW resource (`envoy.service.discovery.v3.Resource`).
-    pub const RESOURCE: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
-}
+use crate::type_url::{
+    CLUSTER, ENDPOINT, EXTENSION_CONFIG, LB_ENDPOINT, LISTENER, ROUTE, RUNTIME, SCOPED_ROUTE, SECRET, VIRTUAL_HOST,
+};
 
 /// Where a type stands in the order in which a server pushes a change that touches several types
 /// (xds_protocol.rst, "Eventual consistency considerations": make before break). The order of the variants is
@@ -211,10 +188,6 @@ impl Types {
 
 impl Default for Types {
     fn default() -> Self {
-        use type_url::{
-            CLUSTER, ENDPOINT, EXTENSION_CONFIG, LB_ENDPOINT, LISTENER, ROUTE, RUNTIME, SCOPED_ROUTE, SECRET,
-            VIRTUAL_HOST,
-        };
         Self::new([
             ResourceType::full_state(LISTENER).at(Place::Listener),
             ResourceType::full_state(CLUSTER).at(Place::Cluster),

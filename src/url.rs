@@ -4,7 +4,7 @@
 use alloc::sync::Arc;
 use core::cmp::Ordering;
 
-use crate::resource_type::type_url;
+use crate::type_url;
 
 /// The type URLs of the xDS API.
 const KNOWN: [&str; 11] = [

@@ -8,9 +8,10 @@ mod checker;
 mod world;
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use checker::search::{Sum, explore_all};
-use world::{Budget, Bug, Goal, Goals, Setup, World};
+use world::{Budget, Bug, Feature, Goal, Goals, Setup, Step, World};
 use xds_machine::client::Dialect;
 use xds_machine::{Delta, Sotw};
 
@@ -142,7 +143,7 @@ fn portions(names: &[&str], budget: Budget) -> Setup {
 }
 
 fn small_pages(names: &[&str], budget: Budget) -> Setup {
-    Setup::full_state(names, budget).portion(1).small_pages()
+    Setup::full_state(names, budget).portion(1).page(1)
 }
 
 fn warming_portions(names: &[&str], budget: Budget) -> Setup {
@@ -291,6 +292,91 @@ fn deep() -> Vec<Variant> {
         names("delta, retries", retry, ALL_A),
         names("delta, two clients", two_clients, A),
     ]
+}
+
+/// What it takes for a feature to be active: how the world is set up, and what happens in it.
+fn ingredients(feature: Feature) -> (fn(Setup) -> Setup, fn(Budget) -> Budget) {
+    match feature {
+        Feature::Portion => (|setup| setup.portion(1), |budget| Budget { puts: budget.puts + 1, ..budget }),
+        Feature::Pages => (|setup| setup.page(1), |budget| budget),
+        Feature::Retry => (|setup| setup.retry(1), |budget| budget.rejects(1)),
+        Feature::Ttl => (Setup::ttl, |budget| budget.passes(2)),
+        Feature::Hold => (Setup::hold, |budget| Budget { deletes: 1, ..budget }),
+        Feature::Error => (|setup| setup, |budget| budget.fails(1)),
+        Feature::Limit => (|setup| setup.limit(1), |budget| Budget { unsubscribes: 1, ..budget }),
+        Feature::Unknown => (Setup::unknown, |budget| budget.doubts(1)),
+        Feature::Claims => (|setup| setup, |budget| budget.cuts(1)),
+        Feature::Alias | Feature::Collection | Feature::Wildcard => (|setup| setup, |budget| budget),
+        Feature::MovedAlias => (|setup| setup, |budget| Budget { puts: budget.puts + 1, ..budget }),
+    }
+}
+
+/// A small world in which both features can be active at once, and what happened in it before.
+fn combination(kind: Kind, one: Feature, other: Feature) -> (Setup, Vec<Step>) {
+    let has = |feature: Feature| one == feature || other == feature;
+    let (hold, glob) = (has(Feature::Hold), has(Feature::Collection));
+    let alias = has(Feature::Alias) || has(Feature::MovedAlias);
+    let all = has(Feature::Wildcard) || has(Feature::Pages) || (alias && has(Feature::Portion));
+    // What is wanted from the start comes first.
+    let names: &[&str] = match (alias, glob, all) {
+        (true, true, _) => &["~", "xdstp:///T/*", "xdstp:///T/a"],
+        (true, false, false) => &["~", "a", "b"],
+        (true, false, true) => &["~", "*", "a", "b"],
+        (false, true, false) => &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"],
+        (false, true, true) => &["xdstp:///T/*", "*", "xdstp:///T/a", "xdstp:///T/b"],
+        (false, false, _) if hold && !all => &["a", "b"],
+        (false, false, _) => &["a", "*", "b"],
+    };
+    let setup = if hold { Setup::order(names, Budget::NONE) } else { Setup::collection(names, Budget::NONE) };
+    let setup = Setup { full_state: kind != Kind::SotwPartial, ..setup };
+    let least = Budget::NONE.wishes(1, 0).changes(1, 0);
+    let budget = [one, other].iter().fold(least, |budget, &feature| ingredients(feature).1(budget));
+    let setup = [one, other].iter().fold(setup, |setup, &feature| ingredients(feature).0(setup));
+    let resources = || (0..names.len()).filter(|&n| !names[n].ends_with('*') && names[n] != "~");
+    // The second content has the alias.
+    let there = resources().flat_map(|n| vec![Step::Put { t: 0, n }; if alias { 2 } else { 1 }]);
+    let clusters = resources().filter(|_| hold).map(|n| Step::Put { t: 1, n });
+    let wanted = (0..setup.types.len()).map(|t| Step::Subscribe { c: 0, t, n: 0 });
+    let begun = there.chain(clusters).chain(wanted).collect();
+    (Setup { budget, ..setup }, begun)
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    SotwFullState,
+    SotwPartial,
+    Delta,
+}
+
+/// How many states of a pair of features are explored: those that the fewest steps lead to.
+const OF_A_PAIR: usize = 40_000;
+
+/// Every two features at once, in every order of the first steps.
+#[test]
+fn features_hold_together() {
+    let pairs = |kind| Feature::pairs(kind == Kind::Delta).map(move |(one, other)| (kind, one, other));
+    let kinds = [Kind::SotwFullState, Kind::SotwPartial, Kind::Delta];
+    let pairs: Vec<(Kind, Feature, Feature)> = kinds.into_iter().flat_map(pairs).collect();
+    let budgets: Vec<(&str, &[()])> = pairs.iter().map(|_| ("", &[()][..])).collect();
+    let faults = Mutex::new(Vec::new());
+    let sums = explore_all(&budgets, |at, ()| {
+        let (kind, one, other) = pairs[at];
+        let (setup, begun) = combination(kind, one, other);
+        let explore = if kind == Kind::Delta { checker::explore_from::<Delta> } else { checker::explore_from::<Sotw> };
+        let mut report = explore(&setup.make(), &begun, OF_A_PAIR);
+        let fault = report.fault.take().map(|fault| format!("{}\n    {:?}", fault.what, fault.trace));
+        let what = fault.or((!Goals(report.goals).has_pair(one, other)).then(|| "never at once".into()));
+        let what = what.map(|what| format!("{kind:?}, {one:?} and {other:?}: {what}"));
+        faults.lock().expect("no panic").extend(what);
+        report
+    });
+    for ((kind, one, other), sum) in pairs.iter().zip(&sums) {
+        let all = if sum.complete { "" } else { ", and more" };
+        println!("{kind:?}, {one:?} and {other:?}: {} unique states{all}", sum.states);
+    }
+    println!("in total: {} states", sums.iter().map(|sum| sum.states).sum::<usize>());
+    let faults = faults.into_inner().expect("no panic");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 /// Checks all variants.

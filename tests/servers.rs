@@ -50,7 +50,7 @@ const SETUPS: &[Setup] = &[
 ];
 
 /// Walks, and now and then lets everything come to rest.
-fn walk<V: Both>(setup: &Setup, seed: u64, goals: &mut u32) {
+fn walk<V: Both>(setup: &Setup, seed: u64, goals: &mut u128) {
     let (mut random, mut world, mut trace) = (Random(seed), World::<V>::new(*setup), Vec::new());
     let walked = catch_unwind(AssertUnwindSafe(|| {
         for _ in 0..6 {

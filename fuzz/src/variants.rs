@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use xds_machine::server::Source;
 use xds_machine::{Delta, ResourceName, Sotw};
 
-use crate::world::{Both, Step, World, words};
+use crate::world::{Both, Step, Ttls, World, words};
 
 /// One history, two worlds.
 pub fn variants(data: &[u8]) {
@@ -18,7 +17,9 @@ pub fn variants(data: &[u8]) {
             | Step::Unsubscribe { .. }
             | Step::Put { .. }
             | Step::Delete { .. }
-            | Step::Fail { .. }) => {
+            | Step::Fail { .. }
+            | Step::Doubt { .. }
+            | Step::Know { .. }) => {
                 assert_eq!(sotw.can(step), delta.can(step), "{step:?}");
                 both(&mut sotw, &mut delta, step);
             }
@@ -26,7 +27,7 @@ pub fn variants(data: &[u8]) {
                 both(&mut sotw, &mut delta, step);
             }
             // Time passes for each as far as it may.
-            step @ Step::Beat => both(&mut sotw, &mut delta, step),
+            step @ (Step::Beat | Step::Pass) => both(&mut sotw, &mut delta, step),
             // What the protocol does, each does at its own pace.
             Step::ClientSends { .. } => _ = words::run(&mut sotw, usize::from(byte >> 4), at as u64),
             Step::ServerSends { .. } => _ = words::run(&mut delta, usize::from(byte >> 4), at as u64),
@@ -49,7 +50,7 @@ fn both(sotw: &mut World<Sotw>, delta: &mut World<Delta>, step: Step) {
 fn settle(sotw: &mut World<Sotw>, delta: &mut World<Delta>, choice: u64) {
     words::settle(sotw, choice);
     words::settle(delta, choice.rotate_left(7));
-    if sotw.setup.ttl.is_some() {
+    if sotw.setup.ttl != Ttls::None {
         return; // what expired since a heartbeat was late depends on when who said what
     }
     for (c, (of_sotw, of_delta)) in sotw.pairs.iter().zip(&delta.pairs).enumerate() {
@@ -60,7 +61,7 @@ fn settle(sotw: &mut World<Sotw>, delta: &mut World<Delta>, choice: u64) {
             if sotw.setup.full_state && sotw.setup.existence_timeout.is_some() {
                 // Whether it was missing before it had an error, only one of them may have heard; and of a collection
                 // SotW can't say that it is empty now.
-                let has_error = |name: &ResourceName| sotw.cache.error(&sotw.setup.types[t], name.as_str()).is_some();
+                let has_error = |name: &ResourceName| sotw.store.error(&sotw.setup, t, name).is_some();
                 let same = |name: &&ResourceName| !has_error(name) && !name.is_glob();
                 let of_sotw: Vec<_> = sotw_app.missing.iter().filter(same).collect();
                 let of_delta: Vec<_> = delta_app.missing.iter().filter(same).collect();

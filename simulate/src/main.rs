@@ -2,14 +2,17 @@
 //! resources at full speed. After each step what must hold is checked (`tests/world`); every so often all comes to rest,
 //! and has to be as it should. The same seed makes the same runs, whatever the threads.
 //!
-//! `simulate explain SEED RUN` plays one run again and takes all out of it that it fails without.
+//! `simulate explain SEED RUN` plays one run again and takes all out of it that it fails without. `simulate survey SEED RUNS`
+//! goes on after a failure, and prints how many runs each check failed in, with the first of them.
 
 mod run;
 mod shrink;
 #[path = "../../tests/world/mod.rs"]
 mod world;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use std::{env, panic, thread};
@@ -28,8 +31,12 @@ fn main() -> ExitCode {
         explain(seed, run);
         return ExitCode::SUCCESS;
     }
+    if let (Some("survey"), Some(seed), Some(runs)) = (arguments.first().map(String::as_str), number(1), number(2)) {
+        survey(seed, runs);
+        return ExitCode::SUCCESS;
+    }
     let (Some(millions), Some(seed)) = (number(0), number(1)) else {
-        eprintln!("usage: simulate MILLIONS SEED [THREADS] | simulate explain SEED RUN");
+        eprintln!("usage: simulate MILLIONS SEED [THREADS] | simulate explain SEED RUN | simulate survey SEED RUNS");
         return ExitCode::from(2);
     };
     let threads = number(2).unwrap_or(2);
@@ -76,6 +83,28 @@ fn play(seed: u64, number: u64) -> Tally {
 fn explain(seed: u64, number: u64) {
     let mut random = random(seed, number);
     if random.below(2) == 0 { Run::<Sotw>::new(random).explain(RUN) } else { Run::<Delta>::new(random).explain(RUN) }
+}
+
+/// Which checks fail, in how many runs, and in which first.
+fn survey(seed: u64, runs: u64) {
+    type Found = BTreeMap<(String, u32), (u64, u64, String)>;
+    let (next, found) = (AtomicU64::new(0), Mutex::new(Found::new()));
+    shrink::note_panics();
+    let work = || {
+        while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&number| number < runs) {
+            if panic::catch_unwind(|| play(seed, number)).is_err() {
+                let (place, what) = shrink::last_panic().expect("it was noted");
+                let mut found = found.lock().expect("no panic here");
+                let row = found.entry(place).or_insert((0, number, what));
+                row.0 += 1;
+                row.1 = row.1.min(number);
+            }
+        }
+    };
+    thread::scope(|scope| (0..2).for_each(|_| _ = scope.spawn(work)));
+    for ((file, line), (count, first, what)) in found.into_inner().expect("no panic") {
+        println!("{count:5} of {runs} runs, first {first}: {what} ({file}:{line})");
+    }
 }
 
 fn random(seed: u64, number: u64) -> Random {

@@ -8,7 +8,7 @@ use xds_machine::client::Dialect;
 use xds_machine::type_url;
 
 use crate::shrink::shrink;
-use crate::world::{Both, Budget, Setup, Step, World};
+use crate::world::{Both, Budget, Setup, Step, Ttls, World};
 
 /// A small random number generator (splitmix64).
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,11 @@ impl Random {
 
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+
+    /// Itself, once in so many times.
+    fn some(&mut self, of: usize) -> Option<&mut Self> {
+        (self.below(of) == 0).then_some(self)
     }
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
@@ -69,48 +74,70 @@ pub struct Run<V: Both> {
     unrest: usize,
 }
 
+/// A world with any features together. Each is in many worlds and out of many, so that few things happen in some.
+fn setup<V: Both>(random: &mut Random) -> Setup {
+    let structured = random.below(4) == 0;
+    let types: &[&str] = match random.below(5) {
+        _ if structured => &["T"],
+        0 => &[type_url::CLUSTER],
+        1 => &[type_url::ENDPOINT],
+        2 => &[type_url::ENDPOINT, type_url::CLUSTER],
+        3 => &[type_url::LISTENER, type_url::CLUSTER],
+        _ => &[type_url::CLUSTER, type_url::ENDPOINT, type_url::LISTENER, type_url::ROUTE],
+    };
+    let full_state = random.below(2) == 0;
+    let names = names::<V>(random, structured);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let setup = Setup::full_state(&names, Budget::PLENTY).clients(random.pick(&[1, 1, 2, 4, 8]));
+    let setup = Setup {
+        types: types.iter().map(|&url| url.into()).collect(),
+        full_state,
+        portion: random.some(3).map(|random| 1 + random.below(3)),
+        page: random.some(2).map(|random| 1 + random.below(5)),
+        retry: random.some(3).map(|random| 1 + random.below(2) as u32),
+        limit: random.some(4).map(|random| 1 + random.below(names.len())),
+        ttl: random.pick(&[Ttls::None, Ttls::None, Ttls::All, Ttls::Mixed]),
+        unknown: random.below(4) == 0,
+        ..setup
+    };
+    let dialects = [Dialect::Spec, Dialect::Spec, Dialect::Envoy, Dialect::Grpc, Dialect::Istio];
+    let setup = setup.legacy_wildcard(full_state ^ (random.below(8) == 0)).dialect(random.pick(&dialects));
+    let features: [fn(Setup) -> Setup; 5] = [
+        Setup::strict_server,
+        Setup::no_existence_timeout,
+        Setup::slow_transport,
+        |setup| setup.tombstones(0),
+        Setup::hold,
+    ];
+    features.into_iter().fold(setup, |setup, with| if random.below(4) == 0 { with(setup) } else { setup })
+}
+
+/// Resources, and names that stand for others: the wildcard, a collection, aliases that stay, one that moves.
+fn names<V: Both>(random: &mut Random, structured: bool) -> Vec<String> {
+    let count = random.pick(&[2, 3, 5, 8, 16]);
+    let name = |i: usize| if structured { format!("xdstp:///T/r{i}") } else { format!("r{i}") };
+    let mut names: Vec<String> = (0..count).map(name).collect();
+    if structured && random.below(4) > 0 {
+        names.push("xdstp:///T/*".into());
+    }
+    if random.below(3) > 0 {
+        names.push("*".into());
+    }
+    if !V::LISTS && random.below(4) == 0 {
+        names.push("~".into());
+    }
+    if !V::LISTS && random.below(4) == 0 {
+        names.extend((0..count).map(|i| format!("~{}", name(i))));
+    }
+    names
+}
+
 /// Between two times at rest.
 const REST: u64 = 2_500;
 
 impl<V: Both> Run<V> {
     pub fn new(mut random: Random) -> Self {
-        let (count, kind) = (random.pick(&[2, 3, 5, 8, 16]), random.below(8));
-        let types: &[&str] = match random.below(5) {
-            _ if kind == 0 => &["T"],
-            0 => &[type_url::CLUSTER],
-            1 => &[type_url::ENDPOINT],
-            2 => &[type_url::ENDPOINT, type_url::CLUSTER],
-            3 => &[type_url::LISTENER, type_url::CLUSTER],
-            _ => &[type_url::CLUSTER, type_url::ENDPOINT, type_url::LISTENER, type_url::ROUTE],
-        };
-        let names = (0..count).map(|i| if kind == 0 { format!("xdstp:///T/r{i}") } else { format!("r{i}") });
-        let names: Vec<String> = names.collect();
-        let aliases: Vec<String> =
-            names.iter().filter(|_| kind == 1 && !V::LISTS).map(|name| format!("~{name}")).collect();
-        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
-        if random.below(3) > 0 {
-            names.push(if kind == 0 { "xdstp:///T/*" } else { "*" });
-        }
-        names.extend(aliases.iter().map(String::as_str));
-        let setup = Setup::full_state(&names, Budget::PLENTY).clients(random.pick(&[1, 2, 4, 8, 16]));
-        let full_state = random.below(2) == 0;
-        let setup = Setup { types: types.iter().map(|&url| url.into()).collect(), full_state, ..setup };
-        let setup = setup.legacy_wildcard(full_state ^ (random.below(8) == 0));
-        let setup = if random.below(4) == 0 { setup.strict_server() } else { setup };
-        let setup = if random.below(4) == 0 { setup.no_existence_timeout() } else { setup };
-        let setup = if random.below(4) == 0 { setup.slow_transport() } else { setup };
-        let setup = if random.below(4) == 0 { setup.tombstones(0) } else { setup };
-        // One of what few need: what is checked of each supposes that the others are as usual.
-        let setup = match random.below(8) {
-            0 => setup.portion(1 + random.below(3)),
-            1 => setup.portion(1 + random.below(3)).small_pages(),
-            2 if V::LISTS => setup.hold(),
-            3 => setup.retry(1),
-            4 | 5 => setup.ttl(),
-            _ => setup,
-        };
-        let setup =
-            setup.dialect(random.pick(&[Dialect::Spec, Dialect::Spec, Dialect::Envoy, Dialect::Grpc, Dialect::Istio]));
+        let setup = setup::<V>(&mut random);
         let unrest = random.pick(&[8, 32, 96]);
         Self { random, world: World::new(setup.make()), tally: Tally::default(), taken: None, unrest }
     }
@@ -164,7 +191,7 @@ impl<V: Both> Run<V> {
         let random = &mut self.random;
         let (c, t) = (random.below(self.world.pairs.len()), random.below(self.world.setup.types.len()));
         let n = random.below(self.world.setup.names.len());
-        match random.below(72) {
+        match random.below(80) {
             0 => Step::Cut { c },
             1..4 => Step::Reject { c, t },
             4..8 => Step::RejectOne { c, t, n },
@@ -173,11 +200,13 @@ impl<V: Both> Run<V> {
             36..38 => Step::Refetch { c, t, n },
             38..54 => Step::Put { t, n },
             54..64 => Step::Delete { t, n },
-            // Of an alias nobody knows what it would stand for.
-            64..66 if !self.world.setup.names.iter().any(|name| name.as_str().starts_with('~')) => Step::Fail { t, n },
+            64..66 => Step::Fail { t, n },
             66..68 => Step::Forget { c, t, n },
             68 | 69 => Step::Pause { c, t },
-            _ => Step::Beat,
+            70 => Step::Doubt { t, n },
+            71 => Step::Know { t },
+            72..74 => Step::Beat,
+            _ => Step::Pass,
         }
     }
 

@@ -8,17 +8,31 @@ use crate::run::{attempt, come_to_rest};
 use crate::world::{Both, Made, Step, World};
 
 thread_local! {
-    /// Which check failed last.
-    static CHECK: RefCell<Option<(String, u32)>> = const { RefCell::new(None) };
+    /// Which check failed last, and what it said.
+    static CHECK: RefCell<Option<(Place, String)>> = const { RefCell::new(None) };
 }
 
+/// A file and a line.
+type Place = (String, u32);
+
 fn note(panic: &PanicHookInfo<'_>) {
-    CHECK.set(panic.location().map(|at| (at.file().to_owned(), at.line())));
+    let what = panic.payload_as_str().unwrap_or_default().to_owned();
+    CHECK.set(panic.location().map(|at| ((at.file().to_owned(), at.line()), what)));
+}
+
+/// From now on a panic is noted, and not printed.
+pub fn note_panics() {
+    panic::set_hook(Box::new(note));
+}
+
+/// The last panic of this thread.
+pub fn last_panic() -> Option<(Place, String)> {
+    CHECK.take()
 }
 
 /// Plays steps, those that can be taken, and lets the world come to rest. After how many steps it failed, and the check
 /// that did.
-fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step], on: impl Fn(&World<V>, Step)) -> Option<(usize, (String, u32))> {
+fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step], on: impl Fn(&World<V>, Step)) -> Option<(usize, Place)> {
     let at = Cell::new(0);
     let play = || {
         let mut world = World::<V>::new(setup.clone());
@@ -39,12 +53,12 @@ fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step], on: impl Fn(&World<V>, St
         come_to_rest(&mut world, &on);
     };
     let failed = panic::catch_unwind(AssertUnwindSafe(play)).is_err();
-    failed.then(|| at.get()).zip(CHECK.take())
+    failed.then(|| at.get()).zip(last_panic().map(|(place, _)| place))
 }
 
 /// The fewest steps that the same check fails for, and at last how they fail, step by step.
 pub fn shrink<V: Both>(setup: &Arc<Made>, mut steps: Vec<Step>) -> Vec<Step> {
-    panic::set_hook(Box::new(note));
+    note_panics();
     let check = failure::<V>(setup, &steps, |_, _| {}).map(|(_, check)| check);
     let fails = |mut fewer: Vec<Step>| {
         let (len, at) = failure::<V>(setup, &fewer, |_, _| {})?;

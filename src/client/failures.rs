@@ -1,14 +1,14 @@
 //! What went wrong with single resources: what the server reports (cncf/xds TP3), what was rejected, what was deleted and
 //! stays, what did not come. Only what has an error is here (gRFC A88).
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::action::{Effect, Failed};
+use super::action::Effect;
 use super::config::{DataErrors, Settings};
+use super::failure::{Cause, Failure, News};
 use super::incoming::Incoming;
-use super::state::{Cause, Failure};
 use super::subscription::{Out, Subscription, Wish};
 use super::update::Rejection;
 use super::variant::Protocol;
@@ -16,34 +16,6 @@ use crate::error::{Code, Status};
 use crate::name::{ResourceName, Version, WILDCARD};
 use crate::time::Instant;
 use crate::xdstp::Parts;
-
-/// What a response says that is not content.
-#[derive(Default)]
-pub(super) struct News {
-    /// What is held and is to be removed, in order.
-    pub(super) removed: Vec<ResourceName>,
-    /// What is not held, and does not exist.
-    pub(super) missing: Vec<ResourceName>,
-    /// Errors, by name.
-    pub(super) failed: BTreeMap<ResourceName, (Status, Effect)>,
-}
-
-impl News {
-    fn fail(&mut self, name: ResourceName, status: Status, effect: Effect) {
-        self.failed.insert(name, (status, effect));
-    }
-
-    fn sort(&mut self) {
-        self.removed.sort();
-        self.removed.dedup();
-        self.missing.sort();
-    }
-
-    pub(super) fn take_failed(&mut self) -> Vec<Failed> {
-        let failed = core::mem::take(&mut self.failed).into_iter();
-        failed.map(|(name, (status, effect))| Failed { name, status, effect }).collect()
-    }
-}
 
 impl<V: Protocol> Subscription<V> {
     /// What is held and deleted stays, if it is to: as an error beside it (gRFC A53, gRFC A88).

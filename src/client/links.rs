@@ -6,14 +6,15 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Bound;
 
-use super::failures::News;
+use super::failure::News;
 use super::incoming::{Heartbeat, Incoming};
 use super::resources::Resource;
 use super::subscription::{Out, Subscription, Wish};
 use super::variant::Protocol;
 use crate::ensure::ensure;
+use crate::globs::Globs;
 use crate::name::{ResourceName, Version, WILDCARD};
-use crate::xdstp::{Globs, Parts};
+use crate::xdstp::Parts;
 
 /// What wanted aliases stand for.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]

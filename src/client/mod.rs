@@ -39,6 +39,7 @@ mod action;
 mod backoff;
 mod config;
 mod delta;
+mod failure;
 mod failures;
 mod incoming;
 mod invariants;
@@ -50,6 +51,7 @@ mod sotw;
 mod state;
 mod subscription;
 mod timers;
+mod transmit;
 mod update;
 mod variant;
 
@@ -60,10 +62,12 @@ pub use self::action::{Action, DropReason, Effect, Failed};
 pub use self::backoff::Backoff;
 use self::config::Settings;
 pub use self::config::{Config, DataErrors, Dialect, Limits};
+pub use self::failure::Failure;
 pub(crate) use self::names::check_wish;
 pub use self::resources::Resource;
-pub use self::state::{Failure, ResourceState, ResourceStatus};
+pub use self::state::{ResourceState, ResourceStatus};
 use self::subscription::{Answer, Subscription};
+pub use self::transmit::{Intent, Sent, Transmit};
 pub use self::update::{Rejection, Update, Verdict};
 pub use self::variant::Variant;
 use crate::error::{Error, Misuse, PeerMisbehaved};
@@ -100,44 +104,6 @@ pub struct Client<V: Variant> {
 struct Stream {
     /// Counts the requests.
     sent: u64,
-}
-
-/// A request to send, and what the driver says when the transport has taken it.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct Transmit<R> {
-    /// The message.
-    pub request: R,
-    /// Goes back with [`Client::handle_sent`].
-    pub sent: Sent,
-    /// Why the request is sent.
-    pub intent: Intent,
-}
-
-/// Says which request was sent, and all before it.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct Sent {
-    epoch: u64,
-    seq: u64,
-}
-
-impl Relabel for Sent {
-    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
-        by(Label::Epoch(&mut self.epoch));
-        by(Label::Request(&mut self.seq));
-    }
-}
-
-/// Why a request is sent.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Intent {
-    /// The first of its type on the stream.
-    Initial,
-    /// What is wanted changed, or is asked for again.
-    Subscribe,
-    /// A response was accepted.
-    Ack,
-    /// A response was rejected, in whole or in part.
-    Nack,
 }
 
 impl<V: Variant> Client<V> {

@@ -3,11 +3,10 @@
 use alloc::collections::BTreeSet;
 
 use super::Client;
+use super::failure::{Cause, Failure};
 use super::subscription::Subscription;
 use super::variant::{Protocol, Variant};
-use crate::error::Status;
 use crate::name::{ResourceName, TypeUrl, Version};
-use crate::time::Instant;
 
 /// Where a resource stands: the states of gRFC A88, and the `ClientResourceStatus` of CSDS.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -39,31 +38,6 @@ pub struct ResourceState<'a> {
     pub version: Option<&'a Version>,
     /// The last error, if there was no good news since.
     pub error: Option<&'a Failure>,
-}
-
-/// Why a resource is not as it should be.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct Failure {
-    pub(super) cause: Cause,
-    /// The server reported it on this stream, and need not repeat it.
-    pub(super) standing: bool,
-    /// What happened.
-    pub status: Status,
-    /// The version of what was wrong: of a resource that was rejected, or of the response that had the error. In delta
-    /// `system_version_info`, for debugging. Empty if there is none.
-    pub version: Version,
-    /// When.
-    pub at: Instant,
-}
-
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(super) enum Cause {
-    /// The server deleted it, and it stays.
-    Deleted,
-    Rejected,
-    /// The server reported it.
-    Server,
-    TimedOut,
 }
 
 impl<V: Variant> Client<V> {

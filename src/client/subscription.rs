@@ -8,19 +8,18 @@ use core::fmt::Write;
 
 use super::action::{Action, Effect, Failed};
 use super::config::{DataErrors, Settings};
-use super::failures::News;
+use super::failure::{Cause, Failure, News};
 use super::incoming::Incoming;
 use super::links::{Links, judge_other_names};
-use super::state::{Cause, Failure};
-use super::timers::Timers;
+use super::timers::{Asked, Timers};
 use super::update::{Offer, Rejection, Token, Update, Verdict};
-use super::variant::{Asked, Protocol};
+use super::variant::Protocol;
 use crate::error::{Code, Misuse, Status};
+use crate::globs::Globs;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, Version, WILDCARD};
 use crate::resource_type::ResourceType;
 use crate::time::Instant;
-use crate::xdstp::Globs;
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Subscription<V: Protocol> {

@@ -2,12 +2,20 @@
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
+use alloc::vec::Vec;
 
-use super::variant::Asked;
 use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
 use crate::name::ResourceName;
 use crate::time::Instant;
+
+/// Names whose existence a request asks the server to settle.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Asked {
+    /// All that are wanted when it is sent.
+    All,
+    These(Vec<ResourceName>),
+}
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Timers {

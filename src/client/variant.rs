@@ -6,10 +6,11 @@ use core::fmt::Debug;
 use core::hash::Hash;
 use core::time::Duration;
 
-use super::Intent;
 use super::config::Settings;
 use super::incoming::{Heartbeat, Incoming};
 use super::subscription::{Answer, Held, Subscription};
+use super::timers::Asked;
+use super::transmit::Intent;
 use crate::error::PeerMisbehaved;
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 
@@ -103,14 +104,6 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     fn check_told(of: &Subscription<Self>) -> Result<(), String>;
 
     fn set_node(request: &mut Self::Request, settings: &Settings);
-}
-
-/// Names whose existence a request asks the server to settle.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub(super) enum Asked {
-    /// All that are wanted when it is sent.
-    All,
-    These(Vec<ResourceName>),
 }
 
 pub struct Composed<V: Protocol> {

@@ -11,7 +11,7 @@ use crate::fields::{Fields, Value};
 use crate::message::sotw::{Item, Request, Response};
 use crate::name::TypeUrl;
 use crate::resource::Any;
-use crate::resource_type::type_url;
+use crate::type_url;
 
 /// Reads a `DiscoveryRequest`.
 ///

@@ -3,9 +3,7 @@ use alloc::sync::Arc;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
-use super::portion::Portion;
-use super::retry::Retry;
-use super::variant::Size;
+use super::size::Size;
 use crate::name::TypeUrl;
 use crate::resource_type::{ResourceType, Types};
 
@@ -226,6 +224,34 @@ impl Hash for Config {
     /// Nothing: a configuration never changes during a machine's life, and a model checker hashes machines by the
     /// million.
     fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+/// How much one response may hold. What is more goes in further responses, each when the one before is acknowledged
+/// (delta; a SotW response of a full-state type can't be split, and of others is not).
+///
+/// Changes that come meanwhile go after what was begun; what changes before its turn may go twice, rejected or not.
+/// Heartbeats and errors, which have no content, count for nothing.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Portion {
+    /// Resources and removed names. Default: no limit.
+    pub resources: usize,
+    /// Bytes of the encoded message. A resource that is larger goes alone. Default: no limit.
+    pub bytes: usize,
+}
+
+impl Default for Portion {
+    fn default() -> Self {
+        Self { resources: usize::MAX, bytes: usize::MAX }
+    }
+}
+
+/// Whether and when a rejected response is sent again, though nothing changed.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Retry {
+    /// How long after the NACK.
+    pub after: Duration,
+    /// How often, for one rejection. What is new and rejected counts anew.
+    pub times: u32,
 }
 
 /// What a client may make one stream of a server hold. An honest mesh of 100,000 resources meets none of these. A

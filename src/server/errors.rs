@@ -3,146 +3,168 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use super::draft::Draft;
+use super::of_type::OfType;
 use super::resource::Resource;
-use super::source::{Entry, Revision, Source, State};
-use super::subscription::{Draft, Subscription};
+use super::source::{Entry, Source, State};
+use super::view::{Reach, View};
+use super::wanted::Wanted;
 use crate::error::{Code, Status};
 use crate::message::ResourceError;
 use crate::name::ResourceName;
+use crate::revision::Revision;
 
-impl Subscription {
-    /// The errors of names that are answered, of those that became so, and of those that are removed.
-    pub(super) fn new_errors<S: Source>(
-        &self,
-        source: &S,
-        owed: Option<&BTreeSet<ResourceName>>,
-        draft: &Draft,
-    ) -> Vec<ResourceError> {
-        static NOTHING: BTreeSet<ResourceName> = BTreeSet::new();
-        let owed = owed.unwrap_or(&NOTHING);
-        if source.errors(self.type_url(), Revision::default()).next().is_none() {
-            return Vec::new(); // most types have none at any time
-        }
-        self.look_for_errors(source, owed, draft)
+/// What of the errors of a type a response is to have, apart from those of names that it answers or removes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Which {
+    /// No others.
+    Answered,
+    /// Those that are news.
+    News,
+    /// All, for a wildcard is answered.
+    All,
+}
+
+/// The errors of names that are answered, of those that are removed, and of others as `which` says.
+pub(super) fn errors<S: Source>(
+    of: OfType<'_, S>,
+    wanted: &Wanted,
+    view: &View,
+    draft: &Draft,
+    which: Which,
+) -> Vec<ResourceError> {
+    if !of.has_errors() {
+        return Vec::new(); // most types have none at any time
     }
-
-    /// The same, where there are some.
-    fn look_for_errors<S: Source>(
-        &self,
-        source: &S,
-        owed: &BTreeSet<ResourceName>,
-        draft: &Draft,
-    ) -> Vec<ResourceError> {
-        let mut names: BTreeSet<ResourceName> = BTreeSet::new();
-        let failed = |name: &&ResourceName| source.error(self.type_url(), name.as_str()).is_some();
-        names.extend(owed.iter().chain(&draft.removed).filter(failed).cloned());
-        if owed.iter().any(ResourceName::is_glob) {
-            let answered = |name: &ResourceName| self.interest.is_owed(name, owed) && !owed.contains(name);
-            let errors = source.errors(self.type_url(), Revision::default());
-            let errors = errors.filter(|(name, entry)| entry.state == State::Unknown && answered(name));
-            names.extend(errors.map(|(name, _)| name.clone()));
-        }
-        // Of a large answer the first portion has them.
-        if !draft.behind && !draft.names_left && !draft.resumed {
-            let since = if self.sweep { Some(Revision::default()) } else { self.cursor };
-            let removed = |name: &ResourceName| draft.removed.binary_search(name).is_ok();
-            self.each_error(source, since, |name, entry| {
-                // In delta a removal may be held back, and its reason with it. What does not exist is no part of everything.
-                let absent = entry.state == State::Absent;
-                let served = if absent { self.cursor.unwrap_or(Revision(u64::MAX)) } else { since.unwrap_or_default() };
-                let served_to = self.ahead.get(name).copied().unwrap_or(served);
-                if entry.since > served_to && (!absent || !draft.held || removed(name)) {
-                    names.insert(name.clone());
-                }
-            });
-        }
-        self.errors_of(source, names).collect()
+    let has_error = |name: &&ResourceName| wanted.covers(name.as_str()) && of.error(name).is_some();
+    let mut names: BTreeSet<ResourceName> =
+        draft.answered.iter().chain(&draft.removed).filter(has_error).cloned().collect();
+    if draft.answered.iter().any(ResourceName::is_glob) {
+        let glob = |name: &ResourceName| wanted.globs().of(name.as_str());
+        let answered = |name: &ResourceName| glob(name).is_some_and(|glob| draft.answered.contains(glob));
+        let members = of.errors(Revision::default()).filter(|(name, entry)| is_unknown(entry) && answered(name));
+        names.extend(members.map(|(name, _)| name.clone()));
     }
-
-    /// Adds what does not exist any more of what had an error when that was last told: a client remembers the error until
-    /// it hears otherwise, and in SotW beyond the absence of the resource.
-    pub(super) fn add_endings<S: Source>(&mut self, source: &S, owed: &BTreeSet<ResourceName>, draft: &mut Draft) {
-        let Some(failing) = &mut self.failing else { return };
-        let (behind, interest, type_url) = (draft.behind, &self.interest, self.kind.type_url());
-        let mut names: BTreeSet<ResourceName> = draft.errors.drain(..).map(|error| error.name).collect();
-        failing.retain(|name| {
-            if !interest.covers(name.as_str()) || (behind && !owed.contains(name)) {
-                return true;
-            }
-            let state = source.get(type_url, name.as_str()).state;
-            if state == State::Absent {
-                names.insert(name.clone());
-            }
-            state == State::Unknown
-        });
-        if failing.is_empty() {
-            self.failing = None;
-        }
-        draft.errors.extend(self.errors_of(source, names));
-    }
-
-    /// Remembers what is told to have an error, as much as it may.
-    pub(super) fn note_errors<S: Source>(&mut self, source: &S, draft: &Draft, limit: usize) {
-        let unknown = |name: &ResourceName| source.get(self.kind.type_url(), name.as_str()).state == State::Unknown;
-        let names = draft.errors.iter().map(|error| &error.name).filter(|name| !name.is_wildcard() && unknown(name));
-        let names: Vec<ResourceName> = names.cloned().collect();
-        if !names.is_empty() {
-            let failing = self.failing.get_or_insert_default();
-            failing.extend(names);
-            if failing.len() > limit {
-                failing.retain(|name| self.interest.covers(name.as_str()));
-            }
-        }
-    }
-
-    /// Adds the errors that stand for what is missing in a response that has everything. What is gone and kept is not
-    /// missing yet: the reason goes when it does.
-    pub(super) fn add_standing_errors<S: Source>(&self, source: &S, kept: &[Resource], draft: &mut Draft) {
-        let mut names: BTreeSet<ResourceName> = draft.errors.drain(..).map(|error| error.name).collect();
-        let let_go = self.kept.iter().flat_map(|kept| kept.iter()).map(Resource::name);
-        let reason = |name: &&ResourceName| {
-            self.interest.covers(name.as_str()) && source.error(self.type_url(), name.as_str()).is_some()
-        };
-        names.extend(let_go.filter(reason).cloned());
-        self.each_error(source, Some(Revision::default()), |name, entry| {
-            if entry.state == State::Unknown {
+    if which != Which::Answered {
+        each_error(of, wanted, view, which, |name, entry| {
+            // What does not exist is no part of everything. Its removal may be held back, and the reason with it.
+            let news = match is_unknown(&entry) {
+                true => which == Which::All || view.is_error_news(name, &entry),
+                false => view.is_error_news(name, &entry) && draft.removals == Reach::All && !draft.held,
+            };
+            if news {
                 names.insert(name.clone());
             }
         });
-        names.retain(|name| kept.iter().all(|resource| resource.name() != name));
-        draft.errors.extend(self.errors_of(source, names));
     }
+    named(of, names)
+}
 
-    fn errors_of<S: Source>(&self, source: &S, names: BTreeSet<ResourceName>) -> impl Iterator<Item = ResourceError> {
-        names.into_iter().map(|name| {
-            let gone = || Status::new(Code::NotFound, "the resource does not exist");
-            let status = source.error(self.type_url(), name.as_str()).cloned().unwrap_or_else(gone);
-            ResourceError { name, status: Some(status) }
-        })
-    }
-
-    /// The wanted names with an error that came since, if anything was served yet. Looks at the fewer of those that have
-    /// one and those that are wanted.
-    fn each_error<'s, S: Source>(
-        &self,
-        source: &'s S,
-        since: Option<Revision>,
-        mut take: impl FnMut(&ResourceName, Entry<'s>),
-    ) {
-        let Some(since) = since else { return };
-        if self.interest.wildcard() || self.is_few(source.errors(self.type_url(), since)) {
-            for (name, entry) in source.errors(self.type_url(), since) {
-                if self.interest.covers(name.as_str()) {
-                    take(name, entry);
-                }
-            }
-        } else {
-            for name in self.interest.names() {
-                let entry = source.get(self.type_url(), name.as_str());
-                if source.error(self.type_url(), name.as_str()).is_some() {
-                    take(name, entry); // or earlier: who takes it looks
-                }
-            }
+/// The errors that stand for what is missing in a response that has everything, and of what is in the draft. What is gone and
+/// deferred is not missing yet: the reason goes when it does.
+pub(super) fn standing<S: Source>(
+    of: OfType<'_, S>,
+    wanted: &Wanted,
+    view: &View,
+    deferred: &[Resource],
+    told: Vec<ResourceError>,
+) -> Vec<ResourceError> {
+    let mut names: BTreeSet<ResourceName> = told.into_iter().map(|error| error.name).collect();
+    let let_go = view.deferred().iter().map(Resource::name);
+    let has_reason = |name: &&ResourceName| wanted.covers(name.as_str()) && of.error(name).is_some();
+    names.extend(let_go.filter(has_reason).cloned());
+    each_error(of, wanted, view, Which::All, |name, entry| {
+        if is_unknown(&entry) {
+            names.insert(name.clone());
         }
+    });
+    names.retain(|name| deferred.iter().all(|resource| resource.name() != name));
+    named(of, names)
+}
+
+/// The errors of names that do not exist any more, of those whose error the client was told: it remembers that until it hears
+/// otherwise, and in SotW beyond the absence of the resource. Of names that are not `answered` only if `all` are to be told.
+/// Takes them out of what the client was told.
+pub(super) fn ended<S: Source>(
+    of: OfType<'_, S>,
+    wanted: &Wanted,
+    view: &mut View,
+    answered: &BTreeSet<ResourceName>,
+    all: bool,
+) -> BTreeSet<ResourceName> {
+    let mut ended = BTreeSet::new();
+    if view.reported_errors().is_empty() {
+        return ended;
+    }
+    let mut reported = view.reported_errors().clone();
+    reported.retain(|name| {
+        if !wanted.covers(name.as_str()) || !(all || answered.contains(name)) {
+            return true;
+        }
+        let state = of.get(name).state;
+        if state == State::Absent {
+            ended.insert(name.clone());
+        }
+        state == State::Unknown
+    });
+    view.set_reported_errors(reported);
+    ended
+}
+
+/// Remembers what is told to have an error, as much as it may.
+pub(super) fn note_reported<S: Source>(
+    of: OfType<'_, S>,
+    wanted: &Wanted,
+    view: &mut View,
+    errors: &[ResourceError],
+    limit: usize,
+) {
+    let names = errors.iter().map(|error| &error.name);
+    let names = names.filter(|name| !name.is_wildcard() && is_unknown(&of.get(name)));
+    let mut reported = names.cloned().collect::<BTreeSet<ResourceName>>();
+    if !reported.is_empty() {
+        reported.extend(view.reported_errors().iter().cloned());
+        if reported.len() > limit {
+            reported.retain(|name| wanted.covers(name.as_str()));
+        }
+        view.set_reported_errors(reported);
+    }
+}
+
+/// What is said of these names: their errors, or that they do not exist.
+pub(super) fn named<S: Source>(of: OfType<'_, S>, names: BTreeSet<ResourceName>) -> Vec<ResourceError> {
+    let error = |name: ResourceName| {
+        let gone = || Status::new(Code::NotFound, "the resource does not exist");
+        let status = of.error(&name).cloned().unwrap_or_else(gone);
+        ResourceError { name, status: Some(status) }
+    };
+    names.into_iter().map(error).collect()
+}
+
+fn is_unknown(entry: &Entry<'_>) -> bool {
+    entry.state == State::Unknown
+}
+
+/// The wanted names with an error: of those that came since the client was told, or of all. Looks at the fewer of those that
+/// have one and those that are wanted.
+fn each_error<'s, S: Source>(
+    of: OfType<'s, S>,
+    wanted: &Wanted,
+    view: &View,
+    which: Which,
+    mut take: impl FnMut(&ResourceName, Entry<'s>),
+) {
+    let since = match which {
+        Which::All => Revision::default(),
+        _ => match view.sent_to() {
+            Some(sent_to) => sent_to,
+            None => return,
+        },
+    };
+    if wanted.wildcard() || wanted.is_few(of.errors(since)) {
+        of.errors(since).filter(|(name, _)| wanted.covers(name.as_str())).for_each(|(name, entry)| take(name, entry));
+    } else {
+        let with_error = wanted.names().iter().filter(|name| of.error(name).is_some());
+        with_error.for_each(|name| take(name, of.get(name)));
     }
 }

@@ -27,46 +27,62 @@
 
 mod action;
 mod cache;
+mod changes;
+mod claims;
 mod config;
 mod delta;
+mod draft;
+mod encoding;
 mod errors;
+mod exchange;
+mod extent;
 mod hash;
+mod heartbeat;
 mod invariants;
+mod of_type;
+mod order;
+mod page;
 mod parts;
+mod pending;
 mod portion;
+mod rejections;
 mod resource;
 mod response;
 mod retry;
+mod sent_aliases;
+mod size;
 mod sotw;
 mod source;
 mod subscription;
 mod variant;
+mod view;
+mod wanted;
 
 use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
-use core::mem::take;
 
 pub use self::action::{Action, DropReason};
 pub use self::cache::{Cache, DependentName};
-pub use self::config::{Config, Dialect, Limits, Scope};
-use self::parts::Part;
-pub use self::portion::Portion;
+use self::claims::Claims;
+pub use self::config::{Config, Dialect, Limits, Portion, Retry, Scope};
+use self::draft::{Draft, Order};
+use self::extent::Extent;
+pub use self::page::Page;
 use self::portion::Room;
 pub use self::resource::Resource;
 pub use self::response::Response;
-pub use self::retry::Retry;
-pub use self::source::{Entry, Page, Revision, Source, State};
-use self::subscription::{Changed, Draft, Subscription};
+use self::size::Size;
+pub use self::source::{Entry, Source, State};
+use self::subscription::Subscription;
 pub use self::variant::Variant;
-use self::variant::{Order, Size};
 use crate::error::{Code, Error, Misuse, PeerMisbehaved, Status};
 use crate::interest::Interest;
 use crate::model::{Label, Relabel};
-use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+use crate::name::{Nonce, TypeUrl, Version};
 use crate::queue::Queue;
-use crate::resource_type::Place;
+pub use crate::revision::Revision;
 use crate::time::Instant;
 
 /// Tells streams apart. Unique among the streams of a process, or nonces are not.
@@ -153,18 +169,18 @@ impl<V: Variant> Server<V> {
             }
         };
         let (nonce, error) = V::take_answer(&mut request);
-        self.hear_answer(now, at, first, nonce, error);
+        self.handle_answer(now, at, first, nonce, error);
         if self.closed {
             return Ok(());
         }
         let subscription = &mut self.types[at];
-        let heard = V::hear(request, subscription, first);
-        if first || heard.turned || !heard.added.is_empty() || !heard.removed.is_empty() {
+        let change = V::apply_request(request, subscription, first, self.config.settings());
+        if first || change.wildcard || !change.added.is_empty() || !change.removed.is_empty() {
             self.actions.push(Action::Subscribed {
                 type_url: subscription.type_url().clone(),
-                added: heard.added,
-                removed: heard.removed,
-                wildcard: subscription.interest.wildcard(),
+                added: change.added,
+                removed: change.removed,
+                wildcard: subscription.wanted.wildcard(),
             });
         }
         Ok(())
@@ -212,11 +228,12 @@ impl<V: Variant> Server<V> {
 
     /// When to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let due = |subscription: &Subscription| {
-            let held = subscription.held_until.filter(|_| subscription.out.is_none());
-            held.into_iter().chain(subscription.next_beat()).chain(subscription.next_retry()).min()
+        // What is due waits for the answer to what is in flight.
+        let waits = self.types.iter().filter(|of| !of.exchange.is_waiting());
+        let due = |of: &Subscription| {
+            of.defer_until.into_iter().chain(of.heartbeat.due()).chain(of.exchange.next_retry()).min()
         };
-        self.types.iter().filter_map(due).min()
+        if self.closed { None } else { waits.filter_map(due).min() }
     }
 
     // Questions.
@@ -234,7 +251,7 @@ impl<V: Variant> Server<V> {
     /// What the client wants of a type; `None` if it never asked.
     pub fn interest(&self, type_url: &TypeUrl) -> Option<&Interest> {
         let found = self.types.iter().find(|subscription| subscription.type_url() == type_url);
-        found.map(|subscription| &subscription.interest)
+        found.map(|subscription| subscription.wanted.interest())
     }
 
     // Private.
@@ -276,7 +293,8 @@ impl<V: Variant> Server<V> {
         self.check_size(V::type_url(request), size, at)?;
         let initial = if at.is_err() { V::initial_bytes(request) } else { 0 };
         if initial > 0 {
-            let len = initial + self.types.iter().map(Subscription::initial_bytes).sum::<usize>();
+            let claims = self.types.iter().filter_map(|of| of.pending.claims());
+            let len = initial + claims.map(Claims::bytes).sum::<usize>();
             let limit = limits.name_bytes_per_stream;
             if len > limit {
                 return Err(PeerMisbehaved::TooManyInitialVersionBytes { len, limit }.into());
@@ -285,16 +303,14 @@ impl<V: Variant> Server<V> {
         Ok(at)
     }
 
-    /// Whether a type may be of this size. It may be of that which it has: the server itself keeps names of what was asked for
-    /// by another, and an answer to a response is not to be refused for that.
+    /// Whether a type may be of this size.
     fn check_size(&self, type_url: &TypeUrl, size: Size, at: Result<usize, usize>) -> Result<(), PeerMisbehaved> {
-        let had = at.map_or(Size::default(), |at| self.types[at].size());
-        if size.names <= had.names && size.bytes <= had.bytes {
+        if at.is_ok_and(|at| self.types[at].wanted.size() == size) {
             return Ok(());
         }
         let limits = &self.config.settings().limits;
         let others = self.types.iter().enumerate().filter(|&(other, _)| at != Ok(other));
-        let all = others.fold(size, |all, (_, other)| all + other.size());
+        let all = others.fold(size, |all, (_, other)| all + other.wanted.size());
         let (count, limit) = (size.names, limits.names_per_type);
         if count > limit {
             return Err(PeerMisbehaved::TooManyNames { type_url: type_url.clone(), count, limit });
@@ -316,30 +332,21 @@ impl<V: Variant> Server<V> {
             return Ok(at);
         }
         let place = self.config.settings().types.get(type_url).place();
-        Err(self.types.partition_point(|other| (other.kind.place(), other.type_url()) < (place, type_url)))
+        Err(self.types.partition_point(|other| (other.resource_type.place(), other.type_url()) < (place, type_url)))
     }
 
     /// The half of a request that answers a response (DESIGN rule 8: a NACK is the presence of an error).
-    fn hear_answer(&mut self, now: Instant, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
+    fn handle_answer(&mut self, now: Instant, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
         if first {
             return; // S-COM-03: whatever nonce or error it has is of an earlier stream
         }
-        let subscription = &mut self.types[at];
-        let type_url = subscription.type_url().clone();
-        let (error_bytes, most) = {
-            let limits = &self.config.settings().limits;
-            (limits.error_bytes, limits.stale_requests)
-        };
-        if nonce == subscription.nonce && !nonce.is_empty() {
-            if let Some(version) = subscription.out.take().or_else(|| subscription.late.take()) {
-                subscription.stale = 0;
-                match self.config.settings().retry.filter(|_| error.is_some()) {
-                    Some(retry) => subscription.was_rejected(now, retry),
-                    None => subscription.was_accepted(),
-                }
-                if self.ttl && error.is_none() {
-                    subscription.accepted = version.clone();
-                }
+        let settings = self.config.settings();
+        let (error_bytes, most) = (settings.limits.error_bytes, settings.limits.stale_requests);
+        let of = &mut self.types[at];
+        if nonce == *of.exchange.nonce() && !nonce.is_empty() {
+            let limit = settings.limits.names_per_type;
+            if let Some(version) = of.handle_answer(now, error.is_some(), settings.retry, limit) {
+                let type_url = of.type_url().clone();
                 self.actions.push(match error {
                     None => Action::Ack { type_url, version, nonce },
                     Some(mut error) => {
@@ -350,16 +357,14 @@ impl<V: Variant> Server<V> {
                 return;
             }
         }
-        let stale = V::is_stale(&nonce, subscription);
-        if !stale && error.is_none() {
-            subscription.stale = 0;
+        if error.is_none() && !V::is_stale(&nonce, &self.types[at]) {
+            self.types[at].exchange.forgive_stale();
             return;
         }
-        subscription.stale = subscription.stale.saturating_add(1);
-        let too_many = subscription.stale > most;
+        let too_many = self.types[at].exchange.count_stale() > most;
         let reason = if nonce.is_empty() { DropReason::NoNonce } else { DropReason::OtherNonce };
         let nonce = if nonce.as_bytes().len() > NONCE_BYTES { Nonce::default() } else { nonce };
-        self.drop_stale(type_url, nonce, reason);
+        self.drop_stale(self.types[at].type_url().clone(), nonce, reason);
         if too_many {
             let message = format!("more than {most} stale requests in a row");
             self.close(Status::new(Code::ResourceExhausted, message));
@@ -368,107 +373,99 @@ impl<V: Variant> Server<V> {
 
     /// The next response of one type.
     fn poll_type<S: Source>(&mut self, at: usize, now: Instant, source: &S) -> Option<Response<V>> {
-        let subscription = &mut self.types[at];
-        if subscription.out.is_some() || !source.is_known(subscription.type_url()) {
+        let of = &mut self.types[at];
+        if of.exchange.is_waiting() || !source.is_known(of.type_url()) {
             return None;
         }
-        if self.ttl && subscription.initial.is_some() {
-            // What the client has from another stream may have little time left (S-TTL-04).
-            subscription.beat.get_or_insert((now, Some(source.revision())));
+        if self.ttl && of.pending.claims().is_some_and(Claims::is_unsettled) {
+            of.heartbeat.claim(now, source.revision());
         }
-        let (beats, mut retries) = (subscription.beats(now), subscription.retries(now));
-        if !beats && !retries && subscription.is_quiet(source) {
-            subscription.held_until = None; // nothing is left of what was held back
+        of.settle_claims(source);
+        let retries = of.pending.is_empty() && of.exchange.next_retry().is_some_and(|due| due <= now);
+        let beats = of.heartbeat.is_due(now);
+        if !beats && !retries && of.is_quiet(source) {
+            of.defer_until = None; // nothing is left of what was held back
             return None;
         }
-        subscription.note_flaps(source);
-        let subscription = &self.types[at];
-        // DESIGN rule 11: what refers to clusters waits for clusters that are not sent, unless it was asked for.
-        let place = subscription.kind.place();
-        let answers_only = place.is_front() && self.has_unsent_clusters(source);
-        if answers_only && !subscription.owes() {
-            if let Some(retry) = self.config.settings().retry.filter(|_| retries) {
-                self.types[at].put_off_retry(now + retry.after); // or it would be due all the time
-                retries = false;
+        let order = self.order(at, now, source);
+        let settings = self.config.settings();
+        let of = &mut self.types[at];
+        if order.answers_only && of.pending.is_empty() && of.view.sent_to().is_some() {
+            if let Some(retry) = settings.retry.filter(|_| retries) {
+                of.exchange.put_off_retries(now, now + retry.after); // or they would be due all the time
             }
             if !beats {
                 return None;
             }
-            let subscription = &self.types[at];
-            if V::beats_with_all(subscription) && V::has_push(subscription, source) {
-                // What changed would go with it. The next beat may do.
-                self.types[at].schedule_beat(now, source, &Draft::default(), true);
+            if V::beats_with_all(of) && V::has_push(of, source) {
+                // What changed would go with it. The next heartbeat may do.
+                of.schedule_heartbeats(now, source, true, &Draft::default());
                 return None;
             }
+        } else if retries {
+            of.retry(now, source, order.names);
         }
-        let settings = self.config.settings();
-        let (hold, names, subscription) = (settings.removal_hold, settings.limits.names_per_type, &self.types[at]);
-        let hold_removals = (V::NAMES_REMOVALS || settings.sotw_removal_hold)
-            && place.is_back()
-            && subscription.held_until.is_none_or(|until| now < until)
-            && !hold.is_zero()
-            && self.has_unsent_front(source);
-
-        let room = Room::new(self.config.settings().portion, || self.envelope_bytes(at, source));
-        let order = Order { answers_only, hold_removals, room, names };
-        let subscription = &mut self.types[at];
-        if let Some(version) = V::version_of_beats(subscription).filter(|_| beats) {
+        if let Some(version) = V::version_of_beats(of).filter(|_| beats) {
             let mut draft = Draft::default();
-            draft.add_heartbeats(subscription, source);
-            subscription.schedule_beat(now, source, &draft, true);
-            if draft.send {
-                return Some(self.respond(at, version, &mut draft));
+            of.add_heartbeats(source, &mut draft);
+            of.schedule_heartbeats(now, source, true, &draft);
+            if draft.must_send {
+                return Some(self.respond(at, version, Extent::default(), draft));
             }
         }
-        let base = self.config.settings().retry.map(|_| subscription.base(retries));
-        if retries {
-            subscription.try_again();
-        }
-        let mut draft = Draft { send: subscription.answer, ..Draft::default() };
-        let Ok(()) = V::draft(subscription, source, order, &mut draft) else {
-            subscription.drop_unwanted(); // the draft took what was owed, and names that left may be counted for that
+        let mut draft = Draft { must_send: of.pending.reply(), ..Draft::default() };
+        let Ok(()) = V::draft(of, source, order, &mut draft) else {
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
         };
-        // What is still to come in portions does not live on yet.
-        let beats = beats && subscription.progress.is_none();
         if beats {
-            V::add_heartbeats(subscription, source, &mut draft);
+            V::add_heartbeats(of, source, &mut draft);
         }
-        let answered = base.as_ref().map(|_| draft.answered.clone().unwrap_or_default());
-        subscription.served(now, hold, source, &mut draft);
-        if self.ttl && (draft.send || beats || subscription.beat.is_none()) {
-            subscription.schedule_beat(now, source, &draft, beats);
+        let extent = of.note_sent(now, settings.removal_hold, order.names, source, &mut draft);
+        if self.ttl && (draft.must_send || beats || of.heartbeat.due().is_none()) {
+            of.schedule_heartbeats(now, source, beats, &draft);
         }
-        if !draft.send {
-            // The end of a large answer may be that there is nothing more; what changed meanwhile comes then.
-            return if draft.again { self.poll_type(at, now, source) } else { None };
+        if !draft.must_send {
+            return None;
         }
-        let type_url = self.types[at].type_url().clone();
-        self.refresh_dependents(&type_url, &draft, source);
-        if let (Some(base), Some(answered)) = (base, answered) {
-            self.types[at].note_out(base, answered, draft.whole);
-        }
+        let type_url = of.type_url().clone();
+        order::refresh_dependents(&mut self.types, &type_url, &draft, source, order.names);
         let mut version = source.version(&type_url);
         if draft.held && !V::NAMES_REMOVALS {
             version = format!("{version}{STILL}").into();
         }
-        Some(self.respond(at, version, &mut draft))
+        Some(self.respond(at, version, extent, draft))
     }
 
-    fn respond(&mut self, at: usize, version: Version, draft: &mut Draft) -> Response<V> {
+    /// What the other types demand of a response, and the configuration.
+    fn order<S: Source>(&self, at: usize, now: Instant, source: &S) -> Order {
+        let (settings, of) = (self.config.settings(), &self.types[at]);
+        let place = of.resource_type.place();
+        let hold_removals = (V::NAMES_REMOVALS || settings.sotw_removal_hold)
+            && place.is_back()
+            && of.defer_until.is_none_or(|until| now < until)
+            && !settings.removal_hold.is_zero()
+            && order::has_unsent_front::<V, S>(&self.types, source);
+        Order {
+            answers_only: place.is_front() && order::has_unsent_clusters(&self.types, source),
+            hold_removals,
+            room: Room::new(settings.portion, || self.envelope_bytes(at, source)),
+            names: settings.limits.names_per_type,
+        }
+    }
+
+    fn respond(&mut self, at: usize, version: Version, extent: Extent, draft: Draft) -> Response<V> {
         self.sent += 1;
-        let subscription = &mut self.types[at];
-        subscription.nonce = nonce(self.stream, self.sent);
-        subscription.out = Some(version.clone());
-        subscription.late = None;
+        let of = &mut self.types[at];
+        let nonce = nonce(self.stream, self.sent);
+        of.exchange.send(nonce.clone(), version.clone(), extent);
         Response {
-            type_url: subscription.type_url().clone(),
+            type_url: of.type_url().clone(),
             version,
-            nonce: subscription.nonce.clone(),
-            parts: take(&mut draft.parts),
-            removed: take(&mut draft.removed),
-            errors: take(&mut draft.errors),
+            nonce,
+            parts: draft.parts,
+            removed: draft.removed,
+            errors: draft.errors,
             control_plane: self.config.settings().control_plane.clone(),
             ttl: self.ttl,
             variant: PhantomData,
@@ -481,52 +478,6 @@ impl<V: Variant> Server<V> {
         let control_plane = self.config.settings().control_plane.as_deref().unwrap_or_default().len();
         let type_url = self.types[at].type_url();
         type_url.as_str().len() + source.version(type_url).as_bytes().len() + control_plane + KEYS_AND_NONCE
-    }
-
-    /// Whether clusters wait for the answer to the last response before they can be sent.
-    fn has_unsent_clusters(&self, source: &impl Source) -> bool {
-        let unsent = |other: &Subscription| other.out.is_some() && (other.owes() || other.has_change(source));
-        self.types.iter().any(|other| other.kind.place() == Place::Cluster && unsent(other))
-    }
-
-    /// Whether something that refers to clusters waits to be sent.
-    fn has_unsent_front(&self, source: &impl Source) -> bool {
-        let unsent = |other: &Subscription| other.owes() || V::has_push(other, source);
-        self.types.iter().any(|other| other.kind.place().is_front() && unsent(other))
-    }
-
-    /// What a client needs again once it has what is being sent (DESIGN rule 11, S-ADS-20): the endpoints of the
-    /// clusters that changed.
-    fn refresh_dependents<S: Source>(&mut self, type_url: &TypeUrl, draft: &Draft, source: &S) {
-        let Some(dependent_type) = source.dependent_type(type_url) else { return };
-        let Some(dependents) = self.types.iter_mut().find(|other| other.type_url() == dependent_type) else { return };
-        let mut refresh = |resource: &Resource| {
-            let Some(name) = source.dependent(type_url, resource) else { return };
-            let Some(dependent) = source.get(dependents.type_url(), &name).resource() else { return };
-            let own = match dependents.interest.names.get(&*name) {
-                Some(name) => Some(name.clone()),
-                None => dependents.interest.covers(&name).then(|| ResourceName::from(&*name)),
-            };
-            let aliases: Vec<ResourceName> = dependents.aliases_of(source, dependent).cloned().collect();
-            let comes_anyhow = dependents.cursor.is_none() || (dependents.sweep && dependents.progress.is_none());
-            // By all its names, for some may leave.
-            for wanted in own.into_iter().chain(aliases) {
-                if let Some(initial) = &mut dependents.initial {
-                    initial.doubt(&wanted); // though the client has it
-                }
-                if !comes_anyhow {
-                    dependents.owed.insert(wanted);
-                }
-            }
-        };
-        match &draft.changed {
-            Changed::WhatIsSent => {
-                // What lives on is as it was.
-                let sent = draft.parts.iter().filter(|part| !matches!(part, Part::Heartbeat(_)));
-                sent.flat_map(Part::resources).for_each(refresh);
-            }
-            Changed::These(resources) => resources.iter().for_each(&mut refresh),
-        }
     }
 
     fn close(&mut self, status: Status) {

@@ -9,9 +9,9 @@ use core::slice;
 
 use bytes::Bytes;
 
+use super::encoding::Encoding;
+use super::page::Page;
 use super::resource::Resource;
-use super::source::Page;
-use super::variant::Variant;
 use crate::name::{ResourceName, TypeUrl};
 
 /// Some of the resources of a response.
@@ -57,7 +57,7 @@ impl Part {
     }
 
     /// What is encoded already.
-    pub(super) fn bytes<V: Variant>(&self) -> Option<&Bytes> {
+    pub(super) fn bytes<V: Encoding>(&self) -> Option<&Bytes> {
         match self {
             Self::Page(page) => page.bytes::<V>(),
             Self::One(_) | Self::Heartbeat(_) | Self::Nowhere(_) => None,

@@ -1,26 +1,8 @@
 //! Answers that are too large for one response go in portions, each after the answer to the last. What is left is a
 //! position, never a list: names that are owed yet, a page, a revision.
 
+use super::config::Portion;
 use crate::name::ResourceName;
-
-/// How much one response may hold. What is more goes in further responses, each when the one before is acknowledged
-/// (delta; a SotW response of a full-state type can't be split, and of others is not).
-///
-/// Changes that come meanwhile go after what was begun; what changes before its turn may go twice, rejected or not.
-/// Heartbeats and errors, which have no content, count for nothing.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct Portion {
-    /// Resources and removed names. Default: no limit.
-    pub resources: usize,
-    /// Bytes of the encoded message. A resource that is larger goes alone. Default: no limit.
-    pub bytes: usize,
-}
-
-impl Default for Portion {
-    fn default() -> Self {
-        Self { resources: usize::MAX, bytes: usize::MAX }
-    }
-}
 
 /// What is left of a portion.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +47,7 @@ impl Default for Room {
 }
 
 /// How far the answer to a wildcard is.
-#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct Progress {
     /// The page to go on with.
     pub(super) page: usize,

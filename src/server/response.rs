@@ -5,9 +5,9 @@ use core::marker::PhantomData;
 
 use bytes::{BufMut, Bytes};
 
+use super::encoding::{Encoding, Piece};
 use super::parts::{Part, Parts};
 use super::resource::Resource;
-use super::variant::Variant;
 use crate::message::{self, ResourceError};
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
@@ -16,7 +16,7 @@ use crate::variant::{Delta, Sotw};
 use crate::wire::{Element, Envelope, Writer};
 
 /// A response to send: a view of resources that all streams share. It iterates as resources and encodes as chunks;
-/// nothing makes a list of all of them.
+/// nothing makes a list of all of them. `V` is a [`Variant`](super::Variant).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Response<V> {
     pub(super) type_url: TypeUrl,
@@ -31,14 +31,7 @@ pub struct Response<V> {
     pub(super) variant: PhantomData<V>,
 }
 
-/// A resource of a response, and whether the response has its content or is a heartbeat.
-#[derive(Clone, Copy)]
-pub struct Piece<'a> {
-    resource: &'a Resource,
-    heartbeat: bool,
-}
-
-impl<V: Variant> Response<V> {
+impl<V: Encoding> Response<V> {
     /// The type.
     pub fn type_url(&self) -> &TypeUrl {
         &self.type_url
@@ -182,13 +175,6 @@ impl<V: Variant> Response<V> {
     }
 }
 
-impl Piece<'_> {
-    /// Whether a SotW response has to wrap it.
-    pub(super) fn is_wrapped(self, ttl: bool) -> bool {
-        ttl && (self.heartbeat || self.resource.ttl().is_some())
-    }
-}
-
 impl From<&Response<Sotw>> for message::sotw::Response {
     /// The same as a message, for a client in the same process.
     fn from(response: &Response<Sotw>) -> Self {
@@ -225,7 +211,7 @@ impl From<&Response<Delta>> for message::delta::Response {
     }
 }
 
-impl<V: Variant> Relabel for Response<V> {
+impl<V: Encoding> Relabel for Response<V> {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         self.nonce.relabel(by);
     }

@@ -1,21 +1,14 @@
 use alloc::borrow::Cow;
-use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::iter;
 
-use bytes::Bytes;
-
+use super::page::Page;
 use super::resource::Resource;
-use super::variant::Variant;
 use crate::error::Status;
 use crate::name::{ResourceName, TypeUrl, Version};
-use crate::resource_type::type_url;
-use crate::wire::{self, Writer};
+use crate::revision::Revision;
+use crate::type_url;
+use crate::wire;
 use crate::xdstp::Parts;
-
-/// A moment in the life of a source: each change has one of its own, and later ones are greater.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Revision(pub u64);
 
 /// What a server has to say: the caller's store, or a [`Cache`](super::Cache). One source for each group of clients
 /// that sees the same resources.
@@ -177,109 +170,18 @@ impl<'a> Entry<'a> {
         self.since > heard && !(self.before.0 <= heard && other < self.before.1)
     }
 
+    /// The same, for who knows names only as what they are.
+    pub(super) fn named(self, name: &str) -> Self {
+        match self.state {
+            State::Present(resource) if resource.name() != name => Entry { state: State::Absent, ..self },
+            _ => self,
+        }
+    }
+
     pub(super) fn resource(&self) -> Option<&'a Resource> {
         match self.state {
             State::Present(resource) => Some(resource),
             State::Absent | State::Unknown => None,
         }
     }
-}
-
-/// Some hundred resources that are encoded together, once for all streams of a variant. Cheap to clone.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct Page(Arc<Inner>);
-
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct Inner {
-    resources: Vec<Resource>,
-    /// By the number of the variant.
-    encoded: [Option<Bytes>; 2],
-}
-
-impl Page {
-    /// A page that is encoded each time it is sent.
-    pub fn new(resources: Vec<Resource>) -> Self {
-        Self(Arc::new(Inner { resources, encoded: [None, None] }))
-    }
-
-    /// The same, encoded now for a variant, and never again. (Not if one of the resources has a TTL: what is sent of
-    /// that depends on the client.)
-    #[must_use]
-    pub fn encoded<V: Variant>(self, type_url: &TypeUrl) -> Self {
-        if self.0.encoded[V::NUMBER].is_some() {
-            return self;
-        }
-        let mut room = Room::default();
-        self.resources().iter().for_each(|resource| room.add(resource));
-        let bytes = encode::<V>(self.resources(), room, type_url);
-        let mut inner = Arc::unwrap_or_clone(self.0);
-        inner.encoded[V::NUMBER] = bytes;
-        Self(Arc::new(inner))
-    }
-
-    /// A page of these resources, so many at most, encoded for a variant.
-    pub(super) fn of<'a, V: Variant>(
-        resources: impl Iterator<Item = &'a Resource>,
-        count: usize,
-        type_url: &TypeUrl,
-    ) -> Self {
-        let (mut list, mut room) = (Vec::with_capacity(count), Room::default());
-        for resource in resources {
-            room.add(resource);
-            list.push(resource.clone());
-        }
-        let mut encoded = [None, None];
-        encoded[V::NUMBER] = encode::<V>(&list, room, type_url);
-        Self(Arc::new(Inner { resources: list, encoded }))
-    }
-
-    /// The resources.
-    pub fn resources(&self) -> &[Resource] {
-        &self.0.resources
-    }
-
-    /// The bytes that the encodings of the page take.
-    pub fn encoded_bytes(&self) -> usize {
-        self.0.encoded.iter().flatten().map(Bytes::len).sum()
-    }
-
-    /// How many bytes it takes in a delta response, at most.
-    pub(super) fn delta_len(&self, type_url: &TypeUrl) -> usize {
-        match &self.0.encoded[1] {
-            Some(bytes) => bytes.len(),
-            None => self.resources().iter().map(|resource| resource.element(type_url).delta_len()).sum(),
-        }
-    }
-
-    pub(super) fn bytes<V: Variant>(&self) -> Option<&Bytes> {
-        self.0.encoded[V::NUMBER].as_ref()
-    }
-}
-
-/// What resources take besides their type URL, keys and lengths.
-#[derive(Clone, Copy, Default)]
-struct Room {
-    bytes: usize,
-    ttl: bool,
-}
-
-impl Room {
-    #[inline]
-    fn add(&mut self, resource: &Resource) {
-        self.bytes += resource.name().as_str().len() + resource.version().as_bytes().len() + resource.body().len();
-        self.ttl |= resource.ttl().is_some();
-    }
-}
-
-/// Nothing if one has a TTL.
-fn encode<V: Variant>(resources: &[Resource], room: Room, type_url: &TypeUrl) -> Option<Bytes> {
-    const HEADS: usize = 20; // few have longer ones
-    if room.ttl {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(room.bytes + resources.len() * (type_url.as_str().len() + HEADS));
-    let to = &mut Writer::append(&mut bytes);
-    resources.iter().for_each(|resource| V::put_page_element(&resource.element(type_url), to));
-    bytes.shrink_to_fit();
-    Some(bytes.into())
 }

@@ -2,10 +2,11 @@
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{Event, News, WatchId};
+use super::event::{Event, News, WatchId};
 use crate::error::Status;
+use crate::globs::Globs;
 use crate::name::{ResourceName, WILDCARD};
-use crate::xdstp::{Globs, Parts};
+use crate::xdstp::Parts;
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Ledger<T> {

@@ -43,6 +43,7 @@
 //! # Ok::<(), xds_machine::Error>(())
 //! ```
 
+mod event;
 mod ledger;
 
 use alloc::collections::{BTreeSet, VecDeque};
@@ -50,39 +51,13 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt::Display;
 
+pub use self::event::{Event, News, WatchId};
 use self::ledger::{Change, Ledger};
 use crate::client::{self, Action, Client, Effect, Rejection, Update, Verdict};
 use crate::error::{Code, Misuse, Status};
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, WILDCARD};
 use crate::servers::Servers;
-
-/// One watcher of one name.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct WatchId(u64);
-
-/// What is new to a watcher.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct Event<T> {
-    /// The watcher.
-    pub watch: WatchId,
-    /// Which resource: of who watches the wildcard or a collection any of it, or that name itself for the whole.
-    pub name: ResourceName,
-    /// What is new of it.
-    pub news: News<T>,
-}
-
-/// What is new of a resource, in gRFC A88's terms.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub enum News<T> {
-    /// It has this content now, or there is none for this reason: what was there before is to be used no more
-    /// (`OnResourceChanged`). Whatever error there was beside it is over.
-    Changed(Result<T, Status>),
-    /// What was told before is good, and there is this error beside it; `None`: no more (`OnAmbientError`).
-    Ambient(Option<Status>),
-    /// Of the wildcard: the server has answered, and there was nothing new.
-    Synced,
-}
 
 /// Where names are subscribed to: a [`Client`], or several [`Servers`].
 pub trait Subscribe {

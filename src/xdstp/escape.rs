@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
-use super::Error;
+use super::error::Error;
 
 /// A part of a URI, as far as it has rules of its own about what must be escaped.
 #[derive(Clone, Copy)]

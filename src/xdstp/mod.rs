@@ -17,6 +17,7 @@
 //! # Ok::<(), xds_machine::xdstp::Error>(())
 //! ```
 
+mod error;
 mod escape;
 mod glob;
 
@@ -25,9 +26,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
+pub use self::error::Error;
 use self::escape::{Part, decode, encode};
-pub(crate) use self::glob::{Collections, Globs, Parts, is_glob};
-use crate::name::TypeUrl;
+pub(crate) use self::glob::{Parts, is_glob};
 
 /// How a structured name begins. What begins so and can't be parsed is no name of a resource.
 const SCHEME: &str = "xdstp:";
@@ -43,51 +44,6 @@ pub struct Uri<'a> {
     params: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     alternative: Option<Cow<'a, str>>,
     entry: Option<Cow<'a, str>>,
-}
-
-/// Why a text is no structured name.
-#[derive(Clone, Debug, Eq, Hash, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// A directive has no value that it may have.
-    #[error("the directive {directive} is not `alt=` or `entry=` with a value")]
-    BadDirective {
-        /// The directive.
-        directive: String,
-    },
-    /// The resource type has a character that no message type has.
-    #[error("{resource_type} is no resource type")]
-    BadResourceType {
-        /// The text in its place.
-        resource_type: String,
-    },
-    /// A directive comes twice.
-    #[error("the directive {directive} comes twice")]
-    DuplicateDirective {
-        /// Which.
-        directive: &'static str,
-    },
-    /// A context parameter comes twice: which one counts is not defined.
-    #[error("the context parameter {key} comes twice")]
-    DuplicateParam {
-        /// Its key.
-        key: String,
-    },
-    /// A context parameter has no key.
-    #[error("a context parameter has no key")]
-    EmptyKey,
-    /// The text is not `xdstp://` and so on.
-    #[error("a structured name begins with xdstp://")]
-    Scheme,
-    /// A percent sign is not followed by two hexadecimal digits, or what they encode is no UTF-8.
-    #[error("a percent sign encodes no character")]
-    Escape,
-    /// There is no resource type.
-    #[error("the resource type is missing")]
-    NoResourceType,
-    /// There is nothing after the resource type.
-    #[error("the id is missing")]
-    NoId,
 }
 
 /// Whether a name is meant to be a structured one.
@@ -242,8 +198,8 @@ impl<'a> Uri<'a> {
     }
 
     /// Whether it names resources of this type.
-    pub fn is_of(&self, type_url: &TypeUrl) -> bool {
-        let url = type_url.as_str();
+    pub fn is_of(&self, type_url: &(impl AsRef<str> + ?Sized)) -> bool {
+        let url = type_url.as_ref();
         url.rsplit_once('/').map_or(url, |(_, resource_type)| resource_type) == self.resource_type
     }
 

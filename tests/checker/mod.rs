@@ -10,13 +10,29 @@ use std::sync::Arc;
 use search::Model;
 pub use search::catch;
 
-use crate::world::{Both, Made, Step, World};
+use crate::world::{Both, Budget, Made, Step, World};
 
 pub type Report = search::Report<Step>;
 
 /// Explores all states, or some more than `limit`. Stops at the first fault.
 pub fn explore<V: Both>(setup: &Arc<Made>, limit: usize) -> Report {
     search::explore(World::<V>::new(setup.clone()), limit)
+}
+
+/// The same from where some steps lead to and all came to rest, whatever the budget.
+pub fn explore_from<V: Both>(setup: &Arc<Made>, begun: &[Step], limit: usize) -> Report {
+    let mut world = World::<V>::new(setup.clone());
+    world.budget = Budget::PLENTY;
+    let at_rest = catch(|| {
+        begun.iter().for_each(|&step| world.take(step));
+        walk::settle(&mut world, 0);
+    });
+    let fault = at_rest.map(|what| search::Fault { what, trace: begun.to_vec() });
+    if fault.is_some() {
+        return Report { fault, ..Report::default() };
+    }
+    world.budget = setup.budget;
+    search::explore(world, limit)
 }
 
 impl<V: Both> Model for World<V> {
@@ -42,7 +58,7 @@ impl<V: Both> Model for World<V> {
         World::canonicalize(self);
     }
 
-    fn goals(&self) -> u32 {
+    fn goals(&self) -> u128 {
         self.pairs.iter().map(|pair| pair.goals.0).fold(0, |all, of| all | of)
     }
 }

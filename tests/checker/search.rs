@@ -30,7 +30,7 @@ pub trait Model: Clone + Hash {
     /// Makes the state what it is compared as.
     fn canonicalize(&mut self);
     /// What happened on the way, a bit each.
-    fn goals(&self) -> u32;
+    fn goals(&self) -> u128;
 }
 
 /// What an exploration found.
@@ -40,7 +40,7 @@ pub struct Report<S> {
     pub settled: usize,
     pub transitions: usize,
     /// What happened on the way.
-    pub goals: u32,
+    pub goals: u128,
     /// Whether everything was seen, and not only as much as was asked for.
     pub complete: bool,
     pub fault: Option<Fault<S>>,
@@ -64,7 +64,7 @@ pub struct Sum {
     pub states: usize,
     pub settled: usize,
     pub transitions: usize,
-    pub goals: u32,
+    pub goals: u128,
     pub complete: bool,
 }
 

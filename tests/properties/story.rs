@@ -5,10 +5,9 @@ use std::marker::PhantomData;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use xds_machine::server::Cache;
 use xds_machine::{Delta, Sotw, proto};
 
-use super::world::{Both, Step, World, words};
+use super::world::{Both, Step, Store, World, words};
 
 /// The shape of a world, and what happens in it.
 #[derive(Clone)]
@@ -51,7 +50,7 @@ impl<V: Both> Story<V> {
         V: Encoded,
     {
         let (mut one, mut other) = (self.world(), self.world());
-        other.cache = Cache::new(1).with_seed(seed).with_tombstones(other.setup.tombstones);
+        other.store = Store::with_seed(&other.setup, seed);
         for at in 0..self.turns.len() {
             self.turn(&mut one, at);
             self.turn(&mut other, at);

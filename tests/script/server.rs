@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use xds_machine::message::{Node, feature};
-use xds_machine::server::{Action, Cache, Config, Dialect, DropReason, Portion, Resource, Retry, Server, StreamId};
+use xds_machine::server::{
+    Action, Cache, Config, Dialect, DropReason, Limits, Portion, Resource, Retry, Server, StreamId,
+};
 use xds_machine::{Error, ResourceType, Status, TypeUrl, Types};
 
 use super::Player;
@@ -25,7 +27,7 @@ pub struct Script<V: Notation> {
 
 /// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `wrapper` or `lone-ttl` (half of that), `unknown` (the
 /// store knows nothing yet), `dialect=NAME`, `hold` (removals in SotW too), `retry=N` (after 10 s), `portion=N` and
-/// `bytes=N` (of a response), `tombstones=N`, `node` (required).
+/// `bytes=N` (of a response), `names=N` (the limit of a type), `tombstones=N`, `node` (required).
 pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
     let (mut types, mut portion) = (Types::default(), Portion::default());
@@ -46,6 +48,10 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
             ("wrapper", _) => node.client_features.push(feature::WRAPPER[0].into()),
             ("lone-ttl", _) => node.client_features.push(feature::TTL.into()),
             ("unknown", _) => cache = Cache::unknown(1),
+            ("names", count) => {
+                let names_per_type = count.parse().map_err(|_| "a number")?;
+                config = config.with_limits(Limits { names_per_type, ..Limits::default() });
+            }
             ("tombstones", count) => cache = cache.with_tombstones(count.parse().map_err(|_| "a number")?),
             ("node", _) => config = config.with_node_required(),
             _ => return Err(format!("no option {option}")),

@@ -15,7 +15,7 @@ pub enum Goal {
 impl Goal {
     pub const ALL: [Self; 3] = [Self::On, Self::Back, Self::Unreachable];
 
-    pub fn is_in(self, goals: u32) -> bool {
+    pub fn is_in(self, goals: u128) -> bool {
         goals & 1 << self as u32 != 0
     }
 }

@@ -238,7 +238,7 @@ pub struct World<V: Both> {
     /// By list: the last switch that was told of.
     current: Vec<usize>,
     faulty: Faulty,
-    pub goals: u32,
+    pub goals: u128,
 }
 
 /// What never changes.

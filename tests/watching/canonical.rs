@@ -54,7 +54,7 @@ impl<V: Both> Model for World<V> {
         });
     }
 
-    fn goals(&self) -> u32 {
+    fn goals(&self) -> u128 {
         self.goals
     }
 }

@@ -69,7 +69,7 @@ impl Ghost {
         }
     }
 
-    pub fn unwatch(&mut self, watch: WatchId) -> u32 {
+    pub fn unwatch(&mut self, watch: WatchId) -> u128 {
         self.watchers.remove(&watch).expect("a watcher");
         let before = std::mem::take(&mut self.truth);
         self.truth = before.into_iter().filter(|(name, _)| self.is_covered(name)).collect();
@@ -81,7 +81,7 @@ impl Ghost {
         if waits && !self.is_waited_for() { Goal::Left.bit() } else { 0 }
     }
 
-    pub fn hear(&mut self, action: &Action, data_errors: DataErrors, waits: bool) -> u32 {
+    pub fn hear(&mut self, action: &Action, data_errors: DataErrors, waits: bool) -> u128 {
         let drops = data_errors == DataErrors::Drop;
         let mut goals = 0;
         match action {
@@ -197,7 +197,7 @@ impl Ghost {
     // What comes out.
 
     /// An event that was given to whose turn it was.
-    pub fn turn(&mut self, event: Event<u8>, waits: bool) -> u32 {
+    pub fn turn(&mut self, event: Event<u8>, waits: bool) -> u128 {
         let watch = event.watch;
         let others = self.watchers.keys().copied().filter(|&other| other != watch && !self.owed(other).is_empty());
         for other in others.collect::<Vec<_>>() {
@@ -206,7 +206,7 @@ impl Ghost {
         self.tell(event, waits)
     }
 
-    pub fn tell(&mut self, event: Event<u8>, waits: bool) -> u32 {
+    pub fn tell(&mut self, event: Event<u8>, waits: bool) -> u128 {
         let Event { watch, name, news } = event;
         let Some(watcher) = self.watchers.get(&watch) else { panic!("{watch:?} has left, and is told {news:?}") };
         assert!(watcher.name == name || is_part(&name, &watcher.name), "{} is told of {name}", watcher.name);

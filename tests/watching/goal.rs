@@ -31,11 +31,11 @@ pub enum Goal {
 }
 
 impl Goal {
-    pub fn is_in(self, goals: u32) -> bool {
+    pub fn is_in(self, goals: u128) -> bool {
         goals & self.bit() != 0
     }
 
-    pub fn bit(self) -> u32 {
+    pub fn bit(self) -> u128 {
         1 << self as u32
     }
 }

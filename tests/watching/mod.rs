@@ -184,7 +184,7 @@ pub struct World<V: Both> {
     /// By watcher.
     ids: Vec<Option<WatchId>>,
     ghost: Ghost,
-    goals: u32,
+    goals: u128,
 }
 
 impl<V: Both> World<V> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xds_machine::client::{Effect, Failed, Rejection, Update};
 use xds_machine::{Instant, ResourceName};
 
-use super::{Both, Bug, Goal, Made, Pair, stands_for};
+use super::{Both, Bug, Goal, Made, Pair, is_alias, stands_for};
 
 /// One type.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -24,8 +24,9 @@ pub struct Application {
     pub heard: bool,
     /// How often what there is to say of it is held back.
     pub paused: u8,
-    /// Wanted aliases that something came by: until then nobody can know that what is there is wanted by them too.
-    pub linked: BTreeSet<ResourceName>,
+    /// What wanted aliases stand for, as far as something came by them: until then nobody can know that what is there is
+    /// wanted by them too.
+    pub linked: BTreeMap<ResourceName, ResourceName>,
     /// When what has a TTL is to be gone.
     pub until: BTreeMap<ResourceName, Instant>,
     /// What expired and nothing was heard of since.
@@ -35,14 +36,31 @@ pub struct Application {
 }
 
 impl Application {
-    pub fn wants(&self, name: &ResourceName) -> bool {
-        self.wanted.iter().any(|wanted| stands_for(wanted, name))
+    /// The wanted names, without the wildcard.
+    pub fn names(&self) -> impl Iterator<Item = &ResourceName> {
+        self.wanted.iter().filter(|name| !name.is_wildcard())
+    }
+
+    /// Whether a resource of this content is wanted.
+    pub fn wants(&self, name: &ResourceName, content: Option<u8>) -> bool {
+        self.wanted.iter().any(|wanted| stands_for(wanted, name, content)) || self.is_linked(name)
+    }
+
+    fn is_linked(&self, name: &ResourceName) -> bool {
+        self.linked.values().any(|linked| linked == name)
     }
 
     /// Whether what is there stays: an alias that nothing came by keeps nothing.
     fn keeps(&self, name: &ResourceName) -> bool {
-        let knows = |wanted: &&ResourceName| !wanted.as_str().starts_with('~') || self.linked.contains(*wanted);
-        self.wanted.iter().filter(knows).any(|wanted| stands_for(wanted, name))
+        let by_name = |wanted: &&ResourceName| !is_alias(wanted);
+        self.is_linked(name) || self.wanted.iter().filter(by_name).any(|wanted| stands_for(wanted, name, None))
+    }
+
+    /// Whether a resource that is there, or waits for a verdict, is wanted by this name.
+    fn is_by(&self, wanted: &ResourceName, name: &ResourceName) -> bool {
+        let judged = self.judging.as_ref().and_then(|update| update.resource(name.as_str()));
+        let content = judged.and_then(|resource| resource.body().last().copied());
+        stands_for(wanted, name, content) || self.linked.get(wanted) == Some(name)
     }
 
     pub fn take(&mut self, update: Update) {
@@ -52,7 +70,7 @@ impl Application {
 
     pub fn fail(&mut self, error: Failed) {
         let Failed { name, effect, .. } = error;
-        assert!(self.wants(&name), "{name} has an error, and nobody asked");
+        assert!(self.wants(&name, None), "{name} has an error, and nobody asked");
         let has = self.applied.contains_key(&name);
         assert_eq!(has, effect != Effect::Fails, "{name} has an error that {effect:?}");
         self.failed.insert(name);
@@ -80,7 +98,9 @@ impl Application {
             assert!(self.wanted.contains(&name), "{name} is missing, and nobody asked");
             assert!(!self.applied.contains_key(&name), "{name} is missing, and there");
             self.linked.remove(&name);
-            assert!(self.missing.insert(name.clone()), "{name} is missing twice");
+            // Of what had an error as it was removed it is said again.
+            let once = self.missing.insert(name.clone()) || self.failed.contains(&name);
+            assert!(once, "{name} is missing twice");
         }
     }
 }
@@ -97,17 +117,18 @@ impl<V: Both> Pair<V> {
     pub(super) fn unsubscribe(&mut self, setup: &Made, now: Instant, t: usize, name: &ResourceName) {
         self.client.unsubscribe(&setup.types[t], [name.as_str()]);
         let app = &mut self.apps[t];
+        let by_name: Vec<&ResourceName> = setup.names.iter().filter(|other| app.is_by(name, other)).collect();
         app.wanted.remove(name);
         app.missing.remove(name);
         app.linked.remove(name);
-        let unwanted = |other: &&ResourceName| stands_for(name, other) && !app.keeps(other);
-        let unwanted: Vec<&ResourceName> = setup.names.iter().filter(unwanted).collect();
+        let unwanted: Vec<&ResourceName> = by_name.into_iter().filter(|other| !app.keeps(other)).collect();
         for unwanted in unwanted {
             app.left.insert(unwanted.clone());
             let rejected = app.rejected.get(unwanted).copied();
             app.lose(unwanted);
             // What came by an alias and was rejected does not come again.
-            app.rejected.extend(rejected.filter(|_| app.wants(unwanted)).map(|content| (unwanted.clone(), content)));
+            let still = |content: &u8| app.wants(unwanted, Some(*content));
+            app.rejected.extend(rejected.filter(still).map(|content| (unwanted.clone(), content)));
             app.failed.remove(unwanted);
         }
         self.drain(setup, now);
@@ -152,21 +173,24 @@ impl<V: Both> Pair<V> {
             if rejected {
                 rejections.push(Rejection::new(name.clone(), "no"));
             }
-            if !app.wants(&name) {
+            if !app.wants(&name, Some(content)) {
                 continue; // it was unsubscribed meanwhile
             }
             if setup.bug == Some(Bug::DropsTheGood) && !whole {
                 continue;
             }
-            app.missing.retain(|missing| !stands_for(missing, &name));
+            app.missing.retain(|missing| !stands_for(missing, &name, Some(content)));
             app.expired.remove(&name);
             if rejected {
                 app.rejected.insert(name, content);
             } else {
-                app.linked.extend(app.wanted.iter().filter(|wanted| stands_for(wanted, &name)).cloned());
+                let aliases = app.wanted.iter().filter(|wanted| is_alias(wanted));
+                let by_alias = aliases.filter(|alias| stands_for(alias, &name, Some(content))).cloned();
+                app.linked.extend(by_alias.map(|alias| (alias, name.clone())));
                 app.rejected.remove(&name);
                 app.failed.remove(&name);
-                app.until.extend(setup.told_ttl().map(|ttl| (name.clone(), now + ttl)));
+                app.until.remove(&name);
+                app.until.extend(setup.told_ttl_of(&name).map(|ttl| (name.clone(), now + ttl)));
                 app.applied.insert(name, content);
             }
         }
@@ -177,6 +201,9 @@ impl<V: Both> Pair<V> {
             }
         }
         app.left.clear();
+        // What an alias stood for when the update came goes with the one that it stands for now.
+        let gone: Vec<ResourceName> = app.applied.keys().filter(|name| !app.keeps(name)).cloned().collect();
+        gone.iter().for_each(|name| app.lose(name));
         if !rejections.is_empty() && rejections.len() < update.resources().len() {
             self.goals.reach(Goal::NackInPart);
         }

@@ -28,9 +28,9 @@ impl<V: Both> World<V> {
 
 impl<V: Both> Relabel for World<V> {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
-        let Self { setup: _, budget: _, now, cache, streams: _, pairs } = self;
+        let Self { setup: _, budget: _, now, store, streams: _, pairs } = self;
         now.relabel(by);
-        cache.relabel(by);
+        store.relabel(by);
         for Pair { client, server, up, down, sending, apps, ghost, faulty, goals: _ } in pairs {
             client.relabel(by);
             server.relabel(by);
@@ -49,17 +49,17 @@ impl<V: Both> Relabel for World<V> {
 
 impl<V: Both> Hash for World<V> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self { setup: _, budget, now, cache, streams, pairs } = self;
-        (budget, now, cache, streams, pairs).hash(state);
+        let Self { setup: _, budget, now, store, streams, pairs } = self;
+        (budget, now, store, streams, pairs).hash(state);
     }
 }
 
 impl<V: Both> PartialEq for World<V> {
     fn eq(&self, other: &Self) -> bool {
-        let Self { setup: _, budget, now, cache, streams, pairs } = self;
+        let Self { setup: _, budget, now, store, streams, pairs } = self;
         *budget == other.budget
             && *now == other.now
-            && *cache == other.cache
+            && *store == other.store
             && *streams == other.streams
             && *pairs == other.pairs
     }

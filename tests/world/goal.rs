@@ -64,15 +64,81 @@ pub enum Goal {
     ExpiredAway,
     /// An update of a former stream was accepted of which this one could not be told (delta).
     NewStream,
+    /// What was rejected went again, though nothing changed.
+    Retried,
 }
 
 impl Goal {
-    pub const COUNT: u32 = Goal::NewStream as u32 + 1;
+    pub const COUNT: u32 = Goal::Retried as u32 + 1;
 }
 
-/// A set of goals. It is no part of a state: states compare equal whatever happened on the way.
+/// What a world may have, or be in. Two of them are to be active at once as a response is made, each with each.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Feature {
+    /// An answer goes on with the next portion.
+    Portion,
+    /// Everything is wanted of a store of several pages.
+    Pages,
+    /// What was rejected is to be sent again.
+    Retry,
+    /// Something that was sent has a TTL.
+    Ttl,
+    /// The client was not told yet that something is gone.
+    Hold,
+    /// Something that was sent is wanted by an alias.
+    Alias,
+    /// What the alias that moves stood for is with the client.
+    MovedAlias,
+    /// Something that was sent is wanted by a collection.
+    Collection,
+    /// The store has an error of something that is wanted.
+    Error,
+    /// The client wants as many names as it may.
+    Limit,
+    /// Nothing is known of something that is wanted.
+    Unknown,
+    /// The stream began with what the client has.
+    Claims,
+    /// The wildcard and names are wanted together.
+    Wildcard,
+}
+
+impl Feature {
+    pub const ALL: [Self; 13] = [
+        Self::Portion,
+        Self::Pages,
+        Self::Retry,
+        Self::Ttl,
+        Self::Hold,
+        Self::Alias,
+        Self::MovedAlias,
+        Self::Collection,
+        Self::Error,
+        Self::Limit,
+        Self::Unknown,
+        Self::Claims,
+        Self::Wildcard,
+    ];
+
+    /// All pairs, but for those that can't be: SotW has neither portions nor aliases, and types in an order have no
+    /// collections here.
+    pub fn pairs(delta: bool) -> impl Iterator<Item = (Self, Self)> {
+        let is_of = move |feature: &Self| delta || !matches!(feature, Self::Portion | Self::Alias | Self::MovedAlias);
+        let all = move || Self::ALL.into_iter().filter(is_of);
+        let pairs = all().flat_map(move |a| all().filter(move |b| a < *b).map(move |b| (a, b)));
+        pairs.filter(|pair| *pair != (Self::Hold, Self::Collection))
+    }
+
+    /// A bit for each pair.
+    fn pair(self, other: Self) -> u32 {
+        let (low, high) = (self.min(other) as u32, self.max(other) as u32);
+        Goal::COUNT + high * (high - 1) / 2 + low
+    }
+}
+
+/// A set of goals and pairs of features. It is no part of a state: states compare equal whatever happened on the way.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Goals(pub u32);
+pub struct Goals(pub u128);
 
 impl Goals {
     pub fn reach(&mut self, goal: Goal) {
@@ -81,6 +147,17 @@ impl Goals {
 
     pub fn has(self, goal: Goal) -> bool {
         self.0 & (1 << goal as u32) != 0
+    }
+
+    /// These features are active at once.
+    pub fn reach_pairs(&mut self, active: &[Feature]) {
+        for (at, &one) in active.iter().enumerate() {
+            active[..at].iter().for_each(|&other| self.0 |= 1 << one.pair(other));
+        }
+    }
+
+    pub fn has_pair(self, one: Feature, other: Feature) -> bool {
+        self.0 & (1 << one.pair(other)) != 0
     }
 }
 

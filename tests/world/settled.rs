@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use xds_machine::server::Source;
+use xds_machine::server::State;
 use xds_machine::{Code, ResourceName, WILDCARD};
 
-use super::{Application, Both, Ghost, Pair, World, is_resource, stands_for};
+use super::{Application, Both, Ghost, Pair, World, is_alias, is_resource, stands_for};
 
 impl<V: Both> World<V> {
     /// Whether nothing is left to do.
@@ -21,7 +21,7 @@ impl<V: Both> World<V> {
             for (t, app) in pair.apps.iter().enumerate() {
                 pair.check_view(&self.setup.types[t], app);
                 pair.ghost.check_settled(t);
-                let all = app.wanted.iter().any(|name| name.is_wildcard());
+                let all = app.wanted.iter().any(|name| name.is_wildcard()) && self.store.is_known(t);
                 assert!(app.heard || !all, "type {t}: everything is wanted, and there was no answer");
                 for name in self.setup.names.iter().filter(|name| is_resource(name)) {
                     self.check_resource(t, app, &pair.ghost, name);
@@ -32,29 +32,35 @@ impl<V: Both> World<V> {
 
     fn check_resource(&self, t: usize, app: &Application, ghost: &Ghost, name: &ResourceName) {
         let (there, has) = (self.content(t, name), app.applied.get(name).copied());
-        if !app.wants(name) {
-            assert_eq!(has, None, "type {t}: {name} is not wanted");
+        let unknown = !self.store.is_known(t) || self.store.state(&self.setup, t, name) == State::Unknown;
+        let wanted = |alias: bool| {
+            let names = app.wanted.iter().filter(move |wanted| is_alias(wanted) == alias);
+            names.filter(|wanted| stands_for(wanted, name, there)).count() > 0
+        };
+        let error = self.store.error(&self.setup, t, name);
+        if !wanted(false) && !wanted(true) {
+            // What an alias stood for and nothing is known of may stay.
+            assert!(has.is_none() || (unknown && V::REMOVES), "type {t}: {name} is not wanted");
             return;
         }
-        let expired = app.expired.contains(name);
-        let timed = app.wanted.contains(name) && self.setup.existence_timeout.is_some();
-        match self.cache.error(&self.setup.types[t], name.as_str()) {
+        match error {
             Some(error) if error.is(Code::NotFound) => {
                 // Who asks for everything is not told what is no part of it.
                 let told = app.wanted.contains(name) || V::REMOVES || self.setup.full_state;
                 assert!(has.is_none() || !told, "type {t}: {name} is said not to exist, applied is {has:?}");
             }
+            // Nobody knows what an alias would stand for.
             Some(_) => {
-                // Nobody knows what an alias would stand for.
-                let by_alias = |wanted: &ResourceName| wanted.as_str().starts_with('~');
-                if !app.wanted.iter().any(|wanted| !by_alias(wanted) && stands_for(wanted, name)) {
-                    return;
-                }
-                assert!(app.failed.contains(name), "type {t}: {name} has an error, and the application does not know");
-                return;
+                let told = app.failed.contains(name) || !wanted(false);
+                assert!(told, "type {t}: {name} has an error, and the application does not know");
             }
             None => {}
         }
+        if unknown {
+            return; // what was there stays, and nothing is said
+        }
+        let expired = app.expired.contains(name);
+        let timed = app.wanted.contains(name) && self.setup.existence_timeout.is_some();
         match there {
             Some(content) => {
                 let rejected = app.rejected.get(name) == Some(&content);

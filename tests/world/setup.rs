@@ -31,17 +31,34 @@ pub struct Setup {
     pub hold: bool,
     /// How often what was rejected is sent again.
     pub retry: Option<u32>,
-    /// How much goes in a response.
+    /// How many resources and removals a response may hold.
     pub portion: Option<usize>,
-    /// Each page has one resource.
-    pub small_pages: bool,
-    /// How long what is put into the store lives unless a heartbeat comes.
-    pub ttl: Option<Duration>,
+    /// How many resources a page of the store has.
+    pub page: Option<usize>,
+    /// Which resources live for a limited time unless a heartbeat comes.
+    pub ttl: Ttls,
+    /// Nothing is known of a type before its first change.
+    pub unknown: bool,
+    /// How many names of a type the application wants at most, which is also the limit of the server; other limits are small
+    /// too.
+    pub limit: Option<usize>,
     /// What the client speaks.
     pub dialect: Dialect,
     /// Somebody is faulty.
     pub bug: Option<Bug>,
 }
+
+/// Which resources have a TTL.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ttls {
+    None,
+    All,
+    /// Two different ones, and none.
+    Mixed,
+}
+
+/// The shortest TTL, of which a third is longer than any other time.
+pub const TTL: Duration = Duration::from_secs(90);
 
 /// A setup with what is made of it once.
 #[derive(Debug)]
@@ -75,8 +92,10 @@ impl Setup {
             hold: false,
             retry: None,
             portion: None,
-            small_pages: false,
-            ttl: None,
+            page: None,
+            ttl: Ttls::None,
+            unknown: false,
+            limit: None,
             dialect: Dialect::Spec,
             bug: None,
         }
@@ -145,18 +164,51 @@ impl Setup {
         Self { portion: Some(portion), ..self }
     }
 
-    pub fn small_pages(self) -> Self {
-        Self { small_pages: true, ..self }
+    /// Pages of this many resources.
+    pub fn page(self, page: usize) -> Self {
+        Self { page: Some(page), ..self }
     }
 
-    /// Everything in the store has a TTL, of which a third is longer than any other time.
+    /// Everything in the store has a TTL.
     pub fn ttl(self) -> Self {
-        Self { ttl: Some(Duration::from_secs(90)), ..self }
+        Self { ttl: Ttls::All, ..self }
     }
 
-    /// The TTL that the client is told of.
-    pub fn told_ttl(&self) -> Option<Duration> {
-        self.ttl.filter(|_| self.dialect != Dialect::Grpc)
+    /// Resources have one of two TTLs, or none.
+    pub fn mixed_ttls(self) -> Self {
+        Self { ttl: Ttls::Mixed, ..self }
+    }
+
+    pub fn unknown(self) -> Self {
+        Self { unknown: true, ..self }
+    }
+
+    pub fn limit(self, limit: usize) -> Self {
+        Self { limit: Some(limit), ..self }
+    }
+
+    /// The TTL of a resource in the store.
+    pub fn ttl_of(&self, name: &ResourceName) -> Option<Duration> {
+        match self.ttl {
+            Ttls::None => None,
+            Ttls::All => Some(TTL),
+            Ttls::Mixed => [Some(TTL), None, Some(TTL * 5 / 3)][self.name_number(name.as_str()) % 3],
+        }
+    }
+
+    /// The TTL of a resource that the client is told of.
+    pub fn told_ttl_of(&self, name: &ResourceName) -> Option<Duration> {
+        self.ttl_of(name).filter(|_| self.tells_ttls())
+    }
+
+    /// Whether the client is told of TTLs.
+    pub fn tells_ttls(&self) -> bool {
+        self.ttl != Ttls::None && self.dialect != Dialect::Grpc
+    }
+
+    /// Whether the store may forget what a client should hear.
+    pub fn is_forgetful(&self) -> bool {
+        self.tombstones < 10
     }
 
     pub fn dialect(self, dialect: Dialect) -> Self {
@@ -185,14 +237,26 @@ impl Setup {
         let server = server::Config::ads().with_types(server_types).with_portion(portion);
         let server = if self.hold { server.with_sotw_removal_hold() } else { server };
         let retry = self.retry.map(|times| Retry { after: Duration::from_secs(10), times });
-        Arc::new(Made {
-            client: client::Config::new(Node::new("n"))
-                .with_dialect(self.dialect)
-                .with_types(types)
-                .with_existence_timeout(self.existence_timeout),
-            server: retry.into_iter().fold(server, server::Config::with_retry),
-            setup: self,
-        })
+        let server = retry.into_iter().fold(server, server::Config::with_retry);
+        let client = client::Config::new(Node::new("n"))
+            .with_dialect(self.dialect)
+            .with_types(types)
+            .with_existence_timeout(self.existence_timeout);
+        let (client, server) = match self.limit {
+            None => (client, server),
+            Some(names) => (client.with_limits(client_limits()), server.with_limits(self.server_limits(names))),
+        };
+        Arc::new(Made { client, server, setup: self })
+    }
+
+    /// As small as a client that keeps the rules allows.
+    fn server_limits(&self, names: usize) -> server::Limits {
+        server::Limits {
+            names_per_type: names,
+            names_per_stream: names * self.types.len(),
+            types: self.types.len(),
+            ..server::Limits::default()
+        }
     }
 
     pub fn type_number(&self, type_url: &TypeUrl) -> usize {
@@ -202,4 +266,8 @@ impl Setup {
     pub fn name_number(&self, name: &str) -> usize {
         self.names.iter().position(|known| known == name).expect("one of the world's names")
     }
+}
+
+fn client_limits() -> client::Limits {
+    client::Limits { waiting_responses: 1, departed_names: 0, ..client::Limits::default() }
 }

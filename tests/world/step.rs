@@ -98,8 +98,19 @@ pub enum Step {
         t: usize,
         n: usize,
     },
+    /// The store does not know any more whether a resource exists.
+    Doubt {
+        t: usize,
+        n: usize,
+    },
+    /// The store has all there is of a type.
+    Know {
+        t: usize,
+    },
     /// Time passes until the next thing due, which is a heartbeat or the end of a TTL, whatever else is under way.
     Beat,
+    /// A part of the shortest TTL passes, or less if something is due before, whatever else is under way.
+    Pass,
 }
 
 impl Step {
@@ -122,7 +133,8 @@ impl Step {
             | Self::Unsubscribe { c, .. }
             | Self::Refetch { c, .. }
             | Self::Forget { c, .. } => Some(c),
-            Self::Tick | Self::Beat | Self::Put { .. } | Self::Delete { .. } | Self::Fail { .. } => None,
+            Self::Tick | Self::Beat | Self::Pass => None,
+            Self::Put { .. } | Self::Delete { .. } | Self::Fail { .. } | Self::Doubt { .. } | Self::Know { .. } => None,
         }
     }
 
@@ -157,7 +169,10 @@ pub struct Budget {
     pub puts: u8,
     pub deletes: u8,
     pub fails: u8,
+    /// Doubts, and that a type becomes known.
+    pub doubts: u8,
     pub beats: u8,
+    pub passes: u8,
 }
 
 impl Budget {
@@ -194,6 +209,14 @@ impl Budget {
         Self { beats, ..self }
     }
 
+    pub const fn doubts(self, doubts: u8) -> Self {
+        Self { doubts, ..self }
+    }
+
+    pub const fn passes(self, passes: u8) -> Self {
+        Self { passes, ..self }
+    }
+
     /// Puts and deletions.
     pub const fn changes(self, puts: u8, deletes: u8) -> Self {
         Self { puts, deletes, ..self }
@@ -211,7 +234,9 @@ impl Budget {
         puts: 99,
         deletes: 99,
         fails: 99,
+        doubts: 99,
         beats: 99,
+        passes: 99,
     };
 
     /// Nothing.
@@ -226,6 +251,8 @@ impl Budget {
         puts: 0,
         deletes: 0,
         fails: 0,
+        doubts: 0,
         beats: 0,
+        passes: 0,
     };
 }

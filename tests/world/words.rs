@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use xds_machine::client::Dialect;
 
-use super::{Both, Budget, Made, Setup, Step, World};
+use super::{Both, Budget, Made, Setup, Step, Ttls, World};
 
 /// How many bytes say the shape of a world.
-pub const SHAPE: usize = 3;
+pub const SHAPE: usize = 4;
 
 const NAMES: [&[&str]; 4] = [&["*", "a"], &["a", "b"], &["*", "a", "b"], &["*", "a", "b", "c"]];
 
@@ -16,53 +16,64 @@ const NAMES: [&[&str]; 4] = [&["*", "a"], &["a", "b"], &["*", "a", "b"], &["*", 
 const COLLECTIONS: [&[&str]; 4] = [
     &["xdstp:///T/*", "xdstp:///T/a"],
     &["xdstp:///T/a", "xdstp:///T/b"],
-    &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"],
+    &["*", "xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"],
     &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b", "a"],
 ];
 
-/// Names with aliases.
-const ALIASES: [&[&str]; 4] = [&["~a", "a"], &["~a", "a", "b"], &["*", "~a", "a"], &["*", "~a", "a", "b"]];
+/// Names with aliases: one that stays, and one that moves.
+const ALIASES: [&[&str]; 4] = [&["~a", "a"], &["~", "a", "b"], &["*", "~", "~a", "a"], &["*", "~", "a", "b"]];
 
-/// The shape of a world, from its bytes. The last is for what few need: a dialect, and one thing besides, for what is
-/// checked of each supposes that the others are as usual. Zero is none of it.
+/// Both.
+const EVERYTHING: [&[&str]; 4] = [
+    &["~", "xdstp:///T/*", "xdstp:///T/a"],
+    &["*", "~", "xdstp:///T/a", "xdstp:///T/b"],
+    &["~", "xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"],
+    &["~", "~xdstp:///T/a", "xdstp:///T/*", "xdstp:///T/a"],
+];
+
+/// The shape of a world, from its bytes: types and names, how it is set up, and each feature by itself. Zero is none of them.
 pub fn setup<V: Both>(data: &[u8]) -> (Arc<Made>, &[u8]) {
-    let [shape, flags, rare, steps @ ..] = data else {
+    let [shape, flags, names, features, steps @ ..] = data else {
         return (Setup::full_state(&["a"], Budget::PLENTY).make(), &[]);
     };
     let bit = |byte: &u8, at: u32| byte >> at & 1 > 0;
-    let choice = usize::from(shape >> 2 & 3);
-    let names = match rare & 15 {
-        12 | 13 => COLLECTIONS[choice],
-        14 | 15 if !V::LISTS => ALIASES[choice],
-        _ => NAMES[choice],
+    let of = |byte: &u8, at: u32| usize::from(byte >> at & 3);
+    // Only one type is of structured names.
+    let (aliases, collections) = (bit(names, 2) && !V::LISTS, bit(names, 3) && shape & 3 < 2);
+    let choice = of(names, 0);
+    let names = match (aliases, collections) {
+        (false, false) => NAMES[choice],
+        (true, false) => ALIASES[choice],
+        (false, true) => COLLECTIONS[choice],
+        (true, true) => EVERYTHING[choice],
     };
     let setup = match shape & 3 {
-        _ if rare & 15 == 12 => Setup::collection(names, Budget::PLENTY),
-        _ if rare & 15 == 13 => Setup { full_state: false, ..Setup::collection(names, Budget::PLENTY) },
+        0 if collections => Setup::collection(names, Budget::PLENTY),
+        1 if collections => Setup { full_state: false, ..Setup::collection(names, Budget::PLENTY) },
         0 => Setup::full_state(names, Budget::PLENTY),
         1 => Setup::partial(names, Budget::PLENTY),
-        // Endpoints have no aliases, and what a cluster needs again is asked for by its name.
-        2 if names.contains(&"~a") => Setup::order(names, Budget::PLENTY),
+        // What a cluster needs again is asked for by its name.
+        2 if aliases => Setup::order(names, Budget::PLENTY),
         2 => Setup::warming(names, Budget::PLENTY),
         _ => Setup::order(names, Budget::PLENTY),
     };
-    let setup = setup.clients(1 + usize::from(bit(shape, 4)));
+    let setup = setup.clients(1 + usize::from(bit(shape, 4))).dialect(DIALECTS[of(shape, 5)]);
     let when = |on: bool, setup: Setup, with: fn(Setup) -> Setup| if on { with(setup) } else { setup };
     let setup = when(bit(flags, 0), setup, Setup::strict_server);
     let setup = when(bit(flags, 1), setup, Setup::no_existence_timeout);
     let setup = when(bit(flags, 2), setup, Setup::slow_transport);
     let setup = when(bit(flags, 3), setup, |setup| setup.tombstones(0));
-    let setup = match rare & 15 {
-        4 => setup.portion(1),
-        5 => setup.portion(2),
-        6 => setup.portion(1).small_pages(),
-        7 => setup.portion(2).small_pages(),
-        8 => setup.hold(),
-        9 => setup.retry(1),
-        10 | 11 => setup.ttl(),
-        _ => setup,
+    let setup = when(bit(flags, 5), setup, Setup::unknown);
+    const COUNTS: [Option<usize>; 4] = [None, Some(1), Some(2), Some(3)];
+    let setup = Setup {
+        page: COUNTS[of(flags, 6)],
+        portion: COUNTS[of(features, 0)],
+        ttl: [Ttls::None, Ttls::All, Ttls::Mixed, Ttls::None][of(features, 2)],
+        retry: [None, Some(1), Some(2), None][of(features, 4)],
+        limit: bit(features, 7).then_some(1 + choice),
+        ..setup
     };
-    let setup = setup.dialect(DIALECTS[usize::from(rare >> 6)]);
+    let setup = when(bit(features, 6), setup, Setup::hold);
     let legacy = setup.full_state ^ bit(flags, 4);
     (setup.legacy_wildcard(legacy).make(), steps)
 }
@@ -79,7 +90,13 @@ pub fn step(byte: u8, setup: &Setup) -> Step {
         (0, 1..) => return Step::Forget { c, t, n: n % setup.names.len() },
         (2, 2) => return Step::Pause { c, t },
         (2, 3) => return Step::Resume { c, t },
-        (7, 2..) => return Step::Beat,
+        (7, 2) => return Step::Beat,
+        (7, 3) => return Step::Pass,
+        (6, 3) => return Step::Know { t },
+        (1, 3) => return Step::Doubt { t, n: 0 },
+        (3, 3) => return Step::Doubt { t, n: 1 },
+        (4, 3) => return Step::Doubt { t, n: 2 % setup.names.len() },
+        (5, 3) => return Step::Doubt { t, n: 3 % setup.names.len() },
         _ => {}
     }
     let n = n % setup.names.len();

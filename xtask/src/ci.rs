@@ -1,13 +1,14 @@
 //! What CI checks besides the tests.
 
 use crate::run::{Result, cargo, run};
-use crate::{bench, fuzz, nostd};
+use crate::{bench, circles, fuzz, nostd};
 
 /// The workspaces beside the main one.
 const OTHERS: [&str; 4] = ["fuzz", "nostd", "benches/counts", "benches/peers"];
 
 pub fn check() -> Result {
     format()?;
+    circles::check()?;
     lints()?;
     docs()?;
     unstable()?;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod ci;
+mod circles;
 mod fuzz;
 mod interop;
 mod mutants;
@@ -18,6 +19,7 @@ usage: cargo xtask RECIPE
 
   bench-json [FIGURE ..]   measure F1 to F12: a JSON object a line; with --check the limits, and whether they are kept
   ci                       all that CI checks besides the tests, but for interop
+  circles                  fail if files of src/ depend on each other in circles, beyond what xtask/circles.txt allows
   corpus                   replay the fuzz corpus, with no fuzzer, and build the targets
   counts [REASON]          fail if a workload takes more instructions than the baseline (needs valgrind); with a reason,
                            make what is counted the baseline
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["bench-json", ref arguments @ ..] => bench::program("bench-json", arguments),
         ["ci"] => ci::check(),
+        ["circles"] => circles::check(),
         ["corpus"] => fuzz::corpus(),
         ["counts"] => bench::counts(None),
         ["counts", reason] => bench::counts(Some(reason)),

@@ -9,12 +9,14 @@ use core::hash::{Hash, Hasher};
 
 use self::by_type::ByType;
 use self::store::{Pages, Store};
+use super::page::Page;
 use super::resource::Resource;
-use super::source::{Entry, Page, Revision, Source, default_dependent, default_dependent_type};
+use super::source::{Entry, Source, default_dependent, default_dependent_type};
 use super::variant::Variant;
 use crate::error::Status;
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
+use crate::revision::Revision;
 use crate::xdstp;
 
 /// A store of resources that knows what changed since when. A change costs what it changes, and so does reading it;
@@ -63,7 +65,7 @@ impl Cache {
             revision: Revision::default(),
             dependents: ByType::new(),
             types: ByType::new(),
-            nothing: Store::new(0, true),
+            nothing: Store::new(true),
         }
     }
 
@@ -71,14 +73,22 @@ impl Cache {
     /// the first change of that type or [`set_known`](Self::set_known).
     #[must_use]
     pub fn unknown(epoch: u64) -> Self {
-        Self { nothing: Store::new(0, false), ..Self::new(epoch) }
+        Self { nothing: Store::new(false), ..Self::new(epoch) }
     }
 
     /// The seed of the hash table of names. Names are hashed with xxh3, which an adversary who chooses many of them
     /// can slow down without it.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
-        Self { nothing: Store::new(seed, self.nothing.is_known()), ..self }
+        Self { nothing: self.nothing.with_seed(seed), ..self }
+    }
+
+    /// How many resources are encoded together, at least one. Default 128: few enough that a change encodes little anew, and
+    /// so many that a stream that is sent everything takes hold of few pages. Fewer suit very large resources. For caches that
+    /// hold nothing yet.
+    #[must_use]
+    pub fn with_page(self, resources: usize) -> Self {
+        Self { nothing: self.nothing.with_page(resources.max(1)), ..self }
     }
 
     /// How many removals of a type are remembered, if more than it has resources. A wildcard stream that falls

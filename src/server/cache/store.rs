@@ -1,6 +1,7 @@
 //! The resources of one type: a slot for each name, found by hash, strung up in the order of the last change.
 
 mod aliases;
+mod claims;
 mod invariants;
 
 use alloc::boxed::Box;
@@ -15,16 +16,17 @@ use twox_hash::XxHash3_64;
 
 use self::aliases::{Alias, Aliases};
 use crate::error::{Code, Status};
+use crate::globs::Collections;
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
+use crate::revision::Revision;
 use crate::server::hash;
+use crate::server::page::Page;
 use crate::server::resource::Resource;
-use crate::server::source::{Entry, Page, Revision, State};
+use crate::server::source::{Entry, State};
 use crate::server::variant::Variant;
-use crate::xdstp::Collections;
 
-/// Slots in a page. Few enough that a change encodes little anew; so many that a stream that is sent all takes
-/// hold of few.
+/// Slots in a page, unless the caller says otherwise.
 const PAGE: usize = 128;
 
 /// How many changes are remembered with what was before them.
@@ -35,6 +37,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     seed: u64,
+    /// Slots in a page.
+    page: usize,
     known: bool,
     /// The revision of the last change.
     revision: Revision,
@@ -157,9 +161,10 @@ impl What {
 }
 
 impl Store {
-    pub(super) fn new(seed: u64, known: bool) -> Self {
+    pub(super) fn new(known: bool) -> Self {
         Self {
-            seed,
+            seed: 0,
+            page: PAGE,
             known,
             revision: Revision::default(),
             horizon: Revision::default(),
@@ -178,6 +183,14 @@ impl Store {
             pages: Vec::new(),
             stale: [Vec::new(), Vec::new()],
         }
+    }
+
+    pub(super) fn with_seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    pub(super) fn with_page(self, page: usize) -> Self {
+        Self { page, ..self }
     }
 
     // Changes.
@@ -298,7 +311,7 @@ impl Store {
                 }
             }
         }
-        self.mark_page(at / PAGE);
+        self.mark_page(at / self.page);
     }
 
     fn take_error(&mut self, at: usize) {
@@ -442,7 +455,7 @@ impl Store {
     // Pages.
 
     fn page(&self, at: usize) -> Option<Page> {
-        let slots = self.slots.chunks(PAGE).nth(at)?;
+        let slots = self.slots.chunks(self.page).nth(at)?;
         let published = self.pages.get(at).and_then(|published| published.page.as_ref());
         Some(
             published.cloned().unwrap_or_else(|| Page::new(slots.iter().filter_map(Slot::resource).cloned().collect())),
@@ -455,8 +468,8 @@ impl Store {
             published.page = Some(match published.page.take() {
                 Some(page) => page.encoded::<V>(type_url),
                 None => {
-                    let slots = self.slots.chunks(PAGE).nth(at as usize).unwrap_or_default();
-                    Page::of::<V>(slots.iter().filter_map(Slot::resource), PAGE, type_url)
+                    let slots = self.slots.chunks(self.page).nth(at as usize).unwrap_or_default();
+                    Page::of::<V>(slots.iter().filter_map(Slot::resource), self.page, type_url)
                 }
             });
             published.stale[V::NUMBER] = false;

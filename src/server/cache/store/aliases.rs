@@ -2,15 +2,9 @@
 //! something is known in the same way. Without aliases nothing is here, and nothing is paid.
 
 use alloc::collections::BTreeMap;
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Store, What};
-use crate::ensure::ensure;
 use crate::name::ResourceName;
-use crate::server::hash;
-use crate::server::source::{Entry, Revision, State};
 
 /// What an alias stood for is remembered, so that who has it by that can be told: this many at most.
 const FORMER: usize = 4;
@@ -19,14 +13,14 @@ const FORMER: usize = 4;
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Alias {
     pub(super) name: ResourceName,
-    of: Option<ResourceName>,
+    pub(super) of: Option<ResourceName>,
     /// What it stood for before, the latest last.
-    former: Vec<ResourceName>,
+    pub(super) former: Vec<ResourceName>,
 }
 
 impl Alias {
     /// What it will be once it stands for something else.
-    fn pointed(&self, of: Option<&ResourceName>) -> Self {
+    pub(super) fn pointed(&self, of: Option<&ResourceName>) -> Self {
         let mut former = self.former.clone();
         former.extend(self.of.clone());
         former.retain(|name| Some(name) != of);
@@ -38,140 +32,9 @@ impl Alias {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aliases {
     /// By resource.
-    of: BTreeMap<ResourceName, Vec<ResourceName>>,
+    pub(super) of: BTreeMap<ResourceName, Vec<ResourceName>>,
     /// The resources that have an alias, in the order in which they got it: it stands for the last.
-    claims: BTreeMap<ResourceName, Vec<ResourceName>>,
+    pub(super) claims: BTreeMap<ResourceName, Vec<ResourceName>>,
     /// There was one at some time.
-    ever: bool,
-}
-
-impl Store {
-    /// A resource has these aliases from now on.
-    pub(super) fn claim(&mut self, name: &ResourceName, mut aliases: Vec<ResourceName>, now: Revision) {
-        let before = self.aliases.of.get(name).cloned().unwrap_or_default(); // an empty list allocates nothing
-        if before.is_empty() && aliases.is_empty() {
-            return;
-        }
-        self.aliases.ever = true;
-        aliases.retain(|alias| alias != name);
-        for alias in before.iter().filter(|alias| !aliases.contains(alias)) {
-            self.unclaim(alias, name, now);
-        }
-        for alias in &aliases {
-            let claims = self.aliases.claims.entry(alias.clone()).or_default();
-            let known = claims.contains(name);
-            if !known {
-                claims.push(name.clone());
-            }
-            // It may have been the name of a resource in between.
-            let stands = |at: usize| matches!(self.slots[at].what, What::Alias(_));
-            if !known || !self.find(alias.as_str()).is_some_and(stands) {
-                self.point(alias, name, now);
-            }
-        }
-        if aliases.is_empty() {
-            self.aliases.of.remove(name);
-        } else {
-            self.aliases.of.insert(name.clone(), aliases);
-        }
-    }
-
-    fn unclaim(&mut self, alias: &ResourceName, name: &ResourceName, now: Revision) {
-        let Some(claims) = self.aliases.claims.get_mut(alias) else { return };
-        claims.retain(|other| other != name);
-        let next = claims.last().cloned();
-        if next.is_none() {
-            self.aliases.claims.remove(alias);
-        }
-        let Some(at) = self.find(alias.as_str()) else { return };
-        let what = match &self.slots[at].what {
-            What::Alias(alias) if alias.of.as_ref() == Some(name) => alias.pointed(None),
-            _ => return,
-        };
-        match next {
-            None => self.set(Some(at), What::Unaliased(what), now),
-            Some(next) => {
-                // To those who want the alias the other is new.
-                self.point(alias, &next, now);
-                if let Some(at) = self.find(next.as_str()) {
-                    let what = self.slots[at].what.clone();
-                    if let What::Present(resource) = &what {
-                        self.sum = self.sum.wrapping_add(hash::pair(resource.name(), resource.version()));
-                    }
-                    self.set(Some(at), what, now);
-                    self.slots[at].history = None;
-                }
-            }
-        }
-    }
-
-    /// Makes an alias stand for a resource, unless it is the name of one that is there.
-    fn point(&mut self, alias: &ResourceName, to: &ResourceName, now: Revision) {
-        let at = self.find(alias.as_str());
-        let pointed = match at.map(|at| &self.slots[at].what) {
-            Some(What::Present(_)) => return,
-            Some(What::Alias(alias) | What::Unaliased(alias)) => alias.pointed(Some(to)),
-            _ => Alias { name: alias.clone(), of: Some(to.clone()), former: Vec::new() },
-        };
-        self.set(at, What::Alias(pointed), now);
-    }
-
-    /// What is to be said of the name in a slot: of an alias, what is to be said of the resource.
-    pub(super) fn entry(&self, at: usize) -> Entry<'_> {
-        let slot = &self.slots[at];
-        let own = slot.entry();
-        let What::Alias(Alias { of: Some(of), .. }) = &slot.what else { return own };
-        let Some(target) = self.find(of.as_str()) else { return own };
-        let Entry { state, since, before } = self.slots[target].entry();
-        if own.since <= since {
-            Entry { state, since, before }
-        } else {
-            let nothing = (Revision::default(), Revision::default());
-            Entry { state, since: own.since, before: nothing }
-        }
-    }
-
-    /// What an alias stood for, and since when it does not.
-    pub(in crate::server::cache) fn former(&self, alias: &str) -> Option<(Revision, &[ResourceName])> {
-        if !self.aliases.ever {
-            return None;
-        }
-        let slot = &self.slots[self.find(alias)?];
-        match &slot.what {
-            What::Alias(alias) | What::Unaliased(alias) => Some((slot.since, &alias.former)),
-            _ => None,
-        }
-    }
-
-    pub(super) fn check_aliases(&self) -> Result<(), String> {
-        for (name, aliases) in &self.aliases.of {
-            let slot = self.find(name.as_str()).map(|at| &self.slots[at].what);
-            let (Some(What::Present(_)) | Some(What::Unknown(_))) = slot else {
-                return Err(format!("{name} is not there, and has aliases"));
-            };
-            let claimed = |alias: &ResourceName| self.aliases.claims.get(alias).is_some_and(|by| by.contains(name));
-            ensure!(aliases.iter().all(claimed), "{name} has an alias that nobody knows");
-        }
-        for (alias, by) in &self.aliases.claims {
-            let slot = self.find(alias.as_str()).map(|at| &self.slots[at].what);
-            let owner = by.last();
-            let right = match slot {
-                Some(What::Alias(Alias { of, .. })) => of.as_ref() == owner,
-                _ => true, // the name of a resource, or it was
-            };
-            ensure!(right, "{alias} does not stand for {owner:?}");
-            ensure!(by.iter().all(|name| self.aliases.of.contains_key(name)), "{alias} is had by nobody");
-        }
-        Ok(())
-    }
-}
-
-impl<'a> Entry<'a> {
-    /// The same, for who knows names only as what they are.
-    pub(in crate::server) fn named(self, name: &str) -> Self {
-        match self.state {
-            State::Present(resource) if resource.name() != name => Entry { state: State::Absent, ..self },
-            _ => self,
-        }
-    }
+    pub(super) ever: bool,
 }

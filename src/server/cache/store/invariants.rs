@@ -3,14 +3,15 @@
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 
-use super::{List, NONE, PAGE, Slot, Store, What};
+use super::{List, NONE, Slot, Store, What};
 use crate::ensure::ensure;
 use crate::error::Code;
 use crate::name::ResourceName;
+use crate::revision::Revision;
 use crate::server::cache::Cache;
 use crate::server::hash;
+use crate::server::page::Page;
 use crate::server::resource::Resource;
-use crate::server::source::Revision;
 
 impl Cache {
     /// Checks what must hold of the cache whatever happened to it: for tests, fuzz targets and models of one's own.
@@ -100,8 +101,8 @@ impl Store {
     /// What is published is true, and what is not is to be.
     fn check_pages(&self) -> Result<(), String> {
         for (at, published) in self.pages.iter().enumerate() {
-            let slots = || self.slots.iter().skip(at * PAGE).take(PAGE).filter_map(Slot::resource);
-            let true_to_life = |page: &crate::server::source::Page| page.resources().iter().eq(slots());
+            let slots = || self.slots.iter().skip(at * self.page).take(self.page).filter_map(Slot::resource);
+            let true_to_life = |page: &Page| page.resources().iter().eq(slots());
             ensure!(published.page.as_ref().is_none_or(true_to_life), "page {at} is out of date");
             for (stale, &listed) in self.stale.iter().zip(&published.stale) {
                 let times = stale.iter().filter(|&&page| page as usize == at).count();

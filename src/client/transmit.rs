@@ -1,0 +1,41 @@
+//! A request that the client has for its transport.
+
+use crate::model::{Label, Relabel};
+
+/// A request to send, and what the driver says when the transport has taken it.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Transmit<R> {
+    /// The message.
+    pub request: R,
+    /// Goes back with [`Client::handle_sent`](super::Client::handle_sent).
+    pub sent: Sent,
+    /// Why the request is sent.
+    pub intent: Intent,
+}
+
+/// Says which request was sent, and all before it.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Sent {
+    pub(super) epoch: u64,
+    pub(super) seq: u64,
+}
+
+impl Relabel for Sent {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        by(Label::Epoch(&mut self.epoch));
+        by(Label::Request(&mut self.seq));
+    }
+}
+
+/// Why a request is sent.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Intent {
+    /// The first of its type on the stream.
+    Initial,
+    /// What is wanted changed, or is asked for again.
+    Subscribe,
+    /// A response was accepted.
+    Ack,
+    /// A response was rejected, in whole or in part.
+    Nack,
+}

@@ -1,0 +1,143 @@
+//! What of that which a client wants is news to it.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use super::draft::{Behind, Draft};
+use super::of_type::OfType;
+use super::resource::Resource;
+use super::source::{Entry, Source, State};
+use super::view::{Reach, View};
+use super::wanted::Wanted;
+use crate::name::ResourceName;
+use crate::revision::Revision;
+
+/// Takes the wanted resources that are news, the latest first. Looks at the fewer of what changed and what is wanted. Returns
+/// whether something with a TTL changed and is as the client has it.
+#[inline]
+pub(super) fn each_change<'s, S: Source>(
+    of: OfType<'s, S>,
+    wanted: &Wanted,
+    view: &View,
+    mut take: impl FnMut(Revision, &'s Resource),
+) -> bool {
+    let Some(sent_to) = view.sent_to() else { return false };
+    let mut flapped = false;
+    let mut take_news = |entry: Entry<'s>| {
+        let Some(resource) = entry.resource() else { return };
+        match view.is_news(resource.name(), &entry) {
+            true => take(entry.since, resource),
+            false => flapped |= resource.ttl().is_some() && view.is_silent(&entry),
+        }
+    };
+    if wanted.wildcard() {
+        of.changes(sent_to).for_each(take_news);
+    } else if wanted.is_few(of.changes(sent_to)) {
+        let of_wanted = |entry: &Entry<'_>| entry.resource().is_some_and(|resource| wanted.wants(of, resource));
+        of.changes(sent_to).filter(of_wanted).for_each(take_news);
+    } else {
+        for name in wanted.names() {
+            let entry = wanted.get(of, name);
+            if !entry.resource().is_some_and(|resource| wanted.comes_by_another(of, resource, name)) {
+                take_news(entry);
+            }
+        }
+    }
+    flapped
+}
+
+/// Whether something wanted became present or changed.
+pub(super) fn has_change<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View) -> bool {
+    let Some(sent_to) = view.sent_to() else { return false };
+    if of.revision() <= sent_to {
+        return false;
+    }
+    let is_news = |entry: Entry<'_>| {
+        let is_news = |resource: &Resource| view.is_news(resource.name(), &entry) && wanted.wants(of, resource);
+        entry.resource().is_some_and(is_news)
+    };
+    if wanted.wildcard() || wanted.is_few(of.changes(sent_to)) {
+        of.changes(sent_to).any(is_news)
+    } else {
+        wanted.names().iter().any(|name| is_news(wanted.get(of, name)))
+    }
+}
+
+/// The wanted names that became absent and that the client was not told of, with when they did; also resources that it was
+/// sent by an alias.
+pub(super) fn removals<S: Source>(
+    of: OfType<'_, S>,
+    wanted: &Wanted,
+    view: &View,
+) -> Result<Vec<(Revision, ResourceName)>, Behind> {
+    let removals = || of.removals(view.removals_sent_to());
+    let is_news = |name: &ResourceName, entry: &Entry<'_>| view.is_removal_news(name, entry);
+    Ok(match removals() {
+        None if wanted.stands_for_many() => return Err(Behind),
+        Some(few) if wanted.wildcard() || wanted.is_few(removals().into_iter().flatten()) => {
+            let gone = few.filter(|(name, entry)| may_have(of, wanted, name) && is_news(name, entry));
+            gone.map(|(name, entry)| (entry.since, name.clone())).collect()
+        }
+        _ => {
+            let gone = |name: &ResourceName| {
+                let entry = wanted.get(of, name);
+                (entry.state == State::Absent && is_news(name, &entry)).then(|| (entry.since, name.clone()))
+            };
+            wanted.names().iter().filter_map(gone).collect()
+        }
+    })
+}
+
+/// Whether a name that is gone is one that was wanted: of many together an alias is none.
+fn may_have<S: Source>(of: OfType<'_, S>, wanted: &Wanted, name: &ResourceName) -> bool {
+    wanted.names().contains(name) || (wanted.covers(name.as_str()) && !of.was_alias(name))
+}
+
+/// Whether something wanted became absent; also if that is not known.
+pub(super) fn has_removal<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View) -> bool {
+    view.sent_to().is_some()
+        && of.revision() > view.removals_sent_to()
+        && removals(of, wanted, view).map_or(true, |removed| !removed.is_empty())
+}
+
+/// What the client has by an alias that does not stand for it any more, and wants by no other name.
+pub(super) fn orphans<S: Source>(
+    of: OfType<'_, S>,
+    wanted: &Wanted,
+    view: &View,
+    draft: &Draft,
+) -> BTreeSet<ResourceName> {
+    let aliases = view.aliases();
+    if aliases.is_empty() {
+        return BTreeSet::new();
+    }
+    let said = draft.answered.iter().chain(&draft.removed);
+    let sent = draft.resources().flat_map(|resource| resource.aliases().iter().chain([resource.name()]));
+    let mut touched: BTreeSet<&ResourceName> = said.chain(sent).filter_map(|name| aliases.resource(name)).collect();
+    let only_answers = draft.content == Reach::Nowhere && draft.removals == Reach::Nowhere;
+    if let Some(sent_to) = view.sent_to().filter(|_| !only_answers) {
+        let is_known = |name: &&ResourceName| aliases.of(name).next().is_some();
+        match of.removals(view.removals_sent_to()) {
+            Some(removals) if wanted.is_few(of.changes(sent_to)) => {
+                let changed = of.changes(sent_to).filter_map(|entry| entry.resource()).map(Resource::name);
+                touched.extend(removals.map(|(name, _)| name).chain(changed).filter(is_known));
+            }
+            _ => touched.extend(aliases.iter().map(|(_, name)| name)),
+        }
+    }
+    touched.into_iter().filter(|name| is_orphan(of, wanted, view, name)).cloned().collect()
+}
+
+fn is_orphan<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View, name: &ResourceName) -> bool {
+    if wanted.covers(name.as_str()) {
+        return false;
+    }
+    let entry = of.get(name);
+    // Of an alias that stands for something unknown it is not known that it does not stand for this.
+    let may_stand = |alias: &&ResourceName| wanted.names().contains(*alias) && of.get(alias).state == State::Unknown;
+    match entry.state {
+        State::Present(resource) if resource.name() == name => !wanted.wants(of, resource),
+        State::Unknown => !view.aliases().of(name).any(|alias| may_stand(&alias)),
+        State::Present(_) | State::Absent => true,
+    }
+}

@@ -1,0 +1,142 @@
+//! What a client says that it has as a stream begins (`initial_resource_versions`).
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use super::of_type::OfType;
+use super::resource::Resource;
+use super::source::{Source, State};
+use super::view::View;
+use super::wanted::Wanted;
+use crate::name::{ResourceName, Version};
+use crate::xdstp::Parts;
+
+/// Claims are compared with the store when it is first looked at; from then on the view says what the client has. What is
+/// left of them are names that may be gone.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub(super) struct Claims {
+    /// What was not compared yet. A claim that is doubted has no version: its name was said again before the first answer, and
+    /// the client may have dropped the resource in between (DESIGN rule 5).
+    versions: BTreeMap<ResourceName, Version>,
+    /// The wildcard was said again.
+    all_doubted: bool,
+    /// Names that the client has, and that are to be said to be gone if they do not exist.
+    gone: BTreeSet<ResourceName>,
+    /// Names that the client has and that nothing asked for: should something, they may be gone.
+    unwanted: BTreeSet<ResourceName>,
+}
+
+impl Claims {
+    pub(super) fn new(versions: BTreeMap<ResourceName, Version>) -> Self {
+        Self { versions, ..Self::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether the client is to hear something because of them.
+    pub(super) fn is_pending(&self) -> bool {
+        !self.versions.is_empty() || !self.gone.is_empty()
+    }
+
+    /// Whether they were not compared yet.
+    pub(super) fn is_unsettled(&self) -> bool {
+        !self.versions.is_empty()
+    }
+
+    /// The bytes of names and versions.
+    pub(super) fn bytes(&self) -> usize {
+        let names = self.gone.iter().chain(&self.unwanted).map(|name| name.as_str().len());
+        bytes_of(&self.versions) + names.sum::<usize>()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.versions.len() + self.gone.len() + self.unwanted.len()
+    }
+
+    /// Something is asked for, or asked for again: the client may not have what it claims of it, and what nothing wanted may
+    /// be wanted now.
+    pub(super) fn doubt(&mut self, name: &ResourceName) {
+        if name.is_wildcard() {
+            self.all_doubted = true;
+            self.gone.append(&mut self.unwanted);
+        } else if let Some(glob) = Parts::of(name.as_str()).filter(|_| name.is_glob()) {
+            let members = self.versions.iter_mut().filter(|(name, _)| glob.has(name.as_str()));
+            members.for_each(|(_, version)| *version = Version::default());
+            let wanted: Vec<ResourceName> =
+                self.unwanted.iter().filter(|name| glob.has(name.as_str())).cloned().collect();
+            wanted.iter().for_each(|name| _ = self.unwanted.remove(name));
+            self.gone.extend(wanted);
+        } else {
+            if let Some(version) = self.versions.get_mut(name) {
+                *version = Version::default();
+            }
+            self.unwanted.remove(name); // it is answered by itself
+        }
+    }
+
+    /// Compares the claims with the store. Names that the client has as they are need no answer.
+    pub(super) fn settle<S: Source>(
+        &mut self,
+        of: OfType<'_, S>,
+        wanted: &Wanted,
+        view: &mut View,
+        names: &mut BTreeSet<ResourceName>,
+    ) {
+        let not_found = Resource::nowhere_version();
+        // With an alias may go what it stood for.
+        for name in names.iter().filter(|_| wanted.aliases()).flat_map(|alias| of.former(alias)) {
+            if let Some(version) = self.versions.get_mut(name) {
+                *version = Version::default();
+            }
+        }
+        for (name, version) in core::mem::take(&mut self.versions) {
+            let entry = of.get(&name);
+            match entry.state {
+                State::Present(resource) if *resource.name() == name => {
+                    if !version.is_empty() && version == *resource.version() {
+                        names.remove(&name);
+                        if !self.all_doubted {
+                            view.note_told(&name, of.now(), usize::MAX);
+                        }
+                    }
+                    if !wanted.wants(of, resource) {
+                        self.unwanted.insert(name);
+                    }
+                }
+                State::Absent if version == not_found => _ = names.remove(&name),
+                State::Absent if wanted.covers(name.as_str()) => _ = self.gone.insert(name),
+                State::Absent => _ = self.unwanted.insert(name),
+                State::Present(_) | State::Unknown => {}
+            }
+        }
+        self.note_aliases(of, wanted, view);
+    }
+
+    /// What nothing asks for the client may have by an alias that stands for something else now.
+    fn note_aliases<S: Source>(&self, of: OfType<'_, S>, wanted: &Wanted, view: &mut View) {
+        if self.unwanted.is_empty() || !wanted.aliases() {
+            return;
+        }
+        for alias in wanted.names() {
+            let had = of.former(alias).iter().rev().find(|name| self.unwanted.contains(*name));
+            had.into_iter().for_each(|name| view.change_aliases(|aliases| aliases.insert(alias, name)));
+        }
+    }
+
+    /// The names to be said to be gone, if they do not exist.
+    pub(super) fn gone(&self) -> &BTreeSet<ResourceName> {
+        &self.gone
+    }
+
+    /// Those up to this one were said.
+    pub(super) fn set_gone(&mut self, rest: BTreeSet<ResourceName>) {
+        self.gone = rest;
+    }
+}
+
+/// The bytes of names and versions.
+pub(super) fn bytes_of(versions: &BTreeMap<ResourceName, Version>) -> usize {
+    versions.iter().map(|(name, version)| name.as_str().len() + version.as_bytes().len()).sum()
+}

@@ -1,0 +1,180 @@
+//! The answers to what a client asked for by name, and to its wildcard, as far as there is room.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use super::super::draft::Draft;
+use super::super::extent::Pages;
+use super::super::of_type::OfType;
+use super::super::parts::Part;
+use super::super::pending::Wildcard;
+use super::super::portion::Progress;
+use super::super::resource::Resource;
+use super::super::source::{Source, State};
+use super::super::subscription::Subscription;
+use super::super::view::View;
+use crate::globs::Globs;
+use crate::name::ResourceName;
+
+/// Answers what is pending, and puts back what there is no room for. Returns whether there was room for all.
+pub(super) fn add<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
+    let mut all = add_names(of, source, draft);
+    if all && of.pending.has_wildcard() {
+        let progress = add_pages(of, source, draft);
+        all = progress.is_none();
+        of.pending.set_progress(progress);
+    }
+    all && add_gone(of, source, draft)
+}
+
+/// Answers names in their order.
+fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
+    let Subscription { resource_type, wanted, view, pending, .. } = subscription;
+    let of = OfType::new(source, resource_type.type_url());
+    let mut names = pending.take_names();
+    if names.len() > 64 && names.len() > wanted.names().len() / 2 {
+        wanted.pack_names();
+    }
+    let mut globs = Globs::default();
+    if !wanted.globs().is_empty() {
+        names.iter().for_each(|name| _ = globs.insert(name));
+    }
+    if draft.room.is_limited() {
+        // What may not fit is answered by the names of the members, in their turn.
+        names.extend(globs.iter().flat_map(|glob| members(of, view, glob)).map(|member| member.name().clone()));
+    }
+    // The pages have what is there, but for what the client has, and unless some of them went before.
+    let paged = *pending.wildcard() == Wildcard::Asked;
+    let has_page = |resource: &Resource, since| paged && !view.is_told(resource.name(), since);
+    let gone = pending.claims().map(|claims| claims.gone());
+    let mut by_alias = BTreeSet::new();
+    let mut no_room_for = None;
+    for name in &names {
+        if by_alias.contains(name) {
+            continue;
+        }
+        let entry = of.get(name);
+        let fits = match entry.state {
+            State::Present(resource) if resource.name() == name => {
+                wanted.share_name(resource.name());
+                has_page(resource, entry.since) || draft.add(of.type_url(), resource)
+            }
+            // By an alias (S-DELTA-42): once, whatever other names it is wanted by.
+            State::Present(resource) => {
+                let comes = has_page(resource, entry.since) || names.contains(resource.name()) || by_alias.contains(resource.name());
+                let comes = comes || globs.cover(resource.name().as_str());
+                comes || draft.add(of.type_url(), resource)
+            }
+            State::Absent if globs.contains(name.as_str()) => {
+                of.members(name).next().is_some() || draft.remove(name) // S-DELTA-45
+            }
+            State::Absent => {
+                let had = gone.is_some_and(|gone| gone.contains(name)) || view.is_removal_news(name, &entry);
+                match resource_type.has_heartbeats() || had {
+                    true => draft.remove(name),
+                    false => draft.add_part(of.type_url(), Part::Nowhere(Resource::nowhere(name.clone()))),
+                }
+            }
+            State::Unknown => true,
+        };
+        if !fits {
+            no_room_for = Some(name.clone());
+            break;
+        }
+        if let Some(resource) = entry.resource() {
+            // Its other names are answered with it.
+            by_alias.insert(resource.name().clone());
+            by_alias.extend(resource.aliases().iter().filter(|alias| of.stands_for(alias, resource.name())).cloned());
+        }
+    }
+    if let Some(name) = no_room_for {
+        let mut rest = names.split_off(&name);
+        rest.retain(|name| !by_alias.contains(name));
+        pending.put_back(rest);
+    } else if !draft.room.is_limited() && !paged {
+        // What is in collections, and is not answered by name.
+        let members = globs.iter().flat_map(|glob| members(of, view, glob));
+        members.filter(|member| !names.contains(member.name())).for_each(|member| draft.push(member));
+    }
+    draft.answers = draft.parts.len();
+    let all = pending.names().is_empty();
+    draft.answered = names;
+    all
+}
+
+/// What there is of a collection, but for what the client has.
+fn members<'s, S: Source>(
+    of: OfType<'s, S>,
+    view: &View,
+    glob: &ResourceName,
+) -> impl Iterator<Item = &'s Resource> {
+    let members = of.members(glob).filter_map(|entry| Some((entry.resource()?, entry.since)));
+    members.filter(|(member, since)| !view.is_told(member.name(), *since)).map(|(member, _)| member)
+}
+
+/// Says what is gone of what the client had before this stream.
+fn add_gone<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
+    let Subscription { resource_type, pending, .. } = subscription;
+    let of = OfType::new(source, resource_type.type_url());
+    let Some(mut claims) = pending.take_claims() else { return true };
+    let is_gone = |name: &&ResourceName| of.get(name).state == State::Absent && !draft.answered.contains(*name);
+    let names: Vec<ResourceName> = claims.gone().iter().filter(is_gone).cloned().collect();
+    let no_room_for = names.iter().position(|name| !draft.remove(name));
+    let rest = no_room_for.map(|at| names[at..].iter().cloned().collect());
+    claims.set_gone(rest.unwrap_or_default());
+    pending.set_claims(*claims);
+    no_room_for.is_none()
+}
+
+/// Adds what the wildcard has, page by page. Returns where to go on.
+fn add_pages<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut Draft) -> Option<Progress> {
+    let Subscription { resource_type, view, pending, .. } = subscription;
+    let of = OfType::new(source, resource_type.type_url());
+    let from = match pending.wildcard() {
+        Wildcard::Begun(progress) => (**progress).clone(),
+        Wildcard::Asked | Wildcard::Answered => Progress::default(),
+    };
+    let apart: BTreeSet<ResourceName> = draft.resources().map(|resource| resource.name().clone()).collect();
+    let to = pages_from(of, view, &apart, &from, draft);
+    draft.pages = Some(Pages { from, to: to.clone() });
+    to
+}
+
+fn pages_from<S: Source>(
+    of: OfType<'_, S>,
+    view: &View,
+    apart: &BTreeSet<ResourceName>,
+    from: &Progress,
+    draft: &mut Draft,
+) -> Option<Progress> {
+    let mut after = from.after.as_ref();
+    for (number, page) in of.pages().enumerate().skip(from.page) {
+        // What was told by name is not sent again, and what the client has is not sent (S-DELTA-06).
+        let is_told = |name: &ResourceName| view.has_told() && view.is_told(name, of.get(name).since);
+        let is_new = |resource: &&Resource| {
+            let name = resource.name();
+            !apart.contains(name) && !is_told(name) && after.is_none_or(|after| after < name)
+        };
+        let count = page.resources().len();
+        let plain = after.is_none() && apart.is_empty() && !view.has_told();
+        let whole = plain || page.resources().iter().all(|resource| is_new(&resource));
+        if count == 0 || (whole && draft.room.take(count, || page.delta_len(of.type_url()))) {
+            draft.parts.extend((count > 0).then_some(Part::Page(page)));
+            after = None;
+            continue;
+        }
+        let mut new: Vec<&Resource> = page.resources().iter().filter(is_new).collect();
+        if draft.room.is_limited() {
+            new.sort_unstable_by(|a, b| a.name().cmp(b.name()));
+        }
+        let mut last = None;
+        for resource in new {
+            if !draft.add(of.type_url(), resource) {
+                return Some(Progress { page: number, after: last.or(after.cloned()) });
+            }
+            last = Some(resource.name().clone());
+        }
+        after = None;
+    }
+    None
+}

@@ -1,0 +1,89 @@
+//! What changed and what is gone, as far as there is room.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use super::super::changes;
+use super::super::draft::{Behind, Draft};
+use super::super::of_type::OfType;
+use super::super::source::Source;
+use super::super::subscription::Subscription;
+use super::super::view::Reach;
+use crate::name::ResourceName;
+use crate::revision::Revision;
+
+/// Adds what changed, the oldest first. Returns whether there was room for all.
+pub(super) fn add_changes<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
+    let Subscription { resource_type, wanted, view, heartbeat, .. } = of;
+    let of = OfType::new(source, resource_type.type_url());
+    if draft.parts.is_empty() && !draft.room.is_limited() {
+        // What most responses are: no list of what may not fit.
+        let flapped = changes::each_change(of, wanted, view, |_, resource| draft.push(resource));
+        draft.parts.reverse();
+        if flapped {
+            heartbeat.note_flap();
+        }
+        draft.content = Reach::All;
+        return true;
+    }
+    let mut changed = Vec::new();
+    if changes::each_change(of, wanted, view, |since, resource| changed.push((since, resource))) {
+        heartbeat.note_flap();
+    }
+    if !changed.is_empty() {
+        let there: BTreeSet<&ResourceName> = draft.resources().map(|resource| resource.name()).collect();
+        changed.retain(|(_, resource)| !there.contains(resource.name()));
+    }
+    changed.reverse();
+    changed.sort_by_key(|&(since, _)| since);
+    let mut taken = view.sent_to();
+    for (since, resource) in changed {
+        if !draft.add(of.type_url(), resource) {
+            if taken != Some(since) {
+                draft.content = taken.map_or(Reach::Nowhere, Reach::Upto);
+                return false;
+            }
+            draft.push(resource); // a source that has two changes at one revision: both or none
+        }
+        taken = Some(since);
+    }
+    draft.content = Reach::All;
+    true
+}
+
+/// Adds what is gone, the longest gone first, unless it is to be held back.
+pub(super) fn add_removals<S: Source>(
+    of: &Subscription,
+    source: &S,
+    hold: bool,
+    draft: &mut Draft,
+) -> Result<(), Behind> {
+    let Subscription { wanted, view, .. } = of;
+    let of = of.of(source);
+    if view.sent_to().is_none() || of.revision() <= view.removals_sent_to() {
+        draft.removals = Reach::All;
+        return Ok(());
+    }
+    let mut removed: Vec<(Revision, ResourceName)> = changes::removals(of, wanted, view)?;
+    removed.retain(|(_, name)| !draft.answered.contains(name) && !draft.removed.contains(name));
+    if hold && !removed.is_empty() {
+        draft.held = true;
+        return Ok(());
+    }
+    if draft.room.is_limited() {
+        removed.sort();
+    }
+    let mut taken = view.removals_sent_to();
+    for (since, name) in &removed {
+        if !draft.remove(name) {
+            if taken != *since {
+                draft.removals = Reach::Upto(taken);
+                return Ok(());
+            }
+            draft.removed.push(name.clone());
+        }
+        taken = *since;
+    }
+    draft.removals = Reach::All;
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! A source, as one type of a stream looks at it.
+
+use super::page::Page;
+use super::resource::Resource;
+use super::source::{Entry, Source};
+use crate::error::Status;
+use crate::name::{ResourceName, TypeUrl, Version};
+use crate::revision::Revision;
+
+/// What a source has of one type.
+pub(super) struct OfType<'s, S> {
+    source: &'s S,
+    type_url: &'s TypeUrl,
+}
+
+impl<S> Clone for OfType<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for OfType<'_, S> {}
+
+impl<'s, S: Source> OfType<'s, S> {
+    #[inline]
+    pub(super) fn new(source: &'s S, type_url: &'s TypeUrl) -> Self {
+        Self { source, type_url }
+    }
+
+    pub(super) fn type_url(self) -> &'s TypeUrl {
+        self.type_url
+    }
+
+    /// The revision of the whole source.
+    #[inline]
+    pub(super) fn now(self) -> Revision {
+        self.source.revision()
+    }
+
+    /// The revision of the last change of this type.
+    #[inline]
+    pub(super) fn revision(self) -> Revision {
+        self.source.type_revision(self.type_url)
+    }
+
+    pub(super) fn version(self) -> Version {
+        self.source.version(self.type_url)
+    }
+
+    pub(super) fn is_known(self) -> bool {
+        self.source.is_known(self.type_url)
+    }
+
+    #[inline]
+    pub(super) fn get(self, name: &ResourceName) -> Entry<'s> {
+        self.source.get(self.type_url, name.as_str())
+    }
+
+    /// Whether an alias stands for the resource of this name.
+    pub(super) fn stands_for(self, alias: &ResourceName, name: &ResourceName) -> bool {
+        self.get(alias).resource().is_some_and(|resource| resource.name() == name)
+    }
+
+    pub(super) fn changes(self, since: Revision) -> impl Iterator<Item = Entry<'s>> {
+        self.source.changes(self.type_url, since)
+    }
+
+    pub(super) fn removals(self, since: Revision) -> Option<impl Iterator<Item = (&'s ResourceName, Entry<'s>)>> {
+        self.source.removals(self.type_url, since)
+    }
+
+    pub(super) fn pages(self) -> impl Iterator<Item = Page> {
+        self.source.pages(self.type_url)
+    }
+
+    pub(super) fn with_ttl(self) -> impl Iterator<Item = Entry<'s>> {
+        self.source.with_ttl(self.type_url)
+    }
+
+    pub(super) fn error(self, name: &ResourceName) -> Option<&'s Status> {
+        self.source.error(self.type_url, name.as_str())
+    }
+
+    pub(super) fn errors(self, since: Revision) -> impl Iterator<Item = (&'s ResourceName, Entry<'s>)> {
+        self.source.errors(self.type_url, since)
+    }
+
+    /// Whether something has an error.
+    pub(super) fn has_errors(self) -> bool {
+        self.errors(Revision::default()).next().is_some()
+    }
+
+    pub(super) fn was(self, name: &ResourceName, at: Revision) -> Option<&'s Resource> {
+        self.source.was(self.type_url, name.as_str(), at)
+    }
+
+    /// Whether a name is an alias, or was one.
+    pub(super) fn was_alias(self, name: &ResourceName) -> bool {
+        self.source.former(self.type_url, name.as_str()).is_some()
+    }
+
+    /// The resources that an alias stood for lately, and does not any more.
+    pub(super) fn former(self, alias: &ResourceName) -> &'s [ResourceName] {
+        self.source.former(self.type_url, alias.as_str()).map_or(&[], |(_, names)| names)
+    }
+
+    pub(super) fn members(self, glob: &ResourceName) -> impl Iterator<Item = Entry<'s>> {
+        self.source.members(self.type_url, glob.as_str())
+    }
+}

@@ -1,0 +1,58 @@
+//! The order of the types on an aggregated stream (DESIGN rule 11): what waits for what, and what goes again with what.
+
+use alloc::vec::Vec;
+
+use super::draft::{Changed, Draft};
+use super::parts::Part;
+use super::resource::Resource;
+use super::source::Source;
+use super::subscription::Subscription;
+use super::variant::Protocol;
+use crate::name::{ResourceName, TypeUrl};
+use crate::resource_type::Place;
+
+/// Whether clusters wait for the answer to the last response before they can be sent: what refers to clusters waits for them,
+/// unless it was asked for.
+pub(super) fn has_unsent_clusters<S: Source>(types: &[Subscription], source: &S) -> bool {
+    let unsent = |of: &Subscription| of.exchange.is_waiting() && (!of.pending.is_empty() || of.has_change(source));
+    types.iter().any(|of| of.resource_type.place() == Place::Cluster && unsent(of))
+}
+
+/// Whether something that refers to clusters waits to be sent: what it may refer to is not removed before.
+pub(super) fn has_unsent_front<V: Protocol, S: Source>(types: &[Subscription], source: &S) -> bool {
+    let unsent = |of: &Subscription| !of.pending.is_empty() || V::has_push(of, source);
+    types.iter().any(|of| of.resource_type.place().is_front() && unsent(of))
+}
+
+/// What a client needs again once it has what is being sent (S-ADS-20): the endpoints of the clusters that changed.
+pub(super) fn refresh_dependents<S: Source>(
+    types: &mut [Subscription],
+    type_url: &TypeUrl,
+    draft: &Draft,
+    source: &S,
+    limit: usize,
+) {
+    let Some(dependent_type) = source.dependent_type(type_url) else { return };
+    let Some(dependents) = types.iter_mut().find(|other| other.type_url() == dependent_type) else { return };
+    let mut refresh = |resource: &Resource| {
+        let Some(name) = source.dependent(type_url, resource) else { return };
+        let Some(dependent) = source.get(dependents.type_url(), &name).resource() else { return };
+        let wanted = &dependents.wanted;
+        let own = match wanted.names().get(&*name) {
+            Some(name) => Some(name.clone()),
+            None => wanted.covers(&name).then(|| ResourceName::from(&*name)),
+        };
+        let aliases = wanted.aliases_of(dependents.of(source), dependent).cloned();
+        // By all its names, for some may leave.
+        let names: Vec<ResourceName> = own.into_iter().chain(aliases).collect();
+        names.into_iter().for_each(|name| dependents.ask_again(name, limit));
+    };
+    match &draft.changed {
+        Changed::WhatIsSent => {
+            // What lives on is as it was.
+            let sent = draft.parts.iter().filter(|part| !matches!(part, Part::Heartbeat(_)));
+            sent.flat_map(Part::resources).for_each(refresh);
+        }
+        Changed::These(resources) => resources.iter().for_each(&mut refresh),
+    }
+}

@@ -1,0 +1,93 @@
+//! Responses of full-state types: all that is wanted, whatever changed.
+
+use alloc::vec::Vec;
+
+use super::super::changes;
+use super::super::draft::{Changed, Draft, Order};
+use super::super::errors;
+use super::super::heartbeat;
+use super::super::of_type::OfType;
+use super::super::parts::Part;
+use super::super::resource::Resource;
+use super::super::source::{Source, State};
+use super::super::subscription::Subscription;
+use super::super::view::View;
+use super::super::wanted::Wanted;
+use super::{all_wanted, named};
+use crate::name::ResourceName;
+
+/// S-SOTW-60: any change of what is wanted sends all that is wanted. So does a new name, even if it does not exist: the client
+/// may have it still from before it was last unwanted.
+pub(super) fn add<S: Source>(
+    of: &mut Subscription,
+    source: &S,
+    order: Order,
+    all_asked: bool,
+    changed: &[&Resource],
+    draft: &mut Draft,
+) {
+    let retried = of.exchange.retries_whole();
+    let Subscription { resource_type, wanted, view, .. } = of;
+    let of = OfType::new(source, resource_type.type_url());
+    let defers = order.hold_removals || !view.deferred().is_empty();
+    let (deferred, goes) = match view.sent_to().filter(|_| defers && !all_asked) {
+        Some(_) => defer(of, wanted, view, order.hold_removals, draft),
+        None => (Vec::new(), false),
+    };
+    draft.held = !deferred.is_empty();
+    let asked = all_asked || retried || !draft.answered.is_empty() || !draft.errors.is_empty();
+    let news = || !changed.is_empty() || goes || (!defers && changes::has_removal(of, wanted, view));
+    draft.must_send = draft.must_send || asked || news();
+    if draft.must_send {
+        draft.whole = true;
+        // Some clients take absence for a removal, whatever they were told before.
+        draft.errors = errors::standing(of, wanted, view, &deferred, core::mem::take(&mut draft.errors));
+        draft.parts = all_wanted(of, wanted);
+        draft.parts.extend(deferred.iter().cloned().map(Part::One));
+        if view.sent_to().is_some() && !all_asked {
+            let answers = named(of, wanted, &draft.answered).into_iter();
+            draft.changed = Changed::These(answers.chain(changed.iter().copied()).cloned().collect());
+        }
+    }
+    view.set_deferred(deferred);
+}
+
+/// What is gone and stays until what refers to it has gone too: as the client has it, and nothing of what it asks for just now.
+/// And whether something else goes.
+fn defer<S: Source>(
+    of: OfType<'_, S>,
+    wanted: &Wanted,
+    view: &View,
+    hold: bool,
+    draft: &Draft,
+) -> (Vec<Resource>, bool) {
+    let Ok(gone) = changes::removals(of, wanted, view) else { return (Vec::new(), true) };
+    let goes = |name: &ResourceName| {
+        wanted.covers(name.as_str()) && !draft.answered.contains(name) && of.get(name).state == State::Absent
+    };
+    let mut deferred: Vec<Resource> = view.deferred().to_vec();
+    deferred.retain(|resource| goes(resource.name()));
+    let is_new = |name: &&ResourceName| goes(name) && deferred.iter().all(|old| old.name() != *name);
+    let new: Vec<&ResourceName> = gone.iter().map(|(_, name)| name).filter(is_new).collect();
+    let all = deferred.len() + new.len();
+    if hold {
+        let sent_to = view.sent_to().unwrap_or_default();
+        deferred.extend(new.into_iter().filter_map(|name| of.was(name, sent_to)).cloned());
+    } else {
+        deferred.clear();
+    }
+    let goes = deferred.len() < all;
+    (deferred, goes)
+}
+
+/// Says all, if some of it has a TTL.
+pub(super) fn add_heartbeats<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View, draft: &mut Draft) {
+    if heartbeat::expiring(of, wanted).next().is_some() {
+        draft.errors = errors::standing(of, wanted, view, view.deferred(), core::mem::take(&mut draft.errors));
+        draft.parts = all_wanted(of, wanted);
+        draft.parts.extend(view.deferred().iter().cloned().map(Part::One));
+        draft.whole = true;
+        draft.must_send = true;
+        draft.changed = Changed::These(Vec::new());
+    }
+}

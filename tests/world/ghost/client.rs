@@ -1,0 +1,199 @@
+//! What a client may say, and what it may give its application.
+
+use std::collections::BTreeSet;
+
+use xds_machine::client::{Dialect, Intent, Rejection, Update};
+use xds_machine::server::Source;
+use xds_machine::{Instant, Nonce, ResourceName, Version};
+
+use super::super::{Application, Both, Made, Store, is_resource};
+use super::{Beats, Ghost, Memory, version_of};
+
+impl Ghost {
+    pub fn client_says<V: Both>(
+        &mut self,
+        setup: &Made,
+        store: &Store,
+        apps: &[Application],
+        intent: Intent,
+        request: &V::Req,
+    ) {
+        assert!(self.up, "a request with no stream");
+        let request = V::request(request);
+        let t = setup.type_number(request.type_url);
+        let (memory, app) = (&mut self.types[t], &apps[t]);
+        self.requests = 1;
+
+        assert_eq!(intent == Intent::Initial, !memory.asked, "the first request of a type is its first");
+        assert_eq!(request.error.is_some(), intent == Intent::Nack, "NACK is the presence of an error");
+        assert!(app.paused == 0 || intent == Intent::Initial, "something is said of a type that is held back");
+        match intent {
+            Intent::Ack | Intent::Nack => {
+                let (nonce, version, verdict) =
+                    memory.unanswered.pop_front().expect("an answer to a response that was read");
+                assert_eq!(*request.nonce, nonce, "responses are answered in order");
+                // What is answered unseen had nothing in it that is wanted.
+                let accepted = intent == Intent::Ack;
+                let by_then = match verdict {
+                    Some((verdict, by_then)) => {
+                        assert_eq!(verdict, accepted, "the answer is the verdict");
+                        by_then
+                    }
+                    None => {
+                        assert!(accepted, "nobody rejected this");
+                        if memory.unanswered.iter().all(|(.., verdict)| verdict.is_none()) {
+                            memory.accepted = BTreeSet::from([version.clone()]);
+                        }
+                        BTreeSet::from([version])
+                    }
+                };
+                if let Some(claimed) = request.version {
+                    assert!(by_then.contains(claimed), "{claimed} is claimed, {by_then:?} was accepted");
+                }
+            }
+            Intent::Initial => {
+                assert!(request.nonce.is_empty(), "nonces do not outlive streams");
+                // Who claims what the server has is sent nothing.
+                let version = store.cache.version(&setup.types[t]);
+                if request.version.is_some_and(|claimed| *claimed == version) {
+                    check_claim(setup, store, t, app);
+                }
+                for (name, version) in &request.initial {
+                    let out = app.judging.as_ref().is_some_and(|update| update.resource(name.as_str()).is_some());
+                    let held = app.applied.get(*name).map(|&content| version_of(setup, name, content));
+                    assert!(held.as_ref() == Some(*version) || version.is_empty(), "{name} is not held at {version}");
+                    assert!(held.is_some() || out, "{name} is claimed, and not there");
+                }
+            }
+            Intent::Subscribe => {
+                if V::LISTS {
+                    assert_eq!(
+                        Some(request.nonce),
+                        memory.read.as_ref().or(Some(&Nonce::default())),
+                        "the newest nonce"
+                    );
+                    assert!(memory.unanswered.is_empty(), "nothing else is said while a response is unanswered");
+                } else {
+                    assert!(request.nonce.is_empty(), "a request that answers nothing has no nonce");
+                }
+            }
+        }
+        // To an istiod a NACK says what was said before.
+        let bare = intent == Intent::Nack && setup.dialect == Dialect::Istio;
+        if V::LISTS && request.names.is_empty() && !memory.named && !bare {
+            assert!(app.wanted.iter().any(|name| name.is_wildcard()), "an empty list, and nobody wants everything");
+        }
+        assert!(
+            V::LISTS || intent != Intent::Initial || !request.names.is_empty() || !app.wanted.is_empty(),
+            "a first request that wants nothing"
+        );
+        memory.asked = true;
+        memory.named |= !request.names.is_empty();
+    }
+
+    pub fn client_reads<V: Both>(&mut self, setup: &Made, response: &V::Resp) {
+        let response = V::response(response);
+        let memory = &mut self.types[setup.type_number(&response.type_url)];
+        memory.unanswered.push_back((response.nonce.clone(), response.version, None));
+        memory.lapsed.retain(|name| !response.resources.iter().any(|(other, _)| other == name));
+        if !response.beats.is_empty() {
+            memory.beats.push_back(Beats { nonce: response.nonce.clone(), versions: response.beats });
+        }
+        memory.read = Some(response.nonce);
+    }
+
+    /// The client finds a fault with a response of ours: a heartbeat of what is not there (any more).
+    pub fn finds_faults<V: Both>(
+        &mut self,
+        setup: &Made,
+        t: usize,
+        app: &Application,
+        nonce: &Nonce,
+        faults: &[Rejection],
+    ) {
+        let memory = &mut self.types[t];
+        let beats = memory.beats.iter_mut().find(|beats| beats.nonce == *nonce).expect("there is no fault");
+        for fault in faults {
+            let name = fault.name.as_ref().expect("a name");
+            let version = beats.versions.get(name).expect("a heartbeat of it");
+            let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
+            let lives = if V::LISTS { memory.accepted.contains(version) } else { held.as_ref() == Some(version) };
+            assert!(held.is_none() || !lives, "{name} lives on, and that is rejected");
+            beats.versions.remove(name);
+        }
+        memory.faulty.insert(nonce.clone());
+        self.verdict(t, nonce, None, true);
+    }
+
+    /// The client looked at the responses up to one that the application judges: what they say lives on does.
+    pub fn beat<V: Both>(&mut self, setup: &Made, now: Instant, t: usize, app: &mut Application) {
+        let Memory { beats, unanswered, .. } = &mut self.types[t];
+        let place = |nonce: &Nonce| unanswered.iter().position(|(other, ..)| other == nonce);
+        while let Some(first) = beats.front() {
+            let waits = app.judging.as_ref().is_some_and(|update| place(&first.nonce) > place(update.nonce()));
+            if waits {
+                return;
+            }
+            let Some(Beats { versions, .. }) = beats.pop_front().filter(|_| setup.tells_ttls()) else { return };
+            // Of what left and came back the client ignores news until it said so, and a heartbeat of that is none.
+            let lives = |(name, version): &(ResourceName, Version)| {
+                let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
+                held.is_some_and(|held| V::LISTS || held == *version)
+            };
+            let live: Vec<ResourceName> = versions.into_iter().filter(lives).map(|(name, _)| name).collect();
+            app.until.extend(live.into_iter().filter_map(|name| Some((name.clone(), now + setup.told_ttl_of(&name)?))));
+        }
+    }
+
+    pub fn applies(&self, app: &Application, update: &Update) {
+        let t = self.types.iter().position(|memory| memory.beats.iter().any(|beats| beats.nonce == *update.nonce()));
+        let beats = t.and_then(|t| self.types[t].beats.iter().find(|beats| beats.nonce == *update.nonce()));
+        for resource in update.resources() {
+            let beaten = beats.is_some_and(|beats| beats.versions.contains_key(resource.name()));
+            assert!(!beaten, "{} lives on, and that is no content", resource.name());
+            let content = resource.body().last().copied();
+            assert!(app.wants(resource.name(), content), "{} is not wanted", resource.name());
+        }
+        for name in update.removed() {
+            assert!(app.applied.contains_key(name), "{name} was never there, and is removed");
+        }
+        assert!(update.resources().len() > 0 || !update.removed().is_empty(), "there is something to apply");
+    }
+
+    pub fn judged(&mut self, t: usize, update: &Update, rejected: bool) {
+        let rejected = rejected || self.types[t].faulty.contains(update.nonce());
+        self.verdict(t, update.nonce(), Some(update.version()), rejected);
+    }
+
+    fn verdict(&mut self, t: usize, judged: &Nonce, version: Option<&Version>, rejected: bool) {
+        let memory = &mut self.types[t];
+        // What came before this and was answered unseen is accepted by now.
+        let mut accepted = memory.accepted.clone();
+        let live = memory.unanswered.iter().any(|(nonce, ..)| nonce == judged);
+        for (nonce, version, verdict) in memory.unanswered.iter().filter(|_| live) {
+            match verdict {
+                _ if nonce == judged => break,
+                Some((_, by_then)) => accepted = by_then.clone(),
+                None => accepted = BTreeSet::from([version.clone()]),
+            }
+        }
+        if let Some(version) = version.filter(|_| !rejected) {
+            accepted = BTreeSet::from([version.clone()]);
+        }
+        memory.accepted = accepted.clone();
+        if let Some((.., verdict)) = memory.unanswered.iter_mut().find(|(nonce, ..)| nonce == judged) {
+            *verdict = Some((!rejected, accepted));
+        }
+    }
+}
+
+/// A server that skips what the client claims to have leaves it with what it has.
+fn check_claim(setup: &Made, store: &Store, t: usize, app: &Application) {
+    for name in setup.names.iter().filter(|name| is_resource(name)) {
+        let there = store.content(setup, t, name);
+        if there.is_some() && app.wants(name, there) {
+            let has = [app.applied.get(name), app.rejected.get(name)];
+            assert!(has.contains(&there.as_ref()), "{name} is lacking, and all is claimed");
+        }
+    }
+}
