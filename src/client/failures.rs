@@ -8,8 +8,9 @@ use alloc::vec::Vec;
 use super::action::Effect;
 use super::config::{DataErrors, Settings};
 use super::failure::{Cause, Failure, News};
+use super::in_flight::Out;
 use super::incoming::Incoming;
-use super::subscription::{Out, Subscription, Wish};
+use super::subscription::Subscription;
 use super::update::Rejection;
 use super::variant::Protocol;
 use crate::error::{Code, Status};
@@ -17,7 +18,7 @@ use crate::name::{ResourceName, Version, WILDCARD};
 use crate::time::Instant;
 use crate::xdstp::Parts;
 
-impl<V: Protocol> Subscription<V> {
+impl<T> Subscription<T> {
     /// What is held and deleted stays, if it is to: as an error beside it (gRFC A53, gRFC A88).
     pub(super) fn hear_deletions(&mut self, now: Instant, version: &Version, settings: &Settings, news: &mut News) {
         if settings.data_errors != DataErrors::Keep {
@@ -27,43 +28,24 @@ impl<V: Protocol> Subscription<V> {
             return;
         }
         for name in core::mem::take(&mut news.removed) {
-            self.links.found(&name); // a claim that it is nowhere would be one that it was let go
             let told = |failure: &Failure| failure.status.is(Code::NotFound);
             if !self.failures.get(&name).is_some_and(told) {
                 let status = Status::new(Code::NotFound, "the server deleted the resource");
-                self.distrust(&name);
+                self.holdings.distrust(&name);
                 self.fail(&name, Cause::Deleted, status.clone(), version, now, settings);
                 news.fail(name, status, Effect::Ambient);
             }
         }
     }
 
-    /// A name is wanted no longer, and what it stood for.
-    pub(super) fn let_go_failures(
-        &mut self,
-        name: &ResourceName,
-        stood_for: Option<ResourceName>,
-        settings: &Settings,
-    ) {
-        if self.failures.is_empty() {
-            return;
-        }
-        let mut failures = core::mem::take(&mut self.failures);
-        if name.is_wildcard() || name.is_glob() {
-            failures.retain(|name, _| self.covers(name.as_str()));
-        } else {
-            let strangers = failures.len() > settings.limits.resources_per_response;
-            for name in [name].into_iter().chain(&stood_for) {
-                if !self.covers(name.as_str()) || (strangers && !self.held.contains_key(name)) {
-                    failures.remove(name);
-                }
-            }
-        }
-        self.failures = failures;
-    }
-
     /// What the server reports. An error is remembered until there is another, or a resource: a server says it once.
-    pub(super) fn hear_errors(&mut self, now: Instant, incoming: &mut Incoming, settings: &Settings, news: &mut News) {
+    pub(super) fn hear_errors<V: Protocol<Told = T>>(
+        &mut self,
+        now: Instant,
+        incoming: &mut Incoming,
+        settings: &Settings,
+        news: &mut News,
+    ) {
         let errors = core::mem::take(&mut incoming.errors);
         let of_all = |name: &str| name.is_empty() || name == WILDCARD;
         let said_more = !incoming.resources.is_empty() || errors.is_empty();
@@ -76,7 +58,7 @@ impl<V: Protocol> Subscription<V> {
             let all = of_all(error.name.as_str());
             let name = if all { WILDCARD.into() } else { error.name };
             if !V::takes(self, name.as_str()) {
-                if all && !self.covers(WILDCARD) {
+                if all && !self.wants(WILDCARD) {
                     incoming.fault(None, "an error has no name"); // C-ERR-06
                 }
                 continue;
@@ -90,8 +72,9 @@ impl<V: Protocol> Subscription<V> {
                 continue; // C-ERR-08
             }
             status.truncate(settings.limits.error_bytes);
-            let awaited = |wish: &Wish| status.is(Code::NotFound) && !wish.missing;
-            let news_to = !self.held.contains_key(&name) && self.wishes.get(&name).is_some_and(awaited);
+            let is_missing = self.holdings.is_missing(name.as_str());
+            let awaited = self.wants(name.as_str()) && status.is(Code::NotFound) && !is_missing;
+            let news_to = !self.holdings.has(name.as_str()) && awaited;
             let same = |failure: &&mut Failure| failure.cause == Cause::Server && failure.status == status;
             if let Some(failure) = self.failures.get_mut(&name).filter(same).filter(|_| !news_to) {
                 failure.standing = true;
@@ -114,13 +97,13 @@ impl<V: Protocol> Subscription<V> {
         news: &mut News,
     ) -> Effect {
         if name.is_wildcard() {
-            return if self.held.is_empty() { Effect::Fails } else { Effect::Ambient };
+            return if self.holdings.held().is_empty() { Effect::Fails } else { Effect::Ambient };
         }
-        if name.is_glob() && self.members(name).next().is_some() {
+        if self.holdings.has_member(name) {
             return Effect::Ambient;
         }
         let gone = status.is(Code::NotFound);
-        if self.held.contains_key(name) {
+        if self.holdings.has(name.as_str()) {
             let said = removed.binary_search(name).is_ok();
             let removes = match settings.data_errors {
                 DataErrors::Keep => false,
@@ -133,12 +116,11 @@ impl<V: Protocol> Subscription<V> {
             if removes || said {
                 return Effect::Removes;
             }
-            self.distrust(name);
+            self.holdings.distrust(name);
             return Effect::Ambient;
         }
         // The same as a time-out that passed, or a removal (TP3).
-        if let Some(wish) = self.wishes.get_mut(name).filter(|wish| gone && !wish.missing) {
-            wish.missing = true;
+        if gone && self.holdings.note_missing(name, None) {
             self.timers.stop(name);
             news.missing.push(name.clone());
         }
@@ -149,7 +131,7 @@ impl<V: Protocol> Subscription<V> {
     pub(super) fn note_faults(&mut self, now: Instant, incoming: &Incoming, settings: &Settings, news: &mut News) {
         for Rejection { name, reason } in &incoming.faults {
             let Some(name) = name else { continue };
-            let dropped = settings.data_errors == DataErrors::Drop && self.held.contains_key(name);
+            let dropped = settings.data_errors == DataErrors::Drop && self.holdings.has(name.as_str());
             if dropped {
                 news.removed.push(name.clone());
             }
@@ -179,7 +161,7 @@ impl<V: Protocol> Subscription<V> {
         };
         self.failures.retain(|name, _| !accepted(name) && !by_member(name));
         for Rejection { name, reason } in rejections {
-            let Some(name) = name.as_ref().filter(|name| self.covers(name.as_str()) && !out.left.contains(*name))
+            let Some(name) = name.as_ref().filter(|name| self.holdings.covers(name.as_str()) && !out.left.contains(*name))
             else {
                 continue;
             };
@@ -190,16 +172,8 @@ impl<V: Protocol> Subscription<V> {
                 }
                 continue;
             };
-            if settings.data_errors == DataErrors::Drop && self.held.remove(name).is_some() {
-                self.losses += 1;
-                self.timers.set_expiry(name, None);
-                // No version may be claimed that would have it left out.
-                if let Some(wish) = self.wishes.get_mut(name) {
-                    wish.rejected = false;
-                }
-                if let Some(wish) = self.wishes.get_mut(WILDCARD) {
-                    wish.complete = false;
-                }
+            if settings.data_errors == DataErrors::Drop {
+                self.holdings.drop_rejected(name);
             }
             let (status, resource) = (Status::new(Code::InvalidArgument, reason.as_str()), out.offer.resources.at(at));
             self.fail(name, Cause::Rejected, status, resource.version(), now, settings);
@@ -217,23 +191,11 @@ impl<V: Protocol> Subscription<V> {
         now: Instant,
         settings: &Settings,
     ) {
-        let known = self.wishes.contains_key(name) || self.held.contains_key(name);
+        let known = self.wants(name.as_str()) || self.holdings.has(name.as_str());
         if known || self.failures.len() < settings.limits.resources_per_response {
             status.truncate(settings.limits.error_bytes);
             let (standing, version) = (cause == Cause::Server, version.clone());
             self.failures.insert(name.clone(), Failure { cause, standing, status, version, at: now });
-        }
-    }
-
-    /// What is held is not as the server has it: it may not be told so, or it would not say when that ends.
-    fn distrust(&mut self, name: &ResourceName) {
-        let Self { held, version, mixed, .. } = self;
-        if let Some(held) = held.get_mut(name) {
-            *mixed = true;
-            held.claimed = false;
-            if held.version.is_empty() {
-                held.version = version.clone(); // it was implied
-            }
         }
     }
 

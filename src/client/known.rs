@@ -4,8 +4,9 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::subscription::{Held, Out, Subscription};
-use super::variant::{Protocol, Variant};
+use super::in_flight::Out;
+use super::subscription::Subscription;
+use super::variant::{Of, Protocol, Variant};
 use super::{Client, find};
 use crate::name::{ResourceName, TypeUrl, WILDCARD};
 use crate::time::Instant;
@@ -20,7 +21,7 @@ impl<V: Variant> Client<V> {
     /// without and then with the name. What only the wildcard covers takes all of the wildcard to be asked for again.
     pub fn forget<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
         if let Some(subscription) = self.look_at(type_url) {
-            names.into_iter().for_each(|name| subscription.forget(&xdstp::normal(name)));
+            names.into_iter().for_each(|name| subscription.forget::<V>(&xdstp::normal(name)));
         }
     }
 
@@ -39,7 +40,7 @@ impl<V: Variant> Client<V> {
         resources: impl IntoIterator<Item = (ResourceName, &'a [ResourceName], Option<Instant>)>,
     ) {
         if let Some(subscription) = self.look_at(type_url) {
-            resources.into_iter().for_each(|(name, aliases, expires)| subscription.adopt(name, aliases, expires));
+            resources.into_iter().for_each(|(name, aliases, expires)| subscription.adopt::<V>(name, aliases, expires));
         }
     }
 
@@ -56,14 +57,14 @@ impl<V: Variant> Client<V> {
     /// its verdict; the answers to them wait too. A type of which nothing was ever wanted is ignored.
     pub fn hold_updates(&mut self, type_url: &TypeUrl) {
         if let Some(subscription) = self.look_at(type_url) {
-            subscription.on_hold = true;
+            subscription.in_flight.hold(true);
         }
     }
 
     /// Ends a [`hold_updates`](Self::hold_updates).
     pub fn release_updates(&mut self, now: Instant, type_url: &TypeUrl) {
         if let Some(subscription) = self.look_at(type_url) {
-            subscription.on_hold = false;
+            subscription.in_flight.hold(false);
             self.advance(now, type_url);
         }
     }
@@ -72,13 +73,13 @@ impl<V: Variant> Client<V> {
     /// when it expires if it has a TTL.
     pub fn held(&self, type_url: &TypeUrl) -> impl Iterator<Item = (&ResourceName, Option<Instant>)> {
         let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
-        of_type.into_iter().flat_map(|of| of.held.keys().map(|name| (name, of.timers.expiry(name))))
+        of_type.into_iter().flat_map(|of| of.holdings.held().keys().map(|name| (name, of.holdings.expiry(name))))
     }
 
     /// The aliases by which a resource that is held is wanted.
     pub fn aliases(&self, type_url: &TypeUrl, name: &str) -> impl Iterator<Item = &ResourceName> {
         let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
-        of_type.into_iter().flat_map(move |of| of.links.aliases(name))
+        of_type.into_iter().flat_map(move |of| of.holdings.links().aliases(name))
     }
 
     /// Whether this is wanted and nothing is known of it: it is not held, its content was not rejected, it is not known
@@ -92,8 +93,7 @@ impl<V: Variant> Client<V> {
     /// Whether this is wanted, and the application knows that it does not exist.
     pub fn is_missing(&self, type_url: &TypeUrl, name: &str) -> bool {
         let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
-        of_type
-            .is_some_and(|subscription| subscription.wishes.get(&*xdstp::normal(name)).is_some_and(|wish| wish.missing))
+        of_type.is_some_and(|subscription| subscription.holdings.is_missing(&xdstp::normal(name)))
     }
 
     /// Whether the application has something that the server of this stream can't be asked about, so that it would stay though
@@ -104,103 +104,80 @@ impl<V: Variant> Client<V> {
         self.types.iter().any(|subscription| subscription.unsaid)
     }
 
-    fn look_at(&mut self, type_url: &TypeUrl) -> Option<&mut Subscription<V>> {
+    fn look_at(&mut self, type_url: &TypeUrl) -> Option<&mut Of<V>> {
         self.look();
         find(&mut self.types, type_url)
     }
 }
 
-impl<V: Protocol> Subscription<V> {
-    fn forget(&mut self, name: &str) {
-        let Some((name, _)) = self.held.remove_entry(&*xdstp::normal(name)) else { return };
-        let asked_by = self.asked_by(&name);
-        self.unlink(&name);
+impl<T> Subscription<T> {
+    fn forget<V: Protocol<Told = T>>(&mut self, name: &str) {
+        let Some((name, _)) = self.holdings.held().get_key_value(name) else { return };
+        let (name, asked_by) = (name.clone(), self.asked_by::<V>(name));
+        self.holdings.lose(&name);
         self.failures.remove(&name); // what is said again is news
-        self.unclaim(&name, None);
-        self.ask_anew(asked_by);
+        self.ask_anew::<V>(asked_by);
     }
 
-    fn adopt(&mut self, name: ResourceName, aliases: &[ResourceName], expires: Option<Instant>) {
+    fn adopt<V: Protocol<Told = T>>(&mut self, name: ResourceName, aliases: &[ResourceName], expires: Option<Instant>) {
         let wanted = |alias: &&ResourceName| V::ALIASES && **alias != name && self.wants(alias.as_str());
         let by_alias: Vec<ResourceName> = aliases.iter().filter(wanted).cloned().collect();
-        if name.is_wildcard() || (by_alias.is_empty() && !self.covers(name.as_str())) {
+        if name.is_wildcard() || (by_alias.is_empty() && !self.holdings.covers(name.as_str())) {
             return;
         }
-        for alias in &by_alias {
-            self.links.stand_for(alias, &name);
-            self.timers.stop(alias);
-            if let Some(wish) = self.wishes.get_mut(alias) {
-                (wish.missing, wish.rejected) = (false, false);
-            }
-        }
-        self.links.found(&name);
-        let held = self.held.insert(name.clone(), Held { version: Default::default(), claimed: false });
-        self.mixed = true;
+        by_alias.iter().chain([&name]).for_each(|name| self.timers.stop(name));
+        let before = self.holdings.adopt(&name, &by_alias, expires);
         self.failures.remove(&name);
-        self.unclaim(&name, expires);
-        self.timers.stop(&name);
-        match held {
-            Some(held) if held.claimed => self.ask_anew(self.asked_by(&name)),
+        match before {
+            Some(held) if held.is_claimed() => self.ask_anew::<V>(self.asked_by::<V>(&name)),
             Some(_) => {}
             None => {
-                self.unsaid |=
-                    V::SAYS_WHAT_IS_HELD && self.asked && by_alias.is_empty() && !self.wishes.contains_key(&name)
+                let unasked = by_alias.is_empty() && !self.wants(name.as_str());
+                self.unsaid |= V::SAYS_WHAT_IS_HELD && self.announced.asked() && unasked;
             }
         }
     }
 
     /// The application accepted something of which the first request of this stream said nothing.
     pub(super) fn note_taken_unsaid(&mut self, out: &Out, rejected: &BTreeSet<&ResourceName>) {
-        let taken = |name: &ResourceName| !rejected.contains(name) && self.held.contains_key(name);
-        let named = |name: &ResourceName| self.wishes.contains_key(name);
+        let taken = |name: &ResourceName| !rejected.contains(name) && self.holdings.has(name.as_str());
+        let named = |name: &ResourceName| self.wants(name.as_str());
         let mut unsaid = out.offer.resources.iter().filter(|resource| out.unsaid.contains(resource.name()));
         self.unsaid |= unsaid
             .any(|resource| taken(resource.name()) && !named(resource.name()) && !resource.aliases().iter().any(named));
     }
 
     fn take_for_missing(&mut self, name: &str) {
-        if let Some(wish) = self.wishes.get_mut(name).filter(|_| !self.held.contains_key(name) && name != WILDCARD) {
-            (wish.missing, wish.rejected) = (true, false);
-            self.failures.remove(name);
-            self.timers.stop(&name.into());
-        }
-    }
-
-    /// What the application has of this name is not what this server sent.
-    fn unclaim(&mut self, name: &ResourceName, expires: Option<Instant>) {
-        self.losses += 1;
-        self.timers.set_expiry(name, expires);
-        if let Some(wish) = self.wishes.get_mut(name) {
-            (wish.missing, wish.rejected, wish.answered) = (false, false, false);
-        } else if let Some(wish) = self.wishes.get_mut(WILDCARD) {
-            (wish.complete, wish.answered) = (false, false);
+        let Some(name) = self.holdings.find_name(name).cloned() else { return };
+        if !self.holdings.has(name.as_str()) && !name.is_wildcard() {
+            self.holdings.note_missing(&name, None);
+            self.failures.remove(&name);
+            self.timers.stop(&name);
         }
     }
 
     /// By which names a resource is wanted and the server was told so, of this wish or of one before: its own, its
     /// collection, its aliases.
-    fn asked_by(&self, name: &ResourceName) -> Vec<ResourceName> {
-        let collection = self.globs.of(name.as_str());
-        let names = [name].into_iter().chain(collection).chain(self.links.aliases(name.as_str()));
+    fn asked_by<V: Protocol<Told = T>>(&self, name: &ResourceName) -> Vec<ResourceName> {
+        let collection = self.holdings.globs().of(name.as_str());
+        let names = [name].into_iter().chain(collection).chain(self.holdings.links().aliases(name.as_str()));
         names.filter(|name| V::may_know(self, name.as_str())).cloned().collect()
     }
 
     /// The server may believe that the client has what these names ask for. Who was asked nothing has given nothing.
-    fn ask_anew(&mut self, names: Vec<ResourceName>) {
-        if self.asked {
+    fn ask_anew<V: Protocol<Told = T>>(&mut self, names: Vec<ResourceName>) {
+        if self.announced.asked() {
             V::ask_anew(self, names);
         }
     }
 
-    /// Whether the server was told that this name is wanted.
-    pub(super) fn is_told(&self, name: &str) -> bool {
-        self.wishes.get(name).is_some_and(|wish| wish.told)
-    }
-
     fn awaits(&self, name: &str) -> bool {
-        match self.wishes.get_key_value(name) {
-            Some((name, wish)) if name.is_wildcard() => !wish.answered && self.held.is_empty() && self.out.is_none(),
-            Some((name, _)) => self.is_awaited(name),
+        match self.holdings.find_name(name) {
+            Some(name) if name.is_wildcard() => {
+                let idle = self.holdings.held().is_empty() && self.in_flight.out().is_none();
+                idle && !self.holdings.is_answered(WILDCARD)
+            }
+            Some(name) => self.is_awaited(name),
             None => self.is_fresh(name),
         }
     }

@@ -36,11 +36,17 @@
 //! ```
 
 mod action;
+mod announced;
+mod apply;
 mod backoff;
+mod classify;
 mod config;
+mod deadlines;
 mod delta;
 mod failure;
 mod failures;
+mod holdings;
+mod in_flight;
 mod incoming;
 mod invariants;
 mod known;
@@ -60,17 +66,17 @@ use alloc::vec::Vec;
 
 pub use self::action::{Action, DropReason, Effect, Failed};
 pub use self::backoff::Backoff;
-use self::config::Settings;
 pub use self::config::{Config, DataErrors, Dialect, Limits};
 pub use self::failure::Failure;
 pub(crate) use self::names::check_wish;
 pub use self::resources::Resource;
 pub use self::state::{ResourceState, ResourceStatus};
-use self::subscription::{Answer, Subscription};
+use self::subscription::Subscription;
 pub use self::transmit::{Intent, Sent, Transmit};
 pub use self::update::{Rejection, Update, Verdict};
+use self::variant::Of;
 pub use self::variant::Variant;
-use crate::error::{Error, Misuse, PeerMisbehaved};
+use crate::error::{Error, Misuse};
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl};
 use crate::queue::Queue;
@@ -89,7 +95,7 @@ use crate::xdstp;
 pub struct Client<V: Variant> {
     config: Config,
     /// In the order in which they were first subscribed to, which is the order of the first requests (C-STREAM-05).
-    types: Vec<Subscription<V>>,
+    types: Vec<Of<V>>,
     /// The types that have to answer, in the order of the answers (C-ADS-03).
     answers: VecDeque<TypeUrl>,
     /// The types that are paused, and how often.
@@ -160,7 +166,7 @@ impl<V: Variant> Client<V> {
         self.look();
         let settings = self.config.settings();
         if let Some(subscription) = find(&mut self.types, type_url) {
-            names.into_iter().for_each(|name| subscription.unsubscribe(&xdstp::normal(name), settings));
+            names.into_iter().for_each(|name| subscription.unsubscribe::<V>(&xdstp::normal(name), settings));
         }
     }
 
@@ -172,15 +178,9 @@ impl<V: Variant> Client<V> {
         let Some(subscription) = find(&mut self.types, type_url) else { return };
         let mut again = Vec::new();
         for name in names {
-            if let Some((name, _)) = subscription.wishes.get_key_value(&*xdstp::normal(name)) {
-                again.push(name.clone());
-            }
+            again.extend(subscription.holdings.find_name(&xdstp::normal(name)).cloned());
         }
-        for name in &again {
-            if let Some(wish) = subscription.wishes.get_mut(name) {
-                wish.missing = false;
-            }
-        }
+        again.iter().for_each(|name| subscription.holdings.doubt_missing(name.as_str()));
         if !again.is_empty() {
             V::refetch(subscription, again, self.config.settings());
         }
@@ -221,8 +221,7 @@ impl<V: Variant> Client<V> {
         self.epoch += 1;
         self.stream = Some(Stream::default());
         // A type that nothing is wanted of, nor was when the last stream ended, has nothing to remember.
-        let kept = |of: &Subscription<V>| !of.wishes.is_empty() || of.out.is_some() || of.on_hold || of.on_demand;
-        self.types.retain(kept);
+        self.types.retain(|of| !of.is_idle());
     }
 
     /// A response came.
@@ -241,22 +240,21 @@ impl<V: Variant> Client<V> {
         V::unanswerable(&response, settings)?;
         let type_url = V::type_url(&response);
         let unjudged = self.unjudged();
-        let asked =
-            |subscription: &&mut Subscription<V>| subscription.kind.type_url() == type_url && subscription.asked;
+        let asked = |of: &&mut Of<V>| of.type_url() == type_url && of.announced.asked();
         let Some(subscription) = self.types.iter_mut().find(asked) else {
             let (type_url, nonce) = (type_url.clone(), V::nonce(&response).clone());
             self.drop_stale(type_url, nonce, DropReason::NotAsked); // C-SUB-08, C-RES-19, C-DELTA-24
             return Ok(());
         };
         let limit = settings.limits.waiting_responses;
-        if subscription.unanswered() >= limit {
+        if subscription.in_flight.unanswered() >= limit {
             return Err(Misuse::ResponsesWaiting { type_url: type_url.clone(), limit }.into());
         }
         let limit = settings.limits.responses_per_stream;
         if unjudged >= limit {
             return Err(Misuse::ResponsesWaitingOnStream { limit }.into());
         }
-        subscription.receive(response, settings);
+        subscription.receive::<V>(response, settings);
         let type_url = subscription.kind.type_url().clone();
         self.advance(now, &type_url);
         Ok(())
@@ -268,7 +266,7 @@ impl<V: Variant> Client<V> {
         self.look();
         if self.stream.is_some() && sent.epoch == self.epoch {
             for subscription in &mut self.types {
-                subscription.sent(now, sent.seq, self.config.settings());
+                subscription.sent::<V>(now, sent.seq, self.config.settings());
             }
         }
     }
@@ -286,7 +284,7 @@ impl<V: Variant> Client<V> {
         let type_url = verdict.type_url().clone();
         let settings = self.config.settings();
         match find(&mut self.types, &type_url) {
-            Some(subscription) => subscription.verdict(now, verdict, settings)?,
+            Some(subscription) => subscription.verdict::<V>(now, verdict, settings)?,
             None => return Err(Misuse::UnknownUpdate { type_url }),
         }
         // The next is taken eagerly, so that `wants_transmit` never lies.
@@ -310,7 +308,7 @@ impl<V: Variant> Client<V> {
         self.look();
         for subscription in &mut self.types {
             if self.actions.len() < self.config.settings().limits.waiting_actions {
-                subscription.timeout(now, self.config.settings(), &mut |action| self.actions.push(action));
+                subscription.timeout::<V>(now, self.config.settings(), &mut |action| self.actions.push(action));
             }
         }
     }
@@ -338,14 +336,14 @@ impl<V: Variant> Client<V> {
         let (subscription, answer) = match turn.and_then(|turn| self.answers.remove(turn)) {
             Some(type_url) => {
                 let subscription = find(&mut self.types, &type_url)?;
-                let answer = subscription.answers.pop_front()?;
+                let answer = subscription.in_flight.take_answer()?;
                 (subscription, Some(answer))
             }
             None => (self.types.iter_mut().find(|of| V::has_news(of) && may_go(paused, of))?, None),
         };
         let mut composed = V::compose(subscription, answer, settings);
         stream.sent += 1;
-        subscription.asked = true;
+        subscription.announced.note_asked();
         subscription.timers.ask(stream.sent, composed.asked_for);
         if stream.sent == 1 || settings.habits.node_on_every_request {
             V::set_node(&mut composed.request, settings);
@@ -356,7 +354,7 @@ impl<V: Variant> Client<V> {
 
     /// When to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.types.iter().filter_map(|subscription| subscription.timers.next()).min()
+        self.types.iter().filter_map(|subscription| subscription.next_timeout()).min()
     }
 
     // Questions.
@@ -368,7 +366,7 @@ impl<V: Variant> Client<V> {
 
     /// Whether [`poll_transmit`](Self::poll_transmit) would give a request.
     pub fn wants_transmit(&self) -> bool {
-        let news = |of: &Subscription<V>| {
+        let news = |of: &Of<V>| {
             (V::has_news(of) || (of.has_new_wish() && V::may_speak(of))) && may_go(&self.paused, of)
         };
         let answers = || self.answers.iter().any(|type_url| !self.paused.contains_key(type_url));
@@ -385,7 +383,7 @@ impl<V: Variant> Client<V> {
     pub fn wants_response(&self) -> bool {
         let limits = &self.config.settings().limits;
         self.stream.is_some()
-            && self.types.iter().all(|subscription| subscription.unanswered() < limits.waiting_responses)
+            && self.types.iter().all(|subscription| subscription.in_flight.unanswered() < limits.waiting_responses)
             && self.unjudged() < limits.responses_per_stream
     }
 
@@ -393,15 +391,15 @@ impl<V: Variant> Client<V> {
 
     /// How many responses of this stream wait for a verdict.
     fn unjudged(&self) -> usize {
-        self.types.iter().map(Subscription::unjudged).sum()
+        self.types.iter().map(|of| of.in_flight.unjudged()).sum()
     }
 
     /// Takes in the names that were subscribed to since the last call of anything.
     fn look(&mut self) {
-        self.types.iter_mut().for_each(Subscription::look);
+        self.types.iter_mut().for_each(|of| of.look::<V>());
     }
 
-    fn subscription_mut(&mut self, type_url: &TypeUrl) -> &mut Subscription<V> {
+    fn subscription_mut(&mut self, type_url: &TypeUrl) -> &mut Of<V> {
         let found = self.types.iter().position(|subscription| subscription.kind.type_url() == type_url);
         let at = found.unwrap_or_else(|| {
             let kind = self.config.settings().kind(type_url);
@@ -420,9 +418,9 @@ impl<V: Variant> Client<V> {
         let Self { types, actions, answers, config, epoch, .. } = self;
         let Some(subscription) = find(types, type_url) else { return };
         let settings = config.settings();
-        subscription.advance(now, *epoch, settings, &mut |action| actions.push(action));
+        subscription.advance::<V>(now, *epoch, settings, &mut |action| actions.push(action));
         let queued = answers.iter().filter(|&queued| queued == type_url).count();
-        answers.extend((queued..subscription.answers.len()).map(|_| type_url.clone()));
+        answers.extend((queued..subscription.in_flight.answers()).map(|_| type_url.clone()));
     }
 
     fn drop_stale(&mut self, type_url: TypeUrl, nonce: Nonce, reason: DropReason) {
@@ -444,26 +442,21 @@ impl<V: Variant> Relabel for Client<V> {
         by(Label::Client(self.config.settings().id));
         by(Label::Epoch(&mut self.epoch));
         self.stream.iter_mut().for_each(|stream| by(Label::Request(&mut stream.sent)));
-        self.types.iter_mut().for_each(|subscription| subscription.relabel(by));
+        for of in &mut self.types {
+            of.relabel(by);
+            let Subscription { kind, told, .. } = of;
+            V::each_serial(told, &mut |serial| by(Label::Response(kind.type_url(), serial)));
+        }
         self.actions.iter_mut().for_each(|action| action.relabel(by));
     }
 }
 
-fn find<'a, V: Variant>(types: &'a mut [Subscription<V>], type_url: &TypeUrl) -> Option<&'a mut Subscription<V>> {
+fn find<'a, T>(types: &'a mut [Subscription<T>], type_url: &TypeUrl) -> Option<&'a mut Subscription<T>> {
     types.iter_mut().find(|subscription| subscription.kind.type_url() == type_url)
 }
 
 /// Whether what is no answer may be sent: a pause does not hold back the first request of a type, or a type that is
 /// paused when its stream breaks may never be asked for again (C-ADS-08).
-fn may_go<V: Variant>(paused: &BTreeMap<TypeUrl, u32>, of: &Subscription<V>) -> bool {
-    paused.is_empty() || !of.asked || !paused.contains_key(of.kind.type_url())
-}
-
-fn answer_intent(answer: &Answer) -> Intent {
-    if answer.error.is_some() { Intent::Nack } else { Intent::Ack }
-}
-
-fn check_answerable(type_url: &TypeUrl, nonce: &Nonce, settings: &Settings) -> Result<(), PeerMisbehaved> {
-    let (len, limit) = (nonce.as_str().len(), settings.limits.nonce_bytes);
-    if len > limit { Err(PeerMisbehaved::NonceTooLong { type_url: type_url.clone(), len, limit }) } else { Ok(()) }
+fn may_go<T>(paused: &BTreeMap<TypeUrl, u32>, of: &Subscription<T>) -> bool {
+    paused.is_empty() || !of.announced.asked() || !paused.contains_key(of.kind.type_url())
 }

@@ -1,7 +1,7 @@
 //! The state-of-the-world variant. A request lists all that is wanted and answers a response; one that crosses a
 //! newer response on the wire may never be heard.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,31 +9,30 @@ use core::time::Duration;
 
 use bytes::Bytes;
 
+use super::announced::{List, REOPENINGS};
 use super::config::Settings;
+use super::holdings::{Held, Holdings, Wish};
+use super::in_flight::Answer;
 use super::incoming::{Heartbeat, Incoming, Walk};
 use super::names::no_name;
 use super::resources::{Extra, Resources};
-use super::subscription::{Answer, Held, Subscription};
+use super::subscription::Subscription;
 use super::timers::Asked;
-use super::transmit::Intent;
-use super::variant::{Composed, Protocol, Variant};
-use super::{answer_intent, check_answerable};
+use super::transmit::{Intent, answer_intent};
+use super::variant::{Composed, Of, Protocol, Variant, check_answerable};
 use crate::ensure::ensure;
 use crate::error::PeerMisbehaved;
 use crate::message::sotw::{Item, Request, Response};
 use crate::name::{ResourceName, TypeUrl, Version, WILDCARD};
 use crate::resource::Any;
+use crate::resource_type::ResourceType;
 use crate::variant::Sotw;
 use crate::xdstp;
 
-/// How often a newer response makes a name be announced anew before only time does (DESIGN rule 4: on every
-/// response, a server that answers each added name though it does not exist would be asked for ever).
-const REOPENINGS: u8 = 2;
-
-/// How long an owed wildcard, or any owed name where existence timers are off, waits before it is announced anew.
+/// How long the wildcard, or any name where existence timers are off, waits to be announced in the careful way once more.
 const REPAIR: Duration = Duration::from_secs(15);
 
-/// What a stream was told, as far as the wishes that are marked do not say it.
+/// What a stream was told, besides of single names.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Told {
     /// Under which response the last request was sent.
@@ -44,13 +43,7 @@ pub struct Told {
     /// How often that was done since responses have this version.
     stand_ins: u8,
     version: Version,
-    /// Names that were announced on this stream and left since.
-    gone: BTreeSet<ResourceName>,
-    /// There were more of them than the limit: any name may be one.
-    forgot: bool,
-    /// Wanted names that were announced before they left and came back (DESIGN rule 4).
-    owed: BTreeMap<ResourceName, Owed>,
-    /// So was the wildcard as the last response came, which may be to a list that left it out.
+    /// The wildcard was announced in the careful way as the last response came, which may be to a list that left it out.
     lacks_all: bool,
     /// Names whose existence time starts anew with the next request.
     retime: BTreeSet<ResourceName>,
@@ -79,33 +72,6 @@ impl Start {
     }
 }
 
-/// A name that came back. The server may never have heard that it left, and would then see nothing new: it has to
-/// be left out of a request under the newest nonce, then included.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct Owed {
-    stage: Stage,
-    reopened: u8,
-    /// The time-out passed, and it was announced anew: the next one is final.
-    last: bool,
-}
-
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-enum Stage {
-    /// To be left out.
-    Leave,
-    /// Left out under this response.
-    Left(u64),
-    /// Included again under this response.
-    Said(u64),
-}
-
-impl Owed {
-    /// Whether a newer response is a reason to announce the name anew.
-    fn reopens(&self, under: u64, serial: u64) -> bool {
-        under < serial && self.reopened < REOPENINGS
-    }
-}
-
 impl Variant for Sotw {}
 
 impl Protocol for Sotw {
@@ -128,9 +94,15 @@ impl Protocol for Sotw {
         check_answerable(&response.type_url, &response.nonce, settings)
     }
 
-    fn read(response: Response, settings: &Settings, to: &mut Subscription<Self>) -> Incoming {
+    fn read(
+        response: Response,
+        serial: u64,
+        settings: &Settings,
+        kind: &ResourceType,
+        holdings: &Holdings,
+    ) -> Incoming {
         let limits = &settings.limits;
-        let mut incoming = Incoming::new(response.nonce, to.serial, response.version);
+        let mut incoming = Incoming::new(response.nonce, serial, response.version);
         let count = response.resources.len() + response.errors.len();
         if count > limits.resources_per_response {
             incoming.refuse(format!("{count} resources in the response, limit {}", limits.resources_per_response));
@@ -143,10 +115,10 @@ impl Protocol for Sotw {
         }
         incoming.compared = true;
         let version = incoming.resources.version().clone();
-        let (mut names, mut taken) = ((Walk::new(&to.held), Walk::new(&to.wishes)), 0);
+        let (mut names, mut taken) = (holdings.walks(), 0);
         incoming.resources = Resources::collect(version, response.resources, |at, item, extras| {
             let read = match item {
-                Item::Bare(any) => match bare(any, &response.type_url, to, &mut names, &mut incoming, taken) {
+                Item::Bare(any) => match bare(any, &response.type_url, kind, &mut names, &mut incoming, taken) {
                     Ok(read) => Some(read),
                     Err(reason) => {
                         // C-RES-05: it can't be told which resource this would have been.
@@ -168,163 +140,123 @@ impl Protocol for Sotw {
         incoming
     }
 
-    fn never_spoke(of: &Subscription<Self>) -> bool {
-        of.departed.is_empty() && of.told.gone.is_empty() && !of.told.forgot
+    fn subscribed(to: &mut Of<Self>, name: &ResourceName) {
+        to.announced.want_listed(name, to.told.said, to.in_flight.serial());
     }
 
-    fn subscribed(to: &mut Subscription<Self>, name: &ResourceName) {
-        if to.came_back(name.as_str()) {
-            let told = &mut to.told;
-            // A name that is gone was left out of every request since.
-            let left = !is_among(&to.departed, name.as_str()) && told.said == Some(to.serial);
-            let stage = if left { Stage::Left(to.serial) } else { Stage::Leave };
-            told.owed.insert(name.clone(), Owed { stage, reopened: 0, last: false });
-        }
-    }
-
-    fn unsubscribed(from: &mut Subscription<Self>, name: &ResourceName, told: bool) {
-        from.told.owed.remove(name);
-        from.told.retime.remove(name);
-        if name.is_wildcard() && told {
+    fn unsubscribed(from: &mut Of<Self>, name: &ResourceName, settings: &Settings) {
+        let Subscription { holdings, announced, told, .. } = from;
+        let was_known = !announced.is_new(name.as_str());
+        announced.unwant(name, settings.limits.departed_names.max(holdings.names().len()));
+        told.retime.remove(name);
+        if name.is_wildcard() && was_known {
             // What is wanted by name was announced by the wildcard. If it is not held (it was rejected, say), the
             // server may think that it was delivered (S-SOTW-56).
-            let Subscription { wishes, held, told, .. } = from;
-            for name in wishes.keys().filter(|name| !held.contains_key(*name)) {
-                let leave = || Owed { stage: Stage::Leave, reopened: 0, last: false };
-                told.owed.entry(name.clone()).or_insert_with(leave);
-            }
+            let lacking = holdings.names().filter(|name| !holdings.has(name.as_str()));
+            lacking.for_each(|name| announced.relist(name, false));
         }
     }
 
-    fn takes(from: &Subscription<Self>, name: &str) -> bool {
-        from.covers(name)
+    fn takes(from: &Of<Self>, name: &str) -> bool {
+        from.holdings.covers(name)
     }
 
-    /// DESIGN rule 4: of a full-state type any response settles what is owed, for it has all that the server
-    /// believes is wanted, and its answer says what really is. Of a partial type only one that has it: of a collection
-    /// a member may have come by itself. A heartbeat settles nothing but what is held, for it brings nothing.
-    fn processed(of: &mut Subscription<Self>, incoming: &Incoming) {
+    /// DESIGN rule 4: of a full-state type any response settles what is announced in the careful way, for it has all that
+    /// the server believes is wanted, and its answer says what really is. Of a partial type only one that has it: of a
+    /// collection a member may have come by itself. A heartbeat settles nothing but what is held, for it brings nothing.
+    fn processed(of: &mut Of<Self>, incoming: &Incoming) {
         let full_state = of.kind.is_full_state() && !incoming.refused && !incoming.has_only_heartbeats();
-        let held = &of.held;
-        let Told { owed, lacks_all, retime, start, version, stand_ins, .. } = &mut of.told;
-        *lacks_all = owed.contains_key(WILDCARD);
-        if matches!(start, Start::Legacy { .. }) && version != incoming.resources.version() {
-            *version = incoming.resources.version().clone();
-            *stand_ins = 0;
+        let Subscription { holdings, announced, told, .. } = of;
+        told.lacks_all = announced.is_relisting(WILDCARD);
+        if matches!(told.start, Start::Legacy { .. }) && told.version != *incoming.resources.version() {
+            told.version = incoming.resources.version().clone();
+            told.stand_ins = 0;
         }
-        owed.retain(|name, owed| {
-            let settled = if name.is_glob() && !full_state {
-                incoming.errors.iter().any(|error| error.name == *name)
-            } else {
-                (full_state || incoming.mentions(name.as_str()))
-                    && (held.contains_key(name) || !incoming.has_heartbeat(name))
-            };
-            if settled && owed.last {
-                retime.insert(name.clone()); // its time ran out before this came: it gets its time anew
+        // What is settled gets its time anew, if that ran out before this came.
+        told.retime.extend(announced.settle(|name| {
+            if name.is_glob() && !full_state {
+                return incoming.errors.iter().any(|error| error.name == *name);
             }
-            !settled
-        });
+            (full_state || incoming.mentions(name.as_str()))
+                && (holdings.has(name.as_str()) || !incoming.has_heartbeat(name))
+        }));
+        announced.note_heard(|name| !full_state || incoming.mentions(name.as_str()));
     }
 
     /// Of a full-state type, what is held and not in the response is gone (xds_protocol.rst, "Deleting
     /// Resources"). Not if something in it can't be told by name, which may be what is held (C-RES-10); and not if
     /// it has only heartbeats, which speak for themselves (C-TTL-07).
-    fn absence_removes(of: &Subscription<Self>, incoming: &Incoming) -> bool {
-        of.kind.is_full_state() && !incoming.has_nameless_fault() && !incoming.has_only_heartbeats()
+    fn absence_removes(kind: &ResourceType, incoming: &Incoming) -> bool {
+        kind.is_full_state() && !incoming.has_nameless_fault() && !incoming.has_only_heartbeats()
     }
 
     /// Each response of a full-state type has everything.
-    fn implies_version(of: &Subscription<Self>) -> bool {
-        of.kind.is_full_state()
+    fn implies_version(kind: &ResourceType) -> bool {
+        kind.is_full_state()
     }
 
     /// In SotW the version of a heartbeat is the response's (C-TTL-03).
-    fn heartbeat_matches(of: &Subscription<Self>, _: &Held, _: &Heartbeat, version: &Version) -> bool {
-        of.version == *version
+    fn heartbeat_matches(of: &Of<Self>, _: &Held, _: &Heartbeat, version: &Version) -> bool {
+        of.holdings.version() == version
     }
 
     /// Not what may have answered a list without the wildcard: its version is of all that changed.
-    fn completes(of: &Subscription<Self>) -> bool {
-        of.told.start.is_of_all() && !of.told.lacks_all && !of.told.owed.contains_key(WILDCARD)
+    fn completes(of: &Of<Self>) -> bool {
+        of.told.start.is_of_all() && !of.told.lacks_all && !of.announced.is_relisting(WILDCARD)
     }
 
-    fn answers_all(of: &Subscription<Self>, incoming: &Incoming) -> bool {
+    fn answers_all(of: &Of<Self>, incoming: &Incoming) -> bool {
         of.told.start.is_of_all() && !incoming.has_nameless_fault()
     }
 
-    fn timeout(of: &Subscription<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration> {
-        let repair = of.told.owed.contains_key(name).then_some(REPAIR);
+    fn timeout(of: &Of<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration> {
+        let repair = of.announced.is_relisting(name.as_str()).then_some(REPAIR);
         settings.existence_timeout.filter(|_| !name.is_wildcard()).or(repair)
     }
 
-    fn asks_again(of: &mut Subscription<Self>, name: &ResourceName) -> bool {
-        match of.told.owed.get_mut(name) {
-            Some(owed) if !owed.last => {
-                *owed = Owed { stage: Stage::Leave, reopened: 0, last: true };
-                true
-            }
-            _ => {
-                let owed = of.told.owed.remove(name);
-                // Its time ran out while it was left out: the server has to be told all the same.
-                of.told.refetch |= owed.is_some_and(|owed| !matches!(owed.stage, Stage::Said(_)));
-                false
-            }
-        }
-    }
-
     /// Any request lists all names: a repeat asks for all of them (real-clients.md, 3.1: Envoy's re-warm).
-    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>, _: &Settings) {
+    fn refetch(of: &mut Of<Self>, names: Vec<ResourceName>, _: &Settings) {
         of.told.refetch = true;
         of.told.retime.extend(names); // what is held is not awaited all the same
     }
 
-    fn may_know(of: &Subscription<Self>, name: &str) -> bool {
-        of.is_told(name) || (of.wants(name) && of.came_back(name))
+    fn may_know(of: &Of<Self>, name: &str) -> bool {
+        of.wants(name) && of.announced.may_be_known(name)
     }
 
     /// It is announced in the careful way: gone, then wanted (DESIGN rule 4). So is the wildcard, without which it
     /// would not be gone.
-    fn ask_anew(of: &mut Subscription<Self>, mut names: Vec<ResourceName>) {
+    fn ask_anew(of: &mut Of<Self>, mut names: Vec<ResourceName>) {
         names.extend(Self::may_know(of, WILDCARD).then(|| WILDCARD.into()));
         for name in names {
-            if let Some(wish) = of.wishes.get_mut(&name) {
-                wish.complete = false; // until it is announced again
-            }
-            of.told.retime.insert(name.clone()); // a response may settle it before it was left out
-            of.told.owed.insert(name, Owed { stage: Stage::Leave, reopened: 0, last: false });
+            of.holdings.doubt_complete(name.as_str()); // until it is announced again
+            of.announced.relist(&name, true);
+            of.told.retime.insert(name); // a response may settle it before it was left out
         }
     }
 
     /// Not while a response is unanswered: changes ride on the answer (DESIGN rule 2).
-    fn may_speak(of: &Subscription<Self>) -> bool {
-        !of.asked || of.unanswered() == 0
+    fn may_speak(of: &Of<Self>) -> bool {
+        !of.announced.asked() || of.in_flight.unanswered() == 0
     }
 
-    fn has_news(of: &Subscription<Self>) -> bool {
-        if !of.asked {
-            return !of.wishes.is_empty(); // C-SUB-07: never an empty list that nobody meant
+    fn has_news(of: &Of<Self>) -> bool {
+        if !of.announced.asked() {
+            return of.holdings.names().len() > 0; // C-SUB-07: never an empty list that nobody meant
         }
-        let told = &of.told;
-        Self::may_speak(of)
-            && (of.untold > 0
-                || !of.departed.is_empty()
-                || told.refetch
-                || told.stand_in
-                || told
-                    .owed
-                    .values()
-                    .any(|owed| !matches!(owed.stage, Stage::Said(under) if !owed.reopens(under, of.serial))))
+        let news = of.told.refetch || of.told.stand_in || of.announced.has_news(of.in_flight.serial());
+        news && Self::may_speak(of)
     }
 
-    fn compose(of: &mut Subscription<Self>, answer: Option<Answer>, settings: &Settings) -> Composed<Self> {
+    fn compose(of: &mut Of<Self>, answer: Option<Answer>, settings: &Settings) -> Composed<Self> {
         let intent = match &answer {
             Some(answer) => answer_intent(answer),
-            None if !of.asked => Intent::Initial,
+            None if !of.announced.asked() => Intent::Initial,
             None => Intent::Subscribe,
         };
         let (nonce, serial, version, error) = match answer {
             Some(answer) => (answer.nonce, answer.serial, answer.version, answer.error),
-            None => (of.nonce.clone(), of.serial, of.version_to_claim(), None),
+            None => (of.in_flight.nonce().clone(), of.in_flight.serial(), of.version_to_claim(), None),
         };
         let (names, asked_for) = if error.is_some() && settings.habits.bare_nacks {
             (of.said(), Asked::These(Vec::new()))
@@ -340,22 +272,14 @@ impl Protocol for Sotw {
         if let Start::Legacy { named: Some(serial) } = &mut told.start {
             each(serial);
         }
-        for owed in told.owed.values_mut() {
-            if let Stage::Left(serial) | Stage::Said(serial) = &mut owed.stage {
-                each(serial);
-            }
-        }
     }
 
-    fn check_told(of: &Subscription<Self>) -> Result<(), String> {
-        let Told { said, gone, owed, retime, .. } = &of.told;
-        ensure!(said.is_none_or(|said| said <= of.serial), "a request was sent under a response of the future");
-        let spoke = said.is_some() || !gone.is_empty() || !owed.is_empty();
-        ensure!(of.asked || !spoke, "something was said to a server that was asked nothing");
-        let astray = owed.keys().chain(retime).find(|name| !of.wishes.contains_key(*name));
-        ensure!(astray.is_none(), "{astray:?} is owed and not wanted");
-        let told = gone.iter().find(|name| of.wishes.get(*name).is_some_and(|wish| wish.told));
-        ensure!(told.is_none(), "{told:?} is gone and told");
+    fn check_told(of: &Of<Self>) -> Result<(), String> {
+        let Told { said, retime, .. } = &of.told;
+        ensure!(said.is_none_or(|said| said <= of.in_flight.serial()), "a request was sent under a response of the future");
+        ensure!(of.announced.asked() || said.is_none(), "something was said to a server that was asked nothing");
+        let astray = retime.iter().find(|name| !of.wants(name.as_str()));
+        ensure!(astray.is_none(), "{astray:?} is to come in time and is not wanted");
         Ok(())
     }
 
@@ -365,26 +289,26 @@ impl Protocol for Sotw {
 }
 
 /// What is held, and what is wanted.
-type Names<'a, V> = (Walk<'a, Held>, Walk<'a, V>);
+type Names<'a> = (Walk<'a, Held>, Walk<'a, Wish>);
 
 /// A name, a body, and whether the name is known to come after the last.
 type Read = (ResourceName, Bytes, bool);
 
 #[inline]
-fn bare<V>(
+fn bare(
     any: Any,
     type_url: &TypeUrl,
-    to: &Subscription<Sotw>,
-    names: &mut Names<'_, V>,
+    kind: &ResourceType,
+    names: &mut Names<'_>,
     incoming: &mut Incoming,
     number: usize,
 ) -> Result<Read, String> {
     // For people: what it may be called goes into the message, and counts for nothing.
-    let guess = || to.kind.guess_name_of(&any.value).map_or(String::new(), |name| format!("({name}, it seems) "));
+    let guess = || kind.guess_name_of(&any.value).map_or(String::new(), |name| format!("({name}, it seems) "));
     if any.type_url != *type_url {
         return Err(format!("{}has the type {}", guess(), any.type_url));
     }
-    let bytes = to.kind.name_of(&any.value).map_err(|_| format!("{}can't be read", guess()))?;
+    let bytes = kind.name_of(&any.value).map_err(|_| format!("{}can't be read", guess()))?;
     if let Some((name, follows)) = names.0.find(bytes) {
         incoming.held += 1;
         return Ok((name.clone(), any.value, follows));
@@ -436,82 +360,48 @@ fn wrapped(
     None
 }
 
-/// Whether a name is there, or left with the wildcard, by which it may have been known (DESIGN rule 4).
-fn is_among(names: &BTreeSet<ResourceName>, name: &str) -> bool {
-    names.contains(name) || names.contains(WILDCARD)
-}
-
-impl Subscription<Sotw> {
-    /// Whether a name that is not told may have been before.
-    fn came_back(&self, name: &str) -> bool {
-        is_among(&self.departed, name) || self.told.forgot || is_among(&self.told.gone, name)
-    }
-
+impl Subscription<Told> {
     /// The version for a request that answers nothing. On a new stream it claims that nothing of it is lacking
     /// (DESIGN rule 13): a server that skips what the client has would leave it without.
     fn version_to_claim(&self) -> Version {
-        let complete = |(name, wish): (&ResourceName, &super::subscription::Wish)| {
-            wish.rejected || wish.complete || self.held.get(name).is_some_and(|held| held.claimed)
-        };
         // Nor may the application be removing something at this moment.
-        let removing = self.out.as_ref().is_some_and(|out| !out.offer.removed.is_empty());
-        let claim = self.asked || (!removing && self.wishes.iter().all(complete));
-        if claim { self.version.clone() } else { Version::default() }
+        let claim = self.announced.asked() || (!self.in_flight.removes() && self.holdings.is_complete());
+        if claim { self.holdings.version().clone() } else { Version::default() }
     }
 
     /// What the next request lists, under this response. Marks it as told.
-    fn list(&mut self, serial: u64, departed_limit: usize) -> (Vec<ResourceName>, Asked) {
-        let current = serial == self.serial;
-        let legacy = self.kind.has_legacy_wildcard();
-        let only_wildcard = self.wishes.len() == 1 && self.wishes.contains_key(WILDCARD);
-        let left_out: BTreeSet<ResourceName> = self.left_out(current).cloned().collect();
-        let empty = self.wishes.len() == left_out.len();
-
-        if empty && !self.may_be_silent(serial) {
+    fn list(&mut self, under: u64, departed_limit: usize) -> (Vec<ResourceName>, Asked) {
+        let Self { holdings, announced, in_flight, told, .. } = self;
+        let serial = in_flight.serial();
+        let left_out = announced.left_out(under, serial);
+        if holdings.names().len() == left_out && !may_be_silent(told, under) {
             // DESIGN rule 12: an empty list would still mean everything; a name first ends that.
-            self.told.stand_in = true;
-            self.told.stand_ins += 1;
-            self.told.start = Start::Legacy { named: Some(serial) };
+            told.stand_in = true;
+            told.stand_ins += 1;
+            told.start = Start::Legacy { named: Some(under) };
             return (Vec::from([WILDCARD.into()]), Asked::These(Vec::new()));
         }
-        let all_new = self.untold == self.wishes.len() && left_out.is_empty();
-        let (mut names, mut asked_for) = (Vec::with_capacity(self.wishes.len()), Vec::new());
-        for (name, wish) in &mut self.wishes {
-            if !left_out.is_empty() && left_out.contains(name) {
-                continue;
-            }
-            if !wish.told {
-                wish.told = true;
-                self.untold -= 1;
-                if !all_new {
-                    asked_for.push(name.clone());
-                }
-            }
-            names.push(name.clone());
-        }
-        self.departed_are_gone(if all_new { &names } else { &asked_for }, departed_limit);
-        asked_for.extend(core::mem::take(&mut self.told.retime));
-        if current {
-            self.turn_stages(&left_out, &mut asked_for);
-        }
-        let start = &mut self.told.start;
-        if only_wildcard
-            && left_out.is_empty()
-            && legacy
-            && matches!(start, Start::Silent | Start::Legacy { named: None })
-        {
-            *start = Start::Legacy { named: None };
+        let List { mut names, news } = announced.list(holdings.names(), under, serial, departed_limit);
+        let retime = core::mem::take(&mut told.retime);
+        let asked_for = news.map_or(Asked::All, |mut news| {
+            news.extend(retime);
+            Asked::These(news)
+        });
+        let only_wildcard = left_out == 0 && names == [WILDCARD];
+        let legacy = self.kind.has_legacy_wildcard();
+        if only_wildcard && legacy && matches!(told.start, Start::Silent | Start::Legacy { named: None }) {
+            told.start = Start::Legacy { named: None };
             names.clear(); // C-SUB-01: the legacy wildcard, which every server knows
         }
-        match start {
-            Start::Silent => *start = Start::Names { wildcard: self.wishes.contains_key(WILDCARD) },
-            Start::Legacy { named } if !names.is_empty() => *named = Some(serial),
+        match &mut told.start {
+            Start::Silent => told.start = Start::Names { wildcard: holdings.wants(WILDCARD) },
+            Start::Legacy { named } if !names.is_empty() => *named = Some(under),
             Start::Legacy { .. } | Start::Names { .. } => {}
         }
-        self.told.stand_in = false;
-        self.told.refetch = false;
-        self.told.said = Some(serial);
-        (names, if all_new { Asked::All } else { Asked::These(asked_for) })
+        told.stand_in = false;
+        told.refetch = false;
+        told.said = Some(under);
+        (names, asked_for)
     }
 
     /// What the last request listed.
@@ -519,69 +409,20 @@ impl Subscription<Sotw> {
         if self.told.stand_in {
             return Vec::from([WILDCARD.into()]);
         }
-        let left =
-            |name: &ResourceName| self.told.owed.get(name).is_some_and(|owed| matches!(owed.stage, Stage::Left(_)));
-        let told = self.wishes.iter().filter(|(name, wish)| wish.told && !left(name)).map(|(name, _)| name);
-        let mut names: Vec<ResourceName> = told.chain(&self.departed).cloned().collect();
-        names.sort_unstable();
+        let mut names = self.announced.said(self.holdings.names());
         if names == [WILDCARD] && self.told.start == (Start::Legacy { named: None }) {
             names.clear();
         }
         names
     }
+}
 
-    /// The owed names that are not in the next request.
-    fn left_out(&self, current: bool) -> impl Iterator<Item = &ResourceName> {
-        let serial = self.serial;
-        self.told.owed.iter().filter_map(move |(name, owed)| {
-            let out = match owed.stage {
-                Stage::Leave => true,
-                Stage::Left(under) => !current || owed.reopens(under, serial),
-                Stage::Said(under) => current && owed.reopens(under, serial),
-            };
-            out.then_some(name)
-        })
-    }
-
-    /// What a request under the newest response does to the owed names.
-    fn turn_stages(&mut self, left_out: &BTreeSet<ResourceName>, asked_for: &mut Vec<ResourceName>) {
-        let serial = self.serial;
-        for (name, owed) in &mut self.told.owed {
-            if left_out.contains(name) {
-                if owed.stage != Stage::Leave {
-                    owed.reopened += 1;
-                }
-                owed.stage = Stage::Left(serial);
-            } else {
-                if matches!(owed.stage, Stage::Left(_)) {
-                    asked_for.push(name.clone());
-                }
-                owed.stage = Stage::Said(serial);
-            }
-        }
-    }
-
-    /// Whether an empty list means that nothing is wanted. What was named under an older response may not have been
-    /// heard; but a server that did hear answers a wildcard that comes back, and if that alone made it come back again
-    /// there would be no end. So a response of no new version counts as such an answer, after some.
-    fn may_be_silent(&self, serial: u64) -> bool {
-        match self.told.start {
-            Start::Silent | Start::Names { .. } => true,
-            Start::Legacy { named } => named == Some(serial) || self.told.stand_ins > REOPENINGS,
-        }
-    }
-
-    /// The server is told, or would be if it heard. Remembers the names within the limit.
-    fn departed_are_gone(&mut self, told: &[ResourceName], limit: usize) {
-        let (gone, wishes) = (&mut self.told.gone, &self.wishes);
-        if !gone.is_empty() {
-            told.iter().for_each(|name| _ = gone.remove(name));
-        }
-        let departed = core::mem::take(&mut self.departed).into_iter();
-        gone.extend(departed.filter(|name| wishes.get(name).is_none_or(|wish| !wish.told)));
-        if gone.len() > limit.max(wishes.len()) {
-            gone.clear();
-            self.told.forgot = true;
-        }
+/// Whether an empty list means that nothing is wanted. What was named under an older response may not have been
+/// heard; but a server that did hear answers a wildcard that comes back, and if that alone made it come back again
+/// there would be no end. So a response of no new version counts as such an answer, after some.
+fn may_be_silent(told: &Told, under: u64) -> bool {
+    match told.start {
+        Start::Silent | Start::Names { .. } => true,
+        Start::Legacy { named } => named == Some(under) || told.stand_ins > REOPENINGS,
     }
 }

@@ -4,6 +4,7 @@ use alloc::collections::BTreeSet;
 
 use super::Client;
 use super::failure::{Cause, Failure};
+use super::holdings::Held;
 use super::subscription::Subscription;
 use super::variant::{Protocol, Variant};
 use crate::name::{ResourceName, TypeUrl, Version};
@@ -45,7 +46,7 @@ impl<V: Variant> Client<V> {
     /// something of it is held, and errors of the whole.
     pub fn state(&self, type_url: &TypeUrl, name: &str) -> Option<ResourceState<'_>> {
         let mut types = self.types.iter();
-        types.find(|subscription| subscription.kind.type_url() == type_url)?.state(name)
+        types.find(|subscription| subscription.kind.type_url() == type_url)?.state::<V>(name)
     }
 
     /// What is known of every resource: of each type those that are held, in the order of their names, then those that are
@@ -53,19 +54,19 @@ impl<V: Variant> Client<V> {
     pub fn states(&self) -> impl Iterator<Item = (&TypeUrl, &ResourceName, ResourceState<'_>)> {
         self.types.iter().flat_map(|subscription| {
             let type_url = subscription.kind.type_url();
-            let state = move |name| Some((type_url, name, subscription.state(ResourceName::as_str(name))?));
+            let state = move |name| Some((type_url, name, subscription.state::<V>(ResourceName::as_str(name))?));
             subscription.known_names().filter_map(state)
         })
     }
 }
 
-impl<V: Protocol> Subscription<V> {
-    fn state(&self, name: &str) -> Option<ResourceState<'_>> {
-        let (wish, held) = (self.wishes.get(name), self.held.get(name));
+impl<T> Subscription<T> {
+    fn state<V: Protocol<Told = T>>(&self, name: &str) -> Option<ResourceState<'_>> {
+        let (wanted, held) = (self.wants(name), self.holdings.held().get(name));
         let error = self.failures.get(name);
-        let all = self.wishes.get_key_value(name).is_some_and(|(name, _)| match name.is_wildcard() {
-            true => !self.held.is_empty(),
-            false => name.is_glob() && self.members(name).next().is_some(),
+        let all = self.holdings.find_name(name).is_some_and(|name| match name.is_wildcard() {
+            true => !self.holdings.held().is_empty(),
+            false => self.holdings.has_member(name),
         });
         let status = match error.map(|failure| failure.cause) {
             Some(Cause::Deleted) => ResourceStatus::DoesNotExist,
@@ -73,23 +74,21 @@ impl<V: Protocol> Subscription<V> {
             Some(Cause::Server) => ResourceStatus::ReceivedError,
             Some(Cause::TimedOut) => ResourceStatus::TimedOut,
             None if held.is_some() || all => ResourceStatus::Acked,
-            None if wish.is_some_and(|wish| wish.missing) => ResourceStatus::DoesNotExist,
-            None if wish.is_some() || self.fresh().any(|fresh| fresh == name) => ResourceStatus::Requested,
+            None if self.holdings.is_missing(name) => ResourceStatus::DoesNotExist,
+            None if wanted || self.is_fresh(name) => ResourceStatus::Requested,
             None => return None,
         };
-        let version = held.map(|held| match held.version.is_empty() && held.claimed && V::implies_version(self) {
-            true => &self.version,
-            false => &held.version,
-        });
+        let implied = |held: &Held| held.version().is_empty() && held.is_claimed() && V::implies_version(&self.kind);
+        let version = held.map(|held| if implied(held) { self.holdings.version() } else { held.version() });
         Some(ResourceState { status, version, error })
     }
 
     fn known_names(&self) -> impl Iterator<Item = &ResourceName> {
-        let held = |name: &ResourceName| self.held.contains_key(name);
-        let wished = |name: &ResourceName| self.wishes.contains_key(name);
-        let awaited = self.wishes.keys().filter(move |&name| !held(name));
+        let held = |name: &ResourceName| self.holdings.has(name.as_str());
+        let wished = |name: &ResourceName| self.wants(name.as_str());
+        let awaited = self.holdings.names().filter(move |&name| !held(name));
         let fresh: BTreeSet<&ResourceName> = self.fresh().filter(|&name| !held(name) && !wished(name)).collect();
         let others = self.failures.keys().filter(move |&name| !held(name) && !wished(name));
-        self.held.keys().chain(awaited).chain(fresh).chain(others)
+        self.holdings.held().keys().chain(awaited).chain(fresh).chain(others)
     }
 }

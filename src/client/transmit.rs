@@ -1,5 +1,6 @@
 //! A request that the client has for its transport.
 
+use super::in_flight::Answer;
 use crate::model::{Label, Relabel};
 
 /// A request to send, and what the driver says when the transport has taken it.
@@ -38,4 +39,9 @@ pub enum Intent {
     Ack,
     /// A response was rejected, in whole or in part.
     Nack,
+}
+
+/// Why an answer is sent.
+pub(super) fn answer_intent(answer: &Answer) -> Intent {
+    if answer.error.is_some() { Intent::Nack } else { Intent::Ack }
 }

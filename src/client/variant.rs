@@ -7,12 +7,15 @@ use core::hash::Hash;
 use core::time::Duration;
 
 use super::config::Settings;
+use super::holdings::{Held, Holdings};
+use super::in_flight::Answer;
 use super::incoming::{Heartbeat, Incoming};
-use super::subscription::{Answer, Held, Subscription};
+use super::subscription::Subscription;
 use super::timers::Asked;
 use super::transmit::Intent;
 use crate::error::PeerMisbehaved;
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+use crate::resource_type::ResourceType;
 
 /// A variant of the protocol, as the client sees it: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta). Sealed.
 pub trait Variant: Protocol {}
@@ -24,7 +27,7 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     type Request: Clone + Debug + Eq + Hash + Send + Sync;
     /// What the client receives.
     type Response: Clone + Debug + Eq + Hash + Send + Sync;
-    /// What the server was told of a type on this stream.
+    /// What is known of what the server was told of a type on this stream, besides of single names.
     type Told: Clone + Debug + Default + Eq + Hash + Send + Sync;
 
     /// Whether the first request of a stream says what is held, name by name.
@@ -39,75 +42,84 @@ pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 
     /// Whether the response could not even be answered.
     fn unanswerable(response: &Self::Response, settings: &Settings) -> Result<(), PeerMisbehaved>;
 
-    /// Reads a response of a type that was asked for.
-    fn read(response: Self::Response, settings: &Settings, to: &mut Subscription<Self>) -> Incoming;
+    /// Reads a response of a type that was asked for; it is the `serial`th on the stream.
+    fn read(
+        response: Self::Response,
+        serial: u64,
+        settings: &Settings,
+        kind: &ResourceType,
+        holdings: &Holdings,
+    ) -> Incoming;
 
-    /// Whether no name was ever announced on this stream.
-    fn never_spoke(of: &Subscription<Self>) -> bool;
+    /// A name that was not wanted is to be announced.
+    fn subscribed(to: &mut Of<Self>, name: &ResourceName);
 
-    /// A name that was not wanted now is; not yet among the wishes.
-    fn subscribed(to: &mut Subscription<Self>, name: &ResourceName);
-
-    /// A name is wanted no longer; not among the wishes any more. `told`: the server believes it is.
-    fn unsubscribed(from: &mut Subscription<Self>, name: &ResourceName, told: bool);
+    /// A name is wanted no longer, and still among what was announced.
+    fn unsubscribed(from: &mut Of<Self>, name: &ResourceName, settings: &Settings);
 
     /// Whether what a response says of this name is to be taken.
-    fn takes(from: &Subscription<Self>, name: &str) -> bool;
+    fn takes(from: &Of<Self>, name: &str) -> bool;
 
     /// A response is being processed.
-    fn processed(of: &mut Subscription<Self>, incoming: &Incoming);
+    fn processed(of: &mut Of<Self>, incoming: &Incoming);
 
     /// Whether what is held and not in this response is gone.
-    fn absence_removes(of: &Subscription<Self>, incoming: &Incoming) -> bool;
+    fn absence_removes(kind: &ResourceType, incoming: &Incoming) -> bool;
 
     /// Whether the version of what is held is that of the last response that was accepted whole.
-    fn implies_version(of: &Subscription<Self>) -> bool;
+    fn implies_version(kind: &ResourceType) -> bool;
 
     /// Whether a heartbeat is one for what is held; `version` is the response's.
-    fn heartbeat_matches(of: &Subscription<Self>, held: &Held, heartbeat: &Heartbeat, version: &Version) -> bool;
+    fn heartbeat_matches(of: &Of<Self>, held: &Held, heartbeat: &Heartbeat, version: &Version) -> bool;
 
     /// Whether what a response on this stream leaves has all that the wildcard stands for, in the version of the response.
-    fn completes(of: &Subscription<Self>) -> bool;
+    fn completes(of: &Of<Self>) -> bool;
 
     /// Whether a response is sure to be an answer to the wildcard.
-    fn answers_all(of: &Subscription<Self>, incoming: &Incoming) -> bool;
+    fn answers_all(of: &Of<Self>, incoming: &Incoming) -> bool;
 
     /// How long a name may be awaited, now that a request for it was sent.
-    fn timeout(of: &Subscription<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration>;
-
-    /// The time-out of a name passed. `true`: it is asked for once more before it counts as missing.
-    fn asks_again(of: &mut Subscription<Self>, name: &ResourceName) -> bool;
+    fn timeout(of: &Of<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration>;
 
     /// Asks again for names that are wanted.
-    fn refetch(of: &mut Subscription<Self>, names: Vec<ResourceName>, settings: &Settings);
+    fn refetch(of: &mut Of<Self>, names: Vec<ResourceName>, settings: &Settings);
 
     /// Whether the server may know this name from a wish, the present one or one before, and see nothing new in it.
-    fn may_know(of: &Subscription<Self>, name: &str) -> bool;
+    fn may_know(of: &Of<Self>, name: &str) -> bool;
 
     /// The server may believe that the client has a resource, which is wanted by these names that it was told, or if there
     /// are none by the wildcard; it has not.
-    fn ask_anew(of: &mut Subscription<Self>, names: Vec<ResourceName>);
+    fn ask_anew(of: &mut Of<Self>, names: Vec<ResourceName>);
 
     /// Whether a change may be said now, and not only with the next answer.
-    fn may_speak(of: &Subscription<Self>) -> bool;
+    fn may_speak(of: &Of<Self>) -> bool;
 
     /// Whether there is something to say that is not an answer.
-    fn has_news(of: &Subscription<Self>) -> bool;
+    fn has_news(of: &Of<Self>) -> bool;
 
     /// The next request, and the names in it whose existence the server is now to settle.
-    fn compose(of: &mut Subscription<Self>, answer: Option<Answer>, settings: &Settings) -> Composed<Self>;
+    fn compose(of: &mut Of<Self>, answer: Option<Answer>, settings: &Settings) -> Composed<Self>;
 
     /// Shows what counts the type's responses.
     fn each_serial(told: &mut Self::Told, each: &mut dyn FnMut(&mut u64));
 
     /// Checks what must hold of what the stream was told.
-    fn check_told(of: &Subscription<Self>) -> Result<(), String>;
+    fn check_told(of: &Of<Self>) -> Result<(), String>;
 
     fn set_node(request: &mut Self::Request, settings: &Settings);
 }
+
+/// One type of a client of a variant.
+pub(super) type Of<V> = Subscription<<V as Protocol>::Told>;
 
 pub struct Composed<V: Protocol> {
     pub(super) request: V::Request,
     pub(super) asked_for: Asked,
     pub(super) intent: Intent,
+}
+
+/// Refuses a nonce that no answer could have.
+pub(super) fn check_answerable(type_url: &TypeUrl, nonce: &Nonce, settings: &Settings) -> Result<(), PeerMisbehaved> {
+    let (len, limit) = (nonce.as_str().len(), settings.limits.nonce_bytes);
+    if len > limit { Err(PeerMisbehaved::NonceTooLong { type_url: type_url.clone(), len, limit }) } else { Ok(()) }
 }

@@ -1,0 +1,439 @@
+//! What the server may believe of each name on this stream.
+//!
+//! The many need no entry: before the first request of the stream every wanted name is *new*, after it every wanted name is
+//! *listed*. The few are kept by name.
+//!
+//! | event | new | listed | leaving | left | returning | relisting |
+//! |---|---|---|---|---|---|---|
+//! | wanted | | | relisting (omit); delta: returning | relisting (omitted, or omit) | | |
+//! | unwanted | dropped | leaving | | | leaving | leaving, or left if it is left out |
+//! | a request goes out | listed | listed | left; delta: dropped | left | new | omit: omitted; omitted: relisted |
+//! | a newer response | | | | | | omitted, relisted: left out again, twice at most |
+//! | a response that settles it | | | | | | listed |
+//! | its time runs out | | | | | | omit, and the next time listed |
+//! | it may be believed to be held | | relisting (omit) | | | | relisting (omit) |
+//!
+//! Delta says what changes, and every message is heard: there a name leaves, and is new again. A SotW request may never be
+//! heard if a newer response crosses it, and a server that sees a name in two lists that it heard sees nothing new: so a name
+//! that came back is left out of one request under the newest response, and is listed in the next (DESIGN rule 4).
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::ensure::ensure;
+use crate::name::{ResourceName, WILDCARD};
+
+/// How often a newer response makes a name be announced anew before only time does (DESIGN rule 4: on every
+/// response, a server that answers each added name though it does not exist would be asked for ever).
+pub(super) const REOPENINGS: u8 = 2;
+
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub(super) struct Announced {
+    /// A request of the type was sent.
+    asked: bool,
+    /// Names of which something else is believed than that they are listed.
+    states: BTreeMap<ResourceName, State>,
+    /// Names that were listed on this stream and left (SotW).
+    left: BTreeSet<ResourceName>,
+    /// There were more of them than the limit: any name may be one.
+    forgot: bool,
+    /// Wanted names that are listed since a request of which it is not sure that the server heard it when it made the last
+    /// response (SotW). The first request of a stream was heard before any response.
+    unheard: BTreeSet<ResourceName>,
+}
+
+/// What the server may believe of a name.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+enum State {
+    /// Wanted, and the server was not told.
+    New,
+    /// Listed, and to be asked for again (delta).
+    Again,
+    /// Not wanted, and the server is to be told.
+    Leaving,
+    /// Wanted again before the server was told that it left (delta).
+    Returning,
+    /// To be left out of a request, and then listed (SotW).
+    Relisting(Relisting),
+}
+
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+struct Relisting {
+    stage: Stage,
+    reopened: u8,
+    /// The time-out passed, and it was announced anew: the next one is final.
+    last: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+enum Stage {
+    /// To be left out. `listed`: the last request had it.
+    Omit { listed: bool },
+    /// Left out under this response.
+    Omitted { under: u64 },
+    /// Listed again under this response.
+    Relisted { under: u64 },
+}
+
+/// What a SotW request lists.
+pub(super) struct List {
+    pub(super) names: Vec<ResourceName>,
+    /// Those of which it is news to the server; `None` if all are.
+    pub(super) news: Option<Vec<ResourceName>>,
+}
+
+impl Relisting {
+    const BEGIN: Self = Self::omit(true);
+
+    const fn omit(listed: bool) -> Self {
+        Self { stage: Stage::Omit { listed }, reopened: 0, last: false }
+    }
+
+    /// Whether a newer response is a reason to announce the name anew.
+    fn reopens(&self, under: u64, serial: u64) -> bool {
+        under < serial && self.reopened < REOPENINGS
+    }
+
+    /// Whether the next request leaves the name out; `current`: it is under the newest response, which is `serial`.
+    fn is_left_out(&self, serial: u64, current: bool) -> bool {
+        match self.stage {
+            Stage::Omit { .. } => true,
+            Stage::Omitted { under } => !current || self.reopens(under, serial),
+            Stage::Relisted { under } => current && self.reopens(under, serial),
+        }
+    }
+
+    /// Whether the last request had the name.
+    fn is_listed(&self) -> bool {
+        matches!(self.stage, Stage::Omit { listed: true } | Stage::Relisted { .. })
+    }
+}
+
+impl Announced {
+    // What the application does.
+
+    /// A name that was not wanted is (SotW). `said`: under which response the last request was sent.
+    pub(super) fn want_listed(&mut self, name: &ResourceName, said: Option<u64>, serial: u64) {
+        let leaving = self.states.get(name) == Some(&State::Leaving);
+        if !self.asked || (!leaving && self.states.contains_key(name)) {
+            return;
+        }
+        let state = if leaving || self.left.remove(name) || self.is_any_back() {
+            let omitted = !leaving && !self.is_wildcard_said() && said == Some(serial);
+            let stage = if omitted { Stage::Omitted { under: serial } } else { Stage::Omit { listed: leaving } };
+            State::Relisting(Relisting { stage, reopened: 0, last: false })
+        } else {
+            State::New
+        };
+        self.states.insert(name.clone(), state);
+    }
+
+    /// A name that was not wanted is (delta).
+    pub(super) fn want(&mut self, name: &ResourceName) {
+        let state = match self.states.get(name) {
+            None => State::New,
+            Some(State::Leaving) => State::Returning,
+            Some(_) => return,
+        };
+        if self.asked {
+            self.states.insert(name.clone(), state);
+        }
+    }
+
+    /// A name is not wanted any more. `limit` is for those that left.
+    pub(super) fn unwant(&mut self, name: &ResourceName, limit: usize) {
+        if !self.asked {
+            return;
+        }
+        self.unheard.remove(name);
+        let leaves = match self.states.get(name) {
+            Some(State::New) => None,
+            Some(State::Relisting(relisting)) if !relisting.is_listed() => {
+                self.note_left(name.clone(), limit);
+                None
+            }
+            _ => Some(State::Leaving),
+        };
+        match leaves {
+            Some(state) => _ = self.states.insert(name.clone(), state),
+            None => _ = self.states.remove(name),
+        }
+    }
+
+    /// A wanted name is asked for again (delta). `by_leaving`: it is unsubscribed first.
+    pub(super) fn ask_again(&mut self, name: &ResourceName, by_leaving: bool) {
+        if self.asked && matches!(self.states.get(name), None | Some(State::Again)) {
+            self.states.insert(name.clone(), if by_leaving { State::Returning } else { State::Again });
+        }
+    }
+
+    /// The server may believe that the client has what a wanted name stands for (SotW). `anew`: though it is announced in the
+    /// careful way already.
+    pub(super) fn relist(&mut self, name: &ResourceName, anew: bool) {
+        let begun = match self.states.get(name) {
+            Some(State::Relisting(_)) if !anew => return,
+            Some(State::Relisting(relisting)) => Relisting::omit(relisting.is_listed()),
+            Some(_) => Relisting::omit(false),
+            None => Relisting::BEGIN,
+        };
+        if self.asked {
+            self.states.insert(name.clone(), State::Relisting(begun));
+        }
+    }
+
+    // What happens to the stream.
+
+    /// The stream is gone, and with it all that was said.
+    pub(super) fn leave_stream(&mut self) {
+        *self = Self::default();
+    }
+
+    /// A request of the type was sent; the first one says all that is wanted.
+    pub(super) fn note_asked(&mut self) {
+        self.asked = true;
+    }
+
+    /// A response settles what `settles` picks of the names that are announced in the careful way. Returns those whose time
+    /// had run out once: it starts anew.
+    pub(super) fn settle(&mut self, settles: impl Fn(&ResourceName) -> bool) -> Vec<ResourceName> {
+        let (unheard, mut again) = (&mut self.unheard, Vec::new());
+        self.states.retain(|name, state| {
+            let State::Relisting(relisting) = *state else { return true };
+            if !settles(name) {
+                return true;
+            }
+            again.extend(relisting.last.then(|| name.clone()));
+            *state = State::New;
+            if relisting.is_listed() {
+                unheard.insert(name.clone()); // it may have crossed the response
+            }
+            !relisting.is_listed()
+        });
+        again
+    }
+
+    /// A response has something of these names, so the server had heard of them.
+    pub(super) fn note_heard(&mut self, is_heard: impl Fn(&ResourceName) -> bool) {
+        self.unheard.retain(|name| !is_heard(name));
+    }
+
+    /// Its time ran out. Whether it is asked for once more.
+    pub(super) fn time_out(&mut self, name: &ResourceName) -> bool {
+        let Some(State::Relisting(relisting)) = self.states.get_mut(name) else { return false };
+        if !relisting.last {
+            *relisting = Relisting { last: true, ..Relisting::omit(relisting.is_listed()) };
+            return true;
+        }
+        if relisting.is_listed() {
+            self.states.remove(name);
+            self.unheard.insert(name.clone());
+        } else {
+            self.states.insert(name.clone(), State::New); // the server has to be told all the same
+        }
+        false
+    }
+
+    // What is said.
+
+    /// What the next SotW request lists of the names that are wanted, under this response of `serial`. `limit` is for those
+    /// that left.
+    pub(super) fn list<'a>(
+        &mut self,
+        wanted: impl ExactSizeIterator<Item = &'a ResourceName>,
+        under: u64,
+        serial: u64,
+        limit: usize,
+    ) -> List {
+        if !self.asked {
+            return List { names: wanted.cloned().collect(), news: None };
+        }
+        let current = under == serial;
+        let (mut names, mut news) = (Vec::with_capacity(wanted.len()), Vec::new());
+        let limit = limit.max(wanted.len());
+        if self.states.is_empty() {
+            names.extend(wanted.cloned());
+            return List { names, news: Some(news) };
+        }
+        for name in wanted {
+            match self.states.get_mut(name) {
+                Some(State::Relisting(relisting)) => {
+                    let out = relisting.is_left_out(serial, current);
+                    match (out, relisting.stage) {
+                        (true, Stage::Omit { .. }) if !current => relisting.stage = Stage::Omit { listed: false },
+                        (true, stage) if current => {
+                            relisting.reopened += u8::from(!matches!(stage, Stage::Omit { .. }));
+                            relisting.stage = Stage::Omitted { under: serial };
+                        }
+                        (false, stage) if current => {
+                            if matches!(stage, Stage::Omitted { .. }) {
+                                news.push(name.clone());
+                            }
+                            relisting.stage = Stage::Relisted { under: serial };
+                        }
+                        _ => {}
+                    }
+                    if out {
+                        continue;
+                    }
+                }
+                Some(State::New) => {
+                    self.states.remove(name);
+                    self.unheard.insert(name.clone());
+                    news.push(name.clone());
+                }
+                Some(_) | None => {}
+            }
+            names.push(name.clone());
+        }
+        let leaving = self.states.iter().filter(|(_, state)| **state == State::Leaving);
+        for name in leaving.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+            self.states.remove(&name);
+            self.note_left(name, limit);
+        }
+        List { names, news: Some(news) }
+    }
+
+    /// How many of the wanted names the next SotW request leaves out.
+    pub(super) fn left_out(&self, under: u64, serial: u64) -> usize {
+        let relisting = self.relisting().map(|(_, relisting)| relisting);
+        relisting.filter(|relisting| relisting.is_left_out(serial, under == serial)).count()
+    }
+
+    /// What the last SotW request listed, of what was wanted by then.
+    pub(super) fn said<'a>(&'a self, wanted: impl Iterator<Item = &'a ResourceName>) -> Vec<ResourceName> {
+        let leaving = self.states.iter().filter(|(_, state)| **state == State::Leaving).map(|(name, _)| name);
+        let mut names: Vec<ResourceName> =
+            wanted.filter(|name| self.is_listed(name.as_str())).chain(leaving).cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// What a delta request says: names that are subscribed to, and names that are unsubscribed from. The wildcard goes before
+    /// the names that it takes over (DESIGN rule 12); what left and came back is announced as gone now, and as wanted next
+    /// (DESIGN rule 3).
+    pub(super) fn take_changes(&mut self) -> (Vec<ResourceName>, Vec<ResourceName>) {
+        let leaves = |state: &State| matches!(state, State::Leaving | State::Returning);
+        if self.states.get(WILDCARD) == Some(&State::New) && self.states.values().any(leaves) {
+            return (self.states.remove_entry(WILDCARD).into_iter().map(|(name, _)| name).collect(), Vec::new());
+        }
+        let (mut subscribe, mut again, mut unsubscribe) = (Vec::new(), Vec::new(), Vec::new());
+        self.states.retain(|name, state| {
+            match state {
+                State::New => subscribe.push(name.clone()),
+                State::Again => again.push(name.clone()),
+                State::Leaving | State::Returning => unsubscribe.push(name.clone()),
+                State::Relisting(_) => {}
+            }
+            let returns = *state == State::Returning;
+            *state = State::New;
+            returns
+        });
+        subscribe.append(&mut again);
+        (subscribe, unsubscribe)
+    }
+
+    // Questions.
+
+    /// Whether a request of the type was sent on this stream.
+    #[inline]
+    pub(super) fn asked(&self) -> bool {
+        self.asked
+    }
+
+    /// Whether something is to be said, after the first request; `serial` is the newest response.
+    pub(super) fn has_news(&self, serial: u64) -> bool {
+        self.states.values().any(|state| match state {
+            State::Relisting(relisting) => match relisting.stage {
+                Stage::Relisted { under } => relisting.reopens(under, serial),
+                Stage::Omit { .. } | Stage::Omitted { .. } => true,
+            },
+            _ => true,
+        })
+    }
+
+    /// Whether the last request had a wanted name, as far as that matters: the server knows it.
+    pub(super) fn is_listed(&self, name: &str) -> bool {
+        self.asked
+            && match self.states.get(name) {
+                None | Some(State::Again) => true,
+                Some(State::Relisting(relisting)) => relisting.is_listed(),
+                Some(State::New | State::Leaving | State::Returning) => false,
+            }
+    }
+
+    /// Whether a wanted name may be known to the server from a wish, this one or one before (SotW).
+    pub(super) fn may_be_known(&self, name: &str) -> bool {
+        self.asked && (self.states.get(name) != Some(&State::New) || self.is_any_back())
+    }
+
+    /// Whether a wanted name is announced in the careful way.
+    pub(super) fn is_relisting(&self, name: &str) -> bool {
+        matches!(self.states.get(name), Some(State::Relisting(_)))
+    }
+
+    /// Whether the server had heard of a wanted name when it made the last response, and was told nothing else since.
+    pub(super) fn is_heard(&self, name: &ResourceName) -> bool {
+        self.asked && !self.states.contains_key(name) && !self.unheard.contains(name)
+    }
+
+    /// Whether a wanted name is still to be announced for the first time.
+    pub(super) fn is_new(&self, name: &str) -> bool {
+        !self.asked || self.states.get(name) == Some(&State::New)
+    }
+
+    /// Whether any name may have been known before: with the wildcard that left, or among those that were forgotten.
+    fn is_any_back(&self) -> bool {
+        let relisting = |state: &State| match state {
+            State::Relisting(relisting) => !matches!(relisting.stage, Stage::Relisted { .. }),
+            state => *state == State::Leaving,
+        };
+        self.forgot || self.left.contains(WILDCARD) || self.states.get(WILDCARD).is_some_and(relisting)
+    }
+
+    /// Whether the last request had the wildcard, though the next one will not.
+    fn is_wildcard_said(&self) -> bool {
+        self.states.get(WILDCARD).is_some_and(|state| match state {
+            State::Relisting(relisting) => relisting.is_listed(),
+            state => *state == State::Leaving,
+        })
+    }
+
+    fn relisting(&self) -> impl Iterator<Item = (&ResourceName, &Relisting)> {
+        self.states.iter().filter_map(|(name, state)| match state {
+            State::Relisting(relisting) => Some((name, relisting)),
+            _ => None,
+        })
+    }
+
+    fn note_left(&mut self, name: ResourceName, limit: usize) {
+        self.left.insert(name);
+        if self.left.len() > limit {
+            self.left.clear();
+            self.forgot = true;
+        }
+    }
+
+    /// Shows what counts the type's responses.
+    pub(super) fn each_serial(&mut self, each: &mut dyn FnMut(&mut u64)) {
+        for state in self.states.values_mut() {
+            if let State::Relisting(Relisting { stage: Stage::Omitted { under } | Stage::Relisted { under }, .. }) = state {
+                each(under);
+            }
+        }
+    }
+
+    /// What must hold; `is_wanted` says of which names.
+    pub(super) fn check(&self, is_wanted: impl Fn(&ResourceName) -> bool) -> Result<(), String> {
+        ensure!(self.asked || *self == Self::default(), "something was said to a server that was asked nothing");
+        for (name, state) in &self.states {
+            ensure!(is_wanted(name) != (*state == State::Leaving), "{name} is {state:?}, and that is not so");
+            ensure!(!self.left.contains(name), "{name} is {state:?} and left");
+        }
+        let astray = self.left.iter().find(|name| is_wanted(name));
+        ensure!(astray.is_none(), "{astray:?} left and is wanted");
+        let astray = self.unheard.iter().find(|name| !is_wanted(name) || self.is_new(name.as_str()));
+        ensure!(astray.is_none(), "{astray:?} is listed and unheard, and not said");
+        Ok(())
+    }
+}

@@ -1,0 +1,344 @@
+//! Responses: as they come, when it is their turn, and when the application has judged them.
+//!
+//! There are three stages: a response is read as it comes (`Protocol::read`), classified when it is its turn (`classify.rs`),
+//! and then applied here. What is left for the application is an update, which is settled with its verdict.
+
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Write;
+
+use super::action::{Action, Effect, Failed};
+use super::classify::Classified;
+use super::config::{DataErrors, Settings};
+use super::failure::{Cause, Failure, News};
+use super::holdings::{Held, Taken};
+use super::in_flight::{Answer, Out, Seen};
+use super::incoming::Incoming;
+use super::subscription::Subscription;
+use super::timers::Asked;
+use super::update::{Offer, Rejection, Token, Update, Verdict};
+use super::variant::Protocol;
+use crate::error::{Code, Misuse, Status};
+use crate::name::{ResourceName, Version, WILDCARD};
+use crate::time::Instant;
+
+impl<T: Clone> Subscription<T> {
+    /// Takes in the names that were subscribed to since.
+    pub(super) fn look<V: Protocol<Told = T>>(&mut self) {
+        let mut fresh = self.take_fresh();
+        if fresh.is_empty() {
+            return;
+        }
+        fresh.retain(|name| !self.wants(name.as_str()));
+        if self.announced.asked() {
+            fresh.iter().for_each(|name| V::subscribed(self, name));
+        }
+        if !self.failures.is_empty() {
+            // Who asks by name is answered, though it be the same as before.
+            let asked_for = |name: &&ResourceName| !self.holdings.has(name.as_str());
+            fresh.iter().filter(asked_for).for_each(|name| _ = self.failures.remove(name));
+        }
+        self.holdings.want(fresh);
+    }
+
+    pub(super) fn unsubscribe<V: Protocol<Told = T>>(&mut self, name: &str, settings: &Settings) {
+        if let Some(name) = self.let_go(name, V::ALIASES, settings) {
+            V::unsubscribed(self, &name, settings);
+        }
+    }
+
+    /// A response comes: it is read, and waits for its turn.
+    pub(super) fn receive<V: Protocol<Told = T>>(&mut self, response: V::Response, settings: &Settings) {
+        self.look::<V>();
+        let mut incoming = V::read(response, self.in_flight.count(), settings, &self.kind, &self.holdings);
+        if !settings.ttl {
+            incoming.resources.drop_ttls();
+        }
+        // C-TIMER-07: what came, though it be broken or wait its turn, exists.
+        if self.timers.running() <= incoming.resources.len() {
+            self.timers.stop_where(|name| incoming.mentions(name));
+        } else {
+            let aliases = incoming.resources.with_aliases().flat_map(|resource| resource.aliases());
+            for name in incoming.resources.names().chain(incoming.others()).chain(aliases) {
+                self.timers.stop(name);
+                if let Some(glob) = self.holdings.globs().of(name.as_str()) {
+                    self.timers.stop(glob);
+                }
+            }
+        }
+        self.in_flight.wait(incoming);
+    }
+
+    /// The transport took a request: the existence timers of what it asked for start.
+    pub(super) fn sent<V: Protocol<Told = T>>(&mut self, now: Instant, seq: u64, settings: &Settings) {
+        while let Some(asked) = self.timers.take_asked(seq) {
+            let names = match asked {
+                Asked::All => self.holdings.names().cloned().collect(),
+                Asked::These(names) => names,
+            };
+            for name in names {
+                if let Some(timeout) = V::timeout(self, &name, settings).filter(|_| self.is_awaited(&name)) {
+                    self.timers.start(&name, now + timeout);
+                }
+            }
+        }
+    }
+
+    /// Processes the responses that wait, up to one that the application has to see.
+    pub(super) fn advance<V: Protocol<Told = T>>(
+        &mut self,
+        now: Instant,
+        epoch: u64,
+        settings: &Settings,
+        act: &mut impl FnMut(Action),
+    ) {
+        while let Some(incoming) = self.in_flight.next() {
+            let classified = self.classify::<V>(incoming, settings);
+            self.apply::<V>(now, epoch, classified, settings, act);
+        }
+    }
+
+    /// The third stage: what a response says is taken in, and what the application is to judge goes out.
+    fn apply<V: Protocol<Told = T>>(
+        &mut self,
+        now: Instant,
+        epoch: u64,
+        classified: Classified,
+        settings: &Settings,
+        act: &mut impl FnMut(Action),
+    ) {
+        let Classified { mut incoming, answers_all, synced, has_all, gone } = classified;
+        if answers_all {
+            self.holdings.note_all_answered();
+        }
+        V::processed(self, &incoming);
+        for name in incoming.faults.iter().filter_map(|fault| fault.name.as_ref()) {
+            self.holdings.note_rejected(name);
+        }
+        let mut news = News { removed: gone.removed, ..News::default() };
+        for (name, version) in gone.missing {
+            self.timers.stop(&name);
+            if self.holdings.note_missing(&name, version) {
+                news.missing.push(name);
+            }
+        }
+        self.holdings.unlink(&gone.unlinked);
+        self.hear_deletions(now, incoming.resources.version(), settings, &mut news);
+        self.hear_errors::<V>(now, &mut incoming, settings, &mut news);
+        self.beat::<V>(now, &mut incoming);
+        // C-RES-12: what is not wanted is ignored, faults and all.
+        incoming.faults.retain(|fault| fault.name.as_ref().is_none_or(|name| V::takes(self, name.as_str())));
+        self.note_faults(now, &incoming, settings, &mut news);
+        self.keep_what_is_wanted::<V>(&mut incoming, &news);
+        let type_url = self.type_url().clone();
+        if !news.failed.is_empty() {
+            act(Action::Errors { type_url: type_url.clone(), errors: news.take_failed() });
+        }
+        if !news.missing.is_empty() {
+            act(Action::Missing { type_url: type_url.clone(), names: news.missing });
+        }
+        if !incoming.faults.is_empty() {
+            let (nonce, faults) = (incoming.nonce.clone(), incoming.faults.clone());
+            act(Action::Rejected { type_url: type_url.clone(), nonce, faults });
+        }
+        let mut nowhere = core::mem::take(&mut incoming.nowhere);
+        nowhere.retain(|(name, _)| news.removed.binary_search(name).is_ok());
+        let out = self.offer(epoch, incoming, news.removed, settings);
+        let out = Out { nowhere, has_all, ..out };
+        if !out.offer.resources.is_empty() || !out.offer.removed.is_empty() {
+            act(Action::Apply(Update { token: out.token.clone(), offer: out.offer.clone() }));
+            self.in_flight.set_out(out);
+            return;
+        }
+        if synced && out.faults.is_empty() && self.holdings.names().len() > 0 {
+            act(Action::Synced { type_url });
+        }
+        self.settle::<V>(now, out, Vec::new(), settings);
+    }
+
+    /// Of the resources of a response those that are wanted stay.
+    fn keep_what_is_wanted<V: Protocol<Told = T>>(&self, incoming: &mut Incoming, news: &News) {
+        if V::takes(self, WILDCARD) {
+            return;
+        }
+        let owners = self.alias_owners::<V>(incoming);
+        let by_alias = owners.iter().filter(|(alias, _)| V::takes(self, alias.as_str())).map(|(_, name)| name);
+        let by_alias: BTreeSet<&ResourceName> = by_alias.collect();
+        let stays = |name: &ResourceName| news.removed.binary_search(name).is_err(); // by its last alias, it may not
+        incoming.resources.retain(|resource| {
+            let name = resource.name();
+            (V::takes(self, name.as_str()) || by_alias.contains(name)) && stays(name)
+        });
+    }
+
+    /// What is left of a response for the application to judge.
+    fn offer(&self, epoch: u64, mut incoming: Incoming, removed: Vec<ResourceName>, settings: &Settings) -> Out {
+        let seen = incoming.compared.then(|| Seen {
+            losses: self.holdings.losses(),
+            new: core::mem::take(&mut incoming.new),
+            plain: incoming.resources.is_plain(),
+        });
+        let (client, type_url) = (settings.id, self.type_url().clone());
+        let token = Token { client, type_url, epoch, serial: incoming.serial, nonce: incoming.nonce };
+        let drops_rejected = settings.data_errors == DataErrors::Drop;
+        let all_fails = self.failures.contains_key(WILDCARD);
+        let offer = Arc::new(Offer { resources: incoming.resources, removed, drops_rejected, all_fails });
+        let (left, unsaid) = (BTreeSet::new(), BTreeSet::new());
+        let (nowhere, has_all) = (Vec::new(), false);
+        Out { token, offer, faults: incoming.faults, nowhere, has_all, live: true, left, unsaid, seen }
+    }
+
+    /// Heartbeats: the TTL starts anew (C-TTL-02, C-TTL-03), nothing else happens. One that names a version that
+    /// is not held is a resource without content.
+    fn beat<V: Protocol<Told = T>>(&mut self, now: Instant, incoming: &mut Incoming) {
+        for heartbeat in core::mem::take(&mut incoming.heartbeats) {
+            let matches = |held: &Held| V::heartbeat_matches(self, held, &heartbeat, incoming.resources.version());
+            if self.holdings.held().get(&heartbeat.name).is_some_and(matches) {
+                self.holdings.renew(&heartbeat.name, heartbeat.ttl.map(|ttl| now + ttl));
+            } else {
+                incoming.fault(Some(heartbeat.name), "no content, and no heartbeat of what is held");
+            }
+        }
+    }
+
+    // What became of them.
+
+    pub(super) fn verdict<V: Protocol<Told = T>>(
+        &mut self,
+        now: Instant,
+        verdict: Verdict,
+        settings: &Settings,
+    ) -> Result<(), Misuse> {
+        let Some(out) = self.in_flight.take_out(&verdict.token) else {
+            return Err(Misuse::UnknownUpdate { type_url: self.type_url().clone() });
+        };
+        self.look::<V>();
+        self.settle::<V>(now, out, verdict.rejections, settings);
+        Ok(())
+    }
+
+    /// Commits what was accepted of an update, and answers the response if its stream lives.
+    fn settle<V: Protocol<Told = T>>(
+        &mut self,
+        now: Instant,
+        out: Out,
+        rejections: Vec<Rejection>,
+        settings: &Settings,
+    ) {
+        let rejected: BTreeSet<&ResourceName> =
+            rejections.iter().filter_map(|rejection| rejection.name.as_ref()).collect();
+        let whole = rejections.is_empty() && out.faults.is_empty();
+        let implied = whole && V::implies_version(&self.kind);
+        self.holdings.take(now, &Taken { out: &out, rejected: &rejected, implied, aliases: V::ALIASES });
+        if !out.unsaid.is_empty() {
+            self.note_taken_unsaid(&out, &rejected);
+        }
+        self.note_verdict(now, &out, &rejections, &rejected, settings);
+        for name in &out.offer.removed {
+            if rejected.contains(name) && self.holdings.covers(name.as_str()) {
+                continue; // it stays
+            }
+            self.note_gone(&out, name);
+        }
+        if whole {
+            self.holdings.set_version(out.offer.resources.version().clone());
+        }
+        if !out.live {
+            return;
+        }
+        if whole {
+            if self.kind.is_full_state() {
+                self.holdings.forget_lapsed(); // it would have been there
+            }
+            let Self { holdings, announced, failures, .. } = self;
+            let is_complete = |name: &ResourceName| announced.is_heard(name) && !failures.contains_key(name);
+            if out.has_all {
+                holdings.complete_names(is_complete);
+            }
+            if V::completes(self) {
+                self.holdings.complete_all();
+            }
+        }
+        let error = (!whole).then(|| nack(out.faults.iter().chain(&rejections), settings.limits.error_bytes));
+        let Token { nonce, serial, .. } = out.token;
+        self.in_flight.answer(Answer { nonce, serial, version: self.holdings.version().clone(), error });
+    }
+
+    /// The application accepted that a resource is gone.
+    fn note_gone(&mut self, out: &Out, name: &ResourceName) {
+        self.holdings.remove(name);
+        // Wanted anew since, it has its own answer to come.
+        if !self.wants(name.as_str()) || out.left.contains(name) {
+            self.failures.remove(name);
+            return;
+        }
+        let exists = |failure: &Failure| !failure.status.is(Code::NotFound);
+        if !self.failures.get(name).is_some_and(exists) {
+            let nowhere = out.nowhere.iter().find(|(other, _)| other == name);
+            self.holdings.note_missing(name, nowhere.map(|(_, version)| version.clone()));
+        }
+        self.timers.stop(name);
+    }
+
+    // Time.
+
+    /// What is due: names that are missing, and names that expired.
+    pub(super) fn timeout<V: Protocol<Told = T>>(
+        &mut self,
+        now: Instant,
+        settings: &Settings,
+        act: &mut impl FnMut(Action),
+    ) {
+        let (mut missing, mut failed) = (Vec::new(), Vec::new());
+        while let Some(name) = self.timers.take_due(now) {
+            if self.announced.time_out(&name) || name.is_wildcard() {
+                continue;
+            }
+            if settings.transient_timeout {
+                let status = Status::new(Code::Unavailable, "the resource did not come in time");
+                self.fail(&name, Cause::TimedOut, status.clone(), &Version::default(), now, settings);
+                failed.push(Failed { name, status, effect: Effect::Fails });
+            } else if self.holdings.note_missing(&name, None) {
+                self.failures.remove(&name);
+                missing.push(name);
+            }
+        }
+        if !failed.is_empty() {
+            failed.sort_by(|a, b| a.name.cmp(&b.name));
+            act(Action::Errors { type_url: self.type_url().clone(), errors: failed });
+        }
+        if !missing.is_empty() {
+            missing.sort();
+            act(Action::Missing { type_url: self.type_url().clone(), names: missing });
+        }
+        let limit = if self.announced.asked() { settings.limits.resources_per_type } else { 0 };
+        let expired = self.holdings.expire(now, limit);
+        for name in expired.iter().filter(|name| !self.holdings.wants(name.as_str())) {
+            self.failures.remove(name);
+        }
+        if !expired.is_empty() {
+            act(Action::Expired { type_url: self.type_url().clone(), names: expired });
+        }
+    }
+}
+
+/// The `error_detail` of a NACK. INVALID_ARGUMENT, and never 0 (C-SOTW-04).
+fn nack<'a>(rejections: impl Iterator<Item = &'a Rejection>, limit: usize) -> Status {
+    let mut message = String::new();
+    for rejection in rejections {
+        if message.len() > limit {
+            break;
+        }
+        let gap = if message.is_empty() { "" } else { "; " };
+        let written = match &rejection.name {
+            Some(name) => write!(message, "{gap}{name}: {}", rejection.reason),
+            None => write!(message, "{gap}{}", rejection.reason),
+        };
+        debug_assert!(written.is_ok(), "a string takes all there is");
+    }
+    let mut status = Status::new(Code::InvalidArgument, message);
+    status.truncate(limit);
+    status
+}

@@ -1,0 +1,116 @@
+//! What comes: an update that was accepted, in whole or in part, and what the application has from elsewhere.
+
+use alloc::vec::Vec;
+
+use super::{Existence, Held, Holdings, Taken, WantedBy};
+use crate::name::{ResourceName, Version, WILDCARD};
+use crate::time::Instant;
+
+impl Holdings {
+    /// Takes in what was accepted of an update.
+    pub(in crate::client) fn take(&mut self, now: Instant, taken: &Taken<'_>) {
+        let &Taken { out, rejected, implied, aliases } = taken;
+        let resources = &out.offer.resources;
+        let wildcard = self.wants(WILDCARD);
+        let named = self.wishes.len() > usize::from(wildcard);
+        if !wildcard && !named {
+            return;
+        }
+        let seen = out.seen.as_ref().filter(|seen| seen.plain && seen.losses == self.losses);
+        if let Some(seen) = seen.filter(|_| implied && !named && !self.mixed && self.expiry.is_empty()) {
+            let new = seen.new.iter().map(|&at| resources.at(at).name().clone());
+            return self.add(new.map(|name| (name, Held { version: Version::default(), claimed: true })));
+        }
+        let was_mixed = core::mem::replace(&mut self.mixed, !implied);
+        // With the wildcard, what is held and what came are much the same names in the same order.
+        let dense = wildcard && resources.len() > self.held.len() / 8;
+        let Self { wishes, globs, held, links, nowhere, expiry, lapsed, mixed, .. } = self;
+        let mut ahead = dense.then(|| held.iter_mut().peekable());
+        let (mut new, mut strays, mut count) = (Vec::new(), Vec::new(), 0);
+        for resource in resources.iter() {
+            let name = resource.name();
+            let accepted = !rejected.contains(name);
+            if named {
+                let glob = globs.of(name.as_str());
+                let mut is_wanted = wildcard || glob.is_some();
+                if let Some(wish) = glob.and_then(|glob| wishes.get_mut(glob)) {
+                    wish.answered = true;
+                    if accepted && wish.existence == Existence::Missing {
+                        wish.existence = Existence::Unknown;
+                    }
+                }
+                let others = resource.aliases().iter().filter(|alias| aliases && *alias != name && !alias.is_wildcard());
+                for name in others.chain([name]) {
+                    if let Some(wish) = wishes.get_mut(name) {
+                        wish.existence = if accepted { Existence::Unknown } else { Existence::Rejected };
+                        wish.complete = false;
+                        nowhere.remove(name);
+                        is_wanted = true;
+                        if accepted && name != resource.name() {
+                            strays.extend(links.insert(name, resource.name()));
+                        }
+                    }
+                }
+                // By an alias that it had before, and does not come with now.
+                if !is_wanted && !links.aliases(name.as_str()).any(|alias| !links.is_lost(alias)) {
+                    continue;
+                }
+            }
+            if !accepted {
+                continue;
+            }
+            expiry.set(name, resource.ttl().map(|ttl| now + ttl));
+            lapsed.remove(name);
+            let claimed = !out.left.contains(name);
+            let version = if implied && claimed { Version::default() } else { resource.version().clone() };
+            let held = Held { version, claimed };
+            *mixed |= !claimed;
+            count += 1;
+            if let Some(ahead) = &mut ahead {
+                while ahead.next_if(|(other, _)| *other < name).is_some() {}
+                if let Some((_, place)) = ahead.next_if(|(other, _)| *other == name) {
+                    *place = held;
+                    continue;
+                }
+            }
+            new.push((name.clone(), held));
+        }
+        self.add(new.into_iter());
+        // Of two resources that have one alias the last has it, and of what it stood for before it is the only one perhaps.
+        strays.retain(|name| self.wanted_by(name.as_str()) == WantedBy::Nothing);
+        strays.iter().for_each(|name| self.drop_held(name));
+        // What was held and is not in the update, such as what had a heartbeat, is as it was.
+        self.mixed |= was_mixed && self.held.len() > count;
+    }
+
+    fn add(&mut self, new: impl Iterator<Item = (ResourceName, Held)>) {
+        if self.held.is_empty() {
+            self.held = new.collect(); // a tree that is made at once is made faster, and of fuller nodes
+        } else {
+            self.held.extend(new);
+        }
+    }
+
+    /// It came from elsewhere, and these of its aliases are wanted. What it was before.
+    pub(in crate::client) fn adopt(
+        &mut self,
+        name: &ResourceName,
+        aliases: &[ResourceName],
+        expires: Option<Instant>,
+    ) -> Option<Held> {
+        let mut strays = Vec::new();
+        for alias in aliases {
+            self.nowhere.remove(alias);
+            self.change(alias.as_str(), |wish| wish.existence = Existence::Unknown);
+            strays.extend(self.links.insert(alias, name));
+        }
+        self.nowhere.remove(name);
+        let before = self.held.insert(name.clone(), Held { version: Version::default(), claimed: false });
+        self.mixed = true;
+        self.expiry.set(name, expires);
+        self.note_lost(name);
+        strays.retain(|name| self.wanted_by(name.as_str()) == WantedBy::Nothing);
+        strays.iter().for_each(|name| self.drop_held(name));
+        before
+    }
+}
