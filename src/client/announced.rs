@@ -178,6 +178,7 @@ impl Announced {
             None => Relisting::BEGIN,
         };
         if self.asked {
+            self.unheard.remove(name);
             self.states.insert(name.clone(), State::Relisting(begun));
         }
     }
@@ -195,7 +196,7 @@ impl Announced {
     }
 
     /// A response settles what `settles` picks of the names that are announced in the careful way. Returns those whose time
-    /// had run out once: it starts anew.
+    /// starts anew: it had run out once, or was that of the wish before.
     pub(super) fn settle(&mut self, settles: impl Fn(&ResourceName) -> bool) -> Vec<ResourceName> {
         let (unheard, mut again) = (&mut self.unheard, Vec::new());
         self.states.retain(|name, state| {
@@ -203,7 +204,8 @@ impl Announced {
             if !settles(name) {
                 return true;
             }
-            again.extend(relisting.last.then(|| name.clone()));
+            let unanswered = relisting.last || relisting.stage == (Stage::Omit { listed: true });
+            again.extend(unanswered.then(|| name.clone()));
             *state = State::New;
             if relisting.is_listed() {
                 unheard.insert(name.clone()); // it may have crossed the response
@@ -432,8 +434,8 @@ impl Announced {
         }
         let astray = self.left.iter().find(|name| is_wanted(name));
         ensure!(astray.is_none(), "{astray:?} left and is wanted");
-        let astray = self.unheard.iter().find(|name| !is_wanted(name) || self.is_new(name.as_str()));
-        ensure!(astray.is_none(), "{astray:?} is listed and unheard, and not said");
+        let astray = self.unheard.iter().find(|name| !is_wanted(name) || self.states.contains_key(*name));
+        ensure!(astray.is_none(), "{astray:?} is listed, and is not");
         Ok(())
     }
 }

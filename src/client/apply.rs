@@ -268,9 +268,9 @@ impl<T: Clone> Subscription<T> {
 
     /// The application accepted that a resource is gone.
     fn note_gone(&mut self, out: &Out, name: &ResourceName) {
-        self.holdings.remove(name);
-        // Wanted anew since, it has its own answer to come.
-        if !self.wants(name.as_str()) || out.left.contains(name) {
+        let anew = out.left.contains(name);
+        self.holdings.remove(name, anew);
+        if anew || !self.wants(name.as_str()) {
             self.failures.remove(name);
             return;
         }

@@ -27,6 +27,8 @@ pub struct Application {
     /// What wanted aliases stand for, as far as something came by them: until then nobody can know that what is there is
     /// wanted by them too.
     pub linked: BTreeMap<ResourceName, ResourceName>,
+    /// The same of aliases that are missing now: what they stood for waits to be removed.
+    pub lost: BTreeMap<ResourceName, ResourceName>,
     /// When what has a TTL is to be gone.
     pub until: BTreeMap<ResourceName, Instant>,
     /// What expired and nothing was heard of since.
@@ -60,7 +62,7 @@ impl Application {
     fn is_by(&self, wanted: &ResourceName, name: &ResourceName) -> bool {
         let judged = self.judging.as_ref().and_then(|update| update.resource(name.as_str()));
         let content = judged.and_then(|resource| resource.body().last().copied());
-        stands_for(wanted, name, content) || self.linked.get(wanted) == Some(name)
+        stands_for(wanted, name, content) || [&self.linked, &self.lost].iter().any(|links| links.get(wanted) == Some(name))
     }
 
     pub fn take(&mut self, update: Update) {
@@ -97,7 +99,7 @@ impl Application {
         for name in names {
             assert!(self.wanted.contains(&name), "{name} is missing, and nobody asked");
             assert!(!self.applied.contains_key(&name), "{name} is missing, and there");
-            self.linked.remove(&name);
+            self.lost.extend(self.linked.remove_entry(&name));
             // Of what had an error as it was removed it is said again.
             let once = self.missing.insert(name.clone()) || self.failed.contains(&name);
             assert!(once, "{name} is missing twice");
@@ -121,6 +123,7 @@ impl<V: Both> Pair<V> {
         app.wanted.remove(name);
         app.missing.remove(name);
         app.linked.remove(name);
+        app.lost.remove(name);
         let unwanted: Vec<&ResourceName> = by_name.into_iter().filter(|other| !app.keeps(other)).collect();
         for unwanted in unwanted {
             app.left.insert(unwanted.clone());
@@ -201,6 +204,7 @@ impl<V: Both> Pair<V> {
             }
         }
         app.left.clear();
+        app.lost.clear();
         // What an alias stood for when the update came goes with the one that it stands for now.
         let gone: Vec<ResourceName> = app.applied.keys().filter(|name| !app.keeps(name)).cloned().collect();
         gone.iter().for_each(|name| app.lose(name));

@@ -319,11 +319,12 @@ impl Holdings {
 
     // What goes.
 
-    /// The application accepted that a resource is gone.
-    pub(in crate::client) fn remove(&mut self, name: &ResourceName) {
+    /// The application accepted that a resource is gone. `anew`: it was asked for again since, and has its own answer to come.
+    pub(in crate::client) fn remove(&mut self, name: &ResourceName, anew: bool) {
         self.drop_held(name);
-        if let Some(wish) = self.wishes.get_mut(name) {
-            wish.existence = Existence::Unknown; // there is nothing left that was rejected
+        if !anew {
+            // There is nothing left that was rejected.
+            self.change(name.as_str(), |wish| wish.existence = Existence::Unknown);
         }
     }
 
@@ -344,8 +345,8 @@ impl Holdings {
             self.drop_held(name);
             self.losses += 1;
             // No version may be claimed that would have it left out.
-            self.change(name.as_str(), |wish| (wish.existence, wish.complete) = (Existence::Unknown, false));
-            self.change(WILDCARD, |wish| wish.complete = false);
+            self.change(name.as_str(), |wish| wish.existence = Existence::Unknown);
+            self.note_incomplete(name);
         }
         was
     }
@@ -357,14 +358,15 @@ impl Holdings {
             self.losses += 1;
             self.drop_held(&name);
             // No version of it may be claimed any more.
-            self.change(name.as_str(), |wish| (wish.existence, wish.complete) = (Existence::Unknown, false));
+            self.change(name.as_str(), |wish| wish.existence = Existence::Unknown);
+            self.note_incomplete(&name);
             if self.lapsed.len() < limit {
                 self.lapsed.insert(name.clone());
             }
             expired.push(name);
         }
         if !expired.is_empty() {
-            self.change(WILDCARD, |wish| (wish.complete, wish.answered) = (false, false));
+            self.change(WILDCARD, |wish| wish.answered = false);
         }
         expired.sort();
         expired
@@ -373,9 +375,17 @@ impl Holdings {
     /// What the application has of this name is not what the server sent: no version may be claimed that says so.
     fn note_lost(&mut self, name: &ResourceName) {
         self.losses += 1;
-        self.change(WILDCARD, |wish| wish.complete = false);
+        self.note_incomplete(name);
         let by = if self.wants(name.as_str()) { name.as_str() } else { WILDCARD };
         self.change(by, |wish| *wish = Wish::default());
+    }
+
+    /// No version has all of what stands for this name, which is lacking.
+    fn note_incomplete(&mut self, name: &ResourceName) {
+        let glob = self.globs.of(name.as_str()).cloned();
+        for name in [name.as_str(), WILDCARD].into_iter().chain(glob.as_ref().map(ResourceName::as_str)) {
+            self.change(name, |wish| wish.complete = false);
+        }
     }
 
     /// The one place where something stops being held.
