@@ -17,6 +17,9 @@
 //! heard if a newer response crosses it, and a server that sees a name in two lists that it heard sees nothing new: so a name
 //! that came back is left out of one request under the newest response, and is listed in the next (DESIGN rule 4).
 
+#[cfg(test)]
+mod tests;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -29,6 +32,7 @@ use crate::name::{ResourceName, WILDCARD};
 pub(super) const REOPENINGS: u8 = 2;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+#[cfg_attr(test, derive(Ord, PartialOrd))]
 pub(super) struct Announced {
     /// A request of the type was sent.
     asked: bool,
@@ -45,6 +49,7 @@ pub(super) struct Announced {
 
 /// What the server may believe of a name.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(test, derive(Ord, PartialOrd))]
 enum State {
     /// Wanted, and the server was not told.
     New,
@@ -59,6 +64,7 @@ enum State {
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(test, derive(Ord, PartialOrd))]
 struct Relisting {
     stage: Stage,
     reopened: u8,
@@ -67,6 +73,7 @@ struct Relisting {
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(test, derive(Ord, PartialOrd))]
 enum Stage {
     /// To be left out. `listed`: the last request had it.
     Omit { listed: bool },
@@ -215,9 +222,14 @@ impl Announced {
         again
     }
 
-    /// A response has something of these names, so the server had heard of them.
-    pub(super) fn note_heard(&mut self, is_heard: impl Fn(&ResourceName) -> bool) {
-        self.unheard.retain(|name| !is_heard(name));
+    /// A response has something of a name, so the server had heard of it.
+    pub(super) fn note_heard(&mut self, name: &ResourceName) {
+        self.unheard.remove(name);
+    }
+
+    /// Whether a response may be the answer to names that were listed since the first request, and to nothing else.
+    pub(super) fn has_unheard(&self) -> bool {
+        !self.unheard.is_empty()
     }
 
     /// Its time ran out. Whether it is asked for once more.

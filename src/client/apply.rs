@@ -146,7 +146,7 @@ impl<T: Clone> Subscription<T> {
         let mut nowhere = core::mem::take(&mut incoming.nowhere);
         nowhere.retain(|(name, _)| news.removed.binary_search(name).is_ok());
         let out = self.offer(epoch, incoming, news.removed, settings);
-        let out = Out { nowhere, has_all, ..out };
+        let out = Out { nowhere, has_all, completes: V::completes(self), ..out };
         if !out.offer.resources.is_empty() || !out.offer.removed.is_empty() {
             act(Action::Apply(Update { token: out.token.clone(), offer: out.offer.clone() }));
             self.in_flight.set_out(out);
@@ -186,8 +186,8 @@ impl<T: Clone> Subscription<T> {
         let all_fails = self.failures.contains_key(WILDCARD);
         let offer = Arc::new(Offer { resources: incoming.resources, removed, drops_rejected, all_fails });
         let (left, unsaid) = (BTreeSet::new(), BTreeSet::new());
-        let (nowhere, has_all) = (Vec::new(), false);
-        Out { token, offer, faults: incoming.faults, nowhere, has_all, live: true, left, unsaid, seen }
+        let (nowhere, has_all, completes) = (Vec::new(), false, false);
+        Out { token, offer, faults: incoming.faults, nowhere, has_all, completes, live: true, left, unsaid, seen }
     }
 
     /// Heartbeats: the TTL starts anew (C-TTL-02, C-TTL-03), nothing else happens. One that names a version that
@@ -244,6 +244,9 @@ impl<T: Clone> Subscription<T> {
         }
         if whole {
             self.holdings.set_version(out.offer.resources.version().clone());
+            if !out.completes && !self.kind.is_full_state() {
+                self.holdings.doubt_complete(WILDCARD); // this version may not be one of all
+            }
         }
         if !out.live {
             return;
@@ -257,7 +260,7 @@ impl<T: Clone> Subscription<T> {
             if out.has_all {
                 holdings.complete_names(is_complete);
             }
-            if V::completes(self) {
+            if out.completes && V::completes(self) {
                 self.holdings.complete_all();
             }
         }

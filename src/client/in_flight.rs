@@ -39,6 +39,8 @@ pub(super) struct Out {
     pub(super) nowhere: Vec<(ResourceName, Version)>,
     /// What is wanted and not in the response does not exist.
     pub(super) has_all: bool,
+    /// The version of the response is one of all that the wildcard stands for.
+    pub(super) completes: bool,
     /// Whether the response came on this stream, so that its answer can be sent.
     pub(super) live: bool,
     /// Names in the offer that were unwanted at some time since.

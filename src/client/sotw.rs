@@ -43,7 +43,8 @@ pub struct Told {
     /// How often that was done since responses have this version.
     stand_ins: u8,
     version: Version,
-    /// The wildcard was announced in the careful way as the last response came, which may be to a list that left it out.
+    /// The last response may lack something of what the wildcard stands for: the wildcard was announced in the careful way,
+    /// and the list that it answers may have left it out; or, of a partial type, it answers names that were added.
     lacks_all: bool,
     /// Names whose existence time starts anew with the next request.
     retime: BTreeSet<ResourceName>,
@@ -167,7 +168,7 @@ impl Protocol for Sotw {
     fn processed(of: &mut Of<Self>, incoming: &Incoming) {
         let full_state = of.kind.is_full_state() && !incoming.refused && !incoming.has_only_heartbeats();
         let Subscription { holdings, announced, told, .. } = of;
-        told.lacks_all = announced.is_relisting(WILDCARD);
+        told.lacks_all = announced.is_relisting(WILDCARD) || (!of.kind.is_full_state() && announced.has_unheard());
         if matches!(told.start, Start::Legacy { .. }) && told.version != *incoming.resources.version() {
             told.version = incoming.resources.version().clone();
             told.stand_ins = 0;
@@ -180,7 +181,12 @@ impl Protocol for Sotw {
             (full_state || incoming.mentions(name.as_str()))
                 && (holdings.has(name.as_str()) || !incoming.has_heartbeat(name))
         }));
-        announced.note_heard(|name| !full_state || incoming.mentions(name.as_str()));
+        if announced.has_unheard() {
+            for name in incoming.resources.names().chain(incoming.others()) {
+                announced.note_heard(name);
+                holdings.globs().of(name.as_str()).into_iter().for_each(|glob| announced.note_heard(glob));
+            }
+        }
     }
 
     /// Of a full-state type, what is held and not in the response is gone (xds_protocol.rst, "Deleting
