@@ -173,6 +173,14 @@ impl Protocol for Sotw {
             told.version = incoming.resources.version().clone();
             told.stand_ins = 0;
         }
+        // Of a partial type what comes by the wildcard says nothing of whether a name was heard.
+        let by_name = of.kind.is_full_state() || !holdings.wants(WILDCARD);
+        if by_name && announced.has_unheard() {
+            for name in incoming.resources.names().chain(incoming.others()) {
+                announced.note_heard(name);
+                holdings.globs().of(name.as_str()).into_iter().for_each(|glob| announced.note_heard(glob));
+            }
+        }
         // What is settled gets its time anew, if that ran out before this came.
         told.retime.extend(announced.settle(|name| {
             if name.is_glob() && !full_state {
@@ -181,12 +189,6 @@ impl Protocol for Sotw {
             (full_state || incoming.mentions(name.as_str()))
                 && (holdings.has(name.as_str()) || !incoming.has_heartbeat(name))
         }));
-        if announced.has_unheard() {
-            for name in incoming.resources.names().chain(incoming.others()) {
-                announced.note_heard(name);
-                holdings.globs().of(name.as_str()).into_iter().for_each(|glob| announced.note_heard(glob));
-            }
-        }
     }
 
     /// Of a full-state type, what is held and not in the response is gone (xds_protocol.rst, "Deleting
