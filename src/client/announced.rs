@@ -376,9 +376,10 @@ impl Announced {
             }
     }
 
-    /// Whether a wanted name may be known to the server from a wish, this one or one before (SotW).
-    pub(super) fn may_be_known(&self, name: &str) -> bool {
-        self.asked && (self.states.get(name) != Some(&State::New) || self.is_any_back())
+    /// Whether a wanted name of which something came may be known to the server from a wish, this one or one before (SotW):
+    /// a new one too, for it may have been settled while a request left it out.
+    pub(super) fn may_be_known(&self) -> bool {
+        self.asked
     }
 
     /// Whether a wanted name is announced in the careful way.
