@@ -99,7 +99,12 @@ impl Extent {
 impl Pages {
     /// Whether these are all there are.
     pub(super) fn is_all(&self) -> bool {
-        self.from == Progress::default() && self.to.is_none()
+        self.is_first() && self.to.is_none()
+    }
+
+    /// Whether none went before.
+    pub(super) fn is_first(&self) -> bool {
+        self.from == Progress::default()
     }
 
     fn join(self, other: Self) -> Self {

@@ -402,8 +402,6 @@ impl<V: Variant> Server<V> {
                 of.schedule_heartbeats(now, source, true, &Draft::default());
                 return None;
             }
-        } else if retries {
-            of.retry(now, source, order.names);
         }
         if let Some(version) = V::version_of_beats(of).filter(|_| beats) {
             let mut draft = Draft::default();
@@ -412,6 +410,9 @@ impl<V: Variant> Server<V> {
             if draft.must_send {
                 return Some(self.respond(at, version, Extent::default(), draft));
             }
+        }
+        if retries && !order.answers_only {
+            of.retry(now, source, order.names);
         }
         let mut draft = Draft { must_send: of.pending.reply(), ..Draft::default() };
         let Ok(()) = V::draft(of, source, order, &mut draft) else {

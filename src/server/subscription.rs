@@ -238,10 +238,11 @@ impl Subscription {
             *defer_until = None;
         }
         let to = view.sent_to().unwrap_or_default();
-        let started = draft.pages.as_ref().is_some_and(|pages| pages.is_all());
-        let after = match before {
-            _ if started => None,
-            Some(before) if draft.content != Reach::Nowhere => Some(before),
+        let after = match (before, &draft.pages) {
+            (_, Some(pages)) if pages.is_all() => None,
+            // What changed comes with the pages, of which these are the first.
+            (_, Some(pages)) if pages.is_first() => Some(to),
+            (Some(before), _) if draft.content != Reach::Nowhere => Some(before),
             _ => Some(to),
         };
         let mut extent = Extent { after, to, whole: draft.whole, more: None };
