@@ -131,7 +131,8 @@ impl Protocol for Sotw {
         draft.answered = of.pending.take_names();
         let mut changed = Vec::new();
         if !answers_only {
-            let flapped = changes::each_change(of_type, &of.wanted, &of.view, |_, resource| changed.push(resource));
+            let push = |_, resource| changed.push(resource);
+            let flapped = changes::each_change(of_type, &of.wanted, &of.view, &draft.answered, push);
             changed.reverse(); // the oldest first
             (draft.content, draft.removals) = (Reach::All, Reach::All);
             if flapped {

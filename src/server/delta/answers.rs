@@ -48,6 +48,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
     let has_page = |resource: &Resource, since| paged && !view.is_told(resource.name(), since);
     let gone = pending.claims().map(|claims| claims.gone());
     let mut by_alias = BTreeSet::new();
+    let mut by_page = Vec::new();
     let mut no_room_for = None;
     for name in &names {
         if by_alias.contains(name) {
@@ -82,6 +83,9 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
             break;
         }
         if let Some(resource) = entry.resource() {
+            if has_page(resource, entry.since) {
+                by_page.push(name.clone());
+            }
             // Its other names are answered with it.
             by_alias.insert(resource.name().clone());
             by_alias.extend(resource.aliases().iter().filter(|alias| of.stands_for(alias, resource.name())).cloned());
@@ -98,6 +102,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
     }
     draft.answers = draft.parts.len();
     let all = pending.names().is_empty();
+    by_page.iter().for_each(|name| _ = names.remove(name));
     draft.answered = names;
     all
 }
