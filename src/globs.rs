@@ -19,8 +19,6 @@ pub(crate) struct Globs(Option<Box<BTreeSet<Glob>>>);
 pub(crate) struct Glob(pub(crate) ResourceName);
 
 impl Globs {
-    pub(crate) const NONE: Self = Self(None);
-
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
     }
