@@ -10,7 +10,6 @@ use super::source::{Entry, Source};
 use super::subscription::Subscription;
 use super::wanted::Wanted;
 use crate::name::ResourceName;
-use crate::revision::Revision;
 use crate::time::Instant;
 
 impl Subscription {
