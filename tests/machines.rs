@@ -17,6 +17,7 @@ mod rules;
 #[allow(unreachable_pub)]
 mod script;
 mod scripts;
+mod sources;
 mod store;
 mod streams_of_servers;
 mod ttl;
