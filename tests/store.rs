@@ -302,16 +302,23 @@ fn what_a_type_is_made_of_anew() {
     cache.replace(&t, [resource("kept")]);
     assert_eq!(cache.check_invariants(), Ok(()));
     assert!(names[..3].iter().all(|name| cache.get(&t, name).state == State::Absent));
-    assert!(names.iter().chain(&["*"]).all(|name| cache.error(&t, name).is_none()));
+    assert!(["unknown", "failing", "kept", "*"].iter().all(|name| cache.error(&t, name).is_none()));
+    assert!(cache.error(&t, "gone").is_some(), "why it does not exist may be known still");
     let second = server.poll_transmit(NOW, &cache).expect("what is new");
     assert_eq!(second.resources().map(|resource| resource.name().as_str()).collect::<Vec<_>>(), ["kept"]);
     let mut removed: Vec<_> = second.removed().iter().map(ResourceName::as_str).collect();
     removed.sort_unstable();
-    assert_eq!(removed, ["failing", "gone", "unknown"]);
+    assert_eq!(removed, ["failing", "unknown"]);
 
     let before = cache.revision();
     cache.replace(&t, [resource("kept")]);
     assert_eq!(cache.revision(), before, "the same again is no change");
+    // The error of a collection is over, and what is in it stays.
+    cache.set_error(&t, GLOB, Status::new(Code::Unavailable, "no"));
+    cache.replace(&t, [resource(MEMBER)]);
+    assert_eq!((cache.error(&t, GLOB), cache.get(&t, GLOB).state), (None, State::Unknown));
+    cache.replace(&t, []);
+    assert_eq!(cache.get(&t, GLOB).state, State::Absent);
     let all = Cache::unknown(1).tap(|cache| cache.replace(&t, []));
     assert!(all.is_known(&t), "that there is nothing is known");
 }

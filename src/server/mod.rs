@@ -210,6 +210,9 @@ impl<V: Variant> Server<V> {
         if self.closed || self.idle.is_some_and(idle) {
             return None;
         }
+        if self.types.is_empty() {
+            return None; // nothing is asked: whose stream it is may not be known yet, and so which source it has
+        }
         if *self.epoch.get_or_insert_with(|| source.epoch()) != source.epoch() {
             self.close(Status::new(Code::Unavailable, "the source of resources started anew"));
             return None;
