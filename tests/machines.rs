@@ -24,6 +24,7 @@ mod ttl;
 mod unstable;
 mod watch;
 mod watch_actions;
+mod watch_servers;
 mod wire;
 mod words;
 mod xdstp;

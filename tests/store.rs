@@ -295,7 +295,7 @@ fn what_a_type_is_made_of_anew() {
     let request = delta::Request { subscribe: names.map(ResourceName::from).to_vec(), ..delta::Request::new("t") };
     server.handle_request(NOW, request).expect("a request");
     let first = server.poll_transmit(NOW, &cache).expect("what is known");
-    assert_eq!(first.removed(), ["kept"]);
+    assert_eq!(first.removed(), ["gone", "kept"]);
     let ack = delta::Request { nonce: first.nonce().clone(), ..delta::Request::new("t") };
     server.handle_request(NOW, ack).expect("an answer");
 

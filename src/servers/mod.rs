@@ -54,7 +54,7 @@
 //! ```
 
 mod action;
-mod authority;
+pub(crate) mod authority;
 mod choice;
 mod config;
 mod group;
@@ -162,6 +162,9 @@ impl<V: Variant> Servers<V> {
             for place in 0..self.groups[at].members {
                 let server = self.groups[at].servers[place];
                 self.links[server].client.unsubscribe(type_url, names.iter().map(|name| &**name));
+            }
+            if self.groups[at].wanted.is_empty() {
+                self.reachable(at);
             }
             let group = &mut self.groups[at];
             if self.policy == Policy::Grpc && group.wanted.is_empty() {

@@ -5,6 +5,7 @@ mod store;
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
 use self::by_type::ByType;
@@ -185,7 +186,8 @@ impl Cache {
             gone.remove(resource.name());
             self.insert(type_url, resource);
         }
-        for name in gone {
+        let (collections, others): (Vec<_>, Vec<_>) = gone.into_iter().partition(ResourceName::is_glob);
+        for name in others.into_iter().chain(collections) {
             // Of a collection that has members only the error is over.
             if self.of(type_url).members(name.as_str()).next().is_some() {
                 self.set_unknown(type_url, name);
