@@ -46,7 +46,9 @@ fn a_stream_that_is_over_waits_for_nothing() {
     };
     let subscribe = vec!["a".into()];
     let request = delta::Request { subscribe, node: Some(node.into()), ..delta::Request::new("t") };
+    assert_eq!(server.node(), None);
     server.handle_request(NOW, request).expect("a request");
+    assert_eq!(server.node().map(|node| node.id.as_str()), Some("n"));
     let response = server.poll_transmit(NOW, &cache(1)).expect("an answer");
     let ack = delta::Request { nonce: response.nonce().clone(), ..delta::Request::new("t") };
     server.handle_request(NOW, ack).expect("an answer");

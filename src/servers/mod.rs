@@ -18,6 +18,8 @@
 //! A resource whose name has another authority than those of the list that its server stands in (a wildcard may bring
 //! one) belongs to the names without authority.
 //!
+//! [`Watches`](crate::watch::Watches) stand above this as above a client: see "Several servers" in [`watch`](crate::watch).
+//!
 //! # The loop
 //!
 //! As with one client, and besides: do what [`poll_connect`](Servers::poll_connect) says, at least when

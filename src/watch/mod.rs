@@ -43,6 +43,53 @@
 //! # Ok::<(), xds_machine::Error>(())
 //! ```
 
+//! # Aliases
+//!
+//! A name that is watched may be an alias (delta; xds_protocol.rst, "Resource names"). Who watches by it is told of the
+//! resource that it stands for, under the name that is watched: of its content, which is decoded once, of errors of it, and
+//! that it is gone. When the alias comes to stand for another resource, that one's content is told; when that one is
+//! rejected, the former content stays as long as the former resource does. An alias is no part of a whole: who watches
+//! everything is told of each resource by its own name.
+//!
+//! # Several servers
+//!
+//! Over [`Servers`], each action goes to [`Watches::handle_servers_action`], for every type that is watched; what a server
+//! that can't be reached means to whom is done there.
+//!
+//! ```
+//! use xds_machine::client;
+//! use xds_machine::message::Node;
+//! use xds_machine::servers::{Config, Connect, Policy, Servers};
+//! use xds_machine::watch::{News, Watches};
+//! use xds_machine::{Delta, Instant, type_url};
+//!
+//! let now = Instant::EPOCH;
+//! let decode = |resource: client::Resource<'_>| Ok::<_, String>(resource.body().to_vec());
+//! let config = Config::new(Policy::Grpc, [client::Config::new(Node::new("me"))]);
+//! let mut servers = Servers::<Delta>::new(config)?;
+//! let mut listeners = Watches::<Vec<u8>>::new(type_url::LISTENER);
+//! let mut clusters = Watches::<Vec<u8>>::new(type_url::CLUSTER);
+//! clusters.watch(&mut servers, "c")?;
+//! let Some(Connect::Open(stream)) = servers.poll_connect(now) else { panic!("a stream is needed") };
+//! servers.handle_close(now, stream, 4); // it can't be reached
+//!
+//! // What a driver does after each input:
+//! while let Some(action) = servers.poll_action() {
+//!     let other = listeners.handle_servers_action(action, decode);
+//!     let other = other.and_then(|action| clusters.handle_servers_action(action, decode));
+//!     // What is left is of no type that is watched, or is for a log.
+//!     other.into_iter().for_each(|action| println!("{action:?}"));
+//! }
+//! for watches in [&mut listeners, &mut clusters] {
+//!     while let Some(verdict) = watches.poll_verdict() {
+//!         servers.handle_verdict(now, verdict)?;
+//!     }
+//! }
+//! let event = clusters.poll_event().expect("who waits is told");
+//! assert!(matches!(event.news, News::Changed(Err(_))));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
 mod aliases;
 mod event;
 mod known;
@@ -132,7 +179,7 @@ impl<T: Clone + PartialEq> Watches<T> {
 
     // What watchers want.
 
-    /// Watches a resource, or with the name of a collection or [`WILDCARD`] all of that. What is known of it is told at
+    /// Watches a resource, by its name or an alias, or with the name of a collection or [`WILDCARD`] all of that. What is known of it is told at
     /// once.
     ///
     /// # Errors
@@ -278,7 +325,7 @@ impl<T: Clone + PartialEq> Watches<T> {
         &self.type_url
     }
 
-    /// What is held of a resource that is watched.
+    /// What is held of a resource that is watched, by the name or an alias that it is watched by.
     pub fn get(&self, name: &str) -> Option<&T> {
         self.ledger.get(name)
     }

@@ -56,8 +56,8 @@ pub type DependentName = for<'a> fn(&'a Resource) -> Option<Cow<'a, str>>;
 impl Cache {
     /// An empty cache: nothing exists, and that is known.
     ///
-    /// `epoch` tells the lives of the cache apart: a number that a process does not use twice. Streams that were
-    /// served by another are closed. Where clients choose names that resources are made of, give a
+    /// `epoch` tells the lives of the cache apart, and the caches of different groups of nodes: a number that a process does
+    /// not use twice. Streams that were served by another are closed. Where clients choose names that resources are made of, give a
     /// [seed](Self::with_seed) too.
     pub fn new(epoch: u64) -> Self {
         Self {
