@@ -110,13 +110,19 @@ impl<T: Clone + PartialEq> Ledger<T> {
                 self.add_parts(&name);
             }
         }
-        let Self { watchers, named, parts, turns, unreachable, removed, .. } = self;
+        let Self { watchers, named, turns, unreachable, removed, .. } = self;
         let known = named.entry(name.clone()).or_default();
         known.watchers.insert(watch);
         if known.value.is_none() && known.error.is_none() {
             known.error = removed.get(&name).cloned();
         }
         note(watchers, turns, watch, &name, known, unreachable, Some(None));
+        let known = known.copy();
+        if self.is_part(&name) {
+            // While somebody watches it by name, what is known of it is known of the part.
+            self.parts.entry(name.clone()).or_insert(known);
+        }
+        let Self { watchers, parts, turns, unreachable, .. } = self;
         if is_whole(&name) {
             let has = has(&name);
             // What is not there is no part of the whole, whoever else is still to be told so.
