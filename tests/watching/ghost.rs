@@ -73,6 +73,12 @@ impl Ghost {
         let told = BTreeMap::from([(name.clone(), Known::default())]);
         let watcher = Watcher { name: name.clone(), told, late: held, synced: false, unfinished: 0 };
         assert!(self.watchers.insert(watch, watcher).is_none(), "a watcher has an id of its own");
+        // What is known of it by an alias is known of it.
+        let stands = |(_, of): &(&ResourceName, &(ResourceName, bool))| of.1 && of.0 == *name;
+        let by_alias = self.aliases.iter().find(stands).and_then(|(alias, _)| self.truth.get(alias)).cloned();
+        if let Some(known) = by_alias.filter(|_| !self.truth.contains_key(name)) {
+            self.truth.insert(name.clone(), known);
+        }
         if let Some(error) = self.removed.get(name) {
             let unknown = || Known { content: None, error: Some(error.clone()) };
             self.truth.entry(name.clone()).or_insert_with(unknown);
