@@ -22,7 +22,7 @@ pub(super) struct Ledger<T> {
     /// What is held of the wholes that somebody watches; and what is to be told of what is not held.
     parts: BTreeMap<ResourceName, Known<T>>,
     aliases: Aliases,
-    /// What the last update removes of the wholes that somebody watches, and why: the machine does not say it again to who
+    /// What the last update removes of what somebody watches by a whole or an alias, and why: the machine does not say it again to who
     /// comes to watch it by name.
     removed: BTreeMap<ResourceName, Status>,
     /// The collections that somebody watches.
@@ -228,6 +228,9 @@ impl<T: Clone + PartialEq> Ledger<T> {
     /// An update comes, with what it removes.
     pub(super) fn begin(&mut self, removed: &[ResourceName]) {
         self.removed.retain(|name, _| removed.binary_search(name).is_ok());
+        for name in removed.iter().filter(|name| !self.aliases.of(name, true).is_empty()) {
+            self.removed.entry(name.clone()).or_insert_with(gone);
+        }
     }
 
     /// An update has a resource, which these watched aliases stand for.
@@ -278,7 +281,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
     }
 
     fn note_removed(&mut self, name: &ResourceName, why: &Status) {
-        if self.is_part(name) {
+        if self.is_part(name) || !self.aliases.of(name, true).is_empty() {
             self.removed.insert(name.clone(), why.clone());
         }
     }

@@ -323,3 +323,21 @@ fn what_is_dropped_is_dropped_by_its_alias() {
     assert_eq!(world.goes_on(), ["#1 x fails: 3: nine"]);
     assert_eq!(world.watches.get("x"), None);
 }
+
+/// What goes as its alias moves is not said again to who comes to watch it by name before the verdict.
+#[test]
+fn what_has_just_gone_by_its_alias() {
+    let mut world = world();
+    world.put_as("a", 1, &["x"]);
+    world.watch("x");
+    assert_eq!(world.begin(), ["#1 x is 1"]);
+    world.delete("a");
+    world.put_as("b", 2, &["x"]);
+    let server = world.server.as_mut().expect("a stream");
+    let response = server.poll_transmit(world.now, &world.cache).expect("what moved");
+    world.client.handle_response(world.now, (&response).into()).expect("a response");
+    let action = world.client.poll_action().expect("an update");
+    assert_eq!(world.watches.handle_action(action, super::decode), None);
+    world.watch("a");
+    assert_eq!(world.goes_on(), ["#1 x is 2", "#2 a fails: 5: the server removed the resource"]);
+}

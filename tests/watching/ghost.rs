@@ -107,6 +107,8 @@ impl Ghost {
                 if !update.has_collection_error() {
                     self.change(&WILDCARD.into(), |truth| truth.error = None);
                 }
+                let by_alias = |name: &&ResourceName| self.aliases.values().any(|(of, _)| of == *name);
+                let by_alias: Vec<_> = update.removed().iter().filter(by_alias).cloned().collect();
                 let mut rejected = Vec::new();
                 for resource in update.resources() {
                     for alias in resource.aliases() {
@@ -152,6 +154,10 @@ impl Ghost {
                     }
                 }
                 self.removed.retain(|name, _| update.removed().contains(name));
+                for name in by_alias {
+                    let gone = || error(Code::NotFound, "the server removed the resource").expect("a reason");
+                    self.removed.entry(name).or_insert_with(gone);
+                }
                 for name in update.removed() {
                     self.change(name, |truth| {
                         if truth.content.take().is_some() {
