@@ -95,7 +95,7 @@ impl<T: Ord> Collections<T> {
         }
     }
 
-    pub(crate) fn members(&self, glob: &str) -> impl Iterator<Item = &T> {
+    pub(crate) fn members<'a>(&'a self, glob: &str) -> impl Iterator<Item = &'a T> + use<'a, T> {
         let parts = Parts::of(glob).filter(|parts| parts.leaf == "*");
         parts.and_then(|parts| self.0.get(&parts as &dyn Collection)).into_iter().flatten()
     }

@@ -63,6 +63,7 @@ mod view;
 mod wanted;
 
 use alloc::format;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
@@ -83,6 +84,7 @@ use self::subscription::Subscription;
 pub use self::variant::Variant;
 use crate::error::{Code, Error, Misuse, PeerMisbehaved, Status};
 use crate::interest::Interest;
+use crate::message::Node;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, TypeUrl, Version};
 use crate::queue::Queue;
@@ -104,6 +106,7 @@ pub struct Server<V: Variant> {
     /// The revision at which there was nothing to say, and until when that holds if nothing is asked.
     idle: Option<(Revision, Option<Instant>)>,
     greeted: bool,
+    node: Option<Arc<Node>>,
     closed: bool,
     /// Whether the client supports TTLs.
     ttl: bool,
@@ -123,6 +126,7 @@ impl<V: Variant> Server<V> {
             epoch: None,
             idle: None,
             greeted: false,
+            node: None,
             closed: false,
             ttl: false,
             types: Vec::new(),
@@ -149,6 +153,7 @@ impl<V: Variant> Server<V> {
             self.greeted = true;
             if let Some(node) = V::node(&request) {
                 self.ttl = V::supports_ttl(node);
+                self.node = Some(node.clone());
                 self.actions.push(Action::Node(node.clone()));
             }
         }
@@ -204,6 +209,9 @@ impl<V: Variant> Server<V> {
         if self.closed || self.idle.is_some_and(idle) {
             return None;
         }
+        if self.types.is_empty() {
+            return None; // nothing is asked: whose stream it is may not be known yet, and so which source it has
+        }
         if *self.epoch.get_or_insert_with(|| source.epoch()) != source.epoch() {
             self.close(Status::new(Code::Unavailable, "the source of resources started anew"));
             return None;
@@ -235,6 +243,11 @@ impl<V: Variant> Server<V> {
     /// Which stream this is.
     pub fn stream(&self) -> StreamId {
         self.stream
+    }
+
+    /// Who the client is, once it said so, in the first request of the stream.
+    pub fn node(&self) -> Option<&Node> {
+        self.node.as_deref()
     }
 
     /// The types that were asked for, in push order.
