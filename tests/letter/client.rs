@@ -104,7 +104,8 @@ impl Client {
     pub fn subscribe(&mut self, t: usize, name: ResourceName) -> Vec<Ask> {
         let of = &mut self.types[t];
         // A list that names it again right away says nothing, and what was dropped would not come (SotW).
-        let first = if !self.delta && of.stream.left.contains(&name) { self.request(t, true) } else { None };
+        let left = of.stream.left.iter().any(|left| covers(left, &name));
+        let first = if !self.delta && left { self.request(t, true) } else { None };
         let of = &mut self.types[t];
         if of.wanted.insert(name.clone()) {
             of.answered.remove(&name);
@@ -132,11 +133,11 @@ impl Client {
         of.stream.left.insert(name.clone());
         of.stream.dirty = true;
         let OfType { wanted, held, errors, stream, .. } = of;
-        // What it just asked for by another name comes again.
-        let by_fresh = |wish: &&ResourceName| !stream.fresh.contains(*wish);
-        let told: Names = wanted.iter().filter(by_fresh).cloned().collect();
-        held.retain(|held_name, held| is_wanted(if held_name == name { &told } else { wanted }, held_name, &held.aliases));
-        errors.retain(|name, _| wanted.contains(name));
+        // What it just asked for by an alias comes again.
+        let told: Names = wanted.difference(&stream.fresh).cloned().collect();
+        let none = Vec::new();
+        held.retain(|name, held| is_wanted(wanted, name, &none) || is_wanted(&told, name, &held.aliases));
+        errors.retain(|name, _| is_wanted(wanted, name, &none));
         first.into_iter().collect()
     }
 

@@ -5,6 +5,7 @@
 
 #![allow(unreachable_pub)]
 
+mod asked;
 mod client;
 mod server;
 mod setup;

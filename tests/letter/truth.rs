@@ -100,6 +100,11 @@ impl Truth {
         !self.known || self.former.iter().any(|(of, name)| of == alias && matches!(self.state(name), State::Unknown(_)))
     }
 
+    /// Whether a resource once had any alias.
+    pub fn had_alias(&self, name: &ResourceName) -> bool {
+        self.former.iter().any(|(_, of)| of == name)
+    }
+
     /// Whether a resource once had the alias.
     pub fn was_asked_by(&self, alias: &ResourceName, name: &ResourceName) -> bool {
         self.former.contains(&(alias.clone(), name.clone()))
