@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use xds_machine::{ResourceName, WILDCARD};
 
-use super::truth::covers;
 use super::wire::Ask;
 
 #[derive(Default)]
@@ -17,7 +16,8 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Reads a request. Returns the names whose resources have to be sent, though they did not change.
+    /// Reads a request. Returns the names that it asks for: their resources have to be sent, though they did not change. (So
+    /// has what is left by name, delta, if the wildcard has it: the client can't tell.)
     pub fn hear(&mut self, ask: &Ask, delta: bool, legacy: bool) -> BTreeSet<ResourceName> {
         let first = !std::mem::replace(&mut self.any, true);
         let all = || BTreeSet::from([ResourceName::from(WILDCARD)]);
@@ -35,9 +35,6 @@ impl Asked {
         }
         self.wanted.extend(asked.iter().cloned());
         ask.leave.iter().for_each(|name| _ = self.wanted.remove(name));
-        // Who leaves a name and keeps the wildcard can't tell whether that has it.
-        let is_covered = |name: &&ResourceName| self.wanted.iter().any(|wish| covers(wish, name));
-        asked.extend(ask.leave.iter().filter(is_covered).cloned());
         asked
     }
 }

@@ -307,6 +307,7 @@ impl OfType {
 
 const NOT_FOUND: i32 = Code::NotFound.number();
 
-fn is_wanted(wanted: &Names, name: &ResourceName, aliases: &[ResourceName]) -> bool {
+/// Whether names ask for a resource that has these aliases.
+pub fn is_wanted(wanted: &Names, name: &ResourceName, aliases: &[ResourceName]) -> bool {
     wanted.iter().any(|wish| covers(wish, name) || aliases.contains(wish))
 }

@@ -87,13 +87,14 @@ impl Stream {
         self.sent.retain(|name, sent| wanted.iter().any(|wish| covers(wish, name) || sent.aliases.contains(wish)));
         for (name, sent) in &mut self.sent {
             let is_again = again.iter().any(|wish| covers(wish, name) || truth.is_asked_by(wish, name));
-            if is_again && !ask.claims.contains_key(name) {
+            if (is_again || ask.leave.contains(name)) && !ask.claims.contains_key(name) {
                 sent.version = Version::default();
             }
         }
         self.errors.retain(|name, _| !again.contains(name));
         self.reply |= first && !wanted.is_empty() || (!self.delta && !again.is_empty());
         self.owed.extend(again);
+        self.owed.extend(ask.leave.iter().cloned());
         self.owed.retain(|name| wanted.contains(name) || wanted.iter().any(|wish| covers(wish, name)));
         if !self.delta && first && !ask.version.as_str().is_empty() && ask.version == self.version_of(truth) {
             self.reply = false;
@@ -145,6 +146,8 @@ impl Stream {
         for item in &items {
             self.sent.insert(item.name.clone(), Sent::new(&wanted[&item.name]));
         }
+        let failed = |name: &ResourceName| errors.iter().any(|(of, _)| of == name);
+        self.sent.iter_mut().filter(|(name, _)| failed(name)).for_each(|(_, sent)| sent.version = Version::default());
         self.errors.extend(errors.iter().map(|(name, _)| (name.clone(), truth.touched(name))));
         self.owed.retain(|name| !truth.known || matches!(truth.state(name), State::Unknown(_)) || truth.is_doubtful(name));
         self.version = self.version_of(truth);

@@ -7,6 +7,7 @@ use xds_machine::client::{Action, Client, Config, Update};
 use xds_machine::message::Node;
 use xds_machine::{Code, Instant, Nonce, ResourceName, Types, Version};
 
+use super::client::is_wanted;
 use super::server::Stream;
 use super::setup::{Setup, Step, Ttls};
 use super::truth::{State, There, Truth, covers};
@@ -14,6 +15,15 @@ use super::walk::{Fault, Story, Walk, ensure};
 use super::wire::{Ask, Said, Variant, content_of, short};
 
 type Names = BTreeSet<ResourceName>;
+
+// What is known of our client, with the trace: `true` looks for it.
+
+/// `+y +z -> {b [z]}; ACK; -> {b [y], c [z]}`: `c` is taken and `b` removed, for it was what `z` stood for; but `y` stands for
+/// it now.
+const KNOWN_ALIASES_CHANGE_HANDS: bool = false;
+/// SotW, full state: `+a -> {a}; ACK; -> error(a); ACK; -> {}` (the error is over, and `a` is not there): the client keeps `a`.
+/// An error is taken to excuse absence for the rest of its stream.
+const KNOWN_ERRORS_EXCUSE_FOR_EVER: bool = false;
 
 pub struct WithClient<V: Variant> {
     setup: Setup,
@@ -28,7 +38,8 @@ pub struct WithClient<V: Variant> {
     /// Whether a request was sent on the stream.
     greeted: bool,
     up: VecDeque<Ask>,
-    down: VecDeque<Said>,
+    /// With what the server knew to be wanted.
+    down: VecDeque<(Said, Names)>,
     story: Story,
 }
 
@@ -40,6 +51,10 @@ struct App {
     judging: VecDeque<Update>,
     rejected: BTreeMap<ResourceName, BTreeSet<Option<u8>>>,
     lapsed: Names,
+    /// What came on this stream for a name that was left already; an alias of it may be wanted, or have been.
+    raced: Names,
+    /// What had an error on this stream.
+    failed: Names,
     asked: bool,
     /// What was read and is not answered: nonces, and whether something was rejected if that is known.
     reads: VecDeque<(Nonce, Version, Option<bool>)>,
@@ -211,7 +226,7 @@ impl<V: Variant> WithClient<V> {
         let had = app.applied.remove(&name).map(|applied| applied.content);
         let there = self.truth[t].there(&name).filter(|there| Some(there.content) == had && there.ttl.is_some());
         let heard = self.late.is_zero() && self.up.is_empty() && self.down.is_empty() && app.judging.is_empty();
-        let fault = there.is_some() && heard && self.server.is_some() && !app.rejected.contains_key(&name);
+        let fault = there.is_some() && heard && self.server.is_some() && !app.rejected.contains_key(&name) && !app.raced.contains(&name);
         app.lapsed.insert(name.clone());
         ensure(!fault, "what is there expires", || name.to_string())
     }
@@ -234,6 +249,8 @@ impl<V: Variant> WithClient<V> {
         for app in &mut self.apps {
             (app.asked, app.nonce) = (false, Nonce::default());
             app.reads.clear();
+            app.raced.clear();
+            app.failed.clear();
         }
     }
 
@@ -267,9 +284,12 @@ impl<V: Variant> WithClient<V> {
     fn poll(&mut self, mood: u8) -> bool {
         let Some(server) = &mut self.server else { return false };
         let mut streams = server.iter_mut().zip(&self.truth);
-        let Some(said) = streams.find_map(|(stream, truth)| stream.poll(self.now, truth, mood)) else { return false };
+        let say = |(stream, truth): (&mut Stream, &Truth)| {
+            stream.poll(self.now, truth, mood).map(|said| (said, stream.asked.wanted.clone()))
+        };
+        let Some((said, wanted)) = streams.find_map(say) else { return false };
         self.story.tell(|| format!("  server: {said}"));
-        self.down.push_back(said);
+        self.down.push_back((said, wanted));
         true
     }
 
@@ -277,9 +297,13 @@ impl<V: Variant> WithClient<V> {
         if !self.client.wants_response() {
             return Ok(false);
         }
-        let Some(said) = self.down.pop_front() else { return Ok(false) };
+        let Some((said, wanted)) = self.down.pop_front() else { return Ok(false) };
         self.story.tell(|| format!("    client reads {said}"));
         let app = &mut self.apps[self.setup.type_number(&said.type_url)];
+        let both: Names = app.wanted.intersection(&wanted).cloned().collect();
+        let races = said.items.iter().filter(|item| !is_wanted(&both, &item.name, &item.aliases));
+        app.raced.extend(races.map(|item| item.name.clone()));
+        app.failed.extend(said.errors.iter().map(|(name, _)| name.clone()));
         app.nonce = said.nonce.clone();
         app.reads.push_back((said.nonce.clone(), said.version.clone(), None));
         let taken = self.client.handle_response(self.now, V::response(&said));
@@ -347,8 +371,13 @@ impl<V: Variant> WithClient<V> {
         ensure(!first || !empty || legacy, "a first request asks for everything by mistake", what)?;
         ensure(first || ask.claims.is_empty(), "a later request has claims", what)?;
         for (name, version) in &ask.claims {
-            let had = app.applied.get(name).is_some_and(|applied| applied.version == *version);
-            ensure(had, "a claim of what is not held", || format!("{name} in {ask}"))?;
+            // A claim without a version is of what came by a stream that is gone: the server has to send it again.
+            let same = |applied: &Applied| version.as_str().is_empty() || applied.version == *version;
+            let had = app.applied.get(name).is_some_and(same);
+            ensure(had, "a claim of what is not held", || {
+                let held = app.applied.get(name).map(|applied| &applied.version);
+                format!("{name} {version}, held is {held:?}, in {ask}")
+            })?;
         }
         if first {
             return ensure(ask.nonce.as_str().is_empty() && ask.error.is_none(), "a first request answers", what);
@@ -407,15 +436,19 @@ impl<V: Variant> WithClient<V> {
             let is_rejected = |what: &Option<u8>| app.rejected.get(name).is_some_and(|all| all.contains(what));
             match truth.state(name) {
                 State::Present(there) if truth.is_wanted(&app.wanted, name) => {
-                    let excused = is_rejected(&Some(there.content)) || (has.is_none() && app.lapsed.contains(name));
+                    let by_alias = !app.wanted.iter().any(|wish| covers(wish, name));
+                    let excused = is_rejected(&Some(there.content))
+                        || (has.is_none() && app.lapsed.contains(name))
+                        || (has.is_none() && by_alias && !KNOWN_ALIASES_CHANGE_HANDS);
                     ensure(has == Some(there.content) || excused, "what is there is not held", || {
                         format!("{kind}: {name} is {}, held is {has:?}", there.content)
                     })?;
                 }
                 State::Unknown(_) => {}
                 _ => {
+                    let is_kept = !V::DELTA && app.failed.contains(name) && !KNOWN_ERRORS_EXCUSE_FOR_EVER;
                     let mut doubts = app.wanted.iter().filter(|wish| truth.was_asked_by(wish, name));
-                    let excused = is_rejected(&None) || !deletes || doubts.any(|wish| truth.is_doubtful(wish));
+                    let excused = is_rejected(&None) || !deletes || is_kept || app.raced.contains(name) || doubts.any(|wish| truth.is_doubtful(wish));
                     ensure(has.is_none() || excused, "what is gone is held", || {
                         format!("{kind}: {name} is {:?}, held is {has:?}", truth.state(name))
                     })?;
@@ -424,8 +457,4 @@ impl<V: Variant> WithClient<V> {
         }
         Ok(())
     }
-}
-
-fn is_wanted(wanted: &Names, name: &ResourceName, aliases: &[ResourceName]) -> bool {
-    wanted.iter().any(|wish| covers(wish, name) || aliases.contains(wish))
 }

@@ -7,7 +7,7 @@ use xds_machine::server::{Action, Cache, Config, Portion, Resource, Retry, Serve
 use xds_machine::{Code, Instant, ResourceName, Status, Types};
 
 use super::asked::Asked;
-use super::client::Client;
+use super::client::{Client, is_wanted};
 use super::setup::{Setup, Step, Ttls};
 use super::truth::{State, There, Truth, covers};
 use super::walk::{Fault, Story, Walk, ensure};
@@ -50,7 +50,7 @@ struct View {
     asked: Asked,
     /// What the client was sent, and how often that had been touched.
     told: BTreeMap<ResourceName, (u8, u64)>,
-    /// What was on the way when the client asked for an alias of it.
+    /// What was on the way when the client left it, and had an alias that it wants.
     raced: BTreeSet<ResourceName>,
     /// What was rejected.
     rejected: BTreeSet<ResourceName>,
@@ -241,8 +241,8 @@ impl<V: Variant> WithServer<V> {
         let Some((said, wanted)) = self.down.pop_front() else { return Ok(false) };
         if !KNOWN_RACE_OF_ALIASES {
             let t = self.setup.type_number(&said.type_url);
-            let late: Vec<_> = self.client.types[t].wanted.difference(&wanted).collect();
-            let races = said.items.iter().filter(|item| item.aliases.iter().any(|alias| late.contains(&alias)));
+            let both: BTreeSet<_> = self.client.types[t].wanted.intersection(&wanted).cloned().collect();
+            let races = said.items.iter().filter(|item| !is_wanted(&both, &item.name, &item.aliases));
             self.views[t].raced.extend(races.map(|item| item.name.clone()));
         }
         let verb = if accept { "reads" } else { "rejects" };
@@ -378,7 +378,7 @@ impl<V: Variant> WithServer<V> {
             }
         }
         for wish in of.wanted.iter().filter(|wish| V::DELTA && !wish.as_str().ends_with('*')) {
-            let unknown = matches!(truth.state(wish), State::Unknown(0)) || truth.is_doubtful(wish);
+            let unknown = matches!(truth.state(wish), State::Unknown(_)) || truth.is_doubtful(wish);
             let knows = of.answered.contains(wish)
                 || of.held.iter().any(|(name, held)| {
                     let unversioned = !KNOWN_ALIASES_WITHOUT_VERSION && truth.is_asked_by(wish, name);
@@ -444,7 +444,11 @@ impl View {
         let rejected = rejected.unwrap_or_default();
         self.rejected.extend(rejected.iter().cloned());
         again.extend(rejected);
-        // What is asked for again may go again.
+        // What is left may go again, for who keeps the wildcard can't tell whether that has it; what is asked for has to.
+        for (name, told) in self.told.iter_mut().filter(|_| delta) {
+            let left = ask.leave.iter().any(|wish| covers(wish, name) || truth.is_asked_by(wish, name));
+            told.1 = if left { u64::MAX } else { told.1 };
+        }
         self.told.retain(|name, _| !again.iter().any(|wish| covers(wish, name) || truth.is_asked_by(wish, name)));
         self.told.retain(|name, _| truth.is_wanted(&self.asked.wanted, name));
         for name in ask.claims.keys() {
