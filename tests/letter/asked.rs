@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use xds_machine::{ResourceName, WILDCARD};
 
+use super::truth::covers;
 use super::wire::Ask;
 
 #[derive(Default)]
@@ -26,7 +27,9 @@ impl Asked {
             let is_legacy = asked.is_empty() && !self.named && legacy;
             self.named |= !asked.is_empty();
             let asked = if is_legacy { all() } else { asked };
-            let again = asked.difference(&self.wanted).cloned().collect();
+            // What the wildcard had before is there; who has dropped it since has to leave it out first.
+            let had = |name: &&ResourceName| self.wanted.iter().any(|wish| covers(wish, name));
+            let again = asked.iter().filter(|name| !had(name)).cloned().collect();
             self.wanted = asked;
             return again;
         }

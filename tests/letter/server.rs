@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use xds_machine::{Instant, Nonce, ResourceName, ResourceType, Version};
+use xds_machine::{Code, Instant, Nonce, ResourceName, ResourceType, Version};
 
 use super::asked::Asked;
 use super::truth::{State, There, Truth, covers};
@@ -33,7 +33,7 @@ pub struct Stream {
     /// The version of what was sent, and what the client says that it accepted.
     version: Version,
     accepted: Version,
-    out: BTreeMap<String, Names>,
+    out: BTreeMap<String, u64>,
     beat: Option<Instant>,
 }
 
@@ -41,6 +41,8 @@ struct Sent {
     /// Empty: it has to go again.
     version: Version,
     aliases: BTreeSet<ResourceName>,
+    /// The response that it was in last.
+    by: u64,
     rejected: bool,
 }
 
@@ -67,10 +69,10 @@ impl Stream {
 
     pub fn hear(&mut self, now: Instant, ask: &Ask, truth: &Truth) {
         let first = !self.asked.any;
-        let answered = self.out.remove(ask.nonce.as_str()).unwrap_or_default();
+        let answered = self.out.remove(ask.nonce.as_str());
         if ask.error.is_some() {
-            let rejected = self.sent.iter_mut().filter(|(name, _)| answered.contains(*name));
-            rejected.for_each(|(_, sent)| sent.rejected = true);
+            let rejected = self.sent.values_mut().filter(|sent| Some(sent.by) == answered);
+            rejected.for_each(|sent| sent.rejected = true);
         } else if !self.delta {
             self.accepted = ask.version.clone();
         }
@@ -79,7 +81,7 @@ impl Stream {
         }
         for (name, version) in &ask.claims {
             let aliases = truth.there(name).map(|there| there.aliases.clone()).unwrap_or_default();
-            self.sent.insert(name.clone(), Sent { version: version.clone(), aliases, rejected: false });
+            self.sent.insert(name.clone(), Sent { version: version.clone(), aliases, by: 0, rejected: false });
         }
         let again = self.asked.hear(ask, self.delta, self.kind.has_legacy_wildcard());
         let wanted = &self.asked.wanted;
@@ -91,7 +93,7 @@ impl Stream {
                 sent.version = Version::default();
             }
         }
-        self.errors.retain(|name, _| !again.contains(name));
+        self.errors.retain(|name, _| !again.contains(name) && wanted.contains(name));
         self.reply |= first && !wanted.is_empty() || (!self.delta && !again.is_empty());
         self.owed.extend(again);
         self.owed.extend(ask.leave.iter().cloned());
@@ -101,7 +103,7 @@ impl Stream {
             self.owed.clear();
             self.version = ask.version.clone();
             for (name, there) in truth.present().filter(|(name, _)| truth.is_wanted(wanted, name)) {
-                self.sent.insert(name.clone(), Sent::new(there));
+                self.sent.insert(name.clone(), Sent::new(there, 0));
             }
             self.beat = Some(now);
         } else if first && !ask.claims.is_empty() {
@@ -143,11 +145,13 @@ impl Stream {
         }
         self.reply = false;
         removed.iter().for_each(|name| _ = self.sent.remove(name));
+        self.sent.retain(|name, _| !full || wanted.contains_key(name));
         for item in &items {
-            self.sent.insert(item.name.clone(), Sent::new(&wanted[&item.name]));
+            self.sent.insert(item.name.clone(), Sent::new(&wanted[&item.name], self.count + 1));
         }
         let failed = |name: &ResourceName| errors.iter().any(|(of, _)| of == name);
         self.sent.iter_mut().filter(|(name, _)| failed(name)).for_each(|(_, sent)| sent.version = Version::default());
+        self.errors.retain(|name, _| !items.iter().any(|item| item.name == *name));
         self.errors.extend(errors.iter().map(|(name, _)| (name.clone(), truth.touched(name))));
         self.owed.retain(|name| !truth.known || matches!(truth.state(name), State::Unknown(_)) || truth.is_doubtful(name));
         self.version = self.version_of(truth);
@@ -180,7 +184,7 @@ impl Stream {
     fn say(&mut self, items: Vec<Item>, removed: Vec<ResourceName>, errors: Vec<(ResourceName, i32)>) -> Said {
         self.count += 1;
         self.nonce = format!("{}{}", self.prefix, self.count).into();
-        self.out.insert(self.nonce.to_string(), items.iter().map(|item| item.name.clone()).collect());
+        self.out.insert(self.nonce.to_string(), self.count);
         let (type_url, version) = (self.kind.type_url().clone(), self.version.clone());
         Said { type_url, version, nonce: self.nonce.clone(), items, removed, errors }
     }
@@ -189,6 +193,8 @@ impl Stream {
     fn new_errors(&self, truth: &Truth, full: bool) -> Vec<(ResourceName, i32)> {
         let code = |name: &ResourceName| match truth.state(name) {
             State::Unknown(code) if code != 0 => Some((name.clone(), code)),
+            // An error stands until something else is said of the name (TP3), and SotW can't say that it is gone.
+            State::Absent if !self.delta && self.errors.contains_key(name) => Some((name.clone(), NOT_FOUND)),
             _ => None,
         };
         let errors: Vec<_> = self.asked.wanted.iter().filter_map(code).collect();
@@ -210,10 +216,12 @@ impl Stream {
 }
 
 impl Sent {
-    fn new(there: &There) -> Self {
-        Self { version: version(there), aliases: there.aliases.clone(), rejected: false }
+    fn new(there: &There, by: u64) -> Self {
+        Self { version: version(there), aliases: there.aliases.clone(), by, rejected: false }
     }
 }
+
+const NOT_FOUND: i32 = Code::NotFound.number();
 
 fn stands(truth: &Truth, alias: &ResourceName) -> bool {
     truth.present().any(|(_, there)| there.aliases.contains(alias))

@@ -9,6 +9,9 @@ use super::setup::{Random, Setup, Step};
 use super::with_client::WithClient;
 use super::with_server::WithServer;
 
+/// Of one walk.
+pub const STEPS: usize = 80;
+
 /// What went wrong.
 #[derive(Clone, Debug)]
 pub struct Fault {
@@ -49,9 +52,9 @@ pub struct Found {
     pub steps: usize,
 }
 
-/// Takes so many steps of a walk, of which the last is a rest. How many, or what went wrong.
-pub fn walk(seed: u64, steps: usize) -> Result<usize, Found> {
-    let (side, setup, steps) = draw(seed, steps);
+/// Takes the steps of a walk, of which the last is a rest. How many, or what went wrong.
+pub fn walk(seed: u64) -> Result<usize, Found> {
+    let (side, setup, steps) = draw(seed);
     match side.play(&setup, &steps, &mut Story::default()) {
         None => Ok(steps.len()),
         Some(found) => Err(found),
@@ -59,10 +62,10 @@ pub fn walk(seed: u64, steps: usize) -> Result<usize, Found> {
 }
 
 /// Takes many walks. How many failed by each rule, and the first of them.
-pub fn survey(seeds: impl Iterator<Item = u64>, steps: usize) -> BTreeMap<&'static str, (u64, u64)> {
+pub fn survey(seeds: impl Iterator<Item = u64>) -> BTreeMap<&'static str, (u64, u64)> {
     let mut found = BTreeMap::new();
     for seed in seeds {
-        if let Err(Found { fault, .. }) = walk(seed, steps) {
+        if let Err(Found { fault, .. }) = walk(seed) {
             found.entry(fault.rule).or_insert((0, seed)).0 += 1;
         }
     }
@@ -70,8 +73,8 @@ pub fn survey(seeds: impl Iterator<Item = u64>, steps: usize) -> BTreeMap<&'stat
 }
 
 /// Plays a walk that fails, with all taken out that it fails without. Its story.
-pub fn explain(seed: u64, steps: usize) -> String {
-    let (side, mut setup, mut steps) = draw(seed, steps);
+pub fn explain(seed: u64) -> String {
+    let (side, mut setup, mut steps) = draw(seed);
     let Some(found) = side.play(&setup, &steps, &mut Story::default()) else { return "it does not fail".into() };
     steps.truncate(found.steps);
     let fails = |setup: &Setup, steps: &[Step]| {
@@ -129,7 +132,7 @@ enum Side {
     SotwClient,
 }
 
-fn draw(seed: u64, count: usize) -> (Side, Setup, Vec<Step>) {
+fn draw(seed: u64) -> (Side, Setup, Vec<Step>) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let side = random.pick(&[
         Side::DeltaServer,
@@ -139,7 +142,7 @@ fn draw(seed: u64, count: usize) -> (Side, Setup, Vec<Step>) {
         Side::SotwClient,
     ]);
     let setup = Setup::draw(&mut random, matches!(side, Side::DeltaServer | Side::DeltaClient));
-    let steps = setup.steps(&mut random, count);
+    let steps = setup.steps(&mut random, STEPS);
     (side, setup, steps)
 }
 

@@ -21,9 +21,6 @@ type Names = BTreeSet<ResourceName>;
 /// `+y +z -> {b [z]}; ACK; -> {b [y], c [z]}`: `c` is taken and `b` removed, for it was what `z` stood for; but `y` stands for
 /// it now.
 const KNOWN_ALIASES_CHANGE_HANDS: bool = false;
-/// SotW, full state: `+a -> {a}; ACK; -> error(a); ACK; -> {}` (the error is over, and `a` is not there): the client keeps `a`.
-/// An error is taken to excuse absence for the rest of its stream.
-const KNOWN_ERRORS_EXCUSE_FOR_EVER: bool = false;
 
 pub struct WithClient<V: Variant> {
     setup: Setup,
@@ -47,14 +44,14 @@ pub struct WithClient<V: Variant> {
 #[derive(Default)]
 struct App {
     wanted: Names,
+    /// What was not asked for yet.
+    fresh: Names,
     applied: BTreeMap<ResourceName, Applied>,
     judging: VecDeque<Update>,
     rejected: BTreeMap<ResourceName, BTreeSet<Option<u8>>>,
     lapsed: Names,
     /// What came on this stream for a name that was left already; an alias of it may be wanted, or have been.
     raced: Names,
-    /// What had an error on this stream.
-    failed: Names,
     asked: bool,
     /// What was read and is not answered: nonces, and whether something was rejected if that is known.
     reads: VecDeque<(Nonce, Version, Option<bool>)>,
@@ -141,6 +138,7 @@ impl<V: Variant> WithClient<V> {
     fn subscribe(&mut self, t: usize, name: ResourceName) {
         if self.apps[t].wanted.len() < self.setup.limit && self.apps[t].wanted.insert(name.clone()) {
             self.story.tell(|| format!("app wants {name}"));
+            self.apps[t].fresh.insert(name.clone());
             self.client.subscribe(self.setup.url(t), [name]).expect("a good name");
         }
     }
@@ -150,8 +148,10 @@ impl<V: Variant> WithClient<V> {
         if app.wanted.remove(name) {
             self.story.tell(|| format!("app wants {name} no longer"));
             self.client.unsubscribe(self.setup.url(t), [name.as_str()]);
-            let wanted = &app.wanted;
-            app.applied.retain(|name, applied| is_wanted(wanted, name, &applied.aliases));
+            // What is asked for by an alias that was not said yet comes again.
+            let told: Names = app.wanted.difference(&app.fresh).cloned().collect();
+            let (wanted, none) = (&app.wanted, Vec::new());
+            app.applied.retain(|name, had| is_wanted(wanted, name, &none) || is_wanted(&told, name, &had.aliases));
         }
     }
 
@@ -250,7 +250,6 @@ impl<V: Variant> WithClient<V> {
             (app.asked, app.nonce) = (false, Nonce::default());
             app.reads.clear();
             app.raced.clear();
-            app.failed.clear();
         }
     }
 
@@ -303,7 +302,6 @@ impl<V: Variant> WithClient<V> {
         let both: Names = app.wanted.intersection(&wanted).cloned().collect();
         let races = said.items.iter().filter(|item| !is_wanted(&both, &item.name, &item.aliases));
         app.raced.extend(races.map(|item| item.name.clone()));
-        app.failed.extend(said.errors.iter().map(|(name, _)| name.clone()));
         app.nonce = said.nonce.clone();
         app.reads.push_back((said.nonce.clone(), said.version.clone(), None));
         let taken = self.client.handle_response(self.now, V::response(&said));
@@ -362,6 +360,9 @@ impl<V: Variant> WithClient<V> {
         let t = self.setup.type_number(&ask.type_url);
         let (app, what) = (&mut self.apps[t], || ask.to_string());
         let first = !std::mem::replace(&mut app.asked, true);
+        if !V::DELTA || !ask.names.is_empty() || first {
+            app.fresh.clear();
+        }
         ensure(ask.node.is_some() || std::mem::replace(&mut self.greeted, true), "the first request has no node", what)?;
         self.greeted = true;
         let all: Names = ask.names.iter().chain(&ask.leave).cloned().collect();
@@ -371,9 +372,9 @@ impl<V: Variant> WithClient<V> {
         ensure(!first || !empty || legacy, "a first request asks for everything by mistake", what)?;
         ensure(first || ask.claims.is_empty(), "a later request has claims", what)?;
         for (name, version) in &ask.claims {
-            // A claim without a version is of what came by a stream that is gone: the server has to send it again.
-            let same = |applied: &Applied| version.as_str().is_empty() || applied.version == *version;
-            let had = app.applied.get(name).is_some_and(same);
+            // A claim without a version is of what came by a stream that is gone, judged or not: it has to come again.
+            let same = |applied: &Applied| applied.version == *version;
+            let had = version.as_str().is_empty() || app.applied.get(name).is_some_and(same);
             ensure(had, "a claim of what is not held", || {
                 let held = app.applied.get(name).map(|applied| &applied.version);
                 format!("{name} {version}, held is {held:?}, in {ask}")
@@ -446,9 +447,8 @@ impl<V: Variant> WithClient<V> {
                 }
                 State::Unknown(_) => {}
                 _ => {
-                    let is_kept = !V::DELTA && app.failed.contains(name) && !KNOWN_ERRORS_EXCUSE_FOR_EVER;
                     let mut doubts = app.wanted.iter().filter(|wish| truth.was_asked_by(wish, name));
-                    let excused = is_rejected(&None) || !deletes || is_kept || app.raced.contains(name) || doubts.any(|wish| truth.is_doubtful(wish));
+                    let excused = is_rejected(&None) || !deletes || app.raced.contains(name) || doubts.any(|wish| truth.is_doubtful(wish));
                     ensure(has.is_none() || excused, "what is gone is held", || {
                         format!("{kind}: {name} is {:?}, held is {has:?}", truth.state(name))
                     })?;
