@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use xds_machine::{ResourceName, WILDCARD};
 
-use super::truth::covers;
 use super::wire::Ask;
 
 #[derive(Default)]
@@ -28,8 +27,8 @@ impl Asked {
             self.named |= !asked.is_empty();
             let asked = if is_legacy { all() } else { asked };
             // What the wildcard had before is there; who has dropped it since has to leave it out first.
-            let had = |name: &&ResourceName| self.wanted.iter().any(|wish| covers(wish, name));
-            let again = asked.iter().filter(|name| !had(name)).cloned().collect();
+            let all = self.wanted.contains(WILDCARD);
+            let again = asked.difference(&self.wanted).filter(|_| !all).cloned().collect();
             self.wanted = asked;
             return again;
         }

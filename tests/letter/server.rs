@@ -126,6 +126,7 @@ impl Stream {
             !wanted.contains_key(*name) && (truth.there(name).is_some() || truth.state(name) == State::Absent)
         };
         let mut removed: Names = self.sent.keys().filter(is_gone).cloned().collect();
+        self.sent.retain(|name, _| self.delta || full || !removed.contains(name)); // nothing can be said of it
         let nowhere = |name: &&ResourceName| {
             !name.as_str().ends_with('*') && truth.state(name) == State::Absent && !truth.is_doubtful(name) && !stands(truth, name)
         };

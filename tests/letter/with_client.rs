@@ -44,8 +44,6 @@ pub struct WithClient<V: Variant> {
 #[derive(Default)]
 struct App {
     wanted: Names,
-    /// What was not asked for yet.
-    fresh: Names,
     applied: BTreeMap<ResourceName, Applied>,
     judging: VecDeque<Update>,
     rejected: BTreeMap<ResourceName, BTreeSet<Option<u8>>>,
@@ -61,7 +59,6 @@ struct App {
 
 struct Applied {
     content: u8,
-    aliases: Vec<ResourceName>,
     version: Version,
 }
 
@@ -138,7 +135,6 @@ impl<V: Variant> WithClient<V> {
     fn subscribe(&mut self, t: usize, name: ResourceName) {
         if self.apps[t].wanted.len() < self.setup.limit && self.apps[t].wanted.insert(name.clone()) {
             self.story.tell(|| format!("app wants {name}"));
-            self.apps[t].fresh.insert(name.clone());
             self.client.subscribe(self.setup.url(t), [name]).expect("a good name");
         }
     }
@@ -148,11 +144,15 @@ impl<V: Variant> WithClient<V> {
         if app.wanted.remove(name) {
             self.story.tell(|| format!("app wants {name} no longer"));
             self.client.unsubscribe(self.setup.url(t), [name.as_str()]);
-            // What is asked for by an alias that was not said yet comes again.
-            let told: Names = app.wanted.difference(&app.fresh).cloned().collect();
-            let (wanted, none) = (&app.wanted, Vec::new());
-            app.applied.retain(|name, had| is_wanted(wanted, name, &none) || is_wanted(&told, name, &had.aliases));
+            // What else an alias may stand for is for the client to say.
+            let held = self.held(t);
+            self.apps[t].applied.retain(|name, _| held.contains(name));
         }
+    }
+
+    fn held(&self, t: usize) -> Names {
+        let of_type = self.client.states().filter(|(url, ..)| *url == self.setup.url(t));
+        of_type.filter(|(.., state)| state.version.is_some()).map(|(_, name, _)| name.clone()).collect()
     }
 
     /// Judges an update: rejects all of it, or one resource, or nothing.
@@ -170,11 +170,10 @@ impl<V: Variant> WithClient<V> {
             let (name, content) = (resource.name().clone(), content_of(resource.body()));
             if rejects.contains(&name) {
                 app.rejected.entry(name).or_default().insert(Some(content));
-            } else if is_wanted(&app.wanted, &name, resource.aliases()) {
+            } else {
                 app.rejected.remove(&name);
                 app.lapsed.remove(&name);
-                let (aliases, version) = (resource.aliases().to_vec(), resource.version().clone());
-                app.applied.insert(name, Applied { content, aliases, version });
+                app.applied.insert(name, Applied { content, version: resource.version().clone() });
             }
         }
         for name in update.removed() {
@@ -191,6 +190,9 @@ impl<V: Variant> WithClient<V> {
         let reject = |name: &ResourceName| xds_machine::client::Rejection::new(name.clone(), "no");
         let verdict = update.reject(rejects.iter().map(reject));
         self.client.handle_verdict(self.now, verdict).expect("it waits for this");
+        // What is not wanted any more is not held.
+        let held = self.held(t);
+        self.apps[t].applied.retain(|name, _| held.contains(name) || !names.contains(name));
         self.drain()?;
         Ok(true)
     }
@@ -360,9 +362,6 @@ impl<V: Variant> WithClient<V> {
         let t = self.setup.type_number(&ask.type_url);
         let (app, what) = (&mut self.apps[t], || ask.to_string());
         let first = !std::mem::replace(&mut app.asked, true);
-        if !V::DELTA || !ask.names.is_empty() || first {
-            app.fresh.clear();
-        }
         ensure(ask.node.is_some() || std::mem::replace(&mut self.greeted, true), "the first request has no node", what)?;
         self.greeted = true;
         let all: Names = ask.names.iter().chain(&ask.leave).cloned().collect();

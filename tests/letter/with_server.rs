@@ -439,17 +439,19 @@ impl<V: Variant> WithServer<V> {
 
 impl View {
     fn hear(&mut self, ask: &Ask, truth: &Truth, delta: bool, legacy: bool) {
-        let mut again = self.asked.hear(ask, delta, legacy);
+        let again = self.asked.hear(ask, delta, legacy);
         let rejected = self.out.remove(ask.nonce.as_str()).filter(|_| ask.error.is_some());
         let rejected = rejected.unwrap_or_default();
         self.rejected.extend(rejected.iter().cloned());
-        again.extend(rejected);
-        // What is left may go again, for who keeps the wildcard can't tell whether that has it; what is asked for has to.
-        for (name, told) in self.told.iter_mut().filter(|_| delta) {
-            let left = ask.leave.iter().any(|wish| covers(wish, name) || truth.is_asked_by(wish, name));
-            told.1 = if left { u64::MAX } else { told.1 };
+        // What is asked for (SotW), or left though the wildcard may have it (delta), may go again; what is asked for has to in
+        // delta, and so has what was rejected when it changes.
+        let may = if delta { &ask.leave } else { &ask.names };
+        let asks = |wish: &ResourceName, name: &ResourceName| covers(wish, name) || truth.is_asked_by(wish, name);
+        for (name, told) in &mut self.told {
+            told.1 = if may.iter().any(|wish| asks(wish, name)) { u64::MAX } else { told.1 };
         }
-        self.told.retain(|name, _| !again.iter().any(|wish| covers(wish, name) || truth.is_asked_by(wish, name)));
+        let must = if delta { again } else { BTreeSet::new() };
+        self.told.retain(|name, _| !rejected.contains(name) && !must.iter().any(|wish| asks(wish, name)));
         self.told.retain(|name, _| truth.is_wanted(&self.asked.wanted, name));
         for name in ask.claims.keys() {
             if let Some(there) = truth.there(name) {
