@@ -40,7 +40,8 @@ fn main() -> ExitCode {
         survey(seed, runs);
         return ExitCode::SUCCESS;
     }
-    if let (Some("letter"), Some(millions), Some(seed)) = (arguments.first().map(String::as_str), number(1), number(2)) {
+    if let (Some("letter"), Some(millions), Some(seed)) = (arguments.first().map(String::as_str), number(1), number(2))
+    {
         return by_letter(millions, seed, number(3).unwrap_or(2));
     }
     let (Some(millions), Some(seed)) = (number(0), number(1)) else {

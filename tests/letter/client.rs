@@ -174,7 +174,9 @@ impl Client {
         let mut gone = Vec::new();
         for (t, of) in self.types.iter_mut().enumerate() {
             let due = |held: &Held| held.until.is_some_and(|until| until <= now);
-            gone.extend(of.held.iter().filter(|(_, held)| due(held)).map(|(name, held)| (t, name.clone(), held.content)));
+            gone.extend(
+                of.held.iter().filter(|(_, held)| due(held)).map(|(name, held)| (t, name.clone(), held.content)),
+            );
             of.held.retain(|_, held| !due(held));
         }
         for (t, name, _) in &gone {
@@ -258,7 +260,8 @@ impl OfType {
             self.answered.insert(name.clone());
             self.answered.extend(aliases.iter().cloned());
             match content {
-                Some(_) if !is_wanted(&self.wanted, &name, &aliases) => {}
+                // By its own word it is not what is wanted, or not any more.
+                Some(_) if !is_wanted(&self.wanted, &name, &aliases) => _ = self.held.remove(&name),
                 Some(content) => {
                     self.errors.remove(&name);
                     self.rejected.remove(&name);

@@ -33,7 +33,6 @@ pub struct Stream {
     /// The version of what was sent, and what the client says that it accepted.
     version: Version,
     accepted: Version,
-    out: BTreeMap<String, u64>,
     beat: Option<Instant>,
 }
 
@@ -41,9 +40,6 @@ struct Sent {
     /// Empty: it has to go again.
     version: Version,
     aliases: BTreeSet<ResourceName>,
-    /// The response that it was in last.
-    by: u64,
-    rejected: bool,
 }
 
 impl Stream {
@@ -62,18 +58,13 @@ impl Stream {
             nonce: Nonce::default(),
             version: Version::default(),
             accepted: Version::default(),
-            out: BTreeMap::new(),
             beat: None,
         }
     }
 
     pub fn hear(&mut self, now: Instant, ask: &Ask, truth: &Truth) {
         let first = !self.asked.any;
-        let answered = self.out.remove(ask.nonce.as_str());
-        if ask.error.is_some() {
-            let rejected = self.sent.values_mut().filter(|sent| Some(sent.by) == answered);
-            rejected.for_each(|sent| sent.rejected = true);
-        } else if !self.delta {
+        if ask.error.is_none() && !self.delta {
             self.accepted = ask.version.clone();
         }
         if self.strict && !self.delta && !first && ask.nonce != self.nonce {
@@ -81,7 +72,7 @@ impl Stream {
         }
         for (name, version) in &ask.claims {
             let aliases = truth.there(name).map(|there| there.aliases.clone()).unwrap_or_default();
-            self.sent.insert(name.clone(), Sent { version: version.clone(), aliases, by: 0, rejected: false });
+            self.sent.insert(name.clone(), Sent { version: version.clone(), aliases });
         }
         let again = self.asked.hear(ask, self.delta, self.kind.has_legacy_wildcard());
         let wanted = &self.asked.wanted;
@@ -103,7 +94,7 @@ impl Stream {
             self.owed.clear();
             self.version = ask.version.clone();
             for (name, there) in truth.present().filter(|(name, _)| truth.is_wanted(wanted, name)) {
-                self.sent.insert(name.clone(), Sent::new(there, 0));
+                self.sent.insert(name.clone(), Sent::new(there));
             }
             self.beat = Some(now);
         } else if first && !ask.claims.is_empty() {
@@ -118,8 +109,10 @@ impl Stream {
         }
         let full = !self.delta && self.kind.is_full_state();
         let present = truth.present().filter(|(name, _)| truth.is_wanted(&self.asked.wanted, name));
-        let wanted: BTreeMap<ResourceName, There> = present.map(|(name, there)| (name.clone(), there.clone())).collect();
-        let news = |name: &ResourceName, there: &There| self.sent.get(name).is_none_or(|sent| sent.version != version(there));
+        let wanted: BTreeMap<ResourceName, There> =
+            present.map(|(name, there)| (name.clone(), there.clone())).collect();
+        let news =
+            |name: &ResourceName, there: &There| self.sent.get(name).is_none_or(|sent| sent.version != version(there));
         let mut items: Vec<Item> = Vec::new();
         items.extend(wanted.iter().filter(|(name, there)| news(name, there)).map(|(name, there)| item(name, there)));
         let is_gone = |name: &&ResourceName| {
@@ -128,11 +121,15 @@ impl Stream {
         let mut removed: Names = self.sent.keys().filter(is_gone).cloned().collect();
         self.sent.retain(|name, _| self.delta || full || !removed.contains(name)); // nothing can be said of it
         let nowhere = |name: &&ResourceName| {
-            !name.as_str().ends_with('*') && truth.state(name) == State::Absent && !truth.is_doubtful(name) && !stands(truth, name)
+            !name.as_str().ends_with('*')
+                && truth.state(name) == State::Absent
+                && !truth.is_doubtful(name)
+                && !stands(truth, name)
         };
         removed.extend(self.owed.iter().filter(nowhere).cloned());
         let errors = self.new_errors(truth, full);
-        let must = self.reply || !items.is_empty() || !errors.is_empty() || (!removed.is_empty() && (self.delta || full));
+        let must =
+            self.reply || !items.is_empty() || !errors.is_empty() || (!removed.is_empty() && (self.delta || full));
         if !must {
             return self.beats(now, truth);
         }
@@ -148,13 +145,14 @@ impl Stream {
         removed.iter().for_each(|name| _ = self.sent.remove(name));
         self.sent.retain(|name, _| !full || wanted.contains_key(name));
         for item in &items {
-            self.sent.insert(item.name.clone(), Sent::new(&wanted[&item.name], self.count + 1));
+            self.sent.insert(item.name.clone(), Sent::new(&wanted[&item.name]));
         }
         let failed = |name: &ResourceName| errors.iter().any(|(of, _)| of == name);
         self.sent.iter_mut().filter(|(name, _)| failed(name)).for_each(|(_, sent)| sent.version = Version::default());
         self.errors.retain(|name, _| !items.iter().any(|item| item.name == *name));
         self.errors.extend(errors.iter().map(|(name, _)| (name.clone(), truth.touched(name))));
-        self.owed.retain(|name| !truth.known || matches!(truth.state(name), State::Unknown(_)) || truth.is_doubtful(name));
+        self.owed
+            .retain(|name| !truth.known || matches!(truth.state(name), State::Unknown(_)) || truth.is_doubtful(name));
         self.version = self.version_of(truth);
         let shortest = wanted.values().filter_map(|there| there.ttl).min();
         let next = shortest.map(|ttl| now + ttl / 3);
@@ -173,10 +171,11 @@ impl Stream {
             return None;
         }
         let full = !self.delta && self.kind.is_full_state();
-        let has = |name: &ResourceName| self.sent.get(name).is_some_and(|sent| !sent.rejected);
+        let has = |name: &ResourceName| self.sent.contains_key(name);
         let wanted = truth.present().filter(|(name, _)| truth.is_wanted(&self.asked.wanted, name));
         let alive = wanted.filter(|(name, there)| has(name) && (there.ttl.is_some() || full));
-        let items: Vec<Item> = alive.map(|(name, there)| Item { content: None, aliases: Vec::new(), ..item(name, there) }).collect();
+        let items: Vec<Item> =
+            alive.map(|(name, there)| Item { content: None, aliases: Vec::new(), ..item(name, there) }).collect();
         let shortest = items.iter().filter_map(|item| item.ttl).min();
         self.beat = shortest.map(|ttl: Duration| now + ttl / 3);
         shortest.is_some().then(|| self.say(items, Vec::new(), Vec::new()))
@@ -185,7 +184,6 @@ impl Stream {
     fn say(&mut self, items: Vec<Item>, removed: Vec<ResourceName>, errors: Vec<(ResourceName, i32)>) -> Said {
         self.count += 1;
         self.nonce = format!("{}{}", self.prefix, self.count).into();
-        self.out.insert(self.nonce.to_string(), self.count);
         let (type_url, version) = (self.kind.type_url().clone(), self.version.clone());
         Said { type_url, version, nonce: self.nonce.clone(), items, removed, errors }
     }
@@ -217,8 +215,8 @@ impl Stream {
 }
 
 impl Sent {
-    fn new(there: &There, by: u64) -> Self {
-        Self { version: version(there), aliases: there.aliases.clone(), by, rejected: false }
+    fn new(there: &There) -> Self {
+        Self { version: version(there), aliases: there.aliases.clone() }
     }
 }
 

@@ -38,26 +38,61 @@ pub enum Ttls {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
     /// The client wants a name, or the alias or collection of a number beyond.
-    Subscribe { t: usize, n: usize },
-    Unsubscribe { t: usize, n: usize },
+    Subscribe {
+        t: usize,
+        n: usize,
+    },
+    Unsubscribe {
+        t: usize,
+        n: usize,
+    },
     /// The client says what it wants.
-    Send { t: usize },
+    Send {
+        t: usize,
+    },
     /// The server reads a request.
     Up,
     /// The server says what there is to say.
-    Poll { mood: u8 },
+    Poll {
+        mood: u8,
+    },
     /// The client reads a response. A naive one answers it at once; `plain` says nothing else with it.
-    Down { accept: bool, plain: bool },
+    Down {
+        accept: bool,
+        plain: bool,
+    },
     /// The application judges an update: takes it, or all but one resource, or nothing.
-    Judge { t: usize, mood: u8 },
-    Put { t: usize, n: usize, content: u8, aliases: u8 },
-    Delete { t: usize, n: usize },
-    Fail { t: usize, n: usize, code: i32 },
-    Doubt { t: usize, n: usize },
-    Know { t: usize },
+    Judge {
+        t: usize,
+        mood: u8,
+    },
+    Put {
+        t: usize,
+        n: usize,
+        content: u8,
+        aliases: u8,
+    },
+    Delete {
+        t: usize,
+        n: usize,
+    },
+    Fail {
+        t: usize,
+        n: usize,
+        code: i32,
+    },
+    Doubt {
+        t: usize,
+        n: usize,
+    },
+    Know {
+        t: usize,
+    },
     Cut,
     /// A stream comes up; the client claims nothing, all that it has, or some.
-    Open { claims: u8 },
+    Open {
+        claims: u8,
+    },
     /// Time passes: to what is due next if all is quiet, a little otherwise.
     Pass,
     /// All that is on the way arrives.
@@ -74,7 +109,9 @@ impl Step {
     /// The type that it is about.
     pub fn t(self) -> Option<usize> {
         match self {
-            Self::Subscribe { t, .. } | Self::Unsubscribe { t, .. } | Self::Send { t } | Self::Judge { t, .. } => Some(t),
+            Self::Subscribe { t, .. } | Self::Unsubscribe { t, .. } | Self::Send { t } | Self::Judge { t, .. } => {
+                Some(t)
+            }
             Self::Put { t, .. } | Self::Delete { t, .. } | Self::Fail { t, .. } | Self::Doubt { t, .. } => Some(t),
             Self::Know { t } => Some(t),
             _ => None,
@@ -107,7 +144,11 @@ impl Setup {
         let count = random.pick(&[2, 3, 3, 4, 6]);
         let names = ('a'..'z').take(count).map(|letter| name(letter).into()).collect();
         let choices = [["y", "z"], ["A", "y"], ["A", "B"]];
-        let aliases = random.pick(&choices[..if KNOWN_ALIAS_BEFORE_NAME { 3 } else { 1 }]).into_iter().take(if delta { random.pick(&[0, 1, 2]) } else { 0 });
+        let aliases = random.pick(&choices[..if KNOWN_ALIAS_BEFORE_NAME { 3 } else { 1 }]).into_iter().take(if delta {
+            random.pick(&[0, 1, 2])
+        } else {
+            0
+        });
         let mut many: Vec<ResourceName> = Vec::new();
         many.extend((structured && random.below(4) > 0).then(|| "xdstp:///T/*".into()));
         many.extend((random.below(3) > 0).then(|| WILDCARD.into()));

@@ -134,13 +134,8 @@ enum Side {
 
 fn draw(seed: u64) -> (Side, Setup, Vec<Step>) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let side = random.pick(&[
-        Side::DeltaServer,
-        Side::DeltaServer,
-        Side::SotwServer,
-        Side::DeltaClient,
-        Side::SotwClient,
-    ]);
+    let side =
+        random.pick(&[Side::DeltaServer, Side::DeltaServer, Side::SotwServer, Side::DeltaClient, Side::SotwClient]);
     let setup = Setup::draw(&mut random, matches!(side, Side::DeltaServer | Side::DeltaClient));
     let steps = setup.steps(&mut random, STEPS);
     (side, setup, steps)

@@ -22,6 +22,10 @@ type Names = BTreeSet<ResourceName>;
 /// it now.
 const KNOWN_ALIASES_CHANGE_HANDS: bool = false;
 
+/// `+c +y -> {c [y]}; ACK; -> {c []}; ACK; -c`: the client keeps `c` for `y`, though `c` came without that alias. And what
+/// such a `c` came with is applied, but an older version is claimed.
+const KNOWN_ALIASES_TAKEN_AWAY: bool = false;
+
 pub struct WithClient<V: Variant> {
     setup: Setup,
     now: Instant,
@@ -227,8 +231,11 @@ impl<V: Variant> WithClient<V> {
         let app = &mut self.apps[t];
         let had = app.applied.remove(&name).map(|applied| applied.content);
         let there = self.truth[t].there(&name).filter(|there| Some(there.content) == had && there.ttl.is_some());
-        let heard = self.late.is_zero() && self.up.is_empty() && self.down.is_empty() && app.judging.is_empty();
-        let fault = there.is_some() && heard && self.server.is_some() && !app.rejected.contains_key(&name) && !app.raced.contains(&name);
+        let taken_away = !KNOWN_ALIASES_TAKEN_AWAY && self.truth[t].had_alias(&name);
+        let heard =
+            !taken_away && self.late.is_zero() && self.up.is_empty() && self.down.is_empty() && app.judging.is_empty();
+        let fault =
+            there.is_some() && heard && self.server.is_some() && app.rejected.is_empty() && !app.raced.contains(&name);
         app.lapsed.insert(name.clone());
         ensure(!fault, "what is there expires", || name.to_string())
     }
@@ -362,7 +369,11 @@ impl<V: Variant> WithClient<V> {
         let t = self.setup.type_number(&ask.type_url);
         let (app, what) = (&mut self.apps[t], || ask.to_string());
         let first = !std::mem::replace(&mut app.asked, true);
-        ensure(ask.node.is_some() || std::mem::replace(&mut self.greeted, true), "the first request has no node", what)?;
+        ensure(
+            ask.node.is_some() || std::mem::replace(&mut self.greeted, true),
+            "the first request has no node",
+            what,
+        )?;
         self.greeted = true;
         let all: Names = ask.names.iter().chain(&ask.leave).cloned().collect();
         ensure(all.len() == ask.names.len() + ask.leave.len(), "a name is in a request twice", what)?;
@@ -373,7 +384,8 @@ impl<V: Variant> WithClient<V> {
         for (name, version) in &ask.claims {
             // A claim without a version is of what came by a stream that is gone, judged or not: it has to come again.
             let same = |applied: &Applied| applied.version == *version;
-            let had = version.as_str().is_empty() || app.applied.get(name).is_some_and(same);
+            let taken_away = !KNOWN_ALIASES_TAKEN_AWAY && self.truth[t].had_alias(name);
+            let had = taken_away || version.as_str().is_empty() || app.applied.get(name).is_some_and(same);
             ensure(had, "a claim of what is not held", || {
                 let held = app.applied.get(name).map(|applied| &applied.version);
                 format!("{name} {version}, held is {held:?}, in {ask}")
@@ -446,8 +458,13 @@ impl<V: Variant> WithClient<V> {
                 }
                 State::Unknown(_) => {}
                 _ => {
+                    let taken_away = !KNOWN_ALIASES_TAKEN_AWAY && truth.had_alias(name);
                     let mut doubts = app.wanted.iter().filter(|wish| truth.was_asked_by(wish, name));
-                    let excused = is_rejected(&None) || !deletes || app.raced.contains(name) || doubts.any(|wish| truth.is_doubtful(wish));
+                    let excused = is_rejected(&None)
+                        || !deletes
+                        || taken_away
+                        || app.raced.contains(name)
+                        || doubts.any(|wish| truth.is_doubtful(wish));
                     ensure(has.is_none() || excused, "what is gone is held", || {
                         format!("{kind}: {name} is {:?}, held is {has:?}", truth.state(name))
                     })?;

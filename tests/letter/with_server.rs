@@ -15,16 +15,18 @@ use super::wire::{Ask, Item, Said, Variant, body, short};
 
 // What is known of our server, with the trace: `true` looks for it.
 
-/// `+c; put c [x] -> {c}` crosses `-c +x`, the client takes `c` in as what `x` stands for; `put c []; put b [x] -> {b}`: the
-/// client keeps `c`.
+/// What the client is sent for another name, and keeps for an alias that the server has not heard of yet, or not with that
+/// name, is not removed when the alias moves: `+c; put c [x] -> {c}` crosses `-c +x`, the client takes `c` in as what `x` stands for; `put c []; put b [x] -> {b}`: the
+/// client keeps `c`. `put a [x]; +* -> {a}; ACK; put a []; +x -*` is answered by `removed=[x]`: the client keeps `a`.
 const KNOWN_RACE_OF_ALIASES: bool = false;
 /// `put a/90s; +a -> {a}; NACK`, and 30 s later a heartbeat of `a`, which who rejected it does not have.
 const KNOWN_HEARTBEATS_OF_REJECTED: bool = false;
 /// `put a; +a -> {a}; cut; put a [x]; open; +a +x has a` is silence: the version is the same, so `a` counts as had, and the
 /// client never learns what `x` is.
 const KNOWN_ALIASES_WITHOUT_VERSION: bool = false;
-/// `put a [x]; fail a; put c [x]; del c; +a` is silence: the error is lost when the alias goes back to unknown.
-const KNOWN_ERRORS_LOST_WITH_ALIASES: bool = false;
+/// `put a [x]; fail a; put c [x]; del c; +a` is silence: the error is lost when the alias goes back to unknown. And
+/// `put a [x]; fail a; put c [x]; doubt c; put a [x]; +x` is silence, though `x` is `a`.
+const KNOWN_ALIASES_OF_UNKNOWN: bool = false;
 
 pub struct WithServer<V: Variant> {
     setup: Setup,
@@ -50,8 +52,10 @@ struct View {
     asked: Asked,
     /// What the client was sent, and how often that had been touched.
     told: BTreeMap<ResourceName, (u8, u64)>,
-    /// What was on the way when the client left it, and had an alias that it wants.
-    raced: BTreeSet<ResourceName>,
+    /// Of what the client was sent, what both knew to be wanted when it was read.
+    known: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
+    /// What the client has from another stream.
+    claimed: BTreeSet<ResourceName>,
     /// What was rejected.
     rejected: BTreeSet<ResourceName>,
     nonces: BTreeSet<String>,
@@ -242,8 +246,8 @@ impl<V: Variant> WithServer<V> {
         if !KNOWN_RACE_OF_ALIASES {
             let t = self.setup.type_number(&said.type_url);
             let both: BTreeSet<_> = self.client.types[t].wanted.intersection(&wanted).cloned().collect();
-            let races = said.items.iter().filter(|item| !is_wanted(&both, &item.name, &item.aliases));
-            self.views[t].raced.extend(races.map(|item| item.name.clone()));
+            let known = said.items.iter().map(|item| (item.name.clone(), both.clone()));
+            self.views[t].known.extend(known);
         }
         let verb = if accept { "reads" } else { "rejects" };
         self.story.tell(|| format!("    client {verb} {said}"));
@@ -307,7 +311,8 @@ impl<V: Variant> WithServer<V> {
             self.story.tell(|| format!("{name} expires"));
             let lives = self.truth[t].there(&name).is_some_and(|there| there.content == content && there.ttl.is_some());
             let rejected = of.rejected.contains_key(&name);
-            let heard = self.views[t].told.contains_key(&name) && self.truth[t].is_wanted(&self.views[t].asked.wanted, &name);
+            let heard =
+                self.views[t].told.contains_key(&name) && self.truth[t].is_wanted(&self.views[t].asked.wanted, &name);
             let on_time = self.late.is_zero() && self.up.is_empty() && self.down.is_empty();
             let fault = lives && !rejected && heard && on_time && self.server.is_some();
             ensure(!fault, "what is there expires", || name.to_string())?;
@@ -353,24 +358,30 @@ impl<V: Variant> WithServer<V> {
             let is_rejected = |what: &Option<u8>| of.rejected.get(name).is_some_and(|all| all.contains(what));
             match truth.state(name) {
                 State::Present(there) if truth.is_wanted(&of.wanted, name) => {
-                    let excused = is_rejected(&Some(there.content)) || (has.is_none() && of.lapsed.contains(name));
+                    let is_sure = |wish: &ResourceName| covers(wish, name) || !truth.is_doubtful(wish);
+                    let mut wishes = of.wanted.iter().filter(|wish| truth.is_asked_by(wish, name));
+                    let excused = is_rejected(&Some(there.content))
+                        || (has.is_none() && of.lapsed.contains(name))
+                        || (!KNOWN_ALIASES_OF_UNKNOWN && !wishes.any(is_sure));
                     ensure(has == Some(there.content) || excused, "what is there is not held", || {
                         format!("{kind}: {name} is {}, held is {has:?}", there.content)
                     })?;
                 }
                 // The alias that it had moved on.
-                State::Unknown(_) if !KNOWN_ERRORS_LOST_WITH_ALIASES && truth.had_alias(name) => {}
+                State::Unknown(_) if !KNOWN_ALIASES_OF_UNKNOWN && truth.had_alias(name) => {}
                 State::Unknown(code) if code != 0 => {
                     let knows = of.errors.contains_key(name) || !of.wanted.contains(name);
                     ensure(knows || is_rejected(&None), "an error is not told", || format!("{kind}: {name}"))?;
                 }
                 State::Unknown(_) => {}
                 _ => {
+                    let raced = self.views[t].known.get(name).is_some_and(|known| {
+                        let both = known.intersection(&of.wanted).cloned().collect();
+                        of.held.get(name).is_some_and(|held| !is_wanted(&both, name, &held.aliases))
+                    });
                     // What an alias stands for that belonged to what is not known is not known either.
                     let mut doubts = of.wanted.iter().filter(|wish| truth.was_asked_by(wish, name));
-                    let excused = is_rejected(&None) || !deletes
-                        || self.views[t].raced.contains(name)
-                        || doubts.any(|wish| truth.is_doubtful(wish));
+                    let excused = is_rejected(&None) || !deletes || raced || doubts.any(|wish| truth.is_doubtful(wish));
                     ensure(has.is_none() || excused, "what is gone is held", || {
                         format!("{kind}: {name} is {:?}, held is {has:?}", truth.state(name))
                     })?;
@@ -407,7 +418,9 @@ impl<V: Variant> WithServer<V> {
             ensure(*ttl == there.ttl, "another TTL is sent", fault)?;
             let Some(content) = content else {
                 let rejected = !KNOWN_HEARTBEATS_OF_REJECTED && view.rejected.contains(name);
-                let has = rejected || view.told.get(name).is_some_and(|(content, _)| *content == there.content);
+                let has = rejected
+                    || view.claimed.contains(name)
+                    || view.told.get(name).is_some_and(|(content, _)| *content == there.content);
                 ensure(has, "a heartbeat of what was not sent", fault)?;
                 continue;
             };
@@ -439,20 +452,19 @@ impl<V: Variant> WithServer<V> {
 
 impl View {
     fn hear(&mut self, ask: &Ask, truth: &Truth, delta: bool, legacy: bool) {
-        let again = self.asked.hear(ask, delta, legacy);
+        self.asked.hear(ask, delta, legacy);
         let rejected = self.out.remove(ask.nonce.as_str()).filter(|_| ask.error.is_some());
         let rejected = rejected.unwrap_or_default();
         self.rejected.extend(rejected.iter().cloned());
-        // What is asked for (SotW), or left though the wildcard may have it (delta), may go again; what is asked for has to in
-        // delta, and so has what was rejected when it changes.
-        let may = if delta { &ask.leave } else { &ask.names };
+        // What is asked for, or left though the wildcard may have it, may go again.
         let asks = |wish: &ResourceName, name: &ResourceName| covers(wish, name) || truth.is_asked_by(wish, name);
         for (name, told) in &mut self.told {
-            told.1 = if may.iter().any(|wish| asks(wish, name)) { u64::MAX } else { told.1 };
+            let may = ask.names.iter().chain(&ask.leave).any(|wish| asks(wish, name));
+            told.1 = if may { u64::MAX } else { told.1 };
         }
-        let must = if delta { again } else { BTreeSet::new() };
-        self.told.retain(|name, _| !rejected.contains(name) && !must.iter().any(|wish| asks(wish, name)));
+        self.told.retain(|name, _| !rejected.contains(name));
         self.told.retain(|name, _| truth.is_wanted(&self.asked.wanted, name));
+        self.claimed.extend(ask.claims.keys().cloned());
         for name in ask.claims.keys() {
             if let Some(there) = truth.there(name) {
                 self.told.insert(name.clone(), (there.content, u64::MAX));
