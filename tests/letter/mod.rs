@@ -15,4 +15,5 @@ mod wire;
 mod with_client;
 mod with_server;
 
+#[allow(unused_imports)]
 pub use self::walk::{STEPS, explain, survey, walk};

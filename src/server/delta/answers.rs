@@ -61,9 +61,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
             }
             // By an alias (S-DELTA-42): once, whatever other names it is wanted by.
             State::Present(resource) => {
-                let comes = has_page(resource, entry.since)
-                    || names.contains(resource.name())
-                    || by_alias.contains(resource.name());
+                let comes = has_page(resource, entry.since) || names.contains(resource.name()) || by_alias.contains(resource.name());
                 let comes = comes || globs.cover(resource.name().as_str());
                 comes || draft.add(of.type_url(), resource)
             }
@@ -105,7 +103,11 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
 }
 
 /// What there is of a collection, but for what the client has.
-fn members<'s, S: Source>(of: OfType<'s, S>, view: &View, glob: &ResourceName) -> impl Iterator<Item = &'s Resource> {
+fn members<'s, S: Source>(
+    of: OfType<'s, S>,
+    view: &View,
+    glob: &ResourceName,
+) -> impl Iterator<Item = &'s Resource> {
     let members = of.members(glob).filter_map(|entry| Some((entry.resource()?, entry.since)));
     members.filter(|(member, since)| !view.is_told(member.name(), *since)).map(|(member, _)| member)
 }
