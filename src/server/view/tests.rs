@@ -1,5 +1,5 @@
 //! The view beside a naive one that remembers what the client was told of each name: whatever is news to the naive view is
-//! news to the view, and while the positions describe the client exactly, nothing else is.
+//! news to the view, and while the positions describe the client exactly and are the same, nothing else is.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -176,9 +176,8 @@ impl World {
         for (name, told) in &self.naive {
             let is_news = *told != self.content(name);
             let lost = is_news && !news.contains(name);
-            // Two positions don't say whether what is gone had been told, if removals stay back.
-            let exact = !self.view.inexact
-                && (told.is_some() || self.view.complete_to() == self.view.sent_to().unwrap_or_default());
+            // While removals stay back, the positions don't say which of them would be news.
+            let exact = !self.view.inexact && Some(self.view.complete_to()) == self.view.sent_to();
             let needless = !is_news && exact && self.changes[name] <= 2 && news.contains(name);
             if lost || needless {
                 let (word, there) = (if lost { "lost" } else { "needless" }, self.content(name));
