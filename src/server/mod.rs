@@ -361,13 +361,17 @@ impl<V: Variant> Server<V> {
         if of.exchange.is_waiting() || !source.is_known(of.type_url()) {
             return None;
         }
-        if self.ttl && of.pending.claims().is_some_and(Claims::is_unsettled) {
-            of.heartbeat.claim(now, source.revision());
+        // What is left of a claim is said below.
+        let claimed = of.pending.claims().is_some_and(Claims::is_unsettled);
+        if claimed {
+            of.settle_claims(source);
+            if self.ttl {
+                of.heartbeat.claim(now, source.revision());
+            }
         }
-        of.settle_claims(source);
         let retries = of.pending.is_empty() && of.exchange.next_retry().is_some_and(|due| due <= now);
         let beats = of.heartbeat.is_due(now);
-        if !beats && !retries && of.is_quiet(source) {
+        if !claimed && !beats && !retries && of.is_quiet(source) {
             of.defer_until = None; // nothing is left of what was held back
             return None;
         }

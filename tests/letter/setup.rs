@@ -103,7 +103,7 @@ pub enum Step {
 
 /// Whether to walk with aliases that sort before the names of resources, of which is known: `put b [A]; +A +b` is silence, for
 /// the alias leaves `b` to the name, and the name finds it answered by the alias.
-const KNOWN_ALIAS_BEFORE_NAME: bool = false;
+const KNOWN_ALIAS_BEFORE_NAME: bool = true;
 
 impl Step {
     /// The type that it is about.

@@ -22,9 +22,9 @@ pub(super) const KNOWN_RACE_OF_ALIASES: bool = false;
 const KNOWN_HEARTBEATS_OF_REJECTED: bool = false;
 /// `put a; +a -> {a}; cut; put a [x]; open; +a +x has a` is silence: the version is the same, so `a` counts as had, and the
 /// client never learns what `x` is.
-const KNOWN_ALIASES_WITHOUT_VERSION: bool = false;
+const KNOWN_ALIASES_WITHOUT_VERSION: bool = true;
 /// `put d [x]; +x -> {d}; cut; put d []; del d; open; +x has d` is answered by `removed=[x]`: the client keeps `d`.
-const KNOWN_CLAIMS_BY_ALIAS: bool = false;
+const KNOWN_CLAIMS_BY_ALIAS: bool = true;
 /// `put a [x]; fail a; put c [x]; del c; +a` is silence: the error is lost when the alias goes back to unknown. And
 /// `put a [x]; fail a; put c [x]; doubt c; put a [x]; +x` is silence, though `x` is `a`.
 const KNOWN_ALIASES_OF_UNKNOWN: bool = false;
