@@ -19,8 +19,6 @@ pub(crate) struct Globs(Option<Box<BTreeSet<Glob>>>);
 pub(crate) struct Glob(pub(crate) ResourceName);
 
 impl Globs {
-    pub(crate) const NONE: Self = Self(None);
-
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -97,7 +95,7 @@ impl<T: Ord> Collections<T> {
         }
     }
 
-    pub(crate) fn members(&self, glob: &str) -> impl Iterator<Item = &T> {
+    pub(crate) fn members<'a>(&'a self, glob: &str) -> impl Iterator<Item = &'a T> + use<'a, T> {
         let parts = Parts::of(glob).filter(|parts| parts.leaf == "*");
         parts.and_then(|parts| self.0.get(&parts as &dyn Collection)).into_iter().flatten()
     }

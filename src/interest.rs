@@ -31,11 +31,6 @@ impl Interest {
         self.wildcard || self.names.contains(name) || self.globs.cover(name)
     }
 
-    /// Whether the answer to some of the names has a resource of this name: by itself, or as one of a collection.
-    pub(crate) fn is_owed(&self, name: &ResourceName, owed: &BTreeSet<ResourceName>) -> bool {
-        owed.contains(name) || self.globs.of(name.as_str()).is_some_and(|glob| owed.contains(glob))
-    }
-
     /// Whether there is the wildcard or a collection.
     pub(crate) fn stands_for_many(&self) -> bool {
         self.wildcard || !self.globs.is_empty()

@@ -17,12 +17,14 @@ mod rules;
 #[allow(unreachable_pub)]
 mod script;
 mod scripts;
+mod sources;
 mod store;
 mod streams_of_servers;
 mod ttl;
 mod unstable;
 mod watch;
 mod watch_actions;
+mod watch_servers;
 mod wire;
 mod words;
 mod xdstp;

@@ -279,3 +279,77 @@ fn members_of_a_collection() {
     assert_eq!(cache.members(&t, GLOB).count(), 1);
     assert_eq!(cache.members(&t, MEMBER).count(), 0);
 }
+
+/// What a type is made of anew is all there is of it: what was not known, or had an error, and is not in it does not exist,
+/// and its subscribers are told.
+#[test]
+fn what_a_type_is_made_of_anew() {
+    let t = TypeUrl::from("t");
+    let mut cache = Cache::unknown(1);
+    cache.set_unknown(&t, "unknown");
+    cache.set_error(&t, "failing", Status::new(Code::Unavailable, "no"));
+    cache.set_error(&t, "gone", Status::new(Code::NotFound, "no"));
+    cache.set_error(&t, "*", Status::new(Code::Unavailable, "no"));
+    let names = ["unknown", "failing", "gone", "kept"];
+    let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
+    let request = delta::Request { subscribe: names.map(ResourceName::from).to_vec(), ..delta::Request::new("t") };
+    server.handle_request(NOW, request).expect("a request");
+    let first = server.poll_transmit(NOW, &cache).expect("what is known");
+    assert_eq!(first.removed(), ["gone", "kept"]);
+    let ack = delta::Request { nonce: first.nonce().clone(), ..delta::Request::new("t") };
+    server.handle_request(NOW, ack).expect("an answer");
+
+    cache.replace(&t, [resource("kept")]);
+    assert_eq!(cache.check_invariants(), Ok(()));
+    assert!(names[..3].iter().all(|name| cache.get(&t, name).state == State::Absent));
+    assert!(["unknown", "failing", "kept", "*"].iter().all(|name| cache.error(&t, name).is_none()));
+    assert!(cache.error(&t, "gone").is_some(), "why it does not exist may be known still");
+    let second = server.poll_transmit(NOW, &cache).expect("what is new");
+    assert_eq!(second.resources().map(|resource| resource.name().as_str()).collect::<Vec<_>>(), ["kept"]);
+    let mut removed: Vec<_> = second.removed().iter().map(ResourceName::as_str).collect();
+    removed.sort_unstable();
+    assert_eq!(removed, ["failing", "unknown"]);
+
+    let before = cache.revision();
+    cache.replace(&t, [resource("kept")]);
+    assert_eq!(cache.revision(), before, "the same again is no change");
+    // The error of a collection is over, and what is in it stays.
+    cache.set_error(&t, GLOB, Status::new(Code::Unavailable, "no"));
+    cache.replace(&t, [resource(MEMBER)]);
+    assert_eq!((cache.error(&t, GLOB), cache.get(&t, GLOB).state), (None, State::Unknown));
+    cache.replace(&t, []);
+    assert_eq!(cache.get(&t, GLOB).state, State::Absent);
+    let all = Cache::unknown(1).tap(|cache| cache.replace(&t, []));
+    assert!(all.is_known(&t), "that there is nothing is known");
+}
+
+/// A name is what it is in its normal form, whatever is asked of it.
+#[test]
+fn names_in_another_form() {
+    let (t, name) = (TypeUrl::from("t"), "xdstp://a/T/x?b=1&a=2");
+    let other = "xdstp://a/T/x?a=2&b=1";
+    let mut cache = Cache::new(1);
+    let status = Status::new(Code::Unavailable, "no");
+    cache.set_error(&t, name, status.clone());
+    assert_eq!([name, other].map(|name| cache.error(&t, name)), [Some(&status); 2]);
+    cache.insert(&t, Resource::new("real", vec![1]).with_aliases([name.into()]));
+    cache.remove(&t, "real");
+    let former = ["real".into()];
+    assert_eq!([name, other].map(|name| cache.former(&t, name)), [Some((Revision(3), &former[..])); 2]);
+    cache.insert(&t, Resource::new(name, vec![1]));
+    cache.remove(&t, name);
+    let was = |name| cache.was(&t, name, Revision(4)).map(|resource| resource.name().as_str());
+    assert_eq!([name, other].map(was), [Some(other); 2]);
+    let (glob, other) = ("xdstp://a/T/*?b=1&a=2", "xdstp://a/T/*?a=2&b=1");
+    cache.insert(&t, Resource::new(name, vec![1]));
+    assert_eq!([glob, other].map(|glob| cache.members(&t, glob).count()), [1; 2]);
+}
+
+trait Tap: Sized {
+    fn tap(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}
+
+impl<T> Tap for T {}

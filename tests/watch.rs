@@ -1,5 +1,7 @@
 //! The layer that watches, over real machines: a store, a server, a client, and watchers.
 
+mod aliases;
+
 use std::collections::BTreeMap;
 
 use proptest::collection::vec;

@@ -82,6 +82,17 @@ const ONE_NAME: Setup = Setup { names: &["a"], watchers: &[0, 0], ..TWO_NAMES };
 const ALL: Setup = Setup { names: &["a", "*"], watchers: &[1, 0, 1], ..TWO_NAMES };
 const FULL_ALL: Setup = Setup { full_state: true, ..ALL };
 const COLLECTION: Setup = Setup { names: &["xdstp://x/type/d/a", "xdstp://x/type/d/*"], ..ALL };
+/// Two watch an alias of one of two resources, and one that resource itself.
+const ALIAS: Setup = Setup { names: &["a", "b", "x"], alias: true, watchers: &[2, 0, 2], codes: &[], ..TWO_NAMES };
+/// And what an alias does, with something else.
+const POINTS: [Budget; 6] = [
+    Budget { watches: 1, points: 2, unwatches: 1, ..NONE },
+    Budget { watches: 1, points: 1, puts: 1, ..NONE },
+    Budget { points: 1, bad: 1, puts: 1, ..NONE },
+    Budget { watches: 1, points: 1, bad: 1, ..NONE },
+    Budget { watches: 1, points: 1, deletes: 1, ..NONE },
+    Budget { points: 1, deletes: 1, cuts: 1, ..NONE },
+];
 const GONE: &[Code] = &[Code::NotFound, Code::Unavailable];
 const DENIED: &[Code] = &[Code::PermissionDenied, Code::Unavailable];
 
@@ -106,6 +117,18 @@ fn variants() -> Vec<Variant> {
         variant("delta, a collection", COLLECTION).each().reach([Goal::Member]),
         variant("delta, back-pressure", waits(ONE_NAME)).each().and_more().reach(waiting),
         variant("sotw full-state, back-pressure", waits(full)).each().reach(waiting),
+        Variant {
+            name: "delta, an alias",
+            setup: Setup { begun: 1, ..ALIAS },
+            budgets: POINTS.into(),
+            goals: vec![Goal::Late, Goal::Gone, Goal::Beside, Goal::Cured, Goal::Moved, Goal::MovedToBad],
+        },
+        Variant {
+            name: "delta, an alias and the resource",
+            setup: Setup { begun: 2, ..ALIAS },
+            budgets: POINTS.into(),
+            goals: vec![Goal::Gone, Goal::Beside, Goal::Moved, Goal::MovedToBad],
+        },
         Variant {
             name: "delta, everything and back-pressure",
             setup: Setup { begun: 1, ..waits(ALL) },

@@ -4,7 +4,12 @@
 //!
 //! `simulate explain SEED RUN` plays one run again and takes all out of it that it fails without. `simulate survey SEED RUNS`
 //! goes on after a failure, and prints how many runs each check failed in, with the first of them.
+//!
+//! `simulate letter MILLIONS SEED [THREADS]` walks with our machines beside peers that take the specification by the letter
+//! (`tests/letter`), and prints the same table, and the story of the first walk of each rule that was broken.
 
+#[path = "../../tests/letter/mod.rs"]
+mod letter;
 mod run;
 mod shrink;
 #[path = "../../tests/world/mod.rs"]
@@ -35,8 +40,13 @@ fn main() -> ExitCode {
         survey(seed, runs);
         return ExitCode::SUCCESS;
     }
+    if let (Some("letter"), Some(millions), Some(seed)) = (arguments.first().map(String::as_str), number(1), number(2))
+    {
+        return by_letter(millions, seed, number(3).unwrap_or(2));
+    }
     let (Some(millions), Some(seed)) = (number(0), number(1)) else {
         eprintln!("usage: simulate MILLIONS SEED [THREADS] | simulate explain SEED RUN | simulate survey SEED RUNS");
+        eprintln!("       simulate letter MILLIONS SEED [THREADS]");
         return ExitCode::from(2);
     };
     let threads = number(2).unwrap_or(2);
@@ -105,6 +115,26 @@ fn survey(seed: u64, runs: u64) {
     for ((file, line), (count, first, what)) in found.into_inner().expect("no panic") {
         println!("{count:5} of {runs} runs, first {first}: {what} ({file}:{line})");
     }
+}
+
+/// Millions of steps beside peers that take the specification by the letter. Fails if a rule was broken.
+fn by_letter(millions: u64, seed: u64, threads: u64) -> ExitCode {
+    let (walks, start) = ((millions * 1_000_000).div_ceil(letter::STEPS as u64), Instant::now());
+    let seeds = |thread: u64| (thread..walks).step_by(threads as usize).map(move |number| random(seed, number).0);
+    let mut found = BTreeMap::new();
+    thread::scope(|scope| {
+        let work = |thread| scope.spawn(move || letter::survey(seeds(thread)));
+        for worker in (0..threads).map(work).collect::<Vec<_>>() {
+            for (rule, (count, first)) in worker.join().expect("panics are caught") {
+                found.entry(rule).or_insert((0, first)).0 += count;
+            }
+        }
+    });
+    println!("{walks} walks, {:.0} a second", walks as f64 / start.elapsed().as_secs_f64());
+    for (rule, (count, first)) in &found {
+        println!("{count} of them: {rule}\n{}\n", letter::explain(*first));
+    }
+    if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn random(seed: u64, number: u64) -> Random {

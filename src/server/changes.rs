@@ -13,12 +13,13 @@ use crate::name::ResourceName;
 use crate::revision::Revision;
 
 /// Takes the wanted resources that are news, the latest first. Looks at the fewer of what changed and what is wanted. Returns
-/// whether something with a TTL changed and is as the client has it.
+/// whether something with a TTL changed and is as the client has it, and is not among what is answered by name.
 #[inline]
 pub(super) fn each_change<'s, S: Source>(
     of: OfType<'s, S>,
     wanted: &Wanted,
     view: &View,
+    answered: &BTreeSet<ResourceName>,
     mut take: impl FnMut(Revision, &'s Resource),
 ) -> bool {
     let Some(sent_to) = view.sent_to() else { return false };
@@ -27,7 +28,8 @@ pub(super) fn each_change<'s, S: Source>(
         let Some(resource) = entry.resource() else { return };
         match view.is_news(resource.name(), &entry) {
             true => take(entry.since, resource),
-            false => flapped |= resource.ttl().is_some() && view.is_silent(&entry),
+            false if resource.ttl().is_none() => {}
+            false => flapped |= view.is_silent(&entry) && !wanted.is_among(answered, resource),
         }
     };
     if wanted.wildcard() {

@@ -6,10 +6,7 @@ use alloc::string::String;
 
 use super::config::Retry;
 use super::extent::Extent;
-use super::of_type::OfType;
 use super::rejections::{DueRetries, Rejections};
-use super::source::{Entry, Source};
-use super::wanted::Wanted;
 use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, Version};
@@ -156,14 +153,18 @@ impl Exchange {
 
     // Questions.
 
-    /// Whether a resource was sent, as it is, with the response that is not answered.
-    pub(super) fn is_in_flight<S: Source>(&self, of: OfType<'_, S>, wanted: &Wanted, entry: &Entry<'_>) -> bool {
-        self.in_flight.as_ref().is_some_and(|in_flight| in_flight.extent.has(of, wanted, entry))
+    /// Whether something was sent with the response that is not answered, if that `had` it.
+    pub(super) fn is_in_flight(&self, had: impl Fn(&Extent) -> bool) -> bool {
+        self.in_flight.as_ref().is_some_and(|in_flight| had(&in_flight.extent))
     }
 
-    /// Whether a resource was rejected, as it is.
-    pub(super) fn is_rejected<S: Source>(&self, of: OfType<'_, S>, wanted: &Wanted, entry: &Entry<'_>) -> bool {
-        self.rejections.as_ref().is_some_and(|rejections| rejections.has(of, wanted, entry))
+    /// Whether something was rejected: a response that `had` it.
+    pub(super) fn is_rejected(
+        &self,
+        had: impl Fn(&Extent) -> bool,
+        is_asked: impl FnOnce(&BTreeSet<ResourceName>) -> bool,
+    ) -> bool {
+        self.rejections.as_ref().is_some_and(|rejections| rejections.has(had, is_asked))
     }
 
     fn tidy(&mut self) {

@@ -8,7 +8,7 @@ use super::of_type::OfType;
 use super::page::Page;
 use super::portion::Progress;
 use super::source::{Entry, Source};
-use super::wanted::{Wanted, is_named_by};
+use super::wanted::Wanted;
 use crate::model::{Label, Relabel};
 use crate::name::ResourceName;
 use crate::revision::Revision;
@@ -57,18 +57,22 @@ impl Extent {
         self.whole || self.after.is_none()
     }
 
-    /// Whether a resource that is there was in the response, as it is.
-    pub(super) fn has<S: Source>(&self, of: OfType<'_, S>, wanted: &Wanted, entry: &Entry<'_>) -> bool {
-        let Some(resource) = entry.resource() else { return false };
+    /// Whether the response said of a name what there is of it now: the resource, or that it does not exist.
+    pub(super) fn has<S: Source>(
+        &self,
+        of: OfType<'_, S>,
+        wanted: &Wanted,
+        name: &ResourceName,
+        entry: &Entry<'_>,
+    ) -> bool {
         let more = self.more.as_deref();
-        let named = |more: &More| is_named_by(&more.names, resource) || is_named_by(&more.retried, resource);
-        let member = |more: &More| wanted.is_member_by(&more.names, resource);
-        let paged = |pages: &Pages| pages.resources(of).any(|name| name == *resource.name());
+        let named =
+            |more: &More| wanted.is_asked(&more.names, name, entry) || wanted.is_asked(&more.retried, name, entry);
         let in_range = || self.after.is_none_or(|after| entry.since > after);
+        let paged = |pages: &Pages| pages.resources(of).any(|paged| paged == *name);
         let in_pages = || more.and_then(|more| more.pages.as_ref()).is_some_and(paged);
-        let had = more.is_some_and(|more| more.but.contains(resource.name()));
-        let by_many = || in_range() || in_pages() || more.is_some_and(member);
-        let in_some = self.whole || more.is_some_and(named) || (!had && by_many());
+        let had = more.is_some_and(|more| more.but.contains(name));
+        let in_some = self.whole || more.is_some_and(named) || (!had && (in_range() || in_pages()));
         in_some && entry.since <= self.to
     }
 
@@ -99,7 +103,12 @@ impl Extent {
 impl Pages {
     /// Whether these are all there are.
     pub(super) fn is_all(&self) -> bool {
-        self.from == Progress::default() && self.to.is_none()
+        self.is_first() && self.to.is_none()
+    }
+
+    /// Whether none went before.
+    pub(super) fn is_first(&self) -> bool {
+        self.from == Progress::default()
     }
 
     fn join(self, other: Self) -> Self {

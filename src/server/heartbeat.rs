@@ -1,19 +1,18 @@
 //! When to say that resources with a TTL live on (xds_protocol.rst, "TTL").
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::of_type::OfType;
-use super::pending::{Pending, Wildcard};
-use super::portion::Progress;
+use super::pending::Pending;
 use super::resource::Resource;
+use super::sent::Sent;
 use super::source::{Entry, Source};
 use super::view::View;
 use super::wanted::Wanted;
 use crate::model::{Label, Relabel};
-use crate::name::{ResourceName, Version};
+use crate::name::Version;
 use crate::revision::Revision;
 use crate::time::Instant;
 
@@ -108,41 +107,15 @@ impl Heartbeat {
     ) -> Vec<Resource> {
         let Some(schedule) = &self.0 else { return Vec::new() };
         let sent_lately = |entry: &Entry<'_>| schedule.said_to.is_some_and(|said_to| entry.since > said_to);
-        // Until a wildcard is answered whole, what comes with a later portion is not there yet.
-        let swept = match pending.wildcard() {
-            Wildcard::Answered => None,
-            Wildcard::Asked => Some(BTreeSet::new()),
-            Wildcard::Begun(progress) => Some(swept(of, progress)),
-        };
-        let has = |entry: &Entry<'_>, resource: &Resource| {
-            let name = resource.name();
-            let swept = || view.sent_to().is_some() && swept.as_ref().is_none_or(|swept| swept.contains(name));
-            (view.is_told(name, entry.since) || swept())
-                && !view.is_news(name, entry)
-                && !wanted.is_among(pending.names(), resource)
-        };
+        let sent = Sent::new(of, wanted, view, pending, |resource| resource.ttl().is_some());
         let alive = expiring(of, wanted).filter(|entry| !sent_lately(entry));
-        alive.filter_map(|entry| entry.resource().filter(|resource| has(&entry, resource)).cloned()).collect()
+        alive.filter_map(|entry| entry.resource().filter(|resource| sent.has(&entry, resource)).cloned()).collect()
     }
 }
 
 /// The wanted resources that have a TTL.
 pub(super) fn expiring<'s, S: Source>(of: OfType<'s, S>, wanted: &Wanted) -> impl Iterator<Item = Entry<'s>> {
     of.with_ttl().filter(move |entry| entry.resource().is_some_and(|resource| wanted.wants(of, resource)))
-}
-
-/// The names that the answer to a wildcard has had up to here, of resources with a TTL.
-fn swept<S: Source>(of: OfType<'_, S>, progress: &Progress) -> BTreeSet<ResourceName> {
-    let mut swept = BTreeSet::new();
-    for (number, page) in of.pages().enumerate().take(progress.page.saturating_add(1)) {
-        let expiring = page.resources().iter().filter(|resource| resource.ttl().is_some());
-        let before = |name: &ResourceName| match number < progress.page {
-            true => true,
-            false => progress.after.as_ref().is_some_and(|after| name <= after),
-        };
-        swept.extend(expiring.map(Resource::name).filter(|name| before(name)).cloned());
-    }
-    swept
 }
 
 impl Relabel for Heartbeat {

@@ -30,6 +30,7 @@ mod cache;
 mod changes;
 mod claims;
 mod config;
+mod delivery;
 mod delta;
 mod draft;
 mod encoding;
@@ -39,6 +40,8 @@ mod extent;
 mod hash;
 mod heartbeat;
 mod invariants;
+mod limits;
+mod nonce;
 mod of_type;
 mod order;
 mod page;
@@ -49,6 +52,7 @@ mod rejections;
 mod resource;
 mod response;
 mod retry;
+mod sent;
 mod sent_aliases;
 mod size;
 mod sotw;
@@ -59,41 +63,33 @@ mod view;
 mod wanted;
 
 use alloc::format;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 use core::marker::PhantomData;
 
 pub use self::action::{Action, DropReason};
 pub use self::cache::{Cache, DependentName};
 use self::claims::Claims;
 pub use self::config::{Config, Dialect, Limits, Portion, Retry, Scope};
+pub use self::delivery::{Delivery, DeliveryStatus};
 use self::draft::{Draft, Order};
 use self::extent::Extent;
+pub use self::nonce::StreamId;
 pub use self::page::Page;
 use self::portion::Room;
 pub use self::resource::Resource;
 pub use self::response::Response;
-use self::size::Size;
 pub use self::source::{Entry, Source, State};
 use self::subscription::Subscription;
 pub use self::variant::Variant;
 use crate::error::{Code, Error, Misuse, PeerMisbehaved, Status};
 use crate::interest::Interest;
+use crate::message::Node;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, TypeUrl, Version};
 use crate::queue::Queue;
 pub use crate::revision::Revision;
 use crate::time::Instant;
-
-/// Tells streams apart. Unique among the streams of a process, or nonces are not.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct StreamId(pub u64);
-
-impl fmt::Display for StreamId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// One stream of a server. New is open, dropped is closed.
 ///
@@ -110,6 +106,7 @@ pub struct Server<V: Variant> {
     /// The revision at which there was nothing to say, and until when that holds if nothing is asked.
     idle: Option<(Revision, Option<Instant>)>,
     greeted: bool,
+    node: Option<Arc<Node>>,
     closed: bool,
     /// Whether the client supports TTLs.
     ttl: bool,
@@ -129,6 +126,7 @@ impl<V: Variant> Server<V> {
             epoch: None,
             idle: None,
             greeted: false,
+            node: None,
             closed: false,
             ttl: false,
             types: Vec::new(),
@@ -155,6 +153,7 @@ impl<V: Variant> Server<V> {
             self.greeted = true;
             if let Some(node) = V::node(&request) {
                 self.ttl = V::supports_ttl(node);
+                self.node = Some(node.clone());
                 self.actions.push(Action::Node(node.clone()));
             }
         }
@@ -210,6 +209,9 @@ impl<V: Variant> Server<V> {
         if self.closed || self.idle.is_some_and(idle) {
             return None;
         }
+        if self.types.is_empty() {
+            return None; // nothing is asked: whose stream it is may not be known yet, and so which source it has
+        }
         if *self.epoch.get_or_insert_with(|| source.epoch()) != source.epoch() {
             self.close(Status::new(Code::Unavailable, "the source of resources started anew"));
             return None;
@@ -243,6 +245,11 @@ impl<V: Variant> Server<V> {
         self.stream
     }
 
+    /// Who the client is, once it said so, in the first request of the stream.
+    pub fn node(&self) -> Option<&Node> {
+        self.node.as_deref()
+    }
+
     /// The types that were asked for, in push order.
     pub fn types(&self) -> impl Iterator<Item = &TypeUrl> {
         self.types.iter().map(Subscription::type_url)
@@ -252,6 +259,12 @@ impl<V: Variant> Server<V> {
     pub fn interest(&self, type_url: &TypeUrl) -> Option<&Interest> {
         let found = self.types.iter().find(|subscription| subscription.type_url() == type_url);
         found.map(|subscription| subscription.wanted.interest())
+    }
+
+    /// How far the delivery of a resource is: of what the source has of it now, whether the client was sent that, and what it
+    /// said. The name may be an alias. `None` if the client does not want it.
+    pub fn delivery<S: Source>(&self, type_url: &TypeUrl, name: &str, source: &S) -> Option<Delivery> {
+        self.types.iter().find(|of| of.type_url() == type_url)?.delivery(source, &name.into())
     }
 
     // Private.
@@ -290,40 +303,11 @@ impl<V: Variant> Server<V> {
         }
         let known = at.ok().map(|at| &self.types[at]);
         let size = V::check(request, known, settings)?;
-        self.check_size(V::type_url(request), size, at)?;
-        let initial = if at.is_err() { V::initial_bytes(request) } else { 0 };
-        if initial > 0 {
-            let claims = self.types.iter().filter_map(|of| of.pending.claims());
-            let len = initial + claims.map(Claims::bytes).sum::<usize>();
-            let limit = limits.name_bytes_per_stream;
-            if len > limit {
-                return Err(PeerMisbehaved::TooManyInitialVersionBytes { len, limit }.into());
-            }
+        limits::check_size(limits, &self.types, V::type_url(request), size, at.ok())?;
+        if at.is_err() {
+            limits::check_claims(limits, &self.types, V::initial_bytes(request))?;
         }
         Ok(at)
-    }
-
-    /// Whether a type may be of this size.
-    fn check_size(&self, type_url: &TypeUrl, size: Size, at: Result<usize, usize>) -> Result<(), PeerMisbehaved> {
-        if at.is_ok_and(|at| self.types[at].wanted.size() == size) {
-            return Ok(());
-        }
-        let limits = &self.config.settings().limits;
-        let others = self.types.iter().enumerate().filter(|&(other, _)| at != Ok(other));
-        let all = others.fold(size, |all, (_, other)| all + other.wanted.size());
-        let (count, limit) = (size.names, limits.names_per_type);
-        if count > limit {
-            return Err(PeerMisbehaved::TooManyNames { type_url: type_url.clone(), count, limit });
-        }
-        let (count, limit) = (all.names, limits.names_per_stream);
-        if count > limit {
-            return Err(PeerMisbehaved::TooManyNamesOnStream { count, limit });
-        }
-        let (len, limit) = (all.bytes, limits.name_bytes_per_stream);
-        if len > limit {
-            return Err(PeerMisbehaved::TooManyNameBytes { len, limit });
-        }
-        Ok(())
     }
 
     /// Where a type is, or belongs, in push order.
@@ -363,7 +347,7 @@ impl<V: Variant> Server<V> {
         }
         let too_many = self.types[at].exchange.count_stale() > most;
         let reason = if nonce.is_empty() { DropReason::NoNonce } else { DropReason::OtherNonce };
-        let nonce = if nonce.as_bytes().len() > NONCE_BYTES { Nonce::default() } else { nonce };
+        let nonce = if nonce.as_bytes().len() > nonce::LONGEST { Nonce::default() } else { nonce };
         self.drop_stale(self.types[at].type_url().clone(), nonce, reason);
         if too_many {
             let message = format!("more than {most} stale requests in a row");
@@ -377,13 +361,17 @@ impl<V: Variant> Server<V> {
         if of.exchange.is_waiting() || !source.is_known(of.type_url()) {
             return None;
         }
-        if self.ttl && of.pending.claims().is_some_and(Claims::is_unsettled) {
-            of.heartbeat.claim(now, source.revision());
+        // What is left of a claim is said below.
+        let claimed = of.pending.claims().is_some_and(Claims::is_unsettled);
+        if claimed {
+            of.settle_claims(source);
+            if self.ttl {
+                of.heartbeat.claim(now, source.revision());
+            }
         }
-        of.settle_claims(source);
         let retries = of.pending.is_empty() && of.exchange.next_retry().is_some_and(|due| due <= now);
         let beats = of.heartbeat.is_due(now);
-        if !beats && !retries && of.is_quiet(source) {
+        if !claimed && !beats && !retries && of.is_quiet(source) {
             of.defer_until = None; // nothing is left of what was held back
             return None;
         }
@@ -402,8 +390,6 @@ impl<V: Variant> Server<V> {
                 of.schedule_heartbeats(now, source, true, &Draft::default());
                 return None;
             }
-        } else if retries {
-            of.retry(now, source, order.names);
         }
         if let Some(version) = V::version_of_beats(of).filter(|_| beats) {
             let mut draft = Draft::default();
@@ -412,6 +398,9 @@ impl<V: Variant> Server<V> {
             if draft.must_send {
                 return Some(self.respond(at, version, Extent::default(), draft));
             }
+        }
+        if retries && !order.answers_only {
+            of.retry(now, source, order.names);
         }
         let mut draft = Draft { must_send: of.pending.reply(), ..Draft::default() };
         let Ok(()) = V::draft(of, source, order, &mut draft) else {
@@ -457,7 +446,7 @@ impl<V: Variant> Server<V> {
     fn respond(&mut self, at: usize, version: Version, extent: Extent, draft: Draft) -> Response<V> {
         self.sent += 1;
         let of = &mut self.types[at];
-        let nonce = nonce(self.stream, self.sent);
+        let nonce = nonce::nonce(self.stream, self.sent);
         of.exchange.send(nonce.clone(), version.clone(), extent);
         Response {
             type_url: of.type_url().clone(),
@@ -514,40 +503,3 @@ impl<V: Variant> Relabel for Server<V> {
 
 /// What a version ends in if what is gone is still there: it is not the version of what there is (DESIGN rule 13).
 const STILL: char = '+';
-
-/// The longest nonce that is reported; a longer one is nobody's.
-const NONCE_BYTES: usize = 64;
-
-/// A nonce that no other response of the process has (DESIGN rule 6): `stream.count`.
-fn nonce(stream: StreamId, sent: u64) -> Nonce {
-    let mut text = [0; 41]; // twice the digits of the largest number, and a dot
-    let mut at = text.len();
-    for number in [sent, stream.0] {
-        if at < text.len() {
-            at -= 1;
-            text[at] = b'.';
-        }
-        let mut rest = number;
-        loop {
-            at -= 1;
-            text[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-    }
-    Nonce::ascii(&text[at..])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nonces_are_made_of_the_stream_and_the_count() {
-        assert_eq!(nonce(StreamId(0), 1), "0.1");
-        assert_eq!(nonce(StreamId(17), 1200), "17.1200");
-        assert_eq!(nonce(StreamId(u64::MAX), u64::MAX), "18446744073709551615.18446744073709551615");
-    }
-}

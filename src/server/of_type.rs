@@ -4,7 +4,7 @@ use super::page::Page;
 use super::resource::Resource;
 use super::source::{Entry, Source};
 use crate::error::Status;
-use crate::name::{ResourceName, TypeUrl, Version};
+use crate::name::{ResourceName, TypeUrl};
 use crate::revision::Revision;
 
 /// What a source has of one type.
@@ -41,14 +41,6 @@ impl<'s, S: Source> OfType<'s, S> {
     #[inline]
     pub(super) fn revision(self) -> Revision {
         self.source.type_revision(self.type_url)
-    }
-
-    pub(super) fn version(self) -> Version {
-        self.source.version(self.type_url)
-    }
-
-    pub(super) fn is_known(self) -> bool {
-        self.source.is_known(self.type_url)
     }
 
     #[inline]

@@ -8,9 +8,6 @@ use alloc::vec::Vec;
 
 use super::config::Retry;
 use super::extent::{Extent, More};
-use super::of_type::OfType;
-use super::source::{Entry, Source};
-use super::wanted::Wanted;
 use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
 use crate::name::ResourceName;
@@ -116,10 +113,13 @@ impl Rejections {
         DueRetries { extents: due.into_iter().map(|rejection| rejection.extent).collect(), tries, but }
     }
 
-    /// Whether a resource that is there was rejected, as it is.
-    pub(super) fn has<S: Source>(&self, of: OfType<'_, S>, wanted: &Wanted, entry: &Entry<'_>) -> bool {
-        let asked_again = |resource: &super::Resource| wanted.is_among(&self.again, resource);
-        !entry.resource().is_some_and(asked_again) && self.list.iter().any(|one| one.extent.has(of, wanted, entry))
+    /// Whether something was rejected: a response that `had` it. Not if it was asked for again since.
+    pub(super) fn has(
+        &self,
+        had: impl Fn(&Extent) -> bool,
+        is_asked: impl FnOnce(&BTreeSet<ResourceName>) -> bool,
+    ) -> bool {
+        self.list.iter().any(|one| had(&one.extent)) && !is_asked(&self.again)
     }
 
     /// What must hold.

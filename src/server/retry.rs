@@ -10,7 +10,6 @@ use super::source::{Entry, Source};
 use super::subscription::Subscription;
 use super::wanted::Wanted;
 use crate::name::ResourceName;
-use crate::revision::Revision;
 use crate::time::Instant;
 
 impl Subscription {
@@ -50,7 +49,7 @@ fn each_resource<'s, S: Source>(of: OfType<'s, S>, extent: &Extent, take: &mut i
         entry.resource().is_some_and(had)
     };
     if extent.after != Some(extent.to) {
-        of.changes(extent.after.unwrap_or(Revision::default())).filter(|entry| !had(entry)).for_each(&mut *take);
+        of.changes(extent.after.unwrap_or_default()).filter(|entry| !had(entry)).for_each(&mut *take);
     }
     let Some(more) = &extent.more else { return };
     for name in more.names.iter().chain(&more.retried) {

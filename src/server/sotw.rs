@@ -13,7 +13,7 @@ use super::draft::{Behind, Draft, Order};
 use super::encoding::{Encoding, Piece};
 use super::errors::{self, Which};
 use super::of_type::OfType;
-use super::parts::{Part, Parts};
+use super::parts::Part;
 use super::resource::Resource;
 use super::size::Size;
 use super::source::Source;
@@ -131,7 +131,8 @@ impl Protocol for Sotw {
         draft.answered = of.pending.take_names();
         let mut changed = Vec::new();
         if !answers_only {
-            let flapped = changes::each_change(of_type, &of.wanted, &of.view, |_, resource| changed.push(resource));
+            let push = |_, resource| changed.push(resource);
+            let flapped = changes::each_change(of_type, &of.wanted, &of.view, &draft.answered, push);
             changed.reverse(); // the oldest first
             (draft.content, draft.removals) = (Reach::All, Reach::All);
             if flapped {
@@ -147,7 +148,7 @@ impl Protocol for Sotw {
         if full_state {
             whole::add(of, source, order, all_asked, &changed, draft);
         } else if all_asked {
-            draft.parts = all_wanted(of_type, &of.wanted);
+            draft.parts = whole::all_wanted(of_type, &of.wanted);
         } else {
             add_new(of_type, &of.wanted, &changed, draft);
         }
@@ -212,29 +213,9 @@ fn add_errors<S: Source>(of: &mut Subscription, source: &S, which: Which, draft:
 
 /// Adds what was asked for by name, and what changed besides.
 fn add_new<S: Source>(of: OfType<'_, S>, wanted: &Wanted, changed: &[&Resource], draft: &mut Draft) {
-    named(of, wanted, &draft.answered).into_iter().for_each(|resource| draft.push(resource));
+    whole::named(of, wanted, &draft.answered).into_iter().for_each(|resource| draft.push(resource));
     draft.answers = draft.parts.len();
     for resource in changed.iter().filter(|resource| !wanted.is_among(&draft.answered, resource)) {
         draft.parts.push(Part::One((*resource).clone()));
     }
-}
-
-/// All that there is of what is wanted.
-fn all_wanted<S: Source>(of: OfType<'_, S>, wanted: &Wanted) -> Parts {
-    if wanted.wildcard() {
-        return of.pages().filter(|page| !page.resources().is_empty()).map(Part::Page).collect();
-    }
-    named(of, wanted, wanted.names()).into_iter().cloned().map(Part::One).collect()
-}
-
-/// The resources that these names stand for, each once.
-fn named<'s, S: Source>(of: OfType<'s, S>, wanted: &Wanted, names: &BTreeSet<ResourceName>) -> Vec<&'s Resource> {
-    let mut all: Vec<_> = names.iter().filter_map(|name| wanted.get(of, name).resource()).collect();
-    if !wanted.globs().is_empty() {
-        for glob in names.iter().filter(|name| name.is_glob()) {
-            let members = of.members(glob).filter_map(|entry| entry.resource());
-            all.extend(members.filter(|member| !names.contains(member.name())));
-        }
-    }
-    all
 }

@@ -25,6 +25,39 @@ use crate::xdstp::Parts;
 /// - Nothing changes during a call of [`Server::poll_transmit`](super::Server::poll_transmit).
 /// - [`changes`](Self::changes) and [`removals`](Self::removals) never leave out what `get` would tell, and nor does
 ///   [`members`](Self::members).
+///
+/// # Groups of nodes
+///
+/// Clients that are to see different resources are served from different sources: one for each group, each with
+/// an [`epoch`](Self::epoch) of its own. Which group a client is in its node says ([`Action::Node`](super::Action::Node), [`Server::node`](super::Server::node)).
+/// A stream has the source from which it is first polled after its first request, and is closed if it is then polled with
+/// one of another epoch. So the driver polls once it knows the group, and from then on with that of the group:
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use xds_machine::message::{Node, delta};
+/// use xds_machine::server::{Cache, Config, Resource, Server, StreamId};
+/// use xds_machine::{Delta, Instant, TypeUrl, type_url};
+///
+/// // Epochs are handed out in one place: no two caches of the process have the same.
+/// let mut epoch = 0;
+/// let mut group = |body: &'static [u8]| {
+///     epoch += 1;
+///     let mut cache = Cache::new(epoch);
+///     cache.insert(&TypeUrl::from(type_url::CLUSTER), Resource::new("c", body));
+///     cache
+/// };
+/// let groups = BTreeMap::from([("edge", group(b"of the edge")), ("inner", group(b"of the inside"))]);
+///
+/// let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
+/// let node = Node { cluster: "inner".into(), ..Node::new("n1") };
+/// let request = delta::Request { node: Some(node.into()), ..delta::Request::new(type_url::CLUSTER) };
+/// server.handle_request(Instant::EPOCH, request)?;
+/// let of = server.node().and_then(|node| groups.get(node.cluster.as_str())).expect("a group, or close the stream");
+/// let response = server.poll_transmit(Instant::EPOCH, of).expect("all clusters of the group");
+/// assert_eq!(response.resources().next().expect("c").body(), &b"of the inside"[..]);
+/// # Ok::<(), xds_machine::Error>(())
+/// ```
 pub trait Source {
     /// Which life of the source this is.
     fn epoch(&self) -> u64;

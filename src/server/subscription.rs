@@ -8,7 +8,6 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::changes;
-use super::claims::Claims;
 use super::config::Retry;
 use super::draft::Draft;
 use super::exchange::Exchange;
@@ -180,9 +179,6 @@ impl Subscription {
 
     /// Compares what the client claims with the source, when that is looked at for the first time.
     pub(super) fn settle_claims<S: Source>(&mut self, source: &S) {
-        if !self.pending.claims().is_some_and(Claims::is_unsettled) {
-            return;
-        }
         let Self { resource_type, wanted, view, pending, .. } = self;
         let (Some(mut claims), mut names) = (pending.take_claims(), pending.take_names()) else { return };
         claims.settle(OfType::new(source, resource_type.type_url()), wanted, view, &mut names);
@@ -238,10 +234,11 @@ impl Subscription {
             *defer_until = None;
         }
         let to = view.sent_to().unwrap_or_default();
-        let started = draft.pages.as_ref().is_some_and(|pages| pages.is_all());
-        let after = match before {
-            _ if started => None,
-            Some(before) if draft.content != Reach::Nowhere => Some(before),
+        let after = match (before, &draft.pages) {
+            (_, Some(pages)) if pages.is_all() => None,
+            // What changed comes with the pages, of which these are the first.
+            (_, Some(pages)) if pages.is_first() => Some(to),
+            (Some(before), _) if draft.content != Reach::Nowhere => Some(before),
             _ => Some(to),
         };
         let mut extent = Extent { after, to, whole: draft.whole, more: None };

@@ -11,6 +11,9 @@
 //!    the positions describe the client exactly. Otherwise all that is newer than the positions is told.
 //! 3. *Forgetting is safe.* What was told by name may be dropped at any time: that costs duplicates, and never a lost change.
 
+#[cfg(test)]
+mod tests;
+
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;

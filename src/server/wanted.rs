@@ -153,8 +153,16 @@ impl Wanted {
         !names.is_empty() && (is_named_by(names, resource) || self.is_member_by(names, resource))
     }
 
+    /// Whether one of these names asks for what there is of a name.
+    pub(super) fn is_asked(&self, names: &BTreeSet<ResourceName>, name: &ResourceName, entry: &Entry<'_>) -> bool {
+        match entry.resource() {
+            Some(resource) => self.is_among(names, resource),
+            None => names.contains(name),
+        }
+    }
+
     /// Whether one of these names is that of the collection of a resource.
-    pub(super) fn is_member_by(&self, names: &BTreeSet<ResourceName>, resource: &Resource) -> bool {
+    fn is_member_by(&self, names: &BTreeSet<ResourceName>, resource: &Resource) -> bool {
         self.globs().of(resource.name().as_str()).is_some_and(|glob| names.contains(glob))
     }
 
@@ -178,6 +186,6 @@ impl Wanted {
 }
 
 /// Whether one of these names is a resource's own, or an alias of it.
-pub(super) fn is_named_by(names: &BTreeSet<ResourceName>, resource: &Resource) -> bool {
+fn is_named_by(names: &BTreeSet<ResourceName>, resource: &Resource) -> bool {
     names.contains(resource.name()) || resource.aliases().iter().any(|alias| names.contains(alias))
 }

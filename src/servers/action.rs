@@ -24,9 +24,15 @@ pub enum Action {
         /// The server whose word counts now.
         to: ServerId,
     },
+    /// What [`Unreachable`](Self::Unreachable) said of an authority is over: a server answers, or (with
+    /// [`Policy::Grpc`](super::Policy::Grpc)) another is asked instead that did not fail, or nothing is wanted any more.
+    Reachable {
+        /// Which; `None` for names without one.
+        authority: Option<Arc<str>>,
+    },
     /// A server failed, its stream ended before any response, and no other is asked instead: there is none that did not
     /// fail, or all that is wanted is known. It is tried again. Who waits for something of this authority is to be told;
-    /// for who has something, it is an ambient error (gRFC A88).
+    /// for who has something, it is an ambient error (gRFC A88). That holds until [`Reachable`](Self::Reachable).
     Unreachable {
         /// Which; `None` for names without one.
         authority: Option<Arc<str>>,
@@ -66,7 +72,7 @@ impl Relabel for Action {
                 by(Label::Client(server.0 as u64));
                 action.relabel(by);
             }
-            Self::Switched { .. } | Self::Unreachable { .. } => {}
+            Self::Reachable { .. } | Self::Switched { .. } | Self::Unreachable { .. } => {}
         }
     }
 }

@@ -1,7 +1,7 @@
 //! To which authority a name belongs (xRFC TP1, gRFC A47).
 
 /// The authority of a name of the new style, which may be empty; `None` for one of the old style.
-pub(super) fn of(name: &str) -> Option<&str> {
+pub(crate) fn of(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("xdstp:")?;
     let rest = rest.strip_prefix("//").unwrap_or_default();
     rest.split(['/', '?', '#']).next()

@@ -46,6 +46,7 @@ impl<V: Variant> Servers<V> {
             let group = &mut self.groups[at];
             let Some(place) = group.place(self.policy, server) else { continue };
             if self.policy == Policy::Envoy && place > 0 {
+                self.reachable(at);
                 continue; // the primary is tried again when this one ends
             }
             (group.failures, group.reached) = (0, true);
@@ -57,6 +58,7 @@ impl<V: Variant> Servers<V> {
             if core::mem::replace(&mut group.current, place) != place {
                 self.switched(at);
             }
+            self.reachable(at);
         }
         self.forgive();
     }
@@ -175,10 +177,23 @@ impl<V: Variant> Servers<V> {
     pub(super) fn switched(&mut self, at: usize) {
         let group = &self.groups[at];
         self.actions.push(Action::Switched { authority: group.authority.clone(), to: group.server_id() });
+        // With Envoy's policy the servers take turns until one answers.
+        if self.policy == Policy::Grpc && !self.links[self.groups[at].server()].failing {
+            self.reachable(at);
+        }
     }
 
     pub(super) fn unreachable(&mut self, at: usize, server: usize) {
-        let authority = self.groups[at].authority.clone();
-        self.actions.push(Action::Unreachable { authority, server: ServerId(server) });
+        let group = &mut self.groups[at];
+        group.unreachable = true;
+        self.actions.push(Action::Unreachable { authority: group.authority.clone(), server: ServerId(server) });
+    }
+
+    /// If the application was told otherwise, it is told that this is over.
+    pub(super) fn reachable(&mut self, at: usize) {
+        let group = &mut self.groups[at];
+        if core::mem::take(&mut group.unreachable) {
+            self.actions.push(Action::Reachable { authority: group.authority.clone() });
+        }
     }
 }

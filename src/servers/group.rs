@@ -22,12 +22,15 @@ pub(super) struct Group {
     pub(super) failures: u8,
     /// `Policy::Envoy`: the primary answered once.
     pub(super) reached: bool,
+    /// The application was told that nobody can be reached.
+    pub(super) unreachable: bool,
 }
 
 impl Group {
     pub(super) fn new(authority: Option<Arc<str>>, servers: Vec<usize>) -> Self {
         let wanted = BTreeMap::new();
-        Self { authority, servers, wanted, members: 1, current: 0, failures: 0, reached: false }
+        let (members, current, failures) = (1, 0, 0);
+        Self { authority, servers, wanted, members, current, failures, reached: false, unreachable: false }
     }
 
     /// The place of a server that is asked for the names, or should be.

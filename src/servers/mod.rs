@@ -18,6 +18,8 @@
 //! A resource whose name has another authority than those of the list that its server stands in (a wildcard may bring
 //! one) belongs to the names without authority.
 //!
+//! [`Watches`](crate::watch::Watches) stand above this as above a client: see "Several servers" in [`watch`](crate::watch).
+//!
 //! # The loop
 //!
 //! As with one client, and besides: do what [`poll_connect`](Servers::poll_connect) says, at least when
@@ -54,7 +56,7 @@
 //! ```
 
 mod action;
-mod authority;
+pub(crate) mod authority;
 mod choice;
 mod config;
 mod group;
@@ -162,6 +164,9 @@ impl<V: Variant> Servers<V> {
             for place in 0..self.groups[at].members {
                 let server = self.groups[at].servers[place];
                 self.links[server].client.unsubscribe(type_url, names.iter().map(|name| &**name));
+            }
+            if self.groups[at].wanted.is_empty() {
+                self.reachable(at);
             }
             let group = &mut self.groups[at];
             if self.policy == Policy::Grpc && group.wanted.is_empty() {

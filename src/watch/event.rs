@@ -12,7 +12,8 @@ pub struct WatchId(pub(super) u64);
 pub struct Event<T> {
     /// The watcher.
     pub watch: WatchId,
-    /// Which resource: of who watches the wildcard or a collection any of it, or that name itself for the whole.
+    /// Which resource: of who watches the wildcard or a collection any of it, or that name itself for the whole; of who
+    /// watches by an alias the alias.
     pub name: ResourceName,
     /// What is new of it.
     pub news: News<T>,

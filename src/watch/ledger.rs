@@ -1,9 +1,13 @@
 //! Who watches what, what is known of it, and what each watcher has not been told.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
 
+use super::aliases::Aliases;
 use super::event::{Event, News, WatchId};
-use crate::error::Status;
+use super::known::{Change, Due, Fresh, Known, due, is_whole};
+use super::unreachable::Unreachable;
+use crate::error::{Code, Status};
 use crate::globs::Globs;
 use crate::name::{ResourceName, WILDCARD};
 use crate::xdstp::Parts;
@@ -13,29 +17,19 @@ pub(super) struct Ledger<T> {
     /// How many watchers there were.
     watches: u64,
     watchers: BTreeMap<WatchId, Watcher<T>>,
-    /// What somebody watches by name; what is held and somebody watches as a part of a whole; and what is to be told of
-    /// what is not held.
-    known: BTreeMap<ResourceName, Known<T>>,
-    /// What the last update removes of the wholes that somebody watches, and why: the machine does not say it again to who
+    /// What somebody watches by its name, which may be that of a resource, an alias, or that of a whole.
+    named: BTreeMap<ResourceName, Known<T>>,
+    /// What is held of the wholes that somebody watches; and what is to be told of what is not held.
+    parts: BTreeMap<ResourceName, Known<T>>,
+    aliases: Aliases,
+    /// What the last update removes of what somebody watches by a whole or an alias, and why: the machine does not say it again to who
     /// comes to watch it by name.
     removed: BTreeMap<ResourceName, Status>,
     /// The collections that somebody watches.
     globs: Globs,
     /// Watchers with something to be told, each once, and some that were told by now.
     turns: VecDeque<WatchId>,
-    /// The server can't be reached.
-    unreachable: Option<Status>,
-}
-
-/// What is known of a resource.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct Known<T> {
-    value: Option<T>,
-    error: Option<Status>,
-    /// Who watches it by its name.
-    watchers: BTreeSet<WatchId>,
-    /// How many have something of it before them.
-    untold: usize,
+    unreachable: Unreachable,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -52,66 +46,51 @@ struct Watcher<T> {
     unfinished: usize,
 }
 
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct Fresh<T> {
-    /// The content may be another than it was told last, which was this.
-    changed: Option<Option<T>>,
-}
-
-/// What is to be told next of a resource.
-enum Due {
-    Content,
-    /// There is none.
-    Failure,
-    /// The error beside it, or that it is over.
-    Error,
-}
-
-/// What happened to a resource.
-pub(super) enum Change<T> {
-    Value(T),
-    /// There is nothing any more, or still not.
-    Gone(Status),
-    /// What is there stays.
-    Error(Status),
-    /// The error is over.
-    Fine,
-}
-
-impl<T> Default for Known<T> {
-    fn default() -> Self {
-        Self { value: None, error: None, watchers: BTreeSet::new(), untold: 0 }
-    }
-}
-
 impl<T: Clone + PartialEq> Ledger<T> {
     pub(super) fn new() -> Self {
-        let (watchers, known, removed) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let (globs, turns) = (Globs::default(), VecDeque::new());
-        Self { watches: 0, watchers, known, removed, globs, turns, unreachable: None }
+        Self {
+            watches: 0,
+            watchers: BTreeMap::new(),
+            named: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            aliases: Aliases::default(),
+            removed: BTreeMap::new(),
+            globs: Globs::default(),
+            turns: VecDeque::new(),
+            unreachable: Unreachable::default(),
+        }
     }
 
     pub(super) fn is_watched(&self, name: &ResourceName) -> bool {
-        self.known.get(name).is_some_and(|known| !known.watchers.is_empty())
+        self.named.contains_key(name)
     }
 
+    /// Whether somebody watches a resource, by its name, as a part of a whole, or by an alias that it had before.
     pub(super) fn covers(&self, name: &ResourceName) -> bool {
-        self.is_watched(name) || self.wholes(name).next().is_some()
+        self.is_watched(name) || self.is_part(name) || !self.aliases.of(name, false).is_empty()
+    }
+
+    fn is_part(&self, name: &ResourceName) -> bool {
+        self.wholes(name).next().is_some()
     }
 
     /// What is known of the wholes that somebody watches and a name is part of.
     fn wholes(&self, name: &ResourceName) -> impl Iterator<Item = &Known<T>> {
-        let all = self.known.get(WILDCARD).filter(|_| !name.is_wildcard());
-        let glob = self.globs.of(name.as_str()).and_then(|glob| self.known.get(glob));
-        all.into_iter().chain(glob).filter(|whole| !whole.watchers.is_empty())
+        let all = self.named.get(WILDCARD).filter(|_| !name.is_wildcard());
+        let glob = self.globs.of(name.as_str()).and_then(|glob| self.named.get(glob));
+        all.into_iter().chain(glob)
+    }
+
+    fn known(&self, name: &str) -> Option<&Known<T>> {
+        self.named.get(name).or_else(|| self.parts.get(name))
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&T> {
-        self.known.get(name)?.value.as_ref()
+        self.known(name)?.value.as_ref()
     }
 
-    pub(super) fn error(&self, name: &(impl AsRef<str> + ?Sized)) -> Option<&Status> {
-        self.known.get(name.as_ref())?.error.as_ref()
+    pub(super) fn error(&self, name: &str) -> Option<&Status> {
+        self.known(name)?.error.as_ref()
     }
 
     // Watchers.
@@ -122,24 +101,48 @@ impl<T: Clone + PartialEq> Ledger<T> {
         let (fresh, errors) = (BTreeMap::new(), BTreeMap::new());
         let watcher = Watcher { name: name.clone(), fresh, errors, synced: false, queued: false, unfinished: 0 };
         self.watchers.insert(watch, watcher);
-        let known = self.known.entry(name.clone()).or_default();
+        if !self.is_watched(&name) {
+            let of_alias = || self.aliases.of(&name, false).first().and_then(|alias| self.named.get(alias));
+            let known = self.parts.get(&name).or_else(of_alias).map(Known::copy).unwrap_or_default();
+            self.named.insert(name.clone(), known);
+            self.globs.insert(&name);
+            if is_whole(&name) {
+                self.add_parts(&name);
+            }
+        }
+        let Self { watchers, named, turns, unreachable, removed, .. } = self;
+        let known = named.entry(name.clone()).or_default();
         known.watchers.insert(watch);
         if known.value.is_none() && known.error.is_none() {
-            known.error = self.removed.get(&name).cloned();
+            known.error = removed.get(&name).cloned();
         }
-        self.globs.insert(&name);
-        let parts = Parts::of(name.as_str()).filter(|_| name.is_glob());
-        let has = |of: &ResourceName| {
-            name.is_wildcard() || *of == name || parts.as_ref().is_some_and(|parts| parts.has(of.as_str()))
-        };
-        let Self { watchers, known, turns, unreachable, .. } = self;
-        for (of, known) in known.iter_mut().filter(|(of, _)| has(of)) {
+        note(watchers, turns, watch, &name, known, unreachable, Some(None));
+        let known = known.copy();
+        if self.is_part(&name) {
+            // While somebody watches it by name, what is known of it is known of the part.
+            self.parts.entry(name.clone()).or_insert(known);
+        }
+        let Self { watchers, parts, turns, unreachable, .. } = self;
+        if is_whole(&name) {
+            let has = has(&name);
             // What is not there is no part of the whole, whoever else is still to be told so.
-            if *of == name || known.value.is_some() {
-                note(watchers, turns, watch, of, known, unreachable.as_ref(), Some(None));
+            for (of, known) in parts.iter_mut().filter(|(of, known)| known.value.is_some() && has(of)) {
+                note(watchers, turns, watch, of, known, unreachable, Some(None));
             }
         }
         watch
+    }
+
+    /// What is known by name of a whole that nobody watched.
+    fn add_parts(&mut self, whole: &ResourceName) {
+        let has = has(whole);
+        let named = self.named.iter().filter(|(name, _)| !self.aliases.is_alias(name));
+        let by_alias = self.aliases.targets().filter_map(|(name, alias)| Some((name, self.named.get(alias)?)));
+        let known = named.chain(by_alias).filter(|(name, _)| *name != whole && has(name));
+        let known = known.map(|(name, known)| (name.clone(), known.copy()));
+        for (name, known) in known.collect::<Vec<_>>() {
+            self.parts.entry(name).or_insert(known);
+        }
     }
 
     /// The name, if nobody watches it any more.
@@ -149,29 +152,25 @@ impl<T: Clone + PartialEq> Ledger<T> {
             self.turns.retain(|&turn| turn != watch);
         }
         for of in fresh.keys() {
-            if let Some(known) = self.known.get_mut(of) {
+            let known = if *of == name { self.named.get_mut(of) } else { self.parts.get_mut(of) };
+            if let Some(known) = known {
                 known.untold -= 1;
             }
             self.tidy(of);
         }
-        let known = self.known.get_mut(&name)?;
+        let known = self.named.get_mut(&name)?;
         known.watchers.remove(&watch);
         if !known.watchers.is_empty() {
             return None;
         }
-        let whole = name.is_wildcard() || self.globs.remove(name.as_str());
-        let mut known = core::mem::take(&mut self.known);
-        let all = known.get(WILDCARD).is_some_and(|all| !all.watchers.is_empty());
-        let wanted = |name: &ResourceName| all || self.globs.cover(name.as_str());
-        if whole {
-            known.retain(|name, known| !known.watchers.is_empty() || wanted(name));
-        } else if !wanted(&name) {
-            known.remove(&name);
-        }
-        self.known = known;
-        if whole {
+        self.named.remove(&name);
+        self.aliases.unbind(&name);
+        if self.globs.remove(name.as_str()) || name.is_wildcard() {
+            let mut parts = core::mem::take(&mut self.parts);
+            parts.retain(|name, _| self.is_part(name));
+            self.parts = parts;
             let mut removed = core::mem::take(&mut self.removed);
-            removed.retain(|name, _| self.wholes(name).next().is_some());
+            removed.retain(|name, _| self.is_part(name));
             self.removed = removed;
         }
         self.tidy(&name);
@@ -194,51 +193,66 @@ impl<T: Clone + PartialEq> Ledger<T> {
 
     // What happened.
 
+    /// Something happened to a resource, and so to all that its aliases stand for.
     pub(super) fn change(&mut self, name: &ResourceName, change: Change<T>) {
-        if !self.covers(name) {
-            return;
+        let gone = matches!(change, Change::Gone(_));
+        self.change_own(name, change.clone());
+        for alias in self.aliases.of(name, gone) {
+            self.change_named(&alias, change.clone());
         }
-        if let (Change::Fine, None) = (&change, self.error(name)) {
-            return;
+    }
+
+    /// The same, of what has the name itself.
+    fn change_own(&mut self, name: &ResourceName, change: Change<T>) {
+        let is_alias = self.aliases.is_alias(name); // which is no part of a whole
+        if self.is_part(name) && !is_alias {
+            let none = self.parts.get(name).is_none_or(|known| known.error.is_none());
+            if !(none && matches!(change, Change::Fine)) {
+                let changed = self.parts.entry(name.clone()).or_default().change(change.clone());
+                changed.into_iter().for_each(|changed| self.tell_part(name, changed));
+            }
         }
-        let known = self.known.entry(name.clone()).or_default();
-        // What was there before, if there is something else now.
-        let changed = match change {
-            Change::Value(value) if known.value.as_ref() == Some(&value) => {
-                if known.error.take().is_none() {
-                    return; // nothing is new
-                }
-                None
-            }
-            Change::Value(value) => {
-                known.error = None;
-                Some(known.value.replace(value))
-            }
-            Change::Gone(status) => {
-                if known.value.is_none() && known.error.as_ref() == Some(&status) {
-                    return;
-                }
-                known.error = Some(status);
-                Some(known.value.take())
-            }
-            Change::Error(status) => {
-                if known.error.as_ref() == Some(&status) {
-                    return; // C-RES-21
-                }
-                known.error = Some(status);
-                None
-            }
-            Change::Fine => {
-                known.error = None;
-                None
-            }
-        };
-        self.tell(name, changed);
+        self.change_named(name, change);
+    }
+
+    /// The same, for who watches it by this name.
+    fn change_named(&mut self, name: &ResourceName, change: Change<T>) {
+        let gone = matches!(change, Change::Gone(_));
+        let changed = self.named.get_mut(name).and_then(|known| known.change(change));
+        changed.into_iter().for_each(|changed| self.tell_named(name, changed));
+        if gone {
+            self.aliases.unbind(name);
+        }
     }
 
     /// An update comes, with what it removes.
     pub(super) fn begin(&mut self, removed: &[ResourceName]) {
         self.removed.retain(|name, _| removed.binary_search(name).is_ok());
+        for name in removed.iter().filter(|name| !self.aliases.of(name, true).is_empty()) {
+            self.removed.entry(name.clone()).or_insert_with(gone);
+        }
+    }
+
+    /// An update has a resource, which these watched aliases stand for.
+    pub(super) fn put(&mut self, name: &ResourceName, aliases: &[ResourceName], value: T) {
+        self.came(name);
+        self.aliases.unbind(name);
+        aliases.iter().for_each(|alias| self.aliases.bind(alias, name));
+        self.change(name, Change::Value(value));
+    }
+
+    /// A resource of an update is rejected: `Gone` or `Error`.
+    pub(super) fn reject(&mut self, name: &ResourceName, aliases: &[ResourceName], change: &Change<T>) {
+        let known = self.aliases.of(name, false);
+        self.change(name, change.clone());
+        for alias in aliases.iter().filter(|alias| !known.contains(alias)) {
+            self.change_named(alias, change.clone());
+        }
+    }
+
+    /// An alias stands for a resource of an update, or is one.
+    pub(super) fn moves(&mut self, alias: &ResourceName, to: Option<&ResourceName>) {
+        self.aliases.leave(alias, to);
     }
 
     /// An error that the server reports removes a resource, before the update does.
@@ -247,24 +261,33 @@ impl<T: Clone + PartialEq> Ledger<T> {
         self.change(name, Change::Gone(why));
     }
 
-    /// An update removes a resource, unless it is gone already.
-    pub(super) fn remove(&mut self, name: &ResourceName, why: Status) {
-        if self.get(name.as_str()).is_some() {
+    /// An update removes a resource, unless it is gone already. What went with an error that came before has its reason, and
+    /// so has what is rejected and dropped.
+    pub(super) fn remove(&mut self, name: &ResourceName, drops: bool) {
+        let known = if self.aliases.is_alias(name) { self.parts.get(name) } else { self.known(name.as_str()) };
+        let there = known.is_some_and(|known| known.value.is_some());
+        let why = known.and_then(|known| known.reason(drops)).unwrap_or_else(gone);
+        if there || !self.removed.contains_key(name) {
             self.note_removed(name, &why);
-            self.change(name, Change::Gone(why));
-        } else if !self.removed.contains_key(name) {
-            self.note_removed(name, &why);
+        }
+        if there {
+            self.change_own(name, Change::Gone(why));
+        }
+        for alias in self.aliases.of(name, true) {
+            let known = self.named.get(&alias);
+            let why = known.and_then(|known| known.reason(drops || self.aliases.has_left(&alias)));
+            self.change_named(&alias, Change::Gone(why.unwrap_or_else(gone)));
         }
     }
 
     fn note_removed(&mut self, name: &ResourceName, why: &Status) {
-        if self.wholes(name).next().is_some() {
+        if self.is_part(name) || !self.aliases.of(name, true).is_empty() {
             self.removed.insert(name.clone(), why.clone());
         }
     }
 
     /// Content came: errors of the wholes that it is part of are over.
-    pub(super) fn came(&mut self, name: &ResourceName) {
+    fn came(&mut self, name: &ResourceName) {
         if let Some(glob) = self.globs.of(name.as_str()).cloned() {
             self.change(&glob, Change::Fine);
         }
@@ -272,7 +295,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
 
     pub(super) fn synced(&mut self) {
         self.change(&WILDCARD.into(), Change::Fine);
-        let all = self.known.get(WILDCARD).map(|all| all.watchers.clone()).unwrap_or_default();
+        let all = self.named.get(WILDCARD).map(|all| all.watchers.clone()).unwrap_or_default();
         for watch in all {
             if let Some(watcher) = self.watchers.get_mut(&watch) {
                 watcher.synced = true;
@@ -281,27 +304,39 @@ impl<T: Clone + PartialEq> Ledger<T> {
         }
     }
 
-    pub(super) fn set_unreachable(&mut self, status: Option<Status>) {
-        if self.unreachable == status {
-            return;
-        }
-        self.unreachable = status;
+    pub(super) fn set_unreachable(&mut self, set: impl FnOnce(&mut Unreachable)) {
+        let before = self.unreachable.clone();
+        set(&mut self.unreachable);
         // An error of its own says more.
-        let others = self.known.iter().filter(|(_, known)| known.error.is_none());
-        let names: alloc::vec::Vec<ResourceName> = others.map(|(name, _)| name.clone()).collect();
-        names.iter().for_each(|name| self.tell(name, None));
+        let other = |name: &&ResourceName| before.error(name.as_str()) != self.unreachable.error(name.as_str());
+        let names = |known: &BTreeMap<ResourceName, Known<T>>| -> Vec<ResourceName> {
+            let others = known.iter().filter(|(_, known)| known.error.is_none()).map(|(name, _)| name);
+            others.filter(other).cloned().collect()
+        };
+        let (named, parts) = (names(&self.named), names(&self.parts));
+        named.iter().for_each(|name| self.tell_named(name, None));
+        parts.iter().for_each(|name| self.tell_part(name, None));
     }
 
-    /// Notes for each watcher of a name that there may be something new: the content, if it is known what it was before.
-    fn tell(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
+    /// Notes for each who watches a name that there may be something new: the content, if it is known what it was before.
+    fn tell_named(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
+        let Self { watchers, named, turns, unreachable, .. } = self;
+        let Some(known) = named.get_mut(name) else { return };
+        for watch in known.watchers.clone() {
+            note(watchers, turns, watch, name, known, unreachable, changed.clone());
+        }
+    }
+
+    /// The same for each who watches a whole that the name is part of.
+    fn tell_part(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
         let all: BTreeSet<WatchId> = self.wholes(name).flat_map(|whole| &whole.watchers).copied().collect();
-        let Some(known) = self.known.get_mut(name) else { return };
-        let by_name = known.watchers.clone();
+        let Self { watchers, parts, turns, unreachable, .. } = self;
         // What is not there, and about which nothing was said, is no part of everything.
-        let all = if known.value.is_none() && known.error.is_none() { BTreeSet::new() } else { all };
-        for watch in by_name.union(&all) {
-            let unreachable = self.unreachable.as_ref();
-            note(&mut self.watchers, &mut self.turns, *watch, name, known, unreachable, changed.clone());
+        let said = |known: &&mut Known<T>| known.value.is_some() || known.error.is_some();
+        if let Some(known) = parts.get_mut(name).filter(said) {
+            for watch in all {
+                note(watchers, turns, watch, name, known, unreachable, changed.clone());
+            }
         }
         self.tidy(name);
     }
@@ -337,11 +372,12 @@ impl<T: Clone + PartialEq> Ledger<T> {
         let mut watcher = self.watchers.get_mut(&watch)?;
         while let Some(mut entry) = watcher.fresh.first_entry() {
             let name = entry.key().clone();
-            let Some(known) = self.known.get_mut(&name) else {
+            let known = if name == watcher.name { self.named.get_mut(&name) } else { self.parts.get_mut(&name) };
+            let Some(known) = known else {
                 entry.remove();
                 continue;
             };
-            let error = known.error.as_ref().or(self.unreachable.as_ref());
+            let error = known.error.as_ref().or_else(|| self.unreachable.error(name.as_str()));
             let due = due(&name, known, error, entry.get(), watcher.errors.get(&name));
             let news = match (&due, &known.value) {
                 (Some(Due::Content), Some(value)) => {
@@ -373,13 +409,13 @@ impl<T: Clone + PartialEq> Ledger<T> {
         core::mem::take(&mut watcher.synced).then(|| (WILDCARD.into(), News::Synced))
     }
 
-    /// Forgets what is not there, nobody watches by name, and everybody was told of.
+    /// Forgets of the parts what is not there, nobody watches by name, and everybody was told of.
     fn tidy(&mut self, name: &ResourceName) {
-        let done = |known: &Known<T>| known.value.is_none() && known.watchers.is_empty() && known.untold == 0;
-        if !self.known.get(name).is_some_and(done) {
+        let done = |known: &Known<T>| known.value.is_none() && !self.is_watched(name) && known.untold == 0;
+        if !self.parts.get(name).is_some_and(done) {
             return;
         }
-        self.known.remove(name);
+        self.parts.remove(name);
         let wholes: BTreeSet<WatchId> = self.wholes(name).flat_map(|whole| &whole.watchers).copied().collect();
         for watch in wholes {
             if let Some(watcher) = self.watchers.get_mut(&watch) {
@@ -389,30 +425,10 @@ impl<T: Clone + PartialEq> Ledger<T> {
     }
 }
 
-/// Whether the name is of a whole, and not of a resource.
-fn is_whole(name: &ResourceName) -> bool {
-    name.is_wildcard() || name.is_glob()
-}
-
-/// What a watcher is to be told next of a resource that has this error, if there is anything. `told` is the error that it
-/// was told last.
-fn due<T: PartialEq>(
-    name: &ResourceName,
-    known: &Known<T>,
-    error: Option<&Status>,
-    fresh: &Fresh<T>,
-    told: Option<&Status>,
-) -> Option<Due> {
-    let differs = |value: &T| fresh.changed.as_ref().is_some_and(|before| before.as_ref() != Some(value));
-    match &known.value {
-        Some(value) if !is_whole(name) && differs(value) => Some(Due::Content),
-        None if !is_whole(name) => {
-            // Who has nothing is not told that nothing has come yet.
-            let had = matches!(fresh.changed, Some(Some(_)));
-            (error.is_some() && (had || error != told)).then_some(Due::Failure)
-        }
-        _ => (error != told).then_some(Due::Error),
-    }
+/// Whether names are of parts of this whole.
+fn has(whole: &ResourceName) -> impl Fn(&ResourceName) -> bool {
+    let parts = Parts::of(whole.as_str()).filter(|_| whole.is_glob());
+    move |of| whole.is_wildcard() || parts.as_ref().is_some_and(|parts| parts.has(of.as_str()))
 }
 
 /// Notes what there is of a resource that a watcher was not told, or that there is nothing any more.
@@ -422,7 +438,7 @@ fn note<T: PartialEq>(
     watch: WatchId,
     name: &ResourceName,
     known: &mut Known<T>,
-    unreachable: Option<&Status>,
+    unreachable: &Unreachable,
     changed: Option<Option<T>>,
 ) {
     let Some(watcher) = watchers.get_mut(&watch) else { return };
@@ -430,7 +446,7 @@ fn note<T: PartialEq>(
     known.untold -= usize::from(before.is_some());
     // What it was told last is what was there when the first change came that it has not been told.
     let fresh = Fresh { changed: before.and_then(|before| before.changed).or(changed) };
-    let error = known.error.as_ref().or(unreachable);
+    let error = known.error.as_ref().or_else(|| unreachable.error(name.as_str()));
     if due(name, known, error, &fresh, watcher.errors.get(name)).is_some() {
         watcher.fresh.insert(name.clone(), fresh);
         known.untold += 1;
@@ -442,4 +458,8 @@ fn queue<T>(watcher: &mut Watcher<T>, turns: &mut VecDeque<WatchId>, watch: Watc
     if !core::mem::replace(&mut watcher.queued, true) {
         turns.push_back(watch);
     }
+}
+
+fn gone() -> Status {
+    Status::new(Code::NotFound, "the server removed the resource")
 }

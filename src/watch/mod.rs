@@ -43,21 +43,74 @@
 //! # Ok::<(), xds_machine::Error>(())
 //! ```
 
-mod event;
-mod ledger;
+//! # Aliases
+//!
+//! A name that is watched may be an alias (delta; xds_protocol.rst, "Resource names"). Who watches by it is told of the
+//! resource that it stands for, under the name that is watched: of its content, which is decoded once, of errors of it, and
+//! that it is gone. When the alias comes to stand for another resource, that one's content is told; when that one is
+//! rejected, the former content stays as long as the former resource does. An alias is no part of a whole: who watches
+//! everything is told of each resource by its own name.
+//!
+//! # Several servers
+//!
+//! Over [`Servers`], each action goes to [`Watches::handle_servers_action`], for every type that is watched; what a server
+//! that can't be reached means to whom is done there.
+//!
+//! ```
+//! use xds_machine::client;
+//! use xds_machine::message::Node;
+//! use xds_machine::servers::{Config, Connect, Policy, Servers};
+//! use xds_machine::watch::{News, Watches};
+//! use xds_machine::{Delta, Instant, type_url};
+//!
+//! let now = Instant::EPOCH;
+//! let decode = |resource: client::Resource<'_>| Ok::<_, String>(resource.body().to_vec());
+//! let config = Config::new(Policy::Grpc, [client::Config::new(Node::new("me"))]);
+//! let mut servers = Servers::<Delta>::new(config)?;
+//! let mut listeners = Watches::<Vec<u8>>::new(type_url::LISTENER);
+//! let mut clusters = Watches::<Vec<u8>>::new(type_url::CLUSTER);
+//! clusters.watch(&mut servers, "c")?;
+//! let Some(Connect::Open(stream)) = servers.poll_connect(now) else { panic!("a stream is needed") };
+//! servers.handle_close(now, stream, 4); // it can't be reached
+//!
+//! // What a driver does after each input:
+//! while let Some(action) = servers.poll_action() {
+//!     let other = listeners.handle_servers_action(action, decode);
+//!     let other = other.and_then(|action| clusters.handle_servers_action(action, decode));
+//!     // What is left is of no type that is watched, or is for a log.
+//!     other.into_iter().for_each(|action| println!("{action:?}"));
+//! }
+//! for watches in [&mut listeners, &mut clusters] {
+//!     while let Some(verdict) = watches.poll_verdict() {
+//!         servers.handle_verdict(now, verdict)?;
+//!     }
+//! }
+//! let event = clusters.poll_event().expect("who waits is told");
+//! assert!(matches!(event.news, News::Changed(Err(_))));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-use alloc::collections::{BTreeSet, VecDeque};
+mod aliases;
+mod event;
+mod known;
+mod ledger;
+mod unreachable;
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
 use alloc::string::ToString;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Display;
 
 pub use self::event::{Event, News, WatchId};
-use self::ledger::{Change, Ledger};
+use self::known::Change;
+use self::ledger::Ledger;
 use crate::client::{self, Action, Client, Effect, Rejection, Update, Verdict};
 use crate::error::{Code, Misuse, Status};
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, WILDCARD};
-use crate::servers::Servers;
+use crate::servers::{self, Servers};
 
 /// Where names are subscribed to: a [`Client`], or several [`Servers`].
 pub trait Subscribe {
@@ -126,7 +179,7 @@ impl<T: Clone + PartialEq> Watches<T> {
 
     // What watchers want.
 
-    /// Watches a resource, or with the name of a collection or [`WILDCARD`] all of that. What is known of it is told at
+    /// Watches a resource, by its name or an alias, or with the name of a collection or [`WILDCARD`] all of that. What is known of it is told at
     /// once.
     ///
     /// # Errors
@@ -167,6 +220,8 @@ impl<T: Clone + PartialEq> Watches<T> {
                 for client::Failed { name, status, effect } in errors {
                     match effect {
                         Effect::Removes => ledger.remove_for(&name, status),
+                        // Be it that an alias has content, which is that of a resource.
+                        Effect::Fails if status.is(Code::NotFound) => ledger.change(&name, Change::Gone(status)),
                         Effect::Ambient | Effect::Fails => ledger.change(&name, Change::Error(status)),
                     }
                 }
@@ -175,7 +230,7 @@ impl<T: Clone + PartialEq> Watches<T> {
                 for name in names {
                     let status = || Status::new(Code::NotFound, "the resource does not exist");
                     // Unless why was told just before.
-                    if ledger.error(&name).is_none_or(|error| !error.is(Code::NotFound)) {
+                    if ledger.error(name.as_str()).is_none_or(|error| !error.is(Code::NotFound)) {
                         ledger.change(&name, Change::Gone(status()));
                     }
                 }
@@ -198,6 +253,30 @@ impl<T: Clone + PartialEq> Watches<T> {
         None
     }
 
+    /// Something happened at several servers: what [`handle_action`](Self::handle_action) does with what one of their clients
+    /// says, and with what is said of reaching them, [`handle_unreachable`](Self::handle_unreachable) and
+    /// [`handle_reachable`](Self::handle_reachable) for the names of the authority. What is not about this type is given
+    /// back, and so is all that is said of servers, which is for the watches of other types as well.
+    pub fn handle_servers_action<E: Display>(
+        &mut self,
+        action: servers::Action,
+        decode: impl FnMut(client::Resource<'_>) -> Result<T, E>,
+    ) -> Option<servers::Action> {
+        use servers::Action::{Client, Reachable, Unreachable};
+        match action {
+            Client { server, action } => {
+                return self.handle_action(action, decode).map(|action| Client { server, action });
+            }
+            Unreachable { ref authority, server } => {
+                let status = Status::new(Code::Unavailable, format!("server {} can't be reached", server.0));
+                self.set_unreachable(authority.clone(), Some(status));
+            }
+            Reachable { ref authority } => self.set_unreachable(authority.clone(), None),
+            _ => {}
+        }
+        Some(action)
+    }
+
     /// A watcher is done with an event that it was given. Only with [`with_back_pressure`](Self::with_back_pressure) does it
     /// make a difference.
     pub fn handle_done(&mut self, watch: WatchId) {
@@ -208,13 +287,13 @@ impl<T: Clone + PartialEq> Watches<T> {
     /// The server can't be reached: a connection failed, or a stream ended before any response came on it, with whatever
     /// status (gRFC A57). A stream that ends after a response is no error.
     pub fn handle_unreachable(&mut self, status: Status) {
-        self.ledger.set_unreachable(Some(status));
+        self.ledger.set_unreachable(|unreachable| unreachable.set_all(Some(status)));
         self.release();
     }
 
     /// The server answers (again).
     pub fn handle_reachable(&mut self) {
-        self.ledger.set_unreachable(None);
+        self.ledger.set_unreachable(|unreachable| unreachable.set_all(None));
         self.release();
     }
 
@@ -246,7 +325,7 @@ impl<T: Clone + PartialEq> Watches<T> {
         &self.type_url
     }
 
-    /// What is held of a resource that is watched.
+    /// What is held of a resource that is watched, by the name or an alias that it is watched by.
     pub fn get(&self, name: &str) -> Option<&T> {
         self.ledger.get(name)
     }
@@ -258,6 +337,11 @@ impl<T: Clone + PartialEq> Watches<T> {
 
     // Private.
 
+    fn set_unreachable(&mut self, authority: Option<Arc<str>>, status: Option<Status>) {
+        self.ledger.set_unreachable(|unreachable| unreachable.set(authority, status));
+        self.release();
+    }
+
     fn apply<E: Display>(&mut self, update: Update, mut decode: impl FnMut(client::Resource<'_>) -> Result<T, E>) {
         let drops = update.drops_rejected();
         let mut rejections = Vec::new();
@@ -265,39 +349,47 @@ impl<T: Clone + PartialEq> Watches<T> {
         if !update.has_collection_error() {
             self.ledger.change(&WILDCARD.into(), Change::Fine);
         }
+        let aliases = self.aliases(&update);
         for resource in update.resources() {
-            if !self.ledger.covers(resource.name()) {
+            let (name, aliases) = (resource.name(), aliases.get(resource.name()).map_or(&[][..], Vec::as_slice));
+            if aliases.is_empty() && !self.ledger.covers(name) {
                 continue;
             }
             match decode(resource) {
-                Ok(value) => {
-                    self.ledger.came(resource.name());
-                    self.ledger.change(resource.name(), Change::Value(value));
-                }
+                Ok(value) => self.ledger.put(name, aliases, value),
                 Err(error) => {
                     let reason = error.to_string();
                     let status = Status::new(Code::InvalidArgument, reason.as_str());
                     let change = if drops { Change::Gone(status) } else { Change::Error(status) };
-                    self.ledger.change(resource.name(), change);
-                    rejections.push(Rejection::new(resource.name().clone(), reason));
+                    self.ledger.reject(name, aliases, &change);
+                    rejections.push(Rejection::new(name.clone(), reason));
                 }
             }
         }
-        for name in update.removed() {
-            // What went with an error that came before has its reason.
-            let before = |why: &&Status| match self.ledger.get(name.as_str()) {
-                Some(_) => drops && why.is(Code::InvalidArgument),
-                None => true,
-            };
-            let why = self.ledger.error(name.as_str()).filter(before).cloned();
-            let gone = || Status::new(Code::NotFound, "the server removed the resource");
-            self.ledger.remove(name, why.unwrap_or_else(gone));
-        }
+        update.removed().iter().for_each(|name| self.ledger.remove(name, drops));
         let verdict = update.reject(rejections);
         let busy = if self.waits { self.ledger.busy() } else { BTreeSet::new() };
         // The machine has one update out at a time; should another come, the first is not lost.
         let before = self.waiting.replace((verdict, busy));
         self.verdicts.extend(before.map(|(verdict, _)| verdict));
+    }
+
+    /// The watched aliases of the resources of an update, by resource. Of two that have the same alias the last has it; and a
+    /// name that a resource has is no alias.
+    fn aliases(&mut self, update: &Update) -> BTreeMap<ResourceName, Vec<ResourceName>> {
+        let mut owners = BTreeMap::new();
+        for resource in update.resources().filter(|resource| !resource.aliases().is_empty()) {
+            let watched = resource.aliases().iter().filter(|alias| self.ledger.is_watched(alias));
+            let other = watched.filter(|alias| update.resource(alias.as_str()).is_none());
+            owners.extend(other.map(|alias| (alias.clone(), resource.name().clone())));
+        }
+        let mut aliases: BTreeMap<ResourceName, Vec<ResourceName>> = BTreeMap::new();
+        for (alias, owner) in owners {
+            self.ledger.moves(&alias, Some(&owner));
+            aliases.entry(owner).or_default().push(alias);
+        }
+        update.resources().for_each(|resource| self.ledger.moves(resource.name(), None));
+        aliases
     }
 
     /// Gives the verdict if nobody is busy with its update any more.

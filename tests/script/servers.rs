@@ -153,6 +153,7 @@ impl<V: Notation> Script<V> {
                 line.replacen("! ", &format!("! {} ", server.0), 1)
             }
             Action::Switched { authority, to } => format!("! switched to {}{}", to.0, of(authority.as_deref())),
+            Action::Reachable { authority } => format!("! reachable{}", of(authority.as_deref())),
             Action::Unreachable { authority, server } => {
                 format!("! unreachable {}{}", server.0, of(authority.as_deref()))
             }

@@ -101,7 +101,8 @@ impl<V: Both> Model for World<V> {
 
 impl<V: Both> Hash for World<V> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self { fixed: _, budget, servers, sides, apps, now, streams, current, faulty, goals: _ } = self;
-        (budget, servers, sides, apps, now, streams, current, faulty).hash(state);
+        let Self { fixed: _, budget, servers, sides, apps, now, streams, current, unreachable, faulty, goals: _ } =
+            self;
+        (budget, servers, sides, apps, now, streams, current, unreachable, faulty).hash(state);
     }
 }

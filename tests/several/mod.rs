@@ -237,6 +237,8 @@ pub struct World<V: Both> {
     streams: u64,
     /// By list: the last switch that was told of.
     current: Vec<usize>,
+    /// The authorities of which no server can be reached, as the application was told.
+    unreachable: BTreeSet<Option<Arc<str>>>,
     faulty: Faulty,
     pub goals: u128,
 }
@@ -295,6 +297,7 @@ impl<V: Both> World<V> {
             now: Instant::EPOCH,
             streams: 0,
             current: vec![0; setup.lists.len()],
+            unreachable: BTreeSet::new(),
             faulty: Faulty::default(),
             goals: 0,
             fixed: Arc::new(fixed),
@@ -651,7 +654,11 @@ impl<V: Both> World<V> {
                     further.extend(on.then_some(l));
                     self.current[l] = place;
                 }
-                Action::Unreachable { server, .. } => {
+                Action::Reachable { authority } => {
+                    assert!(self.unreachable.remove(&authority), "{authority:?} is reachable, and was before");
+                }
+                Action::Unreachable { authority, server } => {
+                    self.unreachable.insert(authority);
                     assert!(self.sides[server.0].failing, "{server:?} answers");
                     self.reach(Goal::Unreachable);
                 }
@@ -731,6 +738,8 @@ impl<V: Both> World<V> {
         let mut used = BTreeSet::<usize>::new();
         for (l, &(_, list)) in self.fixed.setup.lists.iter().enumerate() {
             if self.used(l).is_empty() {
+                let told = self.unreachable.iter().any(|of| of.as_deref().unwrap_or("") == self.fixed.setup.lists[l].0);
+                assert!(!told, "nothing is wanted, and nobody can be reached");
                 continue;
             }
             used.extend(self.used(l));
@@ -753,6 +762,10 @@ impl<V: Both> World<V> {
             if up(&list[current]) {
                 self.check_data(l, list[current]);
             }
+            let told = self.unreachable.iter().any(|of| of.as_deref().unwrap_or("") == self.fixed.setup.lists[l].0);
+            assert!(reachable.is_some() || told, "nobody can be reached, and that was not told");
+            let silent = list.iter().any(|&s| self.is_silent(s) || !self.sides[s].answered);
+            assert!(!told || silent || reachable.is_none(), "{:?} is there, and was told not to be", list[current]);
         }
         for (s, side) in self.sides.iter().enumerate() {
             assert!(used.contains(&s) || side.stream.is_none(), "a stream to {s}, and nobody needs it");

@@ -12,6 +12,8 @@ pub struct Budget {
     pub deletes: u8,
     /// Errors that the server reports.
     pub fails: u8,
+    /// The alias comes to stand for something else.
+    pub points: u8,
     pub cuts: u8,
     /// The server goes down. It comes up again, or does not.
     pub downs: u8,
@@ -22,8 +24,19 @@ pub struct Budget {
 }
 
 impl Budget {
-    pub const NONE: Self =
-        Self { watches: 0, unwatches: 0, puts: 0, bad: 0, deletes: 0, fails: 0, cuts: 0, downs: 0, early: 0, picks: 0 };
+    pub const NONE: Self = Self {
+        watches: 0,
+        unwatches: 0,
+        puts: 0,
+        bad: 0,
+        deletes: 0,
+        fails: 0,
+        points: 0,
+        cuts: 0,
+        downs: 0,
+        early: 0,
+        picks: 0,
+    };
 
     fn of(&mut self, step: Step) -> Option<&mut u8> {
         match step {
@@ -33,6 +46,7 @@ impl Budget {
             Step::Put { .. } => Some(&mut self.puts),
             Step::Delete { .. } => Some(&mut self.deletes),
             Step::Fail { .. } => Some(&mut self.fails),
+            Step::Point { .. } => Some(&mut self.points),
             Step::Cut => Some(&mut self.cuts),
             Step::Down => Some(&mut self.downs),
             Step::Early => Some(&mut self.early),

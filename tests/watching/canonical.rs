@@ -66,6 +66,7 @@ impl<V: Both> Hash for World<V> {
             budget,
             now,
             cache,
+            pointed,
             up,
             client,
             server,
@@ -78,7 +79,7 @@ impl<V: Both> Hash for World<V> {
             ghost,
             goals: _,
         } = self;
-        (budget, now, cache, up, client, server, answered).hash(state);
+        (budget, now, cache, pointed, up, client, server, answered).hash(state);
         (streams, actions, layer, verdicts, ids, ghost).hash(state);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use xds_machine::client::{Action, DataErrors, Effect, Failed, Rejection, Verdict};
+use xds_machine::client::{Action, DataErrors, Effect, Failed, Rejection, Resource, Verdict};
 use xds_machine::watch::{Event, News, WatchId};
 use xds_machine::{Code, ResourceName, Status, WILDCARD};
 
@@ -32,6 +32,8 @@ pub struct Ghost {
     pub truth: BTreeMap<ResourceName, Known>,
     /// What the last update removed of a whole that is watched: who comes to watch it by name is told.
     removed: BTreeMap<ResourceName, Status>,
+    /// By alias, the resource that its content is of, and whether it stands for that still.
+    aliases: BTreeMap<ResourceName, (ResourceName, bool)>,
     pub away: Option<Status>,
     pub watchers: BTreeMap<WatchId, Watcher>,
     /// An update that has no verdict: what is to be rejected, and who is waited for.
@@ -56,6 +58,14 @@ impl Ghost {
         self.watchers.values().any(|watcher| watcher.name == *name || is_part(name, &watcher.name))
     }
 
+    /// Whether a resource is wanted by any of its names.
+    pub fn wants(&self, resource: &Resource<'_>) -> bool {
+        let stands = |(name, still): &(ResourceName, bool)| *still && name == resource.name();
+        self.is_covered(resource.name())
+            || resource.aliases().iter().any(|alias| self.is_watched(alias))
+            || self.aliases.values().any(stands)
+    }
+
     // What goes in.
 
     pub fn watch(&mut self, watch: WatchId, name: &ResourceName) {
@@ -63,6 +73,12 @@ impl Ghost {
         let told = BTreeMap::from([(name.clone(), Known::default())]);
         let watcher = Watcher { name: name.clone(), told, late: held, synced: false, unfinished: 0 };
         assert!(self.watchers.insert(watch, watcher).is_none(), "a watcher has an id of its own");
+        // What is known of it by an alias is known of it.
+        let stands = |(_, of): &(&ResourceName, &(ResourceName, bool))| of.1 && of.0 == *name;
+        let by_alias = self.aliases.iter().find(stands).and_then(|(alias, _)| self.truth.get(alias)).cloned();
+        if let Some(known) = by_alias.filter(|_| !self.truth.contains_key(name)) {
+            self.truth.insert(name.clone(), known);
+        }
         if let Some(error) = self.removed.get(name) {
             let unknown = || Known { content: None, error: Some(error.clone()) };
             self.truth.entry(name.clone()).or_insert_with(unknown);
@@ -73,6 +89,8 @@ impl Ghost {
         self.watchers.remove(&watch).expect("a watcher");
         let before = std::mem::take(&mut self.truth);
         self.truth = before.into_iter().filter(|(name, _)| self.is_covered(name)).collect();
+        let aliases = std::mem::take(&mut self.aliases);
+        self.aliases = aliases.into_iter().filter(|(alias, _)| self.is_watched(alias)).collect();
         let watchers = self.watchers.values();
         let wholes: Vec<ResourceName> = watchers.map(|watcher| watcher.name.clone()).collect();
         self.removed.retain(|name, _| wholes.iter().any(|whole| is_part(name, whole)));
@@ -89,30 +107,57 @@ impl Ghost {
                 if !update.has_collection_error() {
                     self.change(&WILDCARD.into(), |truth| truth.error = None);
                 }
+                let by_alias = |name: &&ResourceName| self.aliases.values().any(|(of, _)| of == *name);
+                let by_alias: Vec<_> = update.removed().iter().filter(by_alias).cloned().collect();
                 let mut rejected = Vec::new();
                 for resource in update.resources() {
+                    for alias in resource.aliases() {
+                        let of = self.aliases.get_mut(alias).filter(|(name, _)| name != resource.name());
+                        of.into_iter().for_each(|(_, still)| *still = false);
+                    }
+                }
+                for resource in update.resources() {
                     let name = resource.name();
-                    if !self.is_covered(name) {
+                    if !self.wants(&resource) {
                         goals |= Goal::Unwatched.bit();
                         continue;
                     }
+                    let stands = |(_, of): &(&ResourceName, &(ResourceName, bool))| of.1 && of.0 == *name;
+                    let mut aliases: BTreeSet<ResourceName> =
+                        self.aliases.iter().filter(stands).map(|(alias, _)| alias.clone()).collect();
+                    aliases.extend(resource.aliases().iter().filter(|alias| self.is_watched(alias)).cloned());
                     match content_of(&resource) {
                         Ok(content) => {
                             let wholes: Vec<ResourceName> = self.globs_of(name).cloned().collect();
                             wholes.iter().for_each(|whole| self.change(whole, |truth| truth.error = None));
                             self.change(name, |truth| *truth = Known { content: Some(content), error: None });
+                            for alias in aliases {
+                                self.change(&alias, |truth| *truth = Known { content: Some(content), error: None });
+                                let before = self.aliases.insert(alias, (name.clone(), true));
+                                let moved = before.is_some_and(|(before, _)| before != *name);
+                                goals |= if moved { Goal::Moved.bit() } else { 0 };
+                            }
                         }
                         Err(reason) => {
                             rejected.push(name.clone());
                             let error = error(Code::InvalidArgument, &reason);
-                            self.change(name, |truth| {
-                                truth.content = truth.content.filter(|_| !drops);
-                                truth.error = error;
-                            });
+                            for of in std::iter::once(name).chain(&aliases) {
+                                self.change(of, |truth| {
+                                    truth.content = truth.content.filter(|_| !drops);
+                                    truth.error = error.clone();
+                                });
+                                let moved = self.aliases.get(of).is_some_and(|(_, still)| !still);
+                                goals |= if moved { Goal::MovedToBad.bit() } else { 0 };
+                                self.aliases.retain(|alias, _| alias != of || !drops);
+                            }
                         }
                     }
                 }
                 self.removed.retain(|name, _| update.removed().contains(name));
+                for name in by_alias {
+                    let gone = || error(Code::NotFound, "the server removed the resource").expect("a reason");
+                    self.removed.entry(name).or_insert_with(gone);
+                }
                 for name in update.removed() {
                     self.change(name, |truth| {
                         if truth.content.take().is_some() {
@@ -120,6 +165,18 @@ impl Ghost {
                             truth.error = why.or_else(|| error(Code::NotFound, "the server removed the resource"));
                         }
                     });
+                    let of_this = |(_, of): &(&ResourceName, &(ResourceName, bool))| of.0 == *name;
+                    let aliases: Vec<_> =
+                        self.aliases.iter().filter(of_this).map(|(a, of)| (a.clone(), of.1)).collect();
+                    for (alias, still) in aliases {
+                        self.aliases.remove(&alias);
+                        self.change(&alias, |truth| {
+                            truth.content = None;
+                            let why =
+                                truth.error.take().filter(|why| (drops || !still) && why.is(Code::InvalidArgument));
+                            truth.error = why.or_else(|| error(Code::NotFound, "the server removed the resource"));
+                        });
+                    }
                     let known = self.truth.get(name).and_then(|truth| truth.error.clone());
                     let why = known.or_else(|| self.removed.get(name).cloned());
                     let why = why.or_else(|| error(Code::NotFound, "the server removed the resource"));
@@ -144,6 +201,7 @@ impl Ghost {
             }
             Action::Missing { names, .. } => {
                 for name in names {
+                    self.aliases.remove(name);
                     self.change(name, |truth| {
                         if !truth.error.as_ref().is_some_and(|error| error.is(Code::NotFound)) {
                             let error = error(Code::NotFound, "the resource does not exist");

@@ -26,6 +26,10 @@ pub enum Goal {
     Behind,
     /// A member was told to who watches the whole.
     Member,
+    /// An alias came to stand for another resource, and who watches by it was told that.
+    Moved,
+    /// What an alias came to stand for was rejected.
+    MovedToBad,
     /// The wildcard was answered, and there was nothing new.
     Synced,
 }

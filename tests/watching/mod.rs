@@ -75,6 +75,10 @@ pub enum Step {
         n: usize,
         code: Code,
     },
+    /// The alias comes to stand for a resource that is there, or for nothing.
+    Point {
+        to: Option<usize>,
+    },
     Cut,
     Down,
     Up,
@@ -90,6 +94,8 @@ impl Step {
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     pub names: &'static [&'static str],
+    /// The last of the names is an alias, at first of the first.
+    pub alias: bool,
     /// By watcher, the name that it watches.
     pub watchers: &'static [usize],
     /// How many of them watch at first, and know all there is.
@@ -109,6 +115,7 @@ pub struct Setup {
 impl Setup {
     pub const NEW: Self = Self {
         names: &["a", "b"],
+        alias: false,
         watchers: &[0, 0, 1],
         begun: 0,
         full_state: false,
@@ -171,6 +178,8 @@ pub struct World<V: Both> {
     budget: Budget,
     now: Instant,
     cache: Cache,
+    /// What the alias stands for.
+    pointed: Option<usize>,
     up: bool,
     client: Client<V>,
     server: Option<Server<V>>,
@@ -204,6 +213,7 @@ impl<V: Both> World<V> {
             budget: setup.budget,
             now: Instant::EPOCH,
             cache: Cache::new(1),
+            pointed: setup.alias.then_some(0),
             up: true,
             client: Client::new(config.with_existence_timeout(Some(Duration::from_secs(2)))),
             server: None,
@@ -249,8 +259,12 @@ impl<V: Both> World<V> {
         }
         for (n, name) in self.fixed.names.iter().enumerate() {
             let error = self.cache.error(&self.fixed.type_url, name.as_str());
-            for &code in self.fixed.setup.codes.iter().filter(|code| !error.is_some_and(|error| error.is(**code))) {
+            let codes = self.fixed.setup.codes.iter().filter(|_| !self.is_alias(n));
+            for &code in codes.filter(|code| !error.is_some_and(|error| error.is(**code))) {
                 others.push(Step::Fail { n, code });
+            }
+            if self.is_alias(n) {
+                continue;
             }
             let there = self.there(name);
             if !is_whole(name) {
@@ -260,6 +274,11 @@ impl<V: Both> World<V> {
             if there.is_some() || error.is_some() && !name.is_glob() {
                 others.push(Step::Delete { n });
             }
+        }
+        if self.fixed.setup.alias {
+            let there = |n: &usize| !self.is_alias(*n) && self.there(&self.fixed.names[*n]).is_some();
+            let to = (0..self.fixed.names.len()).filter(there).map(Some).chain([None]);
+            others.extend(to.filter(|to| *to != self.pointed).map(|to| Step::Point { to }));
         }
         if self.server.is_some() {
             others.push(Step::Cut);
@@ -383,7 +402,17 @@ impl<V: Both> World<V> {
             Step::Watch { w } => self.watch(w),
             Step::Unwatch { w } => self.unwatch(w),
             Step::Put { n, content } => self.put(n, content),
-            Step::Delete { n } => _ = self.cache.remove(&self.fixed.type_url, self.fixed.names[n].as_str()),
+            Step::Delete { n } => {
+                self.pointed = self.pointed.filter(|of| *of != n);
+                self.cache.remove(&self.fixed.type_url, self.fixed.names[n].as_str());
+            }
+            Step::Point { to } => {
+                let from = std::mem::replace(&mut self.pointed, to);
+                for n in from.into_iter().chain(to) {
+                    let content = self.there(&self.fixed.names[n]).expect("it is there");
+                    self.put(n, content);
+                }
+            }
             Step::Fail { n, code } => {
                 let status = Status::new(code, "no");
                 self.cache.set_error(&self.fixed.type_url, self.fixed.names[n].clone(), status);
@@ -448,7 +477,7 @@ impl<V: Both> World<V> {
         let told_before = self.ghost.clone();
         self.goals |= self.ghost.hear(&action, self.fixed.setup.data_errors, self.fixed.setup.waits);
         let other = self.layer.handle_action(action, |resource| {
-            assert!(told_before.is_covered(resource.name()), "{} is decoded for nobody", resource.name());
+            assert!(told_before.wants(&resource), "{} is decoded for nobody", resource.name());
             content_of(&resource)
         });
         assert_eq!(other, None, "it is of the type");
@@ -476,12 +505,17 @@ impl<V: Both> World<V> {
 
     fn put(&mut self, n: usize, content: u8) {
         let name = self.fixed.names[n].clone();
-        if !is_whole(&name) {
+        if !is_whole(&name) && !self.is_alias(n) {
+            let alias = self.fixed.names.last().filter(|_| self.pointed == Some(n)).cloned();
             let mut body = vec![0x0a, name.as_str().len() as u8];
             body.extend_from_slice(name.as_str().as_bytes());
             body.extend_from_slice(&[0x78, content]);
-            self.cache.insert(&self.fixed.type_url, Resource::new(name, Bytes::from(body)));
+            self.cache.insert(&self.fixed.type_url, Resource::new(name, Bytes::from(body)).with_aliases(alias));
         }
+    }
+
+    fn is_alias(&self, n: usize) -> bool {
+        self.fixed.setup.alias && n + 1 == self.fixed.names.len()
     }
 
     // What must hold.

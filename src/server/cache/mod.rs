@@ -5,10 +5,11 @@ mod store;
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
 use self::by_type::ByType;
-use self::store::{Pages, Store};
+use self::store::Store;
 use super::page::Page;
 use super::resource::Resource;
 use super::source::{Entry, Source, default_dependent, default_dependent_type};
@@ -55,8 +56,8 @@ pub type DependentName = for<'a> fn(&'a Resource) -> Option<Cow<'a, str>>;
 impl Cache {
     /// An empty cache: nothing exists, and that is known.
     ///
-    /// `epoch` tells the lives of the cache apart: a number that a process does not use twice. Streams that were
-    /// served by another are closed. Where clients choose names that resources are made of, give a
+    /// `epoch` tells the lives of the cache apart, and the caches of different groups of nodes: a number that a process does
+    /// not use twice. Streams that were served by another are closed. Where clients choose names that resources are made of, give a
     /// [seed](Self::with_seed) too.
     pub fn new(epoch: u64) -> Self {
         Self {
@@ -176,16 +177,23 @@ impl Cache {
         self.note(changed)
     }
 
-    /// Makes these all the resources of the type. Costs what is there; streams hear what changed.
+    /// Makes these all the resources of the type: the type is known, and whatever is not among them does not exist, be it that
+    /// it was there, was not known, or had an error; so is an error of the collection over. Costs what is there; streams hear
+    /// what changed.
     pub fn replace(&mut self, type_url: &TypeUrl, resources: impl IntoIterator<Item = Resource>) {
-        let mut gone: BTreeSet<ResourceName> =
-            self.resources(type_url).map(|resource| resource.name().clone()).collect();
+        let mut gone: BTreeSet<ResourceName> = self.of(type_url).names().cloned().collect();
         for resource in resources {
             gone.remove(resource.name());
             self.insert(type_url, resource);
         }
-        for name in gone {
-            self.remove(type_url, name.as_str());
+        let (collections, others): (Vec<_>, Vec<_>) = gone.into_iter().partition(ResourceName::is_glob);
+        for name in others.into_iter().chain(collections) {
+            // Of a collection that has members only the error is over.
+            if self.of(type_url).members(name.as_str()).next().is_some() {
+                self.set_unknown(type_url, name);
+            } else {
+                self.remove(type_url, name.as_str());
+            }
         }
         self.set_known(type_url);
     }
@@ -209,7 +217,7 @@ impl Cache {
     }
 
     /// The resources of a type, in an order that does not depend on their names.
-    pub fn resources(&self, type_url: &TypeUrl) -> impl Iterator<Item = &Resource> {
+    pub fn resources<'a>(&'a self, type_url: &TypeUrl) -> impl Iterator<Item = &'a Resource> + use<'a> {
         self.of(type_url).resources()
     }
 
@@ -280,7 +288,7 @@ impl Source for Cache {
     }
 
     fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page> {
-        Pages { store: self.of(type_url), next: 0 }
+        self.of(type_url).pages()
     }
 
     fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
@@ -288,7 +296,7 @@ impl Source for Cache {
     }
 
     fn error(&self, type_url: &TypeUrl, name: &str) -> Option<&Status> {
-        self.of(type_url).error(name)
+        self.of(type_url).error(&xdstp::normal(name))
     }
 
     fn errors(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
@@ -296,7 +304,7 @@ impl Source for Cache {
     }
 
     fn was(&self, type_url: &TypeUrl, name: &str, at: Revision) -> Option<&Resource> {
-        self.of(type_url).was(name, at)
+        self.of(type_url).was(&xdstp::normal(name), at)
     }
 
     fn dependent_type(&self, type_url: &TypeUrl) -> Option<&str> {
@@ -314,11 +322,11 @@ impl Source for Cache {
     }
 
     fn former(&self, type_url: &TypeUrl, alias: &str) -> Option<(Revision, &[ResourceName])> {
-        self.of(type_url).former(alias)
+        self.of(type_url).former(&xdstp::normal(alias))
     }
 
     fn members(&self, type_url: &TypeUrl, glob: &str) -> impl Iterator<Item = Entry<'_>> {
-        self.of(type_url).members(glob)
+        self.of(type_url).members(&xdstp::normal(glob))
     }
 
     fn is_known(&self, type_url: &TypeUrl) -> bool {

@@ -3,6 +3,9 @@
 mod aliases;
 mod claims;
 mod invariants;
+mod list;
+mod published;
+mod slot;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -14,7 +17,10 @@ use core::ops::Bound;
 use hashbrown::HashTable;
 use twox_hash::XxHash3_64;
 
-use self::aliases::{Alias, Aliases};
+use self::aliases::Aliases;
+use self::list::List;
+use self::published::Published;
+use self::slot::{History, NONE, Slot, What};
 use crate::error::{Code, Status};
 use crate::globs::Collections;
 use crate::model::{Label, Relabel};
@@ -32,13 +38,9 @@ const PAGE: usize = 128;
 /// How many changes are remembered with what was before them.
 const HISTORIES: usize = 1024;
 
-const NONE: u32 = u32::MAX;
-
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     seed: u64,
-    /// Slots in a page.
-    page: usize,
     known: bool,
     /// The revision of the last change.
     revision: Revision,
@@ -62,109 +64,13 @@ pub(super) struct Store {
     /// The sum of the hashes of all (name, version) pairs, and the version that is made of it.
     sum: u128,
     version: Version,
-    pages: Vec<Published>,
-    /// The pages to publish, for each variant.
-    stale: [Vec<u32>; 2],
-}
-
-/// What was published of some slots.
-#[derive(Clone, Debug, Default)]
-struct Published {
-    /// `None` where it is not true any more.
-    page: Option<Page>,
-    /// For each variant, whether it is in the list of those to publish.
-    stale: [bool; 2],
-}
-
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct Slot {
-    what: What,
-    since: Revision,
-    history: Option<Box<History>>,
-    /// In the list of its kind: towards the older and the newer.
-    older: u32,
-    newer: u32,
-}
-
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-enum What {
-    Free,
-    Present(Resource),
-    Absent(ResourceName),
-    Unknown(ResourceName),
-    /// Another name of a resource that is present or not known.
-    Alias(Alias),
-    /// What was one, and stands for nothing now: absent.
-    Unaliased(Alias),
-}
-
-/// What a slot was before, so that who was not served in between is spared what comes to nothing (S-DELTA-52,
-/// S-DELTA-53): put and gone, gone and put again, changed and changed back.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct History {
-    /// What it was until it became what it is.
-    last: Option<What>,
-    last_since: Revision,
-    /// An earlier time at which it was what it is.
-    before: (Revision, Revision),
-}
-
-/// A doubly linked list through the slots, in the order of the last change.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct List {
-    oldest: u32,
-    newest: u32,
-    len: usize,
-}
-
-impl List {
-    const EMPTY: Self = Self { oldest: NONE, newest: NONE, len: 0 };
-
-    fn push(&mut self, slots: &mut [Slot], at: u32) {
-        slots[at as usize].older = self.newest;
-        slots[at as usize].newer = NONE;
-        match self.newest {
-            NONE => self.oldest = at,
-            newest => slots[newest as usize].newer = at,
-        }
-        self.newest = at;
-        self.len += 1;
-    }
-
-    fn unlink(&mut self, slots: &mut [Slot], at: u32) {
-        let (older, newer) = (slots[at as usize].older, slots[at as usize].newer);
-        match older {
-            NONE => self.oldest = newer,
-            older => slots[older as usize].newer = newer,
-        }
-        match newer {
-            NONE => self.newest = older,
-            newer => slots[newer as usize].older = older,
-        }
-        self.len -= 1;
-    }
-}
-
-impl What {
-    fn name(&self) -> Option<&ResourceName> {
-        match self {
-            Self::Free => None,
-            Self::Present(resource) => Some(resource.name()),
-            Self::Absent(name) | Self::Unknown(name) => Some(name),
-            Self::Alias(alias) | Self::Unaliased(alias) => Some(&alias.name),
-        }
-    }
-
-    fn is_absent(&self) -> bool {
-        matches!(self, Self::Absent(_) | Self::Unaliased(_))
-    }
+    published: Published,
 }
 
 impl Store {
     pub(super) fn new(known: bool) -> Self {
         Self {
             seed: 0,
-            page: PAGE,
             known,
             revision: Revision::default(),
             horizon: Revision::default(),
@@ -180,8 +86,7 @@ impl Store {
             histories: VecDeque::new(),
             sum: 0,
             version: hash::version(0),
-            pages: Vec::new(),
-            stale: [Vec::new(), Vec::new()],
+            published: Published::new(PAGE),
         }
     }
 
@@ -190,7 +95,7 @@ impl Store {
     }
 
     pub(super) fn with_page(self, page: usize) -> Self {
-        Self { page, ..self }
+        Self { published: Published::new(page), ..self }
     }
 
     // Changes.
@@ -311,7 +216,7 @@ impl Store {
                 }
             }
         }
-        self.mark_page(at / self.page);
+        self.published.mark(at);
     }
 
     fn take_error(&mut self, at: usize) {
@@ -444,53 +349,31 @@ impl Store {
         })
     }
 
-    pub(super) fn members(&self, glob: &str) -> impl Iterator<Item = Entry<'_>> {
+    pub(super) fn members<'a>(&'a self, glob: &str) -> impl Iterator<Item = Entry<'a>> + use<'a> {
         self.collections.members(glob).map(|&at| self.slots[at as usize].entry())
+    }
+
+    /// The names of what is there, and of what is not known.
+    pub(super) fn names(&self) -> impl Iterator<Item = &ResourceName> {
+        let open = |slot: &&Slot| matches!(slot.what, What::Present(_) | What::Unknown(_));
+        self.slots.iter().filter(open).filter_map(|slot| slot.what.name())
     }
 
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.slots.iter().filter_map(Slot::resource)
     }
 
-    // Pages.
-
-    fn page(&self, at: usize) -> Option<Page> {
-        let slots = self.slots.chunks(self.page).nth(at)?;
-        let published = self.pages.get(at).and_then(|published| published.page.as_ref());
-        Some(
-            published.cloned().unwrap_or_else(|| Page::new(slots.iter().filter_map(Slot::resource).cloned().collect())),
-        )
-    }
-
     pub(super) fn publish<V: Variant>(&mut self, type_url: &TypeUrl) {
-        for at in core::mem::take(&mut self.stale[V::NUMBER]) {
-            let published = &mut self.pages[at as usize];
-            published.page = Some(match published.page.take() {
-                Some(page) => page.encoded::<V>(type_url),
-                None => {
-                    let slots = self.slots.chunks(self.page).nth(at as usize).unwrap_or_default();
-                    Page::of::<V>(slots.iter().filter_map(Slot::resource), self.page, type_url)
-                }
-            });
-            published.stale[V::NUMBER] = false;
-        }
+        self.published.publish::<V>(&self.slots, type_url);
     }
 
     pub(super) fn published_bytes(&self) -> usize {
-        self.pages.iter().filter_map(|published| published.page.as_ref()).map(Page::encoded_bytes).sum()
+        self.published.bytes()
     }
 
-    fn mark_page(&mut self, at: usize) {
-        if self.pages.len() <= at {
-            self.pages.resize(at + 1, Published::default());
-        }
-        let published = &mut self.pages[at];
-        published.page = None;
-        for (stale, listed) in self.stale.iter_mut().zip(&mut published.stale) {
-            if !core::mem::replace(listed, true) {
-                stale.push(at as u32);
-            }
-        }
+    /// The pages. To go on with a later one costs nothing.
+    pub(super) fn pages(&self) -> impl Iterator<Item = Page> {
+        Pages { store: self, next: 0 }
     }
 
     fn find(&self, name: &str) -> Option<usize> {
@@ -499,10 +382,9 @@ impl Store {
     }
 }
 
-/// The pages of a store. To go on with a later one costs nothing.
-pub(super) struct Pages<'a> {
-    pub(super) store: &'a Store,
-    pub(super) next: usize,
+struct Pages<'a> {
+    store: &'a Store,
+    next: usize,
 }
 
 impl Iterator for Pages<'_> {
@@ -514,31 +396,12 @@ impl Iterator for Pages<'_> {
 
     fn nth(&mut self, skip: usize) -> Option<Page> {
         self.next = self.next.saturating_add(skip).saturating_add(1);
-        self.store.page(self.next - 1)
+        self.store.published.page(&self.store.slots, self.next - 1)
     }
 }
 
 fn hash_of(seed: u64, name: &str) -> u64 {
     XxHash3_64::oneshot_with_seed(seed, name.as_bytes())
-}
-
-impl Slot {
-    fn resource(&self) -> Option<&Resource> {
-        match &self.what {
-            What::Present(resource) => Some(resource),
-            _ => None,
-        }
-    }
-
-    fn entry(&self) -> Entry<'_> {
-        let state = match &self.what {
-            What::Present(resource) => State::Present(resource),
-            What::Unknown(_) => State::Unknown,
-            What::Absent(_) | What::Alias(_) | What::Unaliased(_) | What::Free => State::Absent,
-        };
-        let nothing = (Revision::default(), Revision::default());
-        Entry { state, since: self.since, before: self.history.as_ref().map_or(nothing, |history| history.before) }
-    }
 }
 
 impl PartialEq for Store {

@@ -47,24 +47,27 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
     let paged = *pending.wildcard() == Wildcard::Asked;
     let has_page = |resource: &Resource, since| paged && !view.is_told(resource.name(), since);
     let gone = pending.claims().map(|claims| claims.gone());
-    let mut by_alias = BTreeSet::new();
+    // Names that are answered with what another name of the resource brings, before it or after it.
+    let (mut answered_with, mut comes_with) = (BTreeSet::new(), Vec::new());
+    let mut by_page = Vec::new();
     let mut no_room_for = None;
     for name in &names {
-        if by_alias.contains(name) {
+        if answered_with.contains(name) {
             continue;
         }
         let entry = of.get(name);
+        if let Some(resource) = entry.resource().filter(|resource| resource.name() != name) {
+            // S-DELTA-42: once, whatever other names it is wanted by.
+            let own = resource.name();
+            let by_glob = || globs.cover(own.as_str()) && !view.is_told(own, entry.since);
+            if names.contains(own) || by_glob() {
+                by_page.extend(has_page(resource, entry.since).then(|| name.clone()));
+                comes_with.push((name.clone(), own.clone()));
+                continue;
+            }
+        }
         let fits = match entry.state {
-            State::Present(resource) if resource.name() == name => {
-                wanted.share_name(resource.name());
-                has_page(resource, entry.since) || draft.add(of.type_url(), resource)
-            }
-            // By an alias (S-DELTA-42): once, whatever other names it is wanted by.
-            State::Present(resource) => {
-                let comes = has_page(resource, entry.since) || names.contains(resource.name()) || by_alias.contains(resource.name());
-                let comes = comes || globs.cover(resource.name().as_str());
-                comes || draft.add(of.type_url(), resource)
-            }
+            State::Present(resource) => has_page(resource, entry.since) || draft.add(of.type_url(), resource),
             State::Absent if globs.contains(name.as_str()) => {
                 of.members(name).next().is_some() || draft.remove(name) // S-DELTA-45
             }
@@ -82,14 +85,20 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
             break;
         }
         if let Some(resource) = entry.resource() {
-            // Its other names are answered with it.
-            by_alias.insert(resource.name().clone());
-            by_alias.extend(resource.aliases().iter().filter(|alias| of.stands_for(alias, resource.name())).cloned());
+            wanted.share_name(resource.name());
+            if has_page(resource, entry.since) {
+                by_page.push(name.clone());
+            }
+            answered_with.insert(resource.name().clone());
+            answered_with.extend(resource.aliases().iter().filter(|alias| of.stands_for(alias, resource.name())).cloned());
         }
     }
     if let Some(name) = no_room_for {
         let mut rest = names.split_off(&name);
-        rest.retain(|name| !by_alias.contains(name));
+        let waits = comes_with.into_iter().filter(|(_, own)| rest.contains(own)).map(|(alias, _)| alias);
+        let waits: Vec<ResourceName> = waits.collect();
+        rest.extend(waits);
+        rest.retain(|name| !answered_with.contains(name));
         pending.put_back(rest);
     } else if !draft.room.is_limited() && !paged {
         // What is in collections, and is not answered by name.
@@ -98,16 +107,13 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
     }
     draft.answers = draft.parts.len();
     let all = pending.names().is_empty();
+    by_page.iter().for_each(|name| _ = names.remove(name));
     draft.answered = names;
     all
 }
 
 /// What there is of a collection, but for what the client has.
-fn members<'s, S: Source>(
-    of: OfType<'s, S>,
-    view: &View,
-    glob: &ResourceName,
-) -> impl Iterator<Item = &'s Resource> {
+fn members<'s, S: Source>(of: OfType<'s, S>, view: &View, glob: &ResourceName) -> impl Iterator<Item = &'s Resource> {
     let members = of.members(glob).filter_map(|entry| Some((entry.resource()?, entry.since)));
     members.filter(|(member, since)| !view.is_told(member.name(), *since)).map(|(member, _)| member)
 }

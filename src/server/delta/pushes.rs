@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 use super::super::changes;
 use super::super::draft::{Behind, Draft};
 use super::super::of_type::OfType;
+use super::super::parts::Part;
+use super::super::resource::Resource;
 use super::super::source::Source;
 use super::super::subscription::Subscription;
 use super::super::view::Reach;
@@ -18,8 +20,10 @@ pub(super) fn add_changes<S: Source>(of: &mut Subscription, source: &S, draft: &
     let of = OfType::new(source, resource_type.type_url());
     if draft.parts.is_empty() && !draft.room.is_limited() {
         // What most responses are: no list of what may not fit.
-        let flapped = changes::each_change(of, wanted, view, |_, resource| draft.push(resource));
-        draft.parts.reverse();
+        let Draft { parts, answered, .. } = draft;
+        let push = |_, resource: &Resource| parts.push(Part::One(resource.clone()));
+        let flapped = changes::each_change(of, wanted, view, answered, push);
+        parts.reverse();
         if flapped {
             heartbeat.note_flap();
         }
@@ -27,7 +31,7 @@ pub(super) fn add_changes<S: Source>(of: &mut Subscription, source: &S, draft: &
         return true;
     }
     let mut changed = Vec::new();
-    if changes::each_change(of, wanted, view, |since, resource| changed.push((since, resource))) {
+    if changes::each_change(of, wanted, view, &draft.answered, |since, resource| changed.push((since, resource))) {
         heartbeat.note_flap();
     }
     if !changed.is_empty() {

@@ -1,5 +1,6 @@
-//! Responses of full-state types: all that is wanted, whatever changed.
+//! All that is wanted: what a response of a full-state type has, whatever changed.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::super::changes;
@@ -7,13 +8,12 @@ use super::super::draft::{Changed, Draft, Order};
 use super::super::errors;
 use super::super::heartbeat;
 use super::super::of_type::OfType;
-use super::super::parts::Part;
+use super::super::parts::{Part, Parts};
 use super::super::resource::Resource;
 use super::super::source::{Source, State};
 use super::super::subscription::Subscription;
 use super::super::view::View;
 use super::super::wanted::Wanted;
-use super::{all_wanted, named};
 use crate::name::ResourceName;
 
 /// S-SOTW-60: any change of what is wanted sends all that is wanted. So does a new name, even if it does not exist: the client
@@ -90,4 +90,28 @@ pub(super) fn add_heartbeats<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view
         draft.must_send = true;
         draft.changed = Changed::These(Vec::new());
     }
+}
+
+/// All that there is of what is wanted.
+pub(super) fn all_wanted<S: Source>(of: OfType<'_, S>, wanted: &Wanted) -> Parts {
+    if wanted.wildcard() {
+        return of.pages().filter(|page| !page.resources().is_empty()).map(Part::Page).collect();
+    }
+    named(of, wanted, wanted.names()).into_iter().cloned().map(Part::One).collect()
+}
+
+/// The resources that these names stand for, each once.
+pub(super) fn named<'s, S: Source>(
+    of: OfType<'s, S>,
+    wanted: &Wanted,
+    names: &BTreeSet<ResourceName>,
+) -> Vec<&'s Resource> {
+    let mut all: Vec<_> = names.iter().filter_map(|name| wanted.get(of, name).resource()).collect();
+    if !wanted.globs().is_empty() {
+        for glob in names.iter().filter(|name| name.is_glob()) {
+            let members = of.members(glob).filter_map(|entry| entry.resource());
+            all.extend(members.filter(|member| !names.contains(member.name())));
+        }
+    }
+    all
 }

@@ -173,7 +173,11 @@ impl Ghost {
     /// Whether the server must have said that a resource lives on, as it was sent last.
     pub fn lives(&self, t: usize, name: &ResourceName) -> bool {
         let memory = &self.types[t];
-        self.up && memory.spoke && !memory.late && !memory.rejected.contains_key(name) && memory.rejected_whole.is_none()
+        self.up
+            && memory.spoke
+            && !memory.late
+            && !memory.rejected.contains_key(name)
+            && memory.rejected_whole.is_none()
     }
 
     pub fn check_settled(&self, t: usize) {

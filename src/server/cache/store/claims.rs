@@ -4,8 +4,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::Store;
 use super::aliases::Alias;
-use super::{Store, What};
+use super::slot::What;
 use crate::ensure::ensure;
 use crate::name::ResourceName;
 use crate::revision::Revision;

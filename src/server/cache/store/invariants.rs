@@ -3,14 +3,15 @@
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 
-use super::{List, NONE, Slot, Store, What};
+use super::Store;
+use super::list::List;
+use super::slot::{NONE, Slot, What};
 use crate::ensure::ensure;
 use crate::error::Code;
 use crate::name::ResourceName;
 use crate::revision::Revision;
 use crate::server::cache::Cache;
 use crate::server::hash;
-use crate::server::page::Page;
 use crate::server::resource::Resource;
 
 impl Cache {
@@ -80,7 +81,7 @@ impl Store {
         let pair = |resource: &Resource| hash::pair(resource.name(), resource.version());
         let sum = self.resources().map(pair).fold(0, u128::wrapping_add);
         ensure!(sum == self.sum && self.version == hash::version(sum), "the version is of something else");
-        self.check_pages()
+        self.published.check(&self.slots)
     }
 
     /// A list has all slots of its kind, in the order of their changes.
@@ -95,21 +96,6 @@ impl Store {
         ensure!(at == NONE && list.oldest == newer, "a list ends before its end");
         let all = self.slots.iter().filter(|slot| is(slot)).count();
         ensure!(len == all && list.len == all, "{all} slots of a kind, {len} in their list, counted as {}", list.len);
-        Ok(())
-    }
-
-    /// What is published is true, and what is not is to be.
-    fn check_pages(&self) -> Result<(), String> {
-        for (at, published) in self.pages.iter().enumerate() {
-            let slots = || self.slots.iter().skip(at * self.page).take(self.page).filter_map(Slot::resource);
-            let true_to_life = |page: &Page| page.resources().iter().eq(slots());
-            ensure!(published.page.as_ref().is_none_or(true_to_life), "page {at} is out of date");
-            for (stale, &listed) in self.stale.iter().zip(&published.stale) {
-                let times = stale.iter().filter(|&&page| page as usize == at).count();
-                ensure!(times == usize::from(listed), "page {at} is to be published, and listed {times} times");
-                ensure!(listed || published.page.is_some(), "page {at} is nowhere");
-            }
-        }
         Ok(())
     }
 }

@@ -1,0 +1,79 @@
+//! What is known of a name: a slot, and the lists of slots in the order of their last change.
+
+use alloc::boxed::Box;
+
+use super::aliases::Alias;
+use crate::name::ResourceName;
+use crate::revision::Revision;
+use crate::server::resource::Resource;
+use crate::server::source::{Entry, State};
+
+/// No slot.
+pub(super) const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) struct Slot {
+    pub(super) what: What,
+    pub(super) since: Revision,
+    pub(super) history: Option<Box<History>>,
+    /// In the list of its kind: towards the older and the newer.
+    pub(super) older: u32,
+    pub(super) newer: u32,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) enum What {
+    Free,
+    Present(Resource),
+    Absent(ResourceName),
+    Unknown(ResourceName),
+    /// Another name of a resource that is present or not known.
+    Alias(Alias),
+    /// What was one, and stands for nothing now: absent.
+    Unaliased(Alias),
+}
+
+/// What a slot was before, so that who was not served in between is spared what comes to nothing (S-DELTA-52,
+/// S-DELTA-53): put and gone, gone and put again, changed and changed back.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) struct History {
+    /// What it was until it became what it is.
+    pub(super) last: Option<What>,
+    pub(super) last_since: Revision,
+    /// An earlier time at which it was what it is.
+    pub(super) before: (Revision, Revision),
+}
+
+impl What {
+    pub(super) fn name(&self) -> Option<&ResourceName> {
+        match self {
+            Self::Free => None,
+            Self::Present(resource) => Some(resource.name()),
+            Self::Absent(name) | Self::Unknown(name) => Some(name),
+            Self::Alias(alias) | Self::Unaliased(alias) => Some(&alias.name),
+        }
+    }
+
+    pub(super) fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent(_) | Self::Unaliased(_))
+    }
+}
+
+impl Slot {
+    pub(super) fn resource(&self) -> Option<&Resource> {
+        match &self.what {
+            What::Present(resource) => Some(resource),
+            _ => None,
+        }
+    }
+
+    pub(super) fn entry(&self) -> Entry<'_> {
+        let state = match &self.what {
+            What::Present(resource) => State::Present(resource),
+            What::Unknown(_) => State::Unknown,
+            What::Absent(_) | What::Alias(_) | What::Unaliased(_) | What::Free => State::Absent,
+        };
+        let nothing = (Revision::default(), Revision::default());
+        Entry { state, since: self.since, before: self.history.as_ref().map_or(nothing, |history| history.before) }
+    }
+}

@@ -1,0 +1,52 @@
+//! Streams, and the nonces of their responses.
+
+use core::fmt;
+
+use crate::name::Nonce;
+
+/// Tells streams apart. Unique among the streams of a process, or nonces are not.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct StreamId(pub u64);
+
+impl fmt::Display for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The longest nonce that is reported; a longer one is nobody's.
+pub(super) const LONGEST: usize = 64;
+
+/// A nonce that no other response of the process has (DESIGN rule 6): `stream.count`.
+pub(super) fn nonce(stream: StreamId, sent: u64) -> Nonce {
+    let mut text = [0; 41]; // twice the digits of the largest number, and a dot
+    let mut at = text.len();
+    for number in [sent, stream.0] {
+        if at < text.len() {
+            at -= 1;
+            text[at] = b'.';
+        }
+        let mut rest = number;
+        loop {
+            at -= 1;
+            text[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+    }
+    Nonce::ascii(&text[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonces_are_made_of_the_stream_and_the_count() {
+        assert_eq!(nonce(StreamId(0), 1), "0.1");
+        assert_eq!(nonce(StreamId(17), 1200), "17.1200");
+        assert_eq!(nonce(StreamId(u64::MAX), u64::MAX), "18446744073709551615.18446744073709551615");
+    }
+}

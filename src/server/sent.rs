@@ -1,0 +1,76 @@
+//! What the client was sent of what it wants, as it is now.
+
+use alloc::collections::BTreeSet;
+
+use super::of_type::OfType;
+use super::pending::{Pending, Wildcard};
+use super::portion::Progress;
+use super::resource::Resource;
+use super::source::{Entry, Source};
+use super::view::View;
+use super::wanted::Wanted;
+use crate::name::ResourceName;
+
+/// The view of a client, less what is pending.
+pub(super) struct Sent<'a> {
+    wanted: &'a Wanted,
+    view: &'a View,
+    pending: &'a Pending,
+    /// What the answer to the wildcard has had, until that is whole.
+    swept: Option<BTreeSet<ResourceName>>,
+}
+
+impl<'a> Sent<'a> {
+    /// For resources that `is_asked_for` selects.
+    pub(super) fn new<S: Source>(
+        of: OfType<'_, S>,
+        wanted: &'a Wanted,
+        view: &'a View,
+        pending: &'a Pending,
+        is_asked_for: impl Fn(&Resource) -> bool,
+    ) -> Self {
+        let swept = match pending.wildcard() {
+            Wildcard::Answered => None,
+            Wildcard::Asked => Some(BTreeSet::new()),
+            Wildcard::Begun(progress) => Some(swept(of, progress, is_asked_for)),
+        };
+        Self { wanted, view, pending, swept }
+    }
+
+    /// Whether the client was sent a resource that is there.
+    pub(super) fn has(&self, entry: &Entry<'_>, resource: &Resource) -> bool {
+        let (view, name) = (self.view, resource.name());
+        // Until a wildcard is answered whole, what comes with a later portion was not sent.
+        let swept = || view.sent_to().is_some() && self.swept.as_ref().is_none_or(|swept| swept.contains(name));
+        (view.is_told(name, entry.since) || swept())
+            && !view.is_news(name, entry)
+            && !self.wanted.is_among(self.pending.names(), resource)
+    }
+
+    /// Whether the client was told that a name does not exist.
+    pub(super) fn has_removal(&self, entry: &Entry<'_>, name: &ResourceName) -> bool {
+        let view = self.view;
+        let answered = || view.sent_to().is_some() && self.swept.is_none();
+        (view.is_told(name, entry.since) || answered())
+            && !view.is_removal_news(name, entry)
+            && !self.pending.names().contains(name)
+    }
+}
+
+/// The names of which the answer to a wildcard is complete.
+fn swept<S: Source>(
+    of: OfType<'_, S>,
+    progress: &Progress,
+    is_asked_for: impl Fn(&Resource) -> bool,
+) -> BTreeSet<ResourceName> {
+    let mut swept = BTreeSet::new();
+    for (number, page) in of.pages().enumerate().take(progress.page.saturating_add(1)) {
+        let before = |name: &ResourceName| match number < progress.page {
+            true => true,
+            false => progress.after.as_ref().is_some_and(|after| name <= after),
+        };
+        let resources = page.resources().iter().filter(|resource| is_asked_for(resource));
+        swept.extend(resources.map(Resource::name).filter(|name| before(name)).cloned());
+    }
+    swept
+}

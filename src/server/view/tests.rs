@@ -1,0 +1,208 @@
+//! The view beside a naive one that remembers what the client was told of each name: whatever is news to the naive view is
+//! news to the view, and while the positions describe the client exactly and are the same, nothing else is.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use proptest::prelude::*;
+use proptest::test_runner::Config;
+
+use super::{Reach, View};
+use crate::name::{ResourceName, TypeUrl};
+use crate::revision::Revision;
+use crate::server::source::{Entry, Source, State};
+use crate::server::{Cache, Resource};
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// What happens to a store, and what a server tells of it.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Put {
+        name: usize,
+        content: u8,
+    },
+    Remove {
+        name: usize,
+    },
+    /// So many changes, the oldest first, and after all of them so many removals.
+    Tell {
+        count: usize,
+    },
+    /// All that changed; removals stay back.
+    TellContent,
+    TellAll,
+    /// One name is answered, whatever else is new.
+    Answer {
+        name: usize,
+    },
+    /// A name is asked for again.
+    Doubt {
+        name: usize,
+    },
+}
+
+struct World {
+    cache: Cache,
+    type_url: TypeUrl,
+    view: View,
+    naive: BTreeMap<&'static str, Option<u8>>,
+    /// How often each name changed since the client was told of it. The source knows the last change only, and what was before.
+    changes: BTreeMap<&'static str, u32>,
+    /// How many names are remembered that were told ahead.
+    limit: usize,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let name = || 0..NAMES.len();
+    prop_oneof![
+        4 => (name(), 0..2_u8).prop_map(|(name, content)| Step::Put { name, content }),
+        3 => name().prop_map(|name| Step::Remove { name }),
+        3 => (1..3_usize).prop_map(|count| Step::Tell { count }),
+        1 => Just(Step::TellContent),
+        2 => Just(Step::TellAll),
+        3 => name().prop_map(|name| Step::Answer { name }),
+        1 => name().prop_map(|name| Step::Doubt { name }),
+    ]
+}
+
+impl World {
+    fn new(limit: usize) -> Self {
+        let mut view = View::default();
+        view.advance(Revision::default(), Reach::All, Reach::All, false);
+        let naive = NAMES.map(|name| (name, None)).into();
+        let changes = NAMES.map(|name| (name, 0)).into();
+        Self { cache: Cache::new(1), type_url: "t".into(), view, naive, changes, limit }
+    }
+
+    fn entry(&self, name: &str) -> Entry<'_> {
+        self.cache.get(&self.type_url, name)
+    }
+
+    fn content(&self, name: &str) -> Option<u8> {
+        self.entry(name).resource().map(|resource| resource.body()[0])
+    }
+
+    /// What is news to the view, the oldest first: what is there, and what is gone.
+    fn news(&self) -> [Vec<(Revision, &'static str)>; 2] {
+        let mut news = [Vec::new(), Vec::new()];
+        for name in NAMES {
+            let (entry, key) = (self.entry(name), ResourceName::from(name));
+            let (list, is_news) = match entry.state {
+                State::Present(_) => (0, self.view.is_news(&key, &entry)),
+                State::Absent | State::Unknown => (1, self.view.is_removal_news(&key, &entry)),
+            };
+            news[list].extend(is_news.then_some((entry.since, name)));
+        }
+        news.iter_mut().for_each(|news| news.sort_unstable());
+        news
+    }
+
+    fn tell(&mut self, names: &[(Revision, &'static str)]) {
+        for (_, name) in names {
+            let content = self.content(name);
+            self.naive.insert(name, content);
+            self.changes.insert(name, 0);
+        }
+    }
+
+    fn change(&mut self, step: Step) {
+        match step {
+            Step::Put { name, content } => {
+                self.cache.insert(&self.type_url, Resource::new(NAMES[name], [content].to_vec()));
+            }
+            Step::Remove { name } => _ = self.cache.remove(&self.type_url, NAMES[name]),
+            _ => {}
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        let now = self.cache.revision();
+        if let Step::Put { name, .. } | Step::Remove { name } = step {
+            let changed = self.content(NAMES[name]);
+            self.change(step);
+            let changed = changed != self.content(NAMES[name]);
+            self.changes.entry(NAMES[name]).and_modify(|changes| *changes += u32::from(changed));
+            return;
+        }
+        match step {
+            Step::Put { .. } | Step::Remove { .. } => {}
+            Step::Tell { count } => {
+                let [changed, removed] = self.news();
+                let told = changed.len().min(count);
+                self.tell(&changed[..told]);
+                if told < changed.len() {
+                    self.view.advance(now, Reach::Upto(changed[told - 1].0), Reach::Nowhere, false);
+                    return;
+                }
+                let gone = removed.len().min(count - told);
+                self.tell(&removed[..gone]);
+                let reach = match gone {
+                    _ if gone == removed.len() => Reach::All,
+                    0 => Reach::Nowhere,
+                    _ => Reach::Upto(removed[gone - 1].0),
+                };
+                self.view.advance(now, Reach::All, reach, false);
+            }
+            Step::TellContent => {
+                let [changed, _] = self.news();
+                self.tell(&changed);
+                self.view.advance(now, Reach::All, Reach::Nowhere, false);
+            }
+            Step::TellAll => {
+                self.news().iter().for_each(|news| self.tell(news));
+                self.view.advance(now, Reach::All, Reach::All, false);
+            }
+            Step::Answer { name } => {
+                let (name, entry) = (NAMES[name], self.entry(NAMES[name]));
+                let told_to = match entry.state {
+                    State::Present(_) => self.view.sent_to().unwrap_or_default(),
+                    State::Absent | State::Unknown => self.view.removals_sent_to(),
+                };
+                let since = entry.since;
+                self.tell(&[(since, name)]);
+                if since > told_to {
+                    self.view.note_told(&name.into(), now, self.limit);
+                }
+            }
+            Step::Doubt { name } => self.view.doubt(|told| *told == NAMES[name]),
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.view.check()?;
+        let news: Vec<&str> = self.news().iter().flatten().map(|(_, name)| *name).collect();
+        for (name, told) in &self.naive {
+            let is_news = *told != self.content(name);
+            let lost = is_news && !news.contains(name);
+            // While removals stay back, the positions don't say which of them would be news.
+            let exact = !self.view.inexact && Some(self.view.complete_to()) == self.view.sent_to();
+            let needless = !is_news && exact && self.changes[name] <= 2 && news.contains(name);
+            if lost || needless {
+                let (word, there) = (if lost { "lost" } else { "needless" }, self.content(name));
+                return Err(alloc::format!("{word}: {name} is {there:?}, told as {told:?}: {:?}", self.view));
+            }
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(Config { cases: 4000, failure_persistence: None, ..Config::default() })]
+
+    /// S-DELTA-52: what changed and changed back is passed over only where the client has it so.
+    #[test]
+    fn nothing_is_lost_and_nothing_is_needless(
+        limit in 0..3_usize,
+        steps in proptest::collection::vec(step(), 1..40),
+    ) {
+        let mut world = World::new(limit);
+        for (at, step) in steps.iter().enumerate() {
+            world.take(*step);
+            if let Err(fault) = world.check() {
+                return Err(TestCaseError::fail(alloc::format!("{fault}, after {:?}", &steps[..=at])));
+            }
+        }
+    }
+}

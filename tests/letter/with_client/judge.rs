@@ -1,0 +1,132 @@
+//! What must hold of our client: what each request may say, and what the application has at rest.
+
+use std::time::Duration;
+
+use super::super::setup::Ttls;
+use super::super::truth::{State, covers};
+use super::super::walk::{Fault, ensure};
+use super::super::wire::{Ask, Variant, short};
+use super::{Applied, Names, WithClient};
+
+// What is known of our client, with the trace: `true` looks for it.
+
+/// `+y +z -> {b [z]}; ACK; -> {b [y], c [z]}`: `c` is taken and `b` removed, for it was what `z` stood for; but `y` stands for
+/// it now.
+const KNOWN_ALIASES_CHANGE_HANDS: bool = false;
+
+/// `+c +y -> {c [y]}; ACK; -> {c []}; ACK; -c`: the client keeps `c` for `y`, though `c` came without that alias. And what
+/// such a `c` came with is applied, but an older version is claimed.
+pub(super) const KNOWN_ALIASES_TAKEN_AWAY: bool = false;
+
+impl<V: Variant> WithClient<V> {
+    // What a request may say.
+
+    pub(super) fn check_request(&mut self, ask: &Ask) -> Result<(), Fault> {
+        let t = self.setup.type_number(&ask.type_url);
+        let (app, what) = (&mut self.apps[t], || ask.to_string());
+        let first = !std::mem::replace(&mut app.asked, true);
+        ensure(
+            ask.node.is_some() || std::mem::replace(&mut self.greeted, true),
+            "the first request has no node",
+            what,
+        )?;
+        self.greeted = true;
+        let all: Names = ask.names.iter().chain(&ask.leave).cloned().collect();
+        ensure(all.len() == ask.names.len() + ask.leave.len(), "a name is in a request twice", what)?;
+        let empty = all.is_empty();
+        let legacy = app.wanted.contains("*");
+        ensure(!first || !empty || legacy, "a first request asks for everything by mistake", what)?;
+        ensure(first || ask.claims.is_empty(), "a later request has claims", what)?;
+        for (name, version) in &ask.claims {
+            // A claim without a version is of what came by a stream that is gone, judged or not: it has to come again.
+            let same = |applied: &Applied| applied.version == *version;
+            let taken_away = !KNOWN_ALIASES_TAKEN_AWAY && self.truth[t].had_alias(name);
+            let had = taken_away || version.as_str().is_empty() || app.applied.get(name).is_some_and(same);
+            ensure(had, "a claim of what is not held", || {
+                let held = app.applied.get(name).map(|applied| &applied.version);
+                format!("{name} {version}, held is {held:?}, in {ask}")
+            })?;
+        }
+        if first {
+            return ensure(ask.nonce.as_str().is_empty() && ask.error.is_none(), "a first request answers", what);
+        }
+        let answers = app.reads.front().is_some_and(|(nonce, ..)| *nonce == ask.nonce);
+        if V::DELTA {
+            ensure(answers || ask.nonce.as_str().is_empty(), "a nonce is not of what waits for an answer", what)?;
+        } else {
+            let last = app.nonce == ask.nonce;
+            ensure(answers || last, "a nonce is not the last", what)?;
+        }
+        if !answers {
+            return ensure(ask.error.is_none(), "a request that answers nothing rejects", what);
+        }
+        let (_, version, rejected) = app.reads.pop_front().expect("it is there");
+        let rejects = ask.error.is_some();
+        ensure(rejects == (rejected == Some(true)), "a verdict is not what was said", what)?;
+        if !V::DELTA && !rejects {
+            app.accepted = version;
+        }
+        ensure(V::DELTA || ask.version == app.accepted || ask.version.as_str().is_empty(), "another version", what)
+    }
+
+    // At rest.
+
+    pub(super) fn rest(&mut self) -> Result<(), Fault> {
+        self.open();
+        self.flow()?;
+        self.late = Duration::ZERO;
+        let (from, lives) = (self.now, self.setup.ttls != Ttls::None);
+        for _ in 0..100 {
+            let Some(due) = self.due() else { break };
+            if lives && due > from + Duration::from_secs(200) {
+                break;
+            }
+            self.advance(due)?;
+            self.flow()?;
+        }
+        for t in 0..self.apps.len() {
+            self.settled(t)?;
+        }
+        Ok(())
+    }
+
+    fn settled(&self, t: usize) -> Result<(), Fault> {
+        let (truth, app) = (&self.truth[t], &self.apps[t]);
+        let kind = short(self.setup.url(t));
+        let deletes = V::DELTA || self.setup.types[t].is_full_state();
+        let heard = self.server.as_ref().map(|server| &server[t].asked.wanted);
+        ensure(heard == Some(&app.wanted), "the views of what is wanted differ", || {
+            format!("{kind}: {heard:?} and {:?}", app.wanted)
+        })?;
+        ensure(app.reads.is_empty(), "a response is not answered", || format!("{kind}: {:?}", app.reads))?;
+        for name in &self.setup.names {
+            let has = app.applied.get(name).map(|applied| applied.content);
+            let is_rejected = |what: &Option<u8>| app.rejected.get(name).is_some_and(|all| all.contains(what));
+            match truth.state(name) {
+                State::Present(there) if truth.is_wanted(&app.wanted, name) => {
+                    let by_alias = !app.wanted.iter().any(|wish| covers(wish, name));
+                    let excused = is_rejected(&Some(there.content))
+                        || (has.is_none() && app.lapsed.contains(name))
+                        || (has.is_none() && by_alias && !KNOWN_ALIASES_CHANGE_HANDS);
+                    ensure(has == Some(there.content) || excused, "what is there is not held", || {
+                        format!("{kind}: {name} is {}, held is {has:?}", there.content)
+                    })?;
+                }
+                State::Unknown(_) => {}
+                _ => {
+                    let taken_away = !KNOWN_ALIASES_TAKEN_AWAY && truth.had_alias(name);
+                    let mut doubts = app.wanted.iter().filter(|wish| truth.was_asked_by(wish, name));
+                    let excused = is_rejected(&None)
+                        || !deletes
+                        || taken_away
+                        || app.raced.contains(name)
+                        || doubts.any(|wish| truth.is_doubtful(wish));
+                    ensure(has.is_none() || excused, "what is gone is held", || {
+                        format!("{kind}: {name} is {:?}, held is {has:?}", truth.state(name))
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

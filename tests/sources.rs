@@ -1,0 +1,63 @@
+//! Which source a stream is served from, and what a stream does that is over.
+
+use std::time::Duration;
+
+use xds_machine::message::delta;
+use xds_machine::server::{Action, Cache, Config, Resource, Server, StreamId};
+use xds_machine::{Code, Delta, Instant, ResourceName, Status};
+
+const NOW: Instant = Instant::EPOCH;
+
+fn cache(epoch: u64) -> Cache {
+    let mut cache = Cache::new(epoch);
+    cache.insert(&"t".into(), Resource::new("a", vec![epoch as u8]).with_ttl(Duration::from_secs(9)));
+    cache
+}
+
+fn ask(server: &mut Server<Delta>, names: &[&str]) {
+    let subscribe = names.iter().copied().map(ResourceName::from).collect();
+    server.handle_request(NOW, delta::Request { subscribe, ..delta::Request::new("t") }).expect("a request");
+}
+
+fn started_anew() -> Action {
+    Action::Close(Status::new(Code::Unavailable, "the source of resources started anew"))
+}
+
+/// A driver that polls before it knows which group of nodes a client is of binds the stream to nothing.
+#[test]
+fn a_stream_that_was_asked_nothing_has_no_source() {
+    let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
+    assert!(server.poll_transmit(NOW, &cache(1)).is_none());
+    ask(&mut server, &["a"]);
+    let response = server.poll_transmit(NOW, &cache(2)).expect("what the second source has");
+    assert_eq!(response.resources().next().map(|resource| resource.body().to_vec()), Some(vec![2]));
+    while server.poll_action().is_some_and(|action| matches!(action, Action::Subscribed { .. })) {}
+    assert!(server.poll_transmit(NOW, &cache(1)).is_none());
+    assert_eq!(server.poll_action(), Some(started_anew()));
+}
+
+/// A driver may flush what it has, and wait, before it drops a stream that is to be closed.
+#[test]
+fn a_stream_that_is_over_waits_for_nothing() {
+    let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
+    let node = xds_machine::message::Node {
+        client_features: vec![xds_machine::message::feature::TTL.into()],
+        ..xds_machine::message::Node::new("n")
+    };
+    let subscribe = vec!["a".into()];
+    let request = delta::Request { subscribe, node: Some(node.into()), ..delta::Request::new("t") };
+    assert_eq!(server.node(), None);
+    server.handle_request(NOW, request).expect("a request");
+    assert_eq!(server.node().map(|node| node.id.as_str()), Some("n"));
+    let response = server.poll_transmit(NOW, &cache(1)).expect("an answer");
+    let ack = delta::Request { nonce: response.nonce().clone(), ..delta::Request::new("t") };
+    server.handle_request(NOW, ack).expect("an answer");
+    assert!(server.poll_timeout().is_some(), "a heartbeat is due some time");
+    assert!(server.poll_transmit(NOW, &cache(2)).is_none());
+    assert_eq!(std::iter::from_fn(|| server.poll_action()).last(), Some(started_anew()));
+    assert_eq!(server.poll_timeout(), None);
+    let later = NOW + Duration::from_secs(100);
+    server.handle_timeout(later);
+    assert!(server.poll_transmit(later, &cache(1)).is_none());
+    assert_eq!((server.poll_timeout(), server.poll_action()), (None, None));
+}

@@ -1,0 +1,343 @@
+//! Who watches by an alias: told of the resource that it stands for, under the name that is watched.
+
+use std::time::Duration;
+
+use xds_machine::client::{self, DataErrors, ResourceStatus};
+use xds_machine::server::Resource;
+use xds_machine::watch::WatchId;
+use xds_machine::{Code, Delta, ResourceName};
+
+use super::{World, type_url};
+
+fn world() -> World<Delta> {
+    World::new(false, DataErrors::Delete)
+}
+
+fn resource(name: &str, content: u8, aliases: &[&str]) -> Resource {
+    let body = [&[0x0a, name.len() as u8], name.as_bytes(), &[0x78, content]].concat();
+    Resource::new(name, body).with_aliases(aliases.iter().copied().map(ResourceName::from))
+}
+
+impl World<Delta> {
+    fn put_as(&mut self, name: &str, content: u8, aliases: &[&str]) {
+        self.cache.insert(&type_url(), resource(name, content, aliases));
+    }
+
+    /// Opens a stream, runs, and says what is told.
+    fn begin(&mut self) -> Vec<String> {
+        self.open();
+        self.goes_on()
+    }
+
+    /// Runs, and says what is told, by watcher.
+    fn goes_on(&mut self) -> Vec<String> {
+        self.run();
+        let mut told = self.told();
+        told.sort();
+        told
+    }
+
+    fn status(&self, name: &str) -> Option<ResourceStatus> {
+        self.client.state(&type_url(), name).map(|state| state.status)
+    }
+}
+
+const NOTHING: [&str; 0] = [];
+
+#[test]
+fn what_an_alias_stands_for_is_told_and_kept() {
+    let mut world = world();
+    world.put_as("r", 1, &["x"]);
+    world.watch("x");
+    assert_eq!(world.begin(), ["#1 x is 1"]);
+    assert_eq!((world.watches.get("x"), world.watches.get("r")), (Some(&1), None));
+    world.watch("x");
+    assert_eq!(world.told(), ["#2 x is 1"], "at once");
+    world.put_as("r", 2, &["x"]);
+    assert_eq!(world.goes_on(), ["#1 x is 2", "#2 x is 2"]);
+    world.delete("r");
+    assert_eq!(
+        world.goes_on(),
+        ["#1 x fails: 5: the resource does not exist", "#2 x fails: 5: the resource does not exist"]
+    );
+    assert_eq!((world.watches.get("x"), world.watches.error("x").map(|error| error.code)), (None, Some(5)));
+    world.put_as("other", 3, &["x"]);
+    assert_eq!(world.goes_on(), ["#1 x is 3", "#2 x is 3"]);
+}
+
+#[test]
+fn what_can_not_be_decoded_is_rejected() {
+    let mut world = world();
+    world.put_as("r", 9, &["x"]);
+    world.watch("x");
+    assert_eq!(world.begin(), ["#1 x fails: 3: nine"]);
+    assert_eq!(world.status("x"), Some(ResourceStatus::Requested));
+    world.put_as("r", 1, &["x"]);
+    assert_eq!(world.goes_on(), ["#1 x is 1"]);
+    world.put_as("r", 9, &["x"]);
+    assert_eq!(world.goes_on(), ["#1 x has beside it 3: nine"]);
+    assert_eq!(world.watches.get("x"), Some(&1));
+    world.put_as("r", 1, &["x"]);
+    assert_eq!(world.goes_on(), ["#1 x is fine"]);
+}
+
+#[test]
+fn what_nobody_watches_by_any_name_is_not_decoded() {
+    let mut world = world();
+    world.put_as("r", 9, &["x"]);
+    let watch = world.watch("x");
+    world.open();
+    let transmit = world.client.poll_transmit().expect("a request");
+    let server = world.server.as_mut().expect("a stream");
+    server.handle_request(world.now, transmit.request).expect("a request");
+    let response = server.poll_transmit(world.now, &world.cache).expect("an answer");
+    world.client.handle_response(world.now, (&response).into()).expect("an answer");
+    world.unwatch(watch);
+    let action = world.client.poll_action().expect("an update");
+    let decode = |_: client::Resource<'_>| -> Result<u8, String> { panic!("nobody watches it") };
+    assert_eq!(world.watches.handle_action(action, decode), None);
+    assert_eq!(world.told(), NOTHING);
+}
+
+#[test]
+fn an_alias_of_nothing_does_not_exist() {
+    let mut world = world();
+    world.watch("x");
+    assert_eq!(world.begin(), ["#1 x fails: 5: the resource does not exist"]);
+    world.put_as("r", 1, &["x"]);
+    assert_eq!(world.goes_on(), ["#1 x is 1"]);
+}
+
+#[test]
+fn an_alias_moves() {
+    for first in [true, false] {
+        let mut world = world();
+        let (from, to) = if first { ("a", "c") } else { ("c", "a") };
+        world.put_as(from, 1, &["x"]);
+        world.watch("x");
+        assert_eq!(world.begin(), ["#1 x is 1"]);
+        world.put_as(from, 1, &[]);
+        world.put_as(to, 2, &["x"]);
+        assert_eq!(world.goes_on(), ["#1 x is 2"]);
+        world.put_as(from, 3, &[]);
+        assert_eq!(world.goes_on(), NOTHING, "it stands for another");
+        world.delete(from);
+        assert_eq!(world.goes_on(), NOTHING);
+        world.put_as(to, 4, &["x"]);
+        assert_eq!(world.goes_on(), ["#1 x is 4"]);
+    }
+}
+
+/// What the alias stood for is wanted by its own name, and stays; and what it is to stand for is rejected.
+#[test]
+fn an_alias_moves_to_what_is_rejected() {
+    for (from, to) in [("a", "c"), ("c", "a")] {
+        let mut world = world();
+        world.put_as(from, 1, &["x"]);
+        world.watch("x");
+        world.watch(from);
+        assert_eq!(world.begin(), ["#1 x is 1", &format!("#2 {from} is 1")]);
+        world.put_as(from, 5, &[]);
+        world.put_as(to, 9, &["x"]);
+        assert_eq!(world.goes_on(), ["#1 x has beside it 3: nine", &format!("#2 {from} is 5")]);
+        assert_eq!((world.watches.get("x"), world.watches.get(from)), (Some(&1), Some(&5)));
+        world.put_as(from, 6, &[]);
+        assert_eq!(world.goes_on(), [format!("#2 {from} is 6")]);
+        world.put_as(to, 2, &["x"]);
+        assert_eq!(world.goes_on(), ["#1 x is 2"]);
+    }
+}
+
+/// Nothing else keeps what the alias stood for: it goes, for the reason that the new one is not taken.
+#[test]
+fn an_alias_moves_to_what_is_rejected_and_the_first_goes() {
+    let mut world = world();
+    world.put_as("a", 1, &["x"]);
+    world.watch("x");
+    assert_eq!(world.begin(), ["#1 x is 1"]);
+    world.put_as("a", 1, &[]);
+    world.put_as("c", 9, &["x"]);
+    assert_eq!(world.goes_on(), ["#1 x fails: 3: nine"]);
+    assert_eq!(world.watches.get("x"), None);
+    world.put_as("c", 2, &["x"]);
+    assert_eq!(world.goes_on(), ["#1 x is 2"]);
+}
+
+#[test]
+fn an_alias_is_lost() {
+    let mut world = world();
+    world.put_as("r", 1, &["x", "y"]);
+    world.watch("x");
+    world.watch("y");
+    world.watch("r");
+    assert_eq!(world.begin(), ["#1 x is 1", "#2 y is 1", "#3 r is 1"]);
+    world.put_as("r", 2, &["y"]);
+    assert_eq!(world.goes_on(), ["#1 x fails: 5: the resource does not exist", "#2 y is 2", "#3 r is 2"]);
+    world.put_as("r", 3, &["x"]);
+    assert_eq!(world.goes_on(), ["#1 x is 3", "#2 y fails: 5: the resource does not exist", "#3 r is 3"]);
+    world.delete("r");
+    let told = world.goes_on();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(world.watches.get("x").is_none() && world.watches.get("r").is_none());
+}
+
+/// By every name that it has, and by the whole it is told by its own.
+#[test]
+fn who_watches_by_an_alias_by_the_name_and_the_whole() {
+    let mut world = world();
+    world.put_as("r", 1, &["x"]);
+    world.watch("*");
+    assert_eq!(world.begin(), ["#1 r is 1", "#1 * is synced"][..1]);
+    world.watch("r");
+    world.watch("x");
+    assert_eq!(world.goes_on(), ["#2 r is 1", "#3 x is 1"]);
+    world.watch("*");
+    assert_eq!(world.told(), ["#4 r is 1"], "an alias is no part of the whole");
+    world.put_as("r", 2, &["x"]);
+    assert_eq!(world.goes_on(), ["#1 r is 2", "#2 r is 2", "#3 x is 2", "#4 r is 2"]);
+    world.delete("r");
+    let told = world.goes_on();
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert!(told.iter().all(|line| line.contains("fails: 5")), "{told:?}");
+}
+
+/// A name becomes an alias of another resource, for who watches it and for who watches the whole.
+#[test]
+fn a_name_becomes_an_alias() {
+    let mut world = world();
+    world.put_as("x", 1, &[]);
+    world.watch("*");
+    world.watch("x");
+    assert_eq!(world.begin(), ["#1 x is 1", "#2 x is 1"]);
+    world.delete("x");
+    world.run();
+    world.put_as("r", 2, &["x"]);
+    assert_eq!(world.goes_on(), ["#1 r is 2", "#1 x fails: 5: the server removed the resource", "#2 x is 2"]);
+    world.watch("*");
+    assert_eq!(world.told(), ["#3 r is 2"]);
+    world.delete("r");
+    world.put_as("x", 3, &[]);
+    let told = world.goes_on();
+    assert!(told.contains(&"#1 x is 3".into()) && told.contains(&"#2 x is 3".into()), "{told:?}");
+    assert_eq!(world.watches.get("x"), Some(&3));
+}
+
+/// An error of the resource is one of its aliases, if it is told; and one of the alias is only of that.
+#[test]
+fn errors_of_an_alias() {
+    let mut world = world();
+    world.put_as("r", 1, &["x"]);
+    world.watch("x");
+    world.watch("r");
+    assert_eq!(world.begin(), ["#1 x is 1", "#2 r is 1"]);
+    world.fail("r", Code::Unavailable);
+    assert_eq!(world.goes_on(), ["#1 x has beside it 14: no", "#2 r has beside it 14: no"]);
+    world.put_as("r", 1, &["x"]);
+    assert_eq!(world.goes_on(), ["#1 x is fine", "#2 r is fine"]);
+    world.fail("x", Code::Unavailable);
+    assert_eq!(world.goes_on(), ["#1 x has beside it 14: no"]);
+    world.fail("x", Code::NotFound);
+    assert_eq!(world.goes_on(), ["#1 x fails: 5: no"]);
+    assert_eq!((world.watches.get("x"), world.watches.get("r")), (None, Some(&1)));
+    world.fail("r", Code::NotFound);
+    assert_eq!(world.goes_on(), ["#2 r fails: 5: no"]);
+}
+
+#[test]
+fn what_expires_is_gone_by_its_alias() {
+    let mut world = world();
+    let mortal = resource("r", 1, &["x"]).with_ttl(Duration::from_secs(5));
+    world.cache.insert(&type_url(), mortal);
+    world.watch("x");
+    assert_eq!(world.begin(), ["#1 x is 1"]);
+    world.cut();
+    world.settle();
+    assert_eq!(world.told(), ["#1 x fails: 5: the TTL of the resource ran out"]);
+    assert_eq!(world.begin(), ["#1 x is 1"]);
+}
+
+/// What comes and goes while there is no stream, and who comes to watch then.
+#[test]
+fn a_stream_anew() {
+    let mut world = world();
+    world.put_as("r", 1, &["x", "y"]);
+    let x: WatchId = world.watch("x");
+    assert_eq!(world.begin(), ["#1 x is 1"]);
+    world.cut();
+    assert_eq!(world.begin(), NOTHING);
+    world.cut();
+    world.watch("y");
+    world.put_as("r", 2, &["x", "y"]);
+    assert_eq!(world.begin(), ["#1 x is 2", "#2 y is 2"]);
+    world.cut();
+    world.delete("r");
+    world.begin();
+    assert!(world.watches.get("x").is_none() && world.watches.get("y").is_none());
+    world.unwatch(x);
+    world.put_as("r", 3, &["x", "y"]);
+    assert_eq!(world.goes_on(), ["#2 y is 3"]);
+    assert_eq!(world.watches.get("x"), None);
+}
+
+/// Beside one alias of what is held another comes to be watched: be there a stream, or none.
+#[test]
+fn another_alias_of_what_is_held() {
+    for cut in [false, true] {
+        let mut world = world();
+        world.put_as("r", 1, &["x", "y"]);
+        world.watch("x");
+        assert_eq!(world.begin(), ["#1 x is 1"]);
+        if cut {
+            world.cut();
+            world.watch("y");
+            assert_eq!(world.begin(), ["#2 y is 1"]);
+        } else {
+            world.watch("y");
+            assert_eq!(world.goes_on(), ["#2 y is 1"]);
+        }
+    }
+}
+
+/// What is deleted and stays, stays by its alias.
+#[test]
+fn what_is_kept_is_kept_by_its_alias() {
+    let mut world = World::<Delta>::new(false, DataErrors::Keep);
+    world.put_as("r", 1, &["x"]);
+    world.watch("x");
+    assert_eq!(world.begin(), ["#1 x is 1"]);
+    world.delete("r");
+    world.run();
+    assert!(world.client.held(&type_url()).any(|(name, _)| name == "r"));
+    assert_eq!(world.watches.get("x"), Some(&1));
+}
+
+/// What is rejected is dropped, by its alias too.
+#[test]
+#[ignore = "the client keeps the link of an alias to what it drops: `x stands for r, which is not held`"]
+fn what_is_dropped_is_dropped_by_its_alias() {
+    let mut world = World::<Delta>::new(false, DataErrors::Drop);
+    world.put_as("r", 1, &["x"]);
+    world.watch("x");
+    assert_eq!(world.begin(), ["#1 x is 1"]);
+    world.put_as("r", 9, &["x"]);
+    assert_eq!(world.goes_on(), ["#1 x fails: 3: nine"]);
+    assert_eq!(world.watches.get("x"), None);
+}
+
+/// What goes as its alias moves is not said again to who comes to watch it by name before the verdict.
+#[test]
+fn what_has_just_gone_by_its_alias() {
+    let mut world = world();
+    world.put_as("a", 1, &["x"]);
+    world.watch("x");
+    assert_eq!(world.begin(), ["#1 x is 1"]);
+    world.delete("a");
+    world.put_as("b", 2, &["x"]);
+    let server = world.server.as_mut().expect("a stream");
+    let response = server.poll_transmit(world.now, &world.cache).expect("what moved");
+    world.client.handle_response(world.now, (&response).into()).expect("a response");
+    let action = world.client.poll_action().expect("an update");
+    assert_eq!(world.watches.handle_action(action, super::decode), None);
+    world.watch("a");
+    assert_eq!(world.goes_on(), ["#1 x is 2", "#2 a fails: 5: the server removed the resource"]);
+}
