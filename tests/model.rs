@@ -294,8 +294,10 @@ fn deep() -> Vec<Variant> {
     ]
 }
 
+type Ingredients = (fn(Setup) -> Setup, fn(Budget) -> Budget);
+
 /// What it takes for a feature to be active: how the world is set up, and what happens in it.
-fn ingredients(feature: Feature) -> (fn(Setup) -> Setup, fn(Budget) -> Budget) {
+fn ingredients(feature: Feature) -> Ingredients {
     match feature {
         Feature::Portion => (|setup| setup.portion(1), |budget| Budget { puts: budget.puts + 1, ..budget }),
         Feature::Pages => (|setup| setup.page(1), |budget| budget),
@@ -325,6 +327,7 @@ fn combination(kind: Kind, one: Feature, other: Feature) -> (Setup, Vec<Step>) {
         (false, true, false) => &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"],
         (false, true, true) => &["xdstp:///T/*", "*", "xdstp:///T/a", "xdstp:///T/b"],
         (false, false, _) if hold && !all => &["a", "b"],
+        (false, false, _) if has(Feature::Portion) => &["*", "a", "b", "c"],
         (false, false, _) => &["a", "*", "b"],
     };
     let setup = if hold { Setup::order(names, Budget::NONE) } else { Setup::collection(names, Budget::NONE) };

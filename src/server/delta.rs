@@ -15,7 +15,7 @@ use super::encoding::{Encoding, Piece};
 use super::errors::{self, Which};
 use super::pending::Wildcard;
 use super::size::Size;
-use super::source::Source;
+use super::source::{Source, State};
 use super::subscription::{Subscription, SubscriptionChange};
 use super::variant::{Protocol, Variant, check_names};
 use super::view::Reach;
@@ -168,7 +168,15 @@ impl Protocol for Delta {
             pushes::add_removals(of, source, order.hold_removals && !all_asked, draft)?;
         }
         let of_type = of.of(source);
-        let orphans = changes::orphans(of_type, &of.wanted, &of.view, draft);
+        let mut orphans = changes::orphans(of_type, &of.wanted, &of.view, draft);
+        if order.hold_removals && which == Which::News {
+            let held = |name: &ResourceName| of_type.get(name).state == State::Absent;
+            if orphans.iter().any(held) {
+                // It stays back as it does with any other name, and is found again by its removal.
+                (draft.held, draft.removals) = (true, Reach::Nowhere);
+                orphans.retain(|name| !held(name));
+            }
+        }
         draft.removed.extend(orphans);
         // A name may be gone for more than one of these reasons.
         draft.removed.sort();

@@ -148,7 +148,7 @@ impl<V: Both> Pair<V> {
             if setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
                 // What is on its way, and what is still to be said.
                 self.goals.reach_pairs(&self.ghost.active(setup, store));
-                let Told { warm, beats, again } = self.ghost.server_sends::<V>(setup, now, store, &message);
+                let Told { warm, beats, again } = self.ghost.server_sends::<V>(setup, store, &message);
                 if warm {
                     self.goals.reach(Goal::Warmed);
                 }

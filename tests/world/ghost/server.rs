@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xds_machine::server::Action;
-use xds_machine::{Code, Instant, ResourceName, WILDCARD, type_url};
+use xds_machine::{Code, ResourceName, WILDCARD, type_url};
 
 use super::super::store::SHARED;
 use super::super::variant::{Request, Response};
@@ -66,7 +66,7 @@ impl Ghost {
         }
     }
 
-    pub fn server_sends<V: Both>(&mut self, setup: &Made, now: Instant, store: &Store, response: &V::Resp) -> Told {
+    pub fn server_sends<V: Both>(&mut self, setup: &Made, store: &Store, response: &V::Resp) -> Told {
         let response = V::response(response);
         let t = setup.type_number(&response.type_url);
         assert!(store.is_known(t), "something is said of a type of which nothing is known");
@@ -77,7 +77,7 @@ impl Ghost {
         let beats = all_lives || !response.beats.is_empty();
         let only_beats = response.resources.is_empty() && response.removed.is_empty() && !response.beats.is_empty();
         if !all_lives && !only_beats {
-            self.check_order::<V>(setup, now, store, t, &response);
+            self.check_order::<V>(setup, store, t, &response);
         }
         let resources: BTreeMap<ResourceName, u8> = response.resources.iter().cloned().collect();
         let memory = &mut self.types[t];
@@ -137,7 +137,7 @@ impl Ghost {
     }
 
     /// Pushes of listeners wait for clusters that are not sent, and clusters go away after them.
-    fn check_order<V: Both>(&self, setup: &Made, now: Instant, store: &Store, t: usize, response: &Response) {
+    fn check_order<V: Both>(&self, setup: &Made, store: &Store, t: usize, response: &Response) {
         let number = |url: &str| setup.types.iter().position(|known| known == url);
         let (Some(listeners), Some(clusters)) = (number(type_url::LISTENER), number(type_url::CLUSTER)) else { return };
         let unsent = |t: usize| {
@@ -165,7 +165,7 @@ impl Ghost {
             response.removed.contains(name) || (kept && !there)
         };
         let gone = delivered.keys().any(is_gone);
-        if t == clusters && gone && !self.types[t].asked_since && now == Instant::EPOCH {
+        if t == clusters && gone && !self.types[t].asked_since && !self.aged {
             assert!(!unsent(listeners), "clusters go away before the listeners that may refer to them");
         }
     }
