@@ -3,15 +3,15 @@
 //! The many need no entry: before the first request of the stream every wanted name is *new*, after it every wanted name is
 //! *listed*. The few are kept by name.
 //!
-//! | event | new | listed | leaving | left | returning | relisting |
-//! |---|---|---|---|---|---|---|
-//! | wanted | | | relisting (omit); delta: returning | relisting (omitted, or omit) | | |
-//! | unwanted | dropped | leaving | | | leaving | leaving, or left if it is left out |
-//! | a request goes out | listed | listed | left; delta: dropped | left | new | omit: omitted; omitted: relisted |
-//! | a newer response | | | | | | omitted, relisted: left out again, twice at most |
-//! | a response that settles it | | | | | | listed |
-//! | its time runs out | | | | | | omit, and the next time listed |
-//! | it may be believed to be held | | relisting (omit) | | | | relisting (omit) |
+//! | event | new | listed | leaving | left | returning | relisting | settled |
+//! |---|---|---|---|---|---|---|---|
+//! | wanted | | | relisting (omit); delta: returning | relisting (omitted, or omit) | | | |
+//! | unwanted | dropped | leaving | | | leaving | leaving, or left if it is left out | left |
+//! | a request goes out | listed | listed | left; delta: dropped | left | new | omit: omitted; omitted: relisted | listed |
+//! | a newer response | | | | | | omitted, relisted: left out again, twice at most | |
+//! | a response that settles it | | | | | | listed, or settled if it is left out | |
+//! | its time runs out | | | | | | omit, and the next time listed, or settled | |
+//! | it may be believed to be held | | relisting (omit) | | | | relisting (omit) | relisting (omit) |
 //!
 //! Delta says what changes, and every message is heard: there a name leaves, and is new again. A SotW request may never be
 //! heard if a newer response crosses it, and a server that sees a name in two lists that it heard sees nothing new: so a name
@@ -53,6 +53,8 @@ pub(super) struct Announced {
 enum State {
     /// Wanted, and the server was not told.
     New,
+    /// Known to the server, and left out of the last request: it was settled before it was listed again (SotW).
+    Settled,
     /// Listed, and to be asked for again (delta).
     Again,
     /// Not wanted, and the server is to be told.
@@ -154,17 +156,18 @@ impl Announced {
             return;
         }
         self.unheard.remove(name);
-        let leaves = match self.states.get(name) {
+        let listed = match self.states.get(name) {
             Some(State::New) => None,
-            Some(State::Relisting(relisting)) if !relisting.is_listed() => {
-                self.note_left(name.clone(), limit);
-                None
-            }
-            _ => Some(State::Leaving),
+            Some(State::Settled) => Some(false),
+            Some(State::Relisting(relisting)) => Some(relisting.is_listed()),
+            _ => Some(true),
         };
-        match leaves {
-            Some(state) => _ = self.states.insert(name.clone(), state),
-            None => _ = self.states.remove(name),
+        match listed {
+            Some(true) => _ = self.states.insert(name.clone(), State::Leaving),
+            Some(false) | None => _ = self.states.remove(name),
+        }
+        if listed == Some(false) {
+            self.note_left(name.clone(), limit);
         }
     }
 
@@ -213,7 +216,7 @@ impl Announced {
             }
             let unanswered = relisting.last || relisting.stage == (Stage::Omit { listed: true });
             again.extend(unanswered.then(|| name.clone()));
-            *state = State::New;
+            *state = State::Settled;
             if relisting.is_listed() {
                 unheard.insert(name.clone()); // it may have crossed the response
             }
@@ -243,7 +246,7 @@ impl Announced {
             self.states.remove(name);
             self.unheard.insert(name.clone());
         } else {
-            self.states.insert(name.clone(), State::New); // the server has to be told all the same
+            self.states.insert(name.clone(), State::Settled); // the server has to be told all the same
         }
         false
     }
@@ -291,7 +294,7 @@ impl Announced {
                         continue;
                     }
                 }
-                Some(State::New) => {
+                Some(State::New | State::Settled) => {
                     self.states.remove(name);
                     self.unheard.insert(name.clone());
                     news.push(name.clone());
@@ -337,7 +340,7 @@ impl Announced {
                 State::New => subscribe.push(name.clone()),
                 State::Again => again.push(name.clone()),
                 State::Leaving | State::Returning => unsubscribe.push(name.clone()),
-                State::Relisting(_) => {}
+                State::Relisting(_) | State::Settled => {}
             }
             let returns = *state == State::Returning;
             *state = State::New;
@@ -372,14 +375,13 @@ impl Announced {
             && match self.states.get(name) {
                 None | Some(State::Again) => true,
                 Some(State::Relisting(relisting)) => relisting.is_listed(),
-                Some(State::New | State::Leaving | State::Returning) => false,
+                Some(State::New | State::Settled | State::Leaving | State::Returning) => false,
             }
     }
 
-    /// Whether a wanted name of which something came may be known to the server from a wish, this one or one before (SotW):
-    /// a new one too, for it may have been settled while a request left it out.
-    pub(super) fn may_be_known(&self) -> bool {
-        self.asked
+    /// Whether a wanted name may be known to the server from a wish, this one or one before (SotW).
+    pub(super) fn may_be_known(&self, name: &str) -> bool {
+        self.asked && (self.states.get(name) != Some(&State::New) || self.is_any_back())
     }
 
     /// Whether a wanted name is announced in the careful way.

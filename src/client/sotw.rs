@@ -229,7 +229,7 @@ impl Protocol for Sotw {
     }
 
     fn may_know(of: &Of<Self>, name: &str) -> bool {
-        of.wants(name) && of.announced.may_be_known()
+        of.wants(name) && of.announced.may_be_known(name)
     }
 
     /// It is announced in the careful way: gone, then wanted (DESIGN rule 4). So is the wildcard, without which it

@@ -17,6 +17,8 @@ struct World {
     heard: bool,
     said: Option<u64>,
     serial: u64,
+    /// The last response is not answered (SotW).
+    unanswered: bool,
     /// Requests: under which response, and whether they have the name. In delta whether it is subscribed to.
     up: VecDeque<(u64, bool)>,
     // The server: what it believes, and whether it has to answer.
@@ -65,6 +67,7 @@ impl World {
             heard: false,
             said: None,
             serial: 0,
+            unanswered: false,
             up: VecDeque::new(),
             listed: false,
             owes: false,
@@ -120,7 +123,7 @@ impl World {
                 next.sent += 1;
                 next.down.push_back(false);
             }
-            Event::ClientReads => {
+            Event::ClientReads if !self.unanswered => {
                 let has = next.down.pop_front()? && self.wanted;
                 next.serial += 1;
                 let takes = has && (!self.delta || self.announced.is_listed(NAME));
@@ -129,9 +132,7 @@ impl World {
                 if has {
                     next.announced.note_heard(&name);
                 }
-                if !self.delta {
-                    next.client_sends();
-                }
+                next.unanswered = !self.delta;
             }
             Event::TimesOut if self.is_quiet() && self.wanted && !self.heard && self.announced.is_relisting(NAME) => {
                 next.announced.time_out(&name);
@@ -144,7 +145,7 @@ impl World {
     }
 
     fn has_news(&self) -> bool {
-        if self.announced.asked() { self.announced.has_news(self.serial) } else { self.wanted }
+        if self.announced.asked() { self.unanswered || self.announced.has_news(self.serial) } else { self.wanted }
     }
 
     fn client_sends(&mut self) {
@@ -154,6 +155,7 @@ impl World {
             let list = self.announced.list(wanted.into_iter(), self.serial, self.serial, 9);
             self.up.push_back((self.serial, !list.names.is_empty()));
             self.said = Some(self.serial);
+            self.unanswered = false;
         } else if !self.announced.asked() {
             self.up.push_back((0, true));
         } else {
