@@ -50,7 +50,7 @@ fn rows() -> Vec<Row> {
             SilentAfterNack,
             SOTW,
             partial(a, n.cuts(1).rejects(1).wishes(1, 0).changes(1, 0)),
-            11,
+            10,
             "the server's view of what is wanted",
         ),
         (NoInitialVersions, DELTA, full(all, n.cuts(1).wishes(1, 0).changes(1, 1)), 18, "a does not exist"),
