@@ -1,5 +1,5 @@
 //! The exhaustive check of client x server x wire x application, over the real machines: every order in which what can
-//! happen happens, within budgets. What must hold is in `world/ghost.rs` after each step, in `world/settled.rs` when
+//! happen happens, within budgets. What must hold is in `world/ghost/` after each step, in `world/settled.rs` when
 //! nothing is left to do; and the protocol's own steps never go in a circle.
 //!
 //! `cargo test --release --test model -- --nocapture` shows the counts; `cargo xtask model-deep` goes further.
