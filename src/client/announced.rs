@@ -434,7 +434,9 @@ impl Announced {
     /// Shows what counts the type's responses.
     pub(super) fn each_serial(&mut self, each: &mut dyn FnMut(&mut u64)) {
         for state in self.states.values_mut() {
-            if let State::Relisting(Relisting { stage: Stage::Omitted { under } | Stage::Relisted { under }, .. }) = state {
+            if let State::Relisting(Relisting { stage: Stage::Omitted { under } | Stage::Relisted { under }, .. }) =
+                state
+            {
                 each(under);
             }
         }

@@ -53,13 +53,7 @@ impl Protocol for Delta {
         check_answerable(&response.type_url, &response.nonce, settings)
     }
 
-    fn read(
-        response: Response,
-        serial: u64,
-        settings: &Settings,
-        _: &ResourceType,
-        _: &Holdings,
-    ) -> Incoming {
+    fn read(response: Response, serial: u64, settings: &Settings, _: &ResourceType, _: &Holdings) -> Incoming {
         let limit = settings.limits.resources_per_response;
         let mut incoming = Incoming::new(response.nonce, serial, response.system_version);
         let count = response.resources.len() + response.removed.len() + response.errors.len();

@@ -161,7 +161,8 @@ impl<T> Subscription<T> {
         };
         self.failures.retain(|name, _| !accepted(name) && !by_member(name));
         for Rejection { name, reason } in rejections {
-            let Some(name) = name.as_ref().filter(|name| self.holdings.covers(name.as_str()) && !out.left.contains(*name))
+            let Some(name) =
+                name.as_ref().filter(|name| self.holdings.covers(name.as_str()) && !out.left.contains(*name))
             else {
                 continue;
             };

@@ -366,9 +366,8 @@ impl<V: Variant> Client<V> {
 
     /// Whether [`poll_transmit`](Self::poll_transmit) would give a request.
     pub fn wants_transmit(&self) -> bool {
-        let news = |of: &Of<V>| {
-            (V::has_news(of) || (of.has_new_wish() && V::may_speak(of))) && may_go(&self.paused, of)
-        };
+        let news =
+            |of: &Of<V>| (V::has_news(of) || (of.has_new_wish() && V::may_speak(of))) && may_go(&self.paused, of);
         let answers = || self.answers.iter().any(|type_url| !self.paused.contains_key(type_url));
         self.stream.is_some() && (answers() || self.types.iter().any(news))
     }

@@ -284,7 +284,10 @@ impl Protocol for Sotw {
 
     fn check_told(of: &Of<Self>) -> Result<(), String> {
         let Told { said, retime, .. } = &of.told;
-        ensure!(said.is_none_or(|said| said <= of.in_flight.serial()), "a request was sent under a response of the future");
+        ensure!(
+            said.is_none_or(|said| said <= of.in_flight.serial()),
+            "a request was sent under a response of the future"
+        );
         ensure!(of.announced.asked() || said.is_none(), "something was said to a server that was asked nothing");
         let astray = retime.iter().find(|name| !of.wants(name.as_str()));
         ensure!(astray.is_none(), "{astray:?} is to come in time and is not wanted");

@@ -162,7 +162,7 @@ impl Exchange {
     pub(super) fn is_rejected(
         &self,
         had: impl Fn(&Extent) -> bool,
-        is_asked: impl FnOnce(&BTreeSet<ResourceName>) -> bool,
+        is_asked: impl Fn(&BTreeSet<ResourceName>) -> bool,
     ) -> bool {
         self.rejections.as_ref().is_some_and(|rejections| rejections.has(had, is_asked))
     }

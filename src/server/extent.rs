@@ -52,6 +52,13 @@ impl Extent {
         !self.whole && self.after == Some(self.to) && !self.more.as_deref().is_some_and(more)
     }
 
+    /// The names that were answered, if it had nothing else.
+    pub(super) fn names_at_most(&self) -> Option<impl Iterator<Item = &ResourceName>> {
+        let more = self.more.as_deref().filter(|more| more.pages.is_none());
+        let only = !self.whole && self.after == Some(self.to);
+        more.filter(|_| only).map(|more| more.names.iter().chain(&more.retried))
+    }
+
     /// Whether all that is wanted is in it.
     pub(super) fn is_all(&self) -> bool {
         self.whole || self.after.is_none()

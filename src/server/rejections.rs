@@ -20,8 +20,6 @@ const APART: usize = 8;
 pub(super) struct Rejections {
     /// The oldest first.
     list: Vec<Rejection>,
-    /// Names that were asked for again since: their new answer counts.
-    again: BTreeSet<ResourceName>,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -31,16 +29,24 @@ struct Rejection {
     tries: u32,
     /// When it is sent again.
     due: Option<Instant>,
+    /// Names that were asked for again since: their new answer counts.
+    again: BTreeSet<ResourceName>,
+}
+
+impl Rejection {
+    /// Whether nothing is left of it.
+    fn is_over(&self) -> bool {
+        self.extent.names_at_most().is_some_and(|mut names| names.all(|name| self.again.contains(name)))
+    }
 }
 
 /// Rejected responses that are to be sent again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DueRetries {
-    pub(super) extents: Vec<Extent>,
+    /// Each with the names that are not to be.
+    pub(super) extents: Vec<(Extent, BTreeSet<ResourceName>)>,
     /// How often that was done, with this time.
     pub(super) tries: u32,
-    /// Names that are not to be.
-    pub(super) but: BTreeSet<ResourceName>,
 }
 
 impl Rejections {
@@ -65,27 +71,26 @@ impl Rejections {
                 self.clear();
             }
             if !extent.is_nothing() {
-                self.list.push(Rejection { extent, tries, due });
+                self.list.push(Rejection { extent, tries, due, again: BTreeSet::new() });
             }
         }
         while self.list.len() > APART {
-            let Rejection { extent, tries, due } = self.list.remove(0);
+            let Rejection { extent, tries, due, again } = self.list.remove(0);
             let next = &mut self.list[0];
             next.extent.join(extent);
             next.tries = next.tries.max(tries);
             next.due = next.due.into_iter().chain(due).min();
+            next.again.extend(again);
         }
     }
 
     /// A name is answered anew: what was rejected of it does not count.
     pub(super) fn forget(&mut self, name: &ResourceName, limit: usize) {
-        if self.list.is_empty() {
-            return;
+        for rejection in &mut self.list {
+            rejection.again.insert(name.clone());
         }
-        self.again.insert(name.clone());
-        if self.again.len() > limit {
-            self.clear(); // nothing is tried again, rather than what was accepted
-        }
+        // Of more names nothing is tried again, rather than what was accepted.
+        self.list.retain(|rejection| rejection.again.len() <= limit && !rejection.is_over());
     }
 
     pub(super) fn clear(&mut self) {
@@ -108,18 +113,17 @@ impl Rejections {
         let is_due = |rejection: &Rejection| rejection.due.is_some_and(|due| due <= now);
         let (due, list): (Vec<_>, Vec<_>) = core::mem::take(&mut self.list).into_iter().partition(is_due);
         self.list = list;
-        let but = if self.list.is_empty() { core::mem::take(&mut self.again) } else { self.again.clone() };
         let tries = due.iter().map(|rejection| rejection.tries + 1).max().unwrap_or_default();
-        DueRetries { extents: due.into_iter().map(|rejection| rejection.extent).collect(), tries, but }
+        DueRetries { extents: due.into_iter().map(|rejection| (rejection.extent, rejection.again)).collect(), tries }
     }
 
     /// Whether something was rejected: a response that `had` it. Not if it was asked for again since.
     pub(super) fn has(
         &self,
         had: impl Fn(&Extent) -> bool,
-        is_asked: impl FnOnce(&BTreeSet<ResourceName>) -> bool,
+        is_asked: impl Fn(&BTreeSet<ResourceName>) -> bool,
     ) -> bool {
-        self.list.iter().any(|one| had(&one.extent)) && !is_asked(&self.again)
+        self.list.iter().any(|one| had(&one.extent) && !is_asked(&one.again))
     }
 
     /// What must hold.
@@ -127,6 +131,7 @@ impl Rejections {
         ensure!(!self.list.is_empty(), "room for rejections, and there are none");
         ensure!(self.list.len() <= APART, "{} rejections, limit {APART}", self.list.len());
         ensure!(self.list.iter().all(|one| !one.extent.is_nothing()), "nothing was rejected, and is remembered");
+        ensure!(!self.list.iter().any(Rejection::is_over), "all that was rejected was asked for again");
         Ok(())
     }
 }

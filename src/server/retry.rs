@@ -17,7 +17,7 @@ impl Subscription {
     /// anyway, and what was asked for since was answered.
     pub(super) fn retry<S: Source>(&mut self, now: Instant, source: &S, limit: usize) {
         let due = self.exchange.take_due_retries(now);
-        let whole = due.extents.iter().any(|extent| extent.whole);
+        let whole = due.extents.iter().any(|(extent, _)| extent.whole);
         let names = if whole { BTreeSet::new() } else { names(self.of(source), &self.wanted, &due) };
         for name in &names {
             self.pending.add(name.clone(), &self.wanted, limit);
@@ -29,9 +29,9 @@ impl Subscription {
 /// The names by which the resources of rejected responses are asked for.
 fn names<S: Source>(of: OfType<'_, S>, wanted: &Wanted, due: &DueRetries) -> BTreeSet<ResourceName> {
     let mut names = BTreeSet::new();
-    for extent in &due.extents {
+    for (extent, again) in &due.extents {
         let mut take = |entry: Entry<'_>| {
-            let rejected = |resource: &&Resource| entry.since <= extent.to && !wanted.is_among(&due.but, resource);
+            let rejected = |resource: &&Resource| entry.since <= extent.to && !wanted.is_among(again, resource);
             if let Some(resource) = entry.resource().filter(rejected) {
                 let own = wanted.covers(resource.name().as_str()).then(|| resource.name());
                 names.extend(own.or_else(|| wanted.aliases_of(of, resource).min()).cloned());

@@ -62,7 +62,8 @@ impl Application {
     fn is_by(&self, wanted: &ResourceName, name: &ResourceName) -> bool {
         let judged = self.judging.as_ref().and_then(|update| update.resource(name.as_str()));
         let content = judged.and_then(|resource| resource.body().last().copied());
-        stands_for(wanted, name, content) || [&self.linked, &self.lost].iter().any(|links| links.get(wanted) == Some(name))
+        stands_for(wanted, name, content)
+            || [&self.linked, &self.lost].iter().any(|links| links.get(wanted) == Some(name))
     }
 
     pub fn take(&mut self, update: Update) {

@@ -39,7 +39,8 @@ impl Holdings {
                         wish.existence = Existence::Unknown;
                     }
                 }
-                let others = resource.aliases().iter().filter(|alias| aliases && *alias != name && !alias.is_wildcard());
+                let others =
+                    resource.aliases().iter().filter(|alias| aliases && *alias != name && !alias.is_wildcard());
                 for name in others.chain([name]) {
                     if let Some(wish) = wishes.get_mut(name) {
                         wish.existence = if accepted { Existence::Unknown } else { Existence::Rejected };

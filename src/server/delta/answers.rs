@@ -90,7 +90,8 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
                 by_page.push(name.clone());
             }
             answered_with.insert(resource.name().clone());
-            answered_with.extend(resource.aliases().iter().filter(|alias| of.stands_for(alias, resource.name())).cloned());
+            answered_with
+                .extend(resource.aliases().iter().filter(|alias| of.stands_for(alias, resource.name())).cloned());
         }
     }
     if let Some(name) = no_room_for {
