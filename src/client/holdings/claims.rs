@@ -49,7 +49,7 @@ impl Holdings {
     /// Whether nothing of what is wanted is lacking in the last version that was accepted whole.
     pub(in crate::client) fn is_complete(&self) -> bool {
         self.wishes.iter().all(|(name, wish)| {
-            wish.existence == Existence::Rejected
+            matches!(wish.existence, Existence::Rejected { .. })
                 || wish.complete
                 || self.held.get(name).is_some_and(|held| held.claimed)
         })

@@ -67,8 +67,25 @@ enum Existence {
     Unknown,
     /// It is known, or taken, not to exist, and the application knows.
     Missing,
-    /// The last content of this name was rejected.
-    Rejected,
+    /// The last content of this name was rejected. `missing`: as far as the application knows, it did not exist before.
+    Rejected { missing: bool },
+}
+
+impl Existence {
+    /// The application knows that it does not exist.
+    fn is_missing(self) -> bool {
+        matches!(self, Self::Missing | Self::Rejected { missing: true })
+    }
+
+    /// The content that came is rejected.
+    fn rejected(self) -> Self {
+        Self::Rejected { missing: self.is_missing() }
+    }
+
+    /// There is nothing left that was rejected.
+    fn without_rejected(self) -> Self {
+        if self.is_missing() { Self::Missing } else { Self::Unknown }
+    }
 }
 
 /// A resource that the application has.
@@ -203,7 +220,7 @@ impl Holdings {
     // What is known of it.
 
     pub(in crate::client) fn is_missing(&self, name: &str) -> bool {
-        self.wishes.get(name).is_some_and(|wish| wish.existence == Existence::Missing)
+        self.wishes.get(name).is_some_and(|wish| wish.existence.is_missing())
     }
 
     /// Whether something is known of a name that is wanted: it is held, or stands for what is; or it is missing, or rejected.
@@ -227,7 +244,7 @@ impl Holdings {
     pub(in crate::client) fn note_missing(&mut self, name: &ResourceName, version: Option<Version>) -> bool {
         let may_be = !name.is_wildcard() && !self.held.contains_key(name);
         let Some(wish) = self.wishes.get_mut(name).filter(|_| may_be) else { return false };
-        let news = core::mem::replace(&mut wish.existence, Existence::Missing) != Existence::Missing;
+        let news = !core::mem::replace(&mut wish.existence, Existence::Missing).is_missing();
         self.links.lose(name);
         match version {
             Some(version) => _ = self.nowhere.insert(name.clone(), version),
@@ -245,7 +262,7 @@ impl Holdings {
 
     pub(in crate::client) fn note_rejected(&mut self, name: &ResourceName) {
         self.nowhere.remove(name);
-        self.change(name.as_str(), |wish| wish.existence = Existence::Rejected);
+        self.change(name.as_str(), |wish| wish.existence = wish.existence.rejected());
     }
 
     // What is held.
@@ -393,12 +410,7 @@ impl Holdings {
         self.held.remove(name);
         self.expiry.set(name, None);
         for alias in self.links.remove_all(name.as_str()) {
-            // There is nothing left that was rejected.
-            self.change(alias.as_str(), |wish| {
-                if wish.existence == Existence::Rejected {
-                    wish.existence = Existence::Unknown;
-                }
-            });
+            self.change(alias.as_str(), |wish| wish.existence = wish.existence.without_rejected());
         }
     }
 

@@ -43,7 +43,7 @@ impl Holdings {
                     resource.aliases().iter().filter(|alias| aliases && *alias != name && !alias.is_wildcard());
                 for name in others.chain([name]) {
                     if let Some(wish) = wishes.get_mut(name) {
-                        wish.existence = if accepted { Existence::Unknown } else { Existence::Rejected };
+                        wish.existence = if accepted { Existence::Unknown } else { wish.existence.rejected() };
                         wish.complete = false;
                         nowhere.remove(name);
                         is_wanted = true;
