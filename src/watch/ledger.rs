@@ -22,9 +22,9 @@ pub(super) struct Ledger<T> {
     /// What is held of the wholes that somebody watches; and what is to be told of what is not held.
     parts: BTreeMap<ResourceName, Known<T>>,
     aliases: Aliases,
-    /// What the last update removes of what somebody watches by a whole or an alias, and why: the machine does not say it again to who
-    /// comes to watch it by name.
-    removed: BTreeMap<ResourceName, Status>,
+    /// What the last update removes of what somebody watches by a whole or an alias: the machine does not say it again to
+    /// who comes to watch it by name.
+    removed: BTreeMap<ResourceName, Removed>,
     /// The collections that somebody watches.
     globs: Globs,
     /// Watchers with something to be told, each once, and some that were told by now.
@@ -44,6 +44,13 @@ struct Watcher<T> {
     queued: bool,
     /// Events that it was given and is not done with.
     unfinished: usize,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Removed {
+    why: Status,
+    /// The aliases that it was watched by. Once nobody watches any of them or a whole, the machine asks for it anew.
+    aliases: BTreeSet<ResourceName>,
 }
 
 impl<T: Clone + PartialEq> Ledger<T> {
@@ -114,7 +121,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         let known = named.entry(name.clone()).or_default();
         known.watchers.insert(watch);
         if known.value.is_none() && known.error.is_none() {
-            known.error = removed.get(&name).cloned();
+            known.error = removed.get(&name).map(|removed| removed.why.clone());
         }
         note(watchers, turns, watch, &name, known, unreachable, Some(None));
         let known = known.copy();
@@ -169,10 +176,13 @@ impl<T: Clone + PartialEq> Ledger<T> {
             let mut parts = core::mem::take(&mut self.parts);
             parts.retain(|name, _| self.is_part(name));
             self.parts = parts;
-            let mut removed = core::mem::take(&mut self.removed);
-            removed.retain(|name, _| self.is_part(name));
-            self.removed = removed;
         }
+        let mut removed = core::mem::take(&mut self.removed);
+        removed.retain(|of, Removed { aliases, .. }| {
+            aliases.remove(&name);
+            !aliases.is_empty() || self.is_part(of)
+        });
+        self.removed = removed;
         self.tidy(&name);
         Some(name)
     }
@@ -197,8 +207,11 @@ impl<T: Clone + PartialEq> Ledger<T> {
     pub(super) fn change(&mut self, name: &ResourceName, change: Change<T>) {
         let gone = matches!(change, Change::Gone(_));
         self.change_own(name, change.clone());
+        if gone {
+            self.aliases.lose(name);
+        }
         for alias in self.aliases.of(name, gone) {
-            self.change_named(&alias, change.clone());
+            self.change_alias(&alias, change.clone());
         }
     }
 
@@ -217,19 +230,27 @@ impl<T: Clone + PartialEq> Ledger<T> {
 
     /// The same, for who watches it by this name.
     fn change_named(&mut self, name: &ResourceName, change: Change<T>) {
-        let gone = matches!(change, Change::Gone(_));
         let changed = self.named.get_mut(name).and_then(|known| known.change(change));
         changed.into_iter().for_each(|changed| self.tell_named(name, changed));
-        if gone {
-            self.aliases.unbind(name);
+    }
+
+    /// The same, by an alias that has what happened to the resource.
+    fn change_alias(&mut self, alias: &ResourceName, change: Change<T>) {
+        if matches!(change, Change::Gone(_)) {
+            self.aliases.unbind(alias);
         }
+        self.change_named(alias, change);
     }
 
     /// An update comes, with what it removes.
     pub(super) fn begin(&mut self, removed: &[ResourceName]) {
         self.removed.retain(|name, _| removed.binary_search(name).is_ok());
-        for name in removed.iter().filter(|name| !self.aliases.of(name, true).is_empty()) {
-            self.removed.entry(name.clone()).or_insert_with(gone);
+        for name in removed {
+            let aliases = self.aliases.had(name);
+            if !aliases.is_empty() {
+                let unknown = || Removed { why: gone(), aliases: BTreeSet::new() };
+                self.removed.entry(name.clone()).or_insert_with(unknown).aliases.extend(aliases);
+            }
         }
     }
 
@@ -246,7 +267,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         let known = self.aliases.of(name, false);
         self.change(name, change.clone());
         for alias in aliases.iter().filter(|alias| !known.contains(alias)) {
-            self.change_named(alias, change.clone());
+            self.change_alias(alias, change.clone());
         }
     }
 
@@ -272,17 +293,27 @@ impl<T: Clone + PartialEq> Ledger<T> {
         }
         if there {
             self.change_own(name, Change::Gone(why));
+            self.aliases.unbind(name);
+        } else if self.removed.get(name).is_some_and(|removed| !removed.aliases.is_empty()) {
+            // By an alias that stands for nothing: who came to watch it by name since then knows nothing of it.
+            let unknown = |known: &&Known<T>| known.value.is_none() && known.error.is_none();
+            if self.named.get(name).filter(unknown).is_some() {
+                self.change_named(name, Change::Gone(why));
+            }
         }
         for alias in self.aliases.of(name, true) {
             let known = self.named.get(&alias);
             let why = known.and_then(|known| known.reason(drops || self.aliases.has_left(&alias)));
-            self.change_named(&alias, Change::Gone(why.unwrap_or_else(gone)));
+            self.change_alias(&alias, Change::Gone(why.unwrap_or_else(gone)));
         }
+        self.aliases.forget_lost(name);
     }
 
     fn note_removed(&mut self, name: &ResourceName, why: &Status) {
-        if self.is_part(name) || !self.aliases.of(name, true).is_empty() {
-            self.removed.insert(name.clone(), why.clone());
+        let mut aliases = self.aliases.had(name);
+        aliases.extend(self.removed.remove(name).into_iter().flat_map(|removed| removed.aliases));
+        if self.is_part(name) || !aliases.is_empty() {
+            self.removed.insert(name.clone(), Removed { why: why.clone(), aliases });
         }
     }
 

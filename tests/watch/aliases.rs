@@ -324,6 +324,18 @@ fn what_is_dropped_is_dropped_by_its_alias() {
     assert_eq!(world.watches.get("x"), None);
 }
 
+impl World<Delta> {
+    /// The server says what is new, and of what the client makes of it the watchers hear: the verdict is still to come.
+    fn hears(&mut self) {
+        let server = self.server.as_mut().expect("a stream");
+        let response = server.poll_transmit(self.now, &self.cache).expect("something is new");
+        self.client.handle_response(self.now, (&response).into()).expect("a response");
+        while let Some(action) = self.client.poll_action() {
+            assert_eq!(self.watches.handle_action(action, super::decode), None);
+        }
+    }
+}
+
 /// What goes as its alias moves is not said again to who comes to watch it by name before the verdict.
 #[test]
 fn what_has_just_gone_by_its_alias() {
@@ -333,11 +345,55 @@ fn what_has_just_gone_by_its_alias() {
     assert_eq!(world.begin(), ["#1 x is 1"]);
     world.delete("a");
     world.put_as("b", 2, &["x"]);
-    let server = world.server.as_mut().expect("a stream");
-    let response = server.poll_transmit(world.now, &world.cache).expect("what moved");
-    world.client.handle_response(world.now, (&response).into()).expect("a response");
-    let action = world.client.poll_action().expect("an update");
-    assert_eq!(world.watches.handle_action(action, super::decode), None);
+    world.hears();
     world.watch("a");
     assert_eq!(world.goes_on(), ["#1 x is 2", "#2 a fails: 5: the server removed the resource"]);
+}
+
+/// Nor if the alias was said to stand for nothing just before.
+#[test]
+fn what_has_just_gone_with_its_alias() {
+    let mut world = world();
+    world.put_as("a", 1, &["x"]);
+    world.watch("x");
+    assert_eq!(world.begin(), ["#1 x is 1"]);
+    world.delete("a");
+    world.hears();
+    world.watch("a");
+    let told = ["#1 x fails: 5: the resource does not exist", "#2 a fails: 5: the server removed the resource"];
+    assert_eq!(world.goes_on(), told);
+}
+
+/// Nor to who comes between the two.
+#[test]
+fn what_is_about_to_go_with_its_alias() {
+    let mut world = world();
+    world.put_as("a", 1, &["x"]);
+    world.watch("x");
+    assert_eq!(world.begin(), ["#1 x is 1"]);
+    world.delete("a");
+    let server = world.server.as_mut().expect("a stream");
+    let response = server.poll_transmit(world.now, &world.cache).expect("what is gone");
+    world.client.handle_response(world.now, (&response).into()).expect("a response");
+    let missing = world.client.poll_action().expect("the alias");
+    assert_eq!(world.watches.handle_action(missing, super::decode), None);
+    world.watch("a");
+    let told = ["#1 x fails: 5: the resource does not exist", "#2 a fails: 5: the server removed the resource"];
+    assert_eq!(world.goes_on(), told);
+}
+
+/// Who watches it by name after the last who watched the alias has left is told what the server says to that.
+#[test]
+fn what_has_gone_by_an_alias_that_nobody_watches_any_more() {
+    let mut world = world();
+    world.put_as("a", 1, &["x"]);
+    let watch = world.watch("x");
+    assert_eq!(world.begin(), ["#1 x is 1"]);
+    world.put_as("a", 1, &[]);
+    world.put_as("b", 2, &["x"]);
+    world.hears();
+    world.unwatch(watch);
+    world.watch("a");
+    assert_eq!(world.told(), NOTHING);
+    assert_eq!(world.goes_on(), ["#2 a is 1"]);
 }

@@ -30,8 +30,11 @@ pub struct Watcher {
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Ghost {
     pub truth: BTreeMap<ResourceName, Known>,
-    /// What the last update removed of a whole that is watched: who comes to watch it by name is told.
-    removed: BTreeMap<ResourceName, Status>,
+    /// What the last update removed of a whole that is watched: who comes to watch it by name is told. And what was watched
+    /// by aliases, as long as one of these is watched.
+    removed: BTreeMap<ResourceName, (Status, BTreeSet<ResourceName>)>,
+    /// By alias that was said to be nowhere, the resource that it stood for, which is to be removed.
+    lost: BTreeMap<ResourceName, ResourceName>,
     /// By alias, the resource that its content is of, and whether it stands for that still.
     aliases: BTreeMap<ResourceName, (ResourceName, bool)>,
     pub away: Option<Status>,
@@ -79,7 +82,7 @@ impl Ghost {
         if let Some(known) = by_alias.filter(|_| !self.truth.contains_key(name)) {
             self.truth.insert(name.clone(), known);
         }
-        if let Some(error) = self.removed.get(name) {
+        if let Some((error, _)) = self.removed.get(name) {
             let unknown = || Known { content: None, error: Some(error.clone()) };
             self.truth.entry(name.clone()).or_insert_with(unknown);
         }
@@ -93,7 +96,11 @@ impl Ghost {
         self.aliases = aliases.into_iter().filter(|(alias, _)| self.is_watched(alias)).collect();
         let watchers = self.watchers.values();
         let wholes: Vec<ResourceName> = watchers.map(|watcher| watcher.name.clone()).collect();
-        self.removed.retain(|name, _| wholes.iter().any(|whole| is_part(name, whole)));
+        self.lost.retain(|alias, _| wholes.contains(alias));
+        self.removed.retain(|name, (_, aliases)| {
+            aliases.retain(|alias| wholes.contains(alias));
+            !aliases.is_empty() || wholes.iter().any(|whole| is_part(name, whole))
+        });
         let waits = self.is_waited_for();
         self.tidy();
         if waits && !self.is_waited_for() { Goal::Left.bit() } else { 0 }
@@ -107,8 +114,12 @@ impl Ghost {
                 if !update.has_collection_error() {
                     self.change(&WILDCARD.into(), |truth| truth.error = None);
                 }
-                let by_alias = |name: &&ResourceName| self.aliases.values().any(|(of, _)| of == *name);
-                let by_alias: Vec<_> = update.removed().iter().filter(by_alias).cloned().collect();
+                let stood = self.aliases.iter().map(|(alias, (of, _))| (alias, of)).chain(&self.lost);
+                let by_alias: Vec<(ResourceName, ResourceName)> = stood
+                    .filter(|(_, of)| update.removed().contains(of))
+                    .map(|(alias, of)| (of.clone(), alias.clone()))
+                    .collect();
+                self.lost.retain(|_, of| !update.removed().contains(of));
                 let mut rejected = Vec::new();
                 for resource in update.resources() {
                     for alias in resource.aliases() {
@@ -133,6 +144,7 @@ impl Ghost {
                             self.change(name, |truth| *truth = Known { content: Some(content), error: None });
                             for alias in aliases {
                                 self.change(&alias, |truth| *truth = Known { content: Some(content), error: None });
+                                self.lost.remove(&alias);
                                 let before = self.aliases.insert(alias, (name.clone(), true));
                                 let moved = before.is_some_and(|(before, _)| before != *name);
                                 goals |= if moved { Goal::Moved.bit() } else { 0 };
@@ -154,13 +166,15 @@ impl Ghost {
                     }
                 }
                 self.removed.retain(|name, _| update.removed().contains(name));
-                for name in by_alias {
+                for (name, alias) in by_alias {
                     let gone = || error(Code::NotFound, "the server removed the resource").expect("a reason");
-                    self.removed.entry(name).or_insert_with(gone);
+                    self.removed.entry(name).or_insert_with(|| (gone(), BTreeSet::new())).1.insert(alias);
                 }
                 for name in update.removed() {
+                    let by_alias = self.removed.get(name).is_some_and(|(_, aliases)| !aliases.is_empty());
+                    let by_alias = by_alias && self.is_watched(name);
                     self.change(name, |truth| {
-                        if truth.content.take().is_some() {
+                        if truth.content.take().is_some() || (by_alias && truth.error.is_none()) {
                             let why = truth.error.take().filter(|why| drops && why.is(Code::InvalidArgument));
                             truth.error = why.or_else(|| error(Code::NotFound, "the server removed the resource"));
                         }
@@ -178,7 +192,7 @@ impl Ghost {
                         });
                     }
                     let known = self.truth.get(name).and_then(|truth| truth.error.clone());
-                    let why = known.or_else(|| self.removed.get(name).cloned());
+                    let why = known.or_else(|| self.removed.get(name).map(|(why, _)| why.clone()));
                     let why = why.or_else(|| error(Code::NotFound, "the server removed the resource"));
                     self.remember(name, why.expect("a reason"));
                 }
@@ -189,9 +203,8 @@ impl Ghost {
             }
             Action::Errors { errors, .. } => {
                 for Failed { name, status, effect } in errors {
-                    if *effect == Effect::Removes && self.watchers.values().any(|watcher| is_part(name, &watcher.name))
-                    {
-                        self.removed.insert(name.clone(), status.clone());
+                    if *effect == Effect::Removes {
+                        self.remember(name, status.clone());
                     }
                     self.change(name, |truth| {
                         truth.content = truth.content.filter(|_| *effect != Effect::Removes);
@@ -201,7 +214,9 @@ impl Ghost {
             }
             Action::Missing { names, .. } => {
                 for name in names {
-                    self.aliases.remove(name);
+                    if let Some((of, _)) = self.aliases.remove(name) {
+                        self.lost.insert(name.clone(), of);
+                    }
                     self.change(name, |truth| {
                         if !truth.error.as_ref().is_some_and(|error| error.is(Code::NotFound)) {
                             let error = error(Code::NotFound, "the resource does not exist");
@@ -224,7 +239,8 @@ impl Ghost {
     /// Something is removed: who comes to watch it by name while the whole is watched is told.
     fn remember(&mut self, name: &ResourceName, why: Status) {
         if self.watchers.values().any(|watcher| is_part(name, &watcher.name)) {
-            self.removed.insert(name.clone(), why);
+            let aliases = self.removed.remove(name).map(|(_, aliases)| aliases).unwrap_or_default();
+            self.removed.insert(name.clone(), (why, aliases));
         }
     }
 
