@@ -172,11 +172,12 @@ impl<T> Subscription<T> {
     }
 
     fn awaits(&self, name: &str) -> bool {
+        if name == WILDCARD {
+            let idle = self.holdings.held().is_empty() && self.in_flight.out().is_none();
+            let asked_for = self.wants(WILDCARD) || self.is_fresh(WILDCARD);
+            return asked_for && idle && !self.holdings.is_answered(WILDCARD);
+        }
         match self.holdings.find_name(name) {
-            Some(name) if name.is_wildcard() => {
-                let idle = self.holdings.held().is_empty() && self.in_flight.out().is_none();
-                idle && !self.holdings.is_answered(WILDCARD)
-            }
             Some(name) => self.is_awaited(name),
             None => self.is_fresh(name),
         }
@@ -250,6 +251,21 @@ mod tests {
     fn lists(client: &mut Client<Sotw>) -> Vec<(Vec<ResourceName>, alloc::string::String)> {
         let requests = core::iter::from_fn(|| client.poll_transmit());
         requests.map(|sent| (sent.request.names, sent.request.version.as_str().into())).collect()
+    }
+
+    #[test]
+    fn a_wildcard_of_which_something_is_held_is_not_awaited_whether_it_is_new_or_not() {
+        let mut client = client::<Sotw>(&["a"]);
+        client.subscribe(&of_type(), ["*".into()]).expect("names");
+        assert!(client.is_awaited(&of_type(), "*"));
+        client.unsubscribe(&of_type(), ["*"]);
+        lists(&mut client);
+        client.handle_response(NOW, sotw("1", &["a"])).expect("a response");
+        accept(&mut client);
+        client.subscribe(&of_type(), ["*".into()]).expect("names");
+        assert!(!client.is_awaited(&of_type(), "*"));
+        lists(&mut client);
+        assert!(!client.is_awaited(&of_type(), "*"));
     }
 
     #[test]
