@@ -256,7 +256,11 @@ impl Holdings {
     /// A name that is missing is asked for again.
     pub(in crate::client) fn doubt_missing(&mut self, name: &str) {
         if self.is_missing(name) {
-            self.change(name, |wish| (wish.existence, wish.complete) = (Existence::Unknown, false));
+            self.change(name, |wish| {
+                let rejected = wish.existence != Existence::Missing; // that it was is known still
+                wish.existence = if rejected { Existence::Rejected { missing: false } } else { Existence::Unknown };
+                wish.complete = false;
+            });
         }
     }
 
