@@ -169,8 +169,11 @@ impl Protocol for Delta {
         }
         let of_type = of.of(source);
         let mut orphans = changes::orphans(of_type, &of.wanted, &of.view, draft);
-        if order.hold_removals && which == Which::News {
-            let held = |name: &ResourceName| of_type.get(name).state == State::Absent;
+        if order.hold_removals && which == Which::News && of.view.sent_to().is_some() {
+            // What its alias left is told with what the alias stands for now: later nothing knows of it.
+            let has_alias =
+                |name: &ResourceName| of.view.aliases().of(name).all(|alias| of_type.get(alias).resource().is_none());
+            let held = |name: &ResourceName| of_type.get(name).state == State::Absent && has_alias(name);
             if orphans.iter().any(held) {
                 // It stays back as it does with any other name, and is found again by its removal.
                 (draft.held, draft.removals) = (true, Reach::Nowhere);

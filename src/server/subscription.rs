@@ -113,11 +113,17 @@ impl Subscription {
         Some(name)
     }
 
-    /// What came by a name that leaves goes with it, unless a response is in flight: the client may take that, and come back.
+    /// What came by a name that leaves goes with it, unless a response is in flight: the client may take that, and come back. A
+    /// client that asks for many anew, to be answered anew, leaves and comes back as well, and keeps what it has.
     fn note_left(&mut self, name: &ResourceName) {
-        if self.exchange.is_waiting() {
+        let waiting = self.exchange.is_waiting();
+        if waiting || name.is_wildcard() || name.is_glob() {
             self.view.note_left();
-        } else if !self.view.aliases().is_empty() {
+        }
+        if waiting {
+            return;
+        }
+        if !self.view.aliases().is_empty() {
             self.view.change_aliases(|aliases| aliases.remove(name));
         }
     }

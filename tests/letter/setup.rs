@@ -142,7 +142,7 @@ impl Setup {
         let types: Vec<ResourceType> = urls.iter().map(kind).collect();
         let name = |letter: char| if structured { format!("xdstp:///T/{letter}") } else { letter.to_string() };
         let count = random.pick(&[2, 3, 3, 4, 6]);
-        let names = ('a'..'z').take(count).map(|letter| name(letter).into()).collect();
+        let names = ('a'..='z').take(count).map(|letter| name(letter).into()).collect();
         let choices = [["y", "z"], ["A", "y"], ["A", "B"]];
         let aliases = random.pick(&choices[..if KNOWN_ALIAS_BEFORE_NAME { 3 } else { 1 }]).into_iter().take(if delta {
             random.pick(&[0, 1, 2])
