@@ -16,7 +16,9 @@ thread_local! {
 type Place = (String, u32);
 
 fn note(panic: &PanicHookInfo<'_>) {
-    let what = panic.payload_as_str().unwrap_or_default().to_owned();
+    let payload = panic.payload();
+    let what = payload.downcast_ref::<String>().cloned();
+    let what = what.or_else(|| Some((*payload.downcast_ref::<&str>()?).to_owned())).unwrap_or_default();
     CHECK.set(panic.location().map(|at| ((at.file().to_owned(), at.line()), what)));
 }
 
