@@ -7,7 +7,6 @@ mod pushes;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 
-use super::changes;
 use super::claims::{self, Claims};
 use super::config::Settings;
 use super::draft::{Behind, Draft, Order};
@@ -15,7 +14,7 @@ use super::encoding::{Encoding, Piece};
 use super::errors::{self, Which};
 use super::pending::Wildcard;
 use super::size::Size;
-use super::source::{Source, State};
+use super::source::Source;
 use super::subscription::{Subscription, SubscriptionChange};
 use super::variant::{Protocol, Variant, check_names};
 use super::view::Reach;
@@ -167,24 +166,11 @@ impl Protocol for Delta {
         if all && which != Which::Answered {
             pushes::add_removals(of, source, order.hold_removals && !all_asked, draft)?;
         }
-        let of_type = of.of(source);
-        let mut orphans = changes::orphans(of_type, &of.wanted, &of.view, draft);
-        if order.hold_removals && which == Which::News && of.view.sent_to().is_some() {
-            // What its alias left is told with what the alias stands for now: later nothing knows of it.
-            let has_alias =
-                |name: &ResourceName| of.view.aliases().of(name).all(|alias| of_type.get(alias).resource().is_none());
-            let held = |name: &ResourceName| of_type.get(name).state == State::Absent && has_alias(name);
-            if orphans.iter().any(held) {
-                // It stays back as it does with any other name, and is found again by its removal.
-                (draft.held, draft.removals) = (true, Reach::Nowhere);
-                orphans.retain(|name| !held(name));
-            }
-        }
-        draft.removed.extend(orphans);
+        pushes::add_orphans(of, source, order.hold_removals && which == Which::News, draft);
         // A name may be gone for more than one of these reasons.
         draft.removed.sort();
         draft.removed.dedup();
-        draft.errors = errors::errors(of_type, &of.wanted, &of.view, draft, which);
+        draft.errors = errors::errors(of.of(source), &of.wanted, &of.view, draft, which);
         draft.must_send |= !draft.is_empty();
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! A response in the making, and what is demanded of it.
 
 use alloc::collections::BTreeSet;
+use alloc::format;
 use alloc::vec::Vec;
 
 use super::extent::Pages;
@@ -9,7 +10,7 @@ use super::portion::Room;
 use super::resource::Resource;
 use super::view::Reach;
 use crate::message::ResourceError;
-use crate::name::{ResourceName, TypeUrl};
+use crate::name::{ResourceName, TypeUrl, Version};
 
 /// What the order of the types (DESIGN rule 11) and the configuration demand of a response.
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,6 +92,13 @@ impl Draft {
     /// The resources in it that are there, heartbeats among them.
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.parts.iter().flat_map(Part::resources)
+    }
+
+    /// The version of the response. If what is gone is still there, that is not the version of what there is (DESIGN rule 13);
+    /// a variant that names its removals need not tell the two apart.
+    pub(super) fn version(&self, of_source: Version, names_removals: bool) -> Version {
+        const STILL: char = '+';
+        if self.held && !names_removals { format!("{of_source}{STILL}").into() } else { of_source }
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -105,12 +105,11 @@ pub struct Server<V: Variant> {
     epoch: Option<u64>,
     /// The revision at which there was nothing to say, and until when that holds if nothing is asked.
     idle: Option<(Revision, Option<Instant>)>,
-    greeted: bool,
     node: Option<Arc<Node>>,
     closed: bool,
     /// Whether the client supports TTLs.
     ttl: bool,
-    /// In push order.
+    /// In push order. Empty until the first request was accepted.
     types: Vec<Subscription>,
     actions: Queue<Action>,
     variant: PhantomData<V>,
@@ -125,7 +124,6 @@ impl<V: Variant> Server<V> {
             sent: 0,
             epoch: None,
             idle: None,
-            greeted: false,
             node: None,
             closed: false,
             ttl: false,
@@ -149,8 +147,7 @@ impl<V: Variant> Server<V> {
         }
         let at = self.check(&mut request)?;
         self.idle = None;
-        if !self.greeted {
-            self.greeted = true;
+        if self.types.is_empty() {
             if let Some(node) = V::node(&request) {
                 self.ttl = V::supports_ttl(node);
                 self.node = Some(node.clone());
@@ -206,11 +203,9 @@ impl<V: Variant> Server<V> {
     pub fn poll_transmit<S: Source>(&mut self, now: Instant, source: &S) -> Option<Response<V>> {
         let idle =
             |(at, until): (Revision, Option<Instant>)| at == source.revision() && until.is_none_or(|due| now < due);
-        if self.closed || self.idle.is_some_and(idle) {
+        // Until something is asked it may not be known whose stream this is, and so which source it has.
+        if self.closed || self.types.is_empty() || self.idle.is_some_and(idle) {
             return None;
-        }
-        if self.types.is_empty() {
-            return None; // nothing is asked: whose stream it is may not be known yet, and so which source it has
         }
         if *self.epoch.get_or_insert_with(|| source.epoch()) != source.epoch() {
             self.close(Status::new(Code::Unavailable, "the source of resources started anew"));
@@ -257,17 +252,20 @@ impl<V: Variant> Server<V> {
 
     /// What the client wants of a type; `None` if it never asked.
     pub fn interest(&self, type_url: &TypeUrl) -> Option<&Interest> {
-        let found = self.types.iter().find(|subscription| subscription.type_url() == type_url);
-        found.map(|subscription| subscription.wanted.interest())
+        Some(self.subscription(type_url)?.wanted.interest())
     }
 
     /// How far the delivery of a resource is: of what the source has of it now, whether the client was sent that, and what it
     /// said. The name may be an alias. `None` if the client does not want it.
     pub fn delivery<S: Source>(&self, type_url: &TypeUrl, name: &str, source: &S) -> Option<Delivery> {
-        self.types.iter().find(|of| of.type_url() == type_url)?.delivery(source, &name.into())
+        self.subscription(type_url)?.delivery(source, &name.into())
     }
 
     // Private.
+
+    fn subscription(&self, type_url: &TypeUrl) -> Option<&Subscription> {
+        self.types.iter().find(|of| of.type_url() == type_url)
+    }
 
     /// Refuses what can't be taken in, before anything changes. Otherwise finds the type, or where it belongs.
     fn check(&self, request: &mut V::Request) -> Result<Result<usize, usize>, Error> {
@@ -276,7 +274,7 @@ impl<V: Variant> Server<V> {
         if self.actions.len() >= limits.waiting_actions {
             return Err(Misuse::ActionsWaiting { limit: limits.waiting_actions }.into());
         }
-        if settings.require_node && !self.greeted && V::node(request).is_none_or(|node| node.id.is_empty()) {
+        if settings.require_node && self.types.is_empty() && V::node(request).is_none_or(|node| node.id.is_empty()) {
             return Err(PeerMisbehaved::MissingNode.into()); // S-COM-05
         }
         let type_url = V::type_url(request);
@@ -419,10 +417,7 @@ impl<V: Variant> Server<V> {
         }
         let type_url = of.type_url().clone();
         order::refresh_dependents(&mut self.types, &type_url, &draft, source, order.names);
-        let mut version = source.version(&type_url);
-        if draft.held && !V::NAMES_REMOVALS {
-            version = format!("{version}{STILL}").into();
-        }
+        let version = draft.version(source.version(&type_url), V::NAMES_REMOVALS);
         Some(self.respond(at, version, extent, draft))
     }
 
@@ -500,6 +495,3 @@ impl<V: Variant> Relabel for Server<V> {
         self.actions.iter_mut().for_each(|action| action.relabel(by));
     }
 }
-
-/// What a version ends in if what is gone is still there: it is not the version of what there is (DESIGN rule 13).
-const STILL: char = '+';

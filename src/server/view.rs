@@ -109,7 +109,7 @@ impl View {
     pub(super) fn is_news(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
         match self.inexact {
             false => self.is_news_to_all(entry),
-            true => self.told(name).max(self.sent_to).is_some_and(|told_to| entry.since > told_to),
+            true => self.is_newer(name, entry),
         }
     }
 
@@ -124,14 +124,18 @@ impl View {
         let Some(sent_to) = self.sent_to else { return false };
         match self.inexact {
             false => entry.is_news(self.removals_sent_to, sent_to),
-            true => entry.since > self.told(name).map_or(self.removals_sent_to, |told| told.max(self.removals_sent_to)),
+            true => entry.since > self.removals_sent_to.max(self.told(name).unwrap_or_default()),
         }
     }
 
     /// Whether it is news that a name has an error. Of a name that does not exist it is told with its removal.
     pub(super) fn is_error_news(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
-        let told_to = self.told(name).max(self.sent_to);
-        told_to.is_some_and(|told_to| entry.since > told_to)
+        self.is_newer(name, entry)
+    }
+
+    /// Whether what a name is now began after all that was told of it.
+    fn is_newer(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
+        self.told(name).max(self.sent_to).is_some_and(|told_to| entry.since > told_to)
     }
 
     /// Whether a change is passed over in silence, for it came to nothing.

@@ -8,7 +8,7 @@ use super::super::draft::{Behind, Draft};
 use super::super::of_type::OfType;
 use super::super::parts::Part;
 use super::super::resource::Resource;
-use super::super::source::Source;
+use super::super::source::{Source, State};
 use super::super::subscription::Subscription;
 use super::super::view::Reach;
 use crate::name::ResourceName;
@@ -90,4 +90,23 @@ pub(super) fn add_removals<S: Source>(
     }
     draft.removals = Reach::All;
     Ok(())
+}
+
+/// Adds what the client has by an alias that stands for something else now. `hold`: what does not exist any more is held back,
+/// as any other removal, and is found again by its removal.
+pub(super) fn add_orphans<S: Source>(of: &Subscription, source: &S, hold: bool, draft: &mut Draft) {
+    let Subscription { wanted, view, .. } = of;
+    let of = of.of(source);
+    // If an alias of it stands for another resource now, it is told with that one: later nothing knows of it.
+    let has_no_heir = |name: &ResourceName| view.aliases().of(name).all(|alias| of.get(alias).resource().is_none());
+    let is_held = |name: &ResourceName| {
+        hold && view.sent_to().is_some() && of.get(name).state == State::Absent && has_no_heir(name)
+    };
+    for name in changes::orphans(of, wanted, view, draft) {
+        if is_held(&name) {
+            (draft.held, draft.removals) = (true, Reach::Nowhere);
+        } else {
+            draft.removed.push(name);
+        }
+    }
 }
