@@ -390,7 +390,7 @@ impl Announced {
     }
 
     /// Whether the server had heard of a wanted name when it made the last response, and was told nothing else since.
-    pub(super) fn is_heard(&self, name: &ResourceName) -> bool {
+    pub(super) fn is_heard(&self, name: &str) -> bool {
         self.asked && !self.states.contains_key(name) && !self.unheard.contains(name)
     }
 

@@ -247,6 +247,8 @@ impl<T: Clone> Subscription<T> {
             if !out.completes && !self.kind.is_full_state() {
                 self.holdings.doubt_complete(WILDCARD); // this version may not be one of all
             }
+        } else if out.offer.resources.names().any(|name| !rejected.contains(name)) {
+            self.holdings.note_part_accepted();
         }
         if !out.live {
             return;
@@ -256,7 +258,7 @@ impl<T: Clone> Subscription<T> {
                 self.holdings.forget_lapsed(); // it would have been there
             }
             let Self { holdings, announced, failures, .. } = self;
-            let is_complete = |name: &ResourceName| announced.is_heard(name) && !failures.contains_key(name);
+            let is_complete = |name: &ResourceName| announced.is_heard(name.as_str()) && !failures.contains_key(name);
             if out.has_all {
                 holdings.complete_names(is_complete);
             }

@@ -30,7 +30,7 @@ pub(super) struct Gone {
     pub(super) removed: Vec<ResourceName>,
     /// Of what is wanted, told and not held, in order: with the version of that, if it has one.
     pub(super) missing: Vec<(ResourceName, Option<Version>)>,
-    /// Aliases that stand for nothing any more, or for something else, of what is wanted by other names.
+    /// Aliases that stand for nothing any more, of what is wanted by other names.
     pub(super) unlinked: Vec<ResourceName>,
 }
 
@@ -161,7 +161,7 @@ impl<T> Subscription<T> {
     }
 
     /// Aliases that stand for something else or for nothing now, and resources that are not wanted by any name any more.
-    /// Returns the aliases that what they stood for stays without.
+    /// Returns the aliases that stand for nothing, of what stays; one that stands for something else moves when that is accepted.
     fn add_strays<V: Protocol<Told = T>>(
         &self,
         incoming: &Incoming,
@@ -175,7 +175,8 @@ impl<T> Subscription<T> {
         missing.extend(orphans.filter(lost).cloned());
         // What is said of an alias that left and came back is no answer to that yet.
         let moves = |alias: &&ResourceName| self.is_told(alias.as_str()) && links.target(alias.as_str()).is_some();
-        let mut moved: BTreeSet<&ResourceName> = missing.iter().filter(moves).collect();
+        let lost: BTreeSet<&ResourceName> = missing.iter().filter(moves).collect();
+        let mut moved = lost.clone();
         // A name may have been an alias before.
         moved.extend(incoming.resources.names().filter(|name| links.target(name.as_str()).is_some()));
         let owners = self.alias_owners::<V>(incoming);
@@ -192,9 +193,9 @@ impl<T> Subscription<T> {
             let stands = |alias: &&ResourceName| !moved.contains(*alias) && !links.is_lost(alias);
             let by_name = holdings.wanted_by(name.as_str()) == WantedBy::Name;
             if by_name || links.aliases(name.as_str()).any(|alias| stands(&alias)) {
-                unlinked.push(alias.clone());
-            } else {
-                removed.push(name.clone());
+                unlinked.extend(lost.contains(alias).then(|| alias.clone()));
+            } else if !owners.values().any(|owner| owner == name) {
+                removed.push(name.clone()); // and it does not come by another alias
                 sort(removed);
             }
         }

@@ -43,8 +43,8 @@ pub struct Told {
     /// How often that was done since responses have this version.
     stand_ins: u8,
     version: Version,
-    /// The last response may lack something of what the wildcard stands for: the wildcard was announced in the careful way,
-    /// and the list that it answers may have left it out; or, of a partial type, it answers names that were added.
+    /// The last response may lack something of what the wildcard stands for: it may answer a list that did not have the
+    /// wildcard; or, of a partial type, it answers names that were added.
     lacks_all: bool,
     /// Names whose existence time starts anew with the next request.
     retime: BTreeSet<ResourceName>,
@@ -168,7 +168,7 @@ impl Protocol for Sotw {
     fn processed(of: &mut Of<Self>, incoming: &Incoming) {
         let full_state = of.kind.is_full_state() && !incoming.refused && !incoming.has_only_heartbeats();
         let Subscription { holdings, announced, told, .. } = of;
-        told.lacks_all = announced.is_relisting(WILDCARD) || (!of.kind.is_full_state() && announced.has_unheard());
+        told.lacks_all = !announced.is_heard(WILDCARD) || (!of.kind.is_full_state() && announced.has_unheard());
         if matches!(told.start, Start::Legacy { .. }) && told.version != *incoming.resources.version() {
             told.version = incoming.resources.version().clone();
             told.stand_ins = 0;
@@ -210,7 +210,7 @@ impl Protocol for Sotw {
 
     /// Not what may have answered a list without the wildcard: its version is of all that changed.
     fn completes(of: &Of<Self>) -> bool {
-        of.told.start.is_of_all() && !of.told.lacks_all && !of.announced.is_relisting(WILDCARD)
+        of.told.start.is_of_all() && !of.told.lacks_all && of.announced.is_heard(WILDCARD)
     }
 
     fn answers_all(of: &Of<Self>, incoming: &Incoming) -> bool {

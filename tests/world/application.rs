@@ -81,16 +81,18 @@ impl Application {
 
     pub fn expire(&mut self, now: Instant, names: Vec<ResourceName>) {
         for name in names {
-            assert!(self.applied.remove(&name).is_some(), "{name} expires, and is not there");
-            let until = self.until.remove(&name);
+            assert!(self.applied.contains_key(&name), "{name} expires, and is not there");
+            let until = self.until.get(&name).copied();
+            self.lose(&name);
             assert!(until.is_some_and(|until| until <= now), "{name} expires at {now:?}, and may stay until {until:?}");
             self.expired.insert(name);
         }
     }
 
-    /// It is not there any more.
+    /// It is not there any more, and no alias stands for it.
     fn lose(&mut self, name: &ResourceName) {
         self.applied.remove(name);
+        self.linked.retain(|_, linked| linked != name);
         self.rejected.remove(name);
         self.until.remove(name);
         self.expired.remove(name);

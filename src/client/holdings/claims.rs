@@ -1,6 +1,6 @@
 //! What of all that may be claimed on a new stream.
 
-use super::{Existence, Holdings};
+use super::Holdings;
 use crate::name::{ResourceName, Version, WILDCARD};
 
 impl Holdings {
@@ -12,6 +12,12 @@ impl Holdings {
     /// A response of this version was accepted whole.
     pub(in crate::client) fn set_version(&mut self, version: Version) {
         self.version = version;
+        self.partly_newer = false;
+    }
+
+    /// A part of a response was accepted, and its version was not.
+    pub(in crate::client) fn note_part_accepted(&mut self) {
+        self.partly_newer = true;
     }
 
     /// A response of this stream was accepted whole that has all that the wildcard stands for.
@@ -46,13 +52,10 @@ impl Holdings {
         self.change(name, |wish| wish.complete = false);
     }
 
-    /// Whether nothing of what is wanted is lacking in the last version that was accepted whole.
+    /// Whether nothing of what is wanted is lacking in the last version that was accepted whole, or is newer.
     pub(in crate::client) fn is_complete(&self) -> bool {
-        self.wishes.iter().all(|(name, wish)| {
-            matches!(wish.existence, Existence::Rejected { .. })
-                || wish.complete
-                || self.held.get(name).is_some_and(|held| held.claimed)
-        })
+        let is_held = |name| self.held.get(name).is_some_and(|held| held.claimed);
+        !self.partly_newer && self.wishes.iter().all(|(name, wish)| wish.complete || is_held(name))
     }
 
     /// Names that the server says do not exist, with the version of that.

@@ -42,6 +42,8 @@ pub struct Holdings {
     losses: u64,
     /// The version of the last response that was accepted whole.
     version: Version,
+    /// Of a response after that a part was accepted: what is held may be newer.
+    partly_newer: bool,
     /// Something held is not as an update that is accepted whole leaves it: has a version of its own, though that is
     /// implied, or is not claimed.
     mixed: bool,

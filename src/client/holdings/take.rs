@@ -47,7 +47,9 @@ impl Holdings {
                         wish.complete = false;
                         nowhere.remove(name);
                         is_wanted = true;
-                        if accepted && name != resource.name() {
+                        if accepted && name == resource.name() {
+                            links.lose(name); // what was an alias is a name itself
+                        } else if accepted {
                             strays.extend(links.insert(name, resource.name()));
                         }
                     }

@@ -162,7 +162,9 @@ impl Ghost {
             let fails = || store.error(setup, t, name).is_some();
             let wanted = || memory.server_wants(name, None);
             let kept = setup.hold && V::LISTS && setup.full_state && wanted() && known && !fails();
-            response.removed.contains(name) || (kept && !there)
+            // What an alias left for another resource goes with that one, and is there.
+            let moved = store.content(setup, t, name).is_some();
+            (response.removed.contains(name) && !moved) || (kept && !there)
         };
         let gone = delivered.keys().any(is_gone);
         if t == clusters && gone && !self.types[t].asked_since && !self.aged {
