@@ -116,6 +116,7 @@ mod error;
 mod fields;
 mod globs;
 mod interest;
+pub mod manual;
 pub mod message;
 pub mod model;
 mod name;

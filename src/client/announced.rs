@@ -1,21 +1,6 @@
 //! What the server may believe of each name on this stream.
 //!
-//! The many need no entry: before the first request of the stream every wanted name is *new*, after it every wanted name is
-//! *listed*. The few are kept by name.
-//!
-//! | event | new | listed | leaving | left | returning | relisting | settled |
-//! |---|---|---|---|---|---|---|---|
-//! | wanted | | | relisting (omit); delta: returning | relisting (omitted, or omit) | | | |
-//! | unwanted | dropped | leaving | | | leaving | leaving, or left if it is left out | left |
-//! | a request goes out | listed | listed | left; delta: dropped | left | new | omit: omitted; omitted: relisted | listed |
-//! | a newer response | | | | | | omitted, relisted: left out again, twice at most | |
-//! | a response that settles it | | | | | | listed, or settled if it is left out | |
-//! | its time runs out | | | | | | omit, and the next time listed, or settled | |
-//! | it may be believed to be held | | relisting (omit) | | | | relisting (omit) | relisting (omit) |
-//!
-//! Delta says what changes, and every message is heard: there a name leaves, and is new again. A SotW request may never be
-//! heard if a newer response crosses it, and a server that sees a name in two lists that it heard sees nothing new: so a name
-//! that came back is left out of one request under the newest response, and is listed in the next (DESIGN rule 4).
+#![doc = include_str!("announced.md")]
 
 #[cfg(test)]
 mod tests;
