@@ -12,8 +12,9 @@ use alloc::vec::Vec;
 use crate::ensure::ensure;
 use crate::name::{ResourceName, WILDCARD};
 
-/// How often a newer response makes a name be announced anew before only time does (DESIGN rule 4: on every
-/// response, a server that answers each added name though it does not exist would be asked for ever).
+/// How often a newer response makes a name be announced anew before only time does
+/// ([design rule 4](crate::manual::rules#rule-4): on every response, a server that answers each added name though it
+/// does not exist would be asked for ever).
 pub(super) const REOPENINGS: u8 = 2;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -311,9 +312,9 @@ impl Announced {
         names
     }
 
-    /// What a delta request says: names that are subscribed to, and names that are unsubscribed from. The wildcard goes before
-    /// the names that it takes over (DESIGN rule 12); what left and came back is announced as gone now, and as wanted next
-    /// (DESIGN rule 3).
+    /// What a delta request says: names that are subscribed to, and names that are unsubscribed from. The wildcard
+    /// goes before the names that it takes over ([design rule 12](crate::manual::rules#rule-12)); what left and came
+    /// back is announced as gone now, and as wanted next ([design rule 3](crate::manual::rules#rule-3)).
     pub(super) fn take_changes(&mut self) -> (Vec<ResourceName>, Vec<ResourceName>) {
         let leaves = |state: &State| matches!(state, State::Leaving | State::Returning);
         if self.states.get(WILDCARD) == Some(&State::New) && self.states.values().any(leaves) {

@@ -22,7 +22,7 @@ pub enum Action {
     /// The stream can't go on: close it with this status. The machine sends nothing more.
     Close(Status),
     /// A request's verdict was not counted: it answers no response that waits for an answer. In SotW its names were
-    /// recorded, and in delta honoured (DESIGN rule 4).
+    /// recorded, and in delta honoured ([design rule 4](crate::manual::rules#rule-4)).
     DropStale {
         /// The type.
         type_url: TypeUrl,

@@ -317,7 +317,8 @@ impl<V: Variant> Server<V> {
         Err(self.types.partition_point(|other| (other.resource_type.place(), other.type_url()) < (place, type_url)))
     }
 
-    /// The half of a request that answers a response (DESIGN rule 8: a NACK is the presence of an error).
+    /// The half of a request that answers a response ([design rule 8](crate::manual::rules#rule-8): a NACK is the
+    /// presence of an error).
     fn handle_answer(&mut self, now: Instant, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
         if first {
             return; // S-COM-03: whatever nonce or error it has is of an earlier stream

@@ -186,7 +186,7 @@ pub struct Entry<'a> {
     pub before: (Revision, Revision),
 }
 
-/// The three things that can be said of a name (DESIGN rule 9).
+/// The three things that can be said of a name ([design rule 9](crate::manual::rules#rule-9)).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum State<'a> {
     /// The resource exists.
