@@ -322,7 +322,7 @@ impl<V: Variant> Client<V> {
     }
 
     /// The next request, made of what is true at this moment: call it when the transport has room. Answers come
-    /// first, in the order of the verdicts (C-ADS-03).
+    /// first, in the order of the verdicts.
     ///
     /// A caller that limits the rate of requests calls it as often as the limit allows, and no queue grows: what was
     /// wanted meanwhile is in one request of its type, and what is not wanted any more in none. Only the answers wait, as

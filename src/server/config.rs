@@ -125,7 +125,7 @@ impl Config {
         self
     }
 
-    /// Refuses a stream whose first request names no node (S-COM-05). Default: takes it.
+    /// Refuses a stream whose first request names no node. Default: takes it.
     #[must_use]
     pub fn with_node_required(mut self) -> Self {
         self.settings_mut().require_node = true;

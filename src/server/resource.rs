@@ -43,7 +43,7 @@ struct Extra {
 impl Resource {
     /// A resource of this name and encoded content (`Any.value`). Its version is a hash of the content, so that
     /// every replica of a control plane gives the same content the same version, and a client can reconnect to any
-    /// of them (S-VER-03).
+    /// of them.
     pub fn new(name: impl Into<ResourceName>, body: impl Into<Bytes>) -> Self {
         let body = body.into();
         Self(Arc::new(Stored { name: name.into(), version: hash::content(&body, None, &[]), body, extra: None }))
