@@ -1,3 +1,5 @@
+//! The time between two attempts to have a stream.
+
 use core::time::Duration;
 
 /// How long to wait before the next stream. Beside the machine and not in it: which server is connected to, and when,

@@ -352,7 +352,7 @@ impl<V: Variant> Client<V> {
         Some(Transmit { request: composed.request, sent, intent: composed.intent })
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is to be called; `None`: no time-out is running.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.types.iter().filter_map(|subscription| subscription.next_timeout()).min()
     }

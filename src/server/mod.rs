@@ -223,7 +223,7 @@ impl<V: Variant> Server<V> {
         None
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is to be called; `None`: no time-out is running.
     pub fn poll_timeout(&self) -> Option<Instant> {
         // What is due waits for the answer to what is in flight.
         let waits = self.types.iter().filter(|of| !of.exchange.is_waiting());
@@ -235,7 +235,7 @@ impl<V: Variant> Server<V> {
 
     // Questions.
 
-    /// Which stream this is.
+    /// Returns the id that the stream was made with.
     pub fn stream(&self) -> StreamId {
         self.stream
     }

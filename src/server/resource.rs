@@ -1,3 +1,5 @@
+//! A resource as a store keeps it: a name, a version, and the encoded content, shared by all streams.
+
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -95,27 +97,27 @@ impl Resource {
         self
     }
 
-    /// The name.
+    /// Returns the name of the resource.
     pub fn name(&self) -> &ResourceName {
         &self.0.name
     }
 
-    /// The version.
+    /// Returns the version: a hash of the content, unless [`with_version`](Self::with_version) set it.
     pub fn version(&self) -> &Version {
         &self.0.version
     }
 
-    /// The encoded content.
+    /// Returns the encoded content (`Any.value`).
     pub fn body(&self) -> &Bytes {
         &self.0.body
     }
 
-    /// The time to live.
+    /// Returns the time to live, if the resource has one.
     pub fn ttl(&self) -> Option<Duration> {
         self.0.extra.as_ref()?.ttl
     }
 
-    /// Other names.
+    /// Returns the aliases: the other names that the resource is given under.
     pub fn aliases(&self) -> &[ResourceName] {
         self.0.extra.as_ref().map_or(&[], |extra| &extra.aliases)
     }

@@ -1,3 +1,5 @@
+//! What a server machine asks of a store of resources.
+
 use alloc::borrow::Cow;
 use core::iter;
 
@@ -177,9 +179,9 @@ pub(super) fn default_dependent(resource: &Resource) -> Option<Cow<'_, str>> {
 /// What is to be said of a name, and since when.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Entry<'a> {
-    /// What.
+    /// What the source says of the name.
     pub state: State<'a>,
-    /// The revision at which it became so. If that was forgotten, the latest that it can have been.
+    /// The revision at which that became so. If the source has forgotten it, the latest that it can have been.
     pub since: Revision,
     /// An earlier time at which it was exactly so: who was served then, and not after, has heard it. From the
     /// first revision to before the second. Empty where nothing is known.
@@ -189,7 +191,7 @@ pub struct Entry<'a> {
 /// The three things that can be said of a name ([design rule 9](crate::manual::rules#rule-9)).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum State<'a> {
-    /// The resource exists.
+    /// The resource exists, and this is its content.
     Present(&'a Resource),
     /// It does not exist; only this may be announced as removed.
     Absent,

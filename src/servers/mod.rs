@@ -197,7 +197,7 @@ impl<V: Variant> Servers<V> {
 
     // What happened.
 
-    /// A stream is up.
+    /// Records that a stream is up. An attempt that is over is ignored.
     pub fn handle_open(&mut self, now: Instant, stream: Stream) {
         if let Some(link) = self.links.get_mut(stream.server.0).filter(|link| link.is(stream)) {
             if link.state == State::Connecting {

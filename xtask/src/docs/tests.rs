@@ -51,7 +51,8 @@ fn a_markdown_file_that_is_not_packaged_is_a_fault() {
 
 #[test]
 fn a_dead_link_is_a_fault() {
-    let dead = |link: &str, target: &str| format!("a/index.html: the link to {link} leads nowhere: {target} is not there");
+    let dead =
+        |link: &str, target: &str| format!("a/index.html: the link to {link} leads nowhere: {target} is not there");
     assert_eq!(faults(r#"<a href="c/index.html">C</a>"#), [dead("c/index.html", "a/c/index.html")]);
     assert_eq!(faults(r#"<a href="../b/">B</a>"#), [dead("../b/", "b/index.html")]);
     assert_eq!(faults("<a href='#gone'>gone</a>"), [dead("#gone", "#gone of a/index.html")]);
