@@ -25,15 +25,19 @@ use crate::xdstp::Parts;
 /// - Whatever becomes present, absent or unknown, or gets another content, does so at a revision of its own, which
 ///   is at most [`revision`](Self::revision) when it can be seen.
 /// - Nothing changes during a call of [`Server::poll_transmit`](super::Server::poll_transmit).
+/// - A name is [`Absent`](State::Absent) only if it is known not to exist. A store that is still being loaded says
+///   [`Unknown`](State::Unknown), or that the type is not known ([`is_known`](Self::is_known)): otherwise a control plane
+///   that restarts tells all clients that everything is gone ([design rule 9](crate::manual::rules#rule-9)).
 /// - [`changes`](Self::changes) and [`removals`](Self::removals) never leave out what `get` would tell, and nor does
 ///   [`members`](Self::members).
 ///
 /// # Groups of nodes
 ///
 /// Clients that are to see different resources are served from different sources: one for each group, each with
-/// an [`epoch`](Self::epoch) of its own. Which group a client is in its node says ([`Action::Node`](super::Action::Node), [`Server::node`](super::Server::node)).
-/// A stream has the source from which it is first polled after its first request, and is closed if it is then polled with
-/// one of another epoch. So the driver polls once it knows the group, and from then on with that of the group:
+/// an [`epoch`](Self::epoch) of its own. The node tells the group of a client ([`Action::Node`](super::Action::Node),
+/// [`Server::node`](super::Server::node)). A stream is bound to the source of the first poll after its first request, and
+/// is closed if it is then polled with a source of another epoch. So the driver polls once the group is known, and from
+/// then on with the source of that group. The manual has a [chapter on groups](crate::manual::_04_groups); in short:
 ///
 /// ```
 /// use std::collections::BTreeMap;
