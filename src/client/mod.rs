@@ -1,6 +1,8 @@
 //! The client: what an Envoy, a gRPC channel or a proxy of your own is to a control plane.
 //!
-//! A [`Client`] is a value: commands and events go in, actions and requests come out.
+//! A [`Client`] is a value: commands and events go in, actions and requests come out. The manual shows
+//! [a driver](crate::manual::_01_driver) and [a client that follows references](crate::manual::_02_references), and draws
+//! [the life of a name](crate::manual::names).
 //!
 //! ```
 //! use xds_machine::client::{Action, Client, Config};

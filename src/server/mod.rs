@@ -1,7 +1,8 @@
 //! The server: what a control plane is to one of its clients.
 //!
 //! A [`Server`] is one accepted stream, and a value: requests go in, actions and responses come out. What it has to
-//! say it reads from a [`Source`], such as a [`Cache`], at the moment when there is room to send.
+//! say it reads from a [`Source`], such as a [`Cache`], at the moment when there is room to send. The manual shows
+//! [a driver](crate::manual::_01_driver) and [a source](crate::manual::_03_source).
 //!
 //! ```
 //! use xds_machine::message::{Node, delta};

@@ -18,7 +18,8 @@
 //! A resource whose name has another authority than those of the list that its server stands in (a wildcard may bring
 //! one) belongs to the names without authority.
 //!
-//! [`Watches`](crate::watch::Watches) stand above this as above a client: see "Several servers" in [`watch`](crate::watch).
+//! [`Watches`](crate::watch::Watches) stand above this as above a client: see "Several servers" in [`watch`](crate::watch),
+//! and for a program with both the [manual](crate::manual::_05_servers).
 //!
 //! # The loop
 //!

@@ -1,11 +1,12 @@
 //! The documentation as its readers get it: no warning, and no reference to what they do not have.
 //!
-//! rustdoc denies broken intra-doc links. What it does not see is checked here, in the rendered pages of every crate that is
+//! rustdoc denies broken intra-doc links, those of private items too. What it does not see is checked here, in the rendered pages of every crate that is
 //! published, and in the Markdown files of its package:
 //!
 //! - links within the documentation lead to a page, and to a place on it that exists;
 //! - an id of the catalogue of rules (`tests/rules.md`), such as C-SOTW-04, is a link or stands on the page of the catalogue;
 //! - a Markdown file that is named is in the package, or is a link to somewhere else;
+//! - a source file that is named, such as `client/mod.rs`, exists;
 //! - no page cites a "DESIGN rule": the rules are those of the manual, and are linked.
 
 mod page;
@@ -23,18 +24,24 @@ use crate::run::{Result, cargo, root, run};
 /// The pages on which the ids of rules are defined, by the end of their path.
 const CATALOGUE: &str = "manual/catalogue/index.html";
 
+const DOC: [&str; 4] = ["doc", "--quiet", "--no-deps", "--all-features"];
+
 pub fn check() -> Result {
     let packages = package::publishable()?;
     let folder = root().join("target/doc");
+    // What only readers of the source see is not rendered for others, but its links are checked.
+    for package in &packages {
+        let flags = "-D warnings --document-private-items";
+        run(cargo(&DOC).args(["--package", &package.name]).env("RUSTDOCFLAGS", flags))?;
+    }
     for package in &packages {
         // Pages of items that are gone would be checked as well.
         let _ = fs::remove_dir_all(folder.join(crate_name(package)));
     }
-    let flags = "-D warnings -D rustdoc::broken_intra_doc_links";
-    run(cargo(&["doc", "--quiet", "--no-deps", "--workspace", "--all-features"]).env("RUSTDOCFLAGS", flags))?;
+    run(cargo(&DOC).args(["--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     let (mut faults, mut count) = (Vec::new(), 0);
     for package in &packages {
-        let site = Site::read(&folder, &crate_name(package), package.files.clone())?;
+        let site = Site::read(&folder, package)?;
         count += site.pages.len();
         faults.extend(site.faults());
         faults.extend(documents(package)?);
@@ -58,10 +65,13 @@ struct Site {
     files: BTreeSet<String>,
     /// The files of the package.
     packaged: BTreeSet<String>,
+    /// Whether a source file exists, by its path from the folder of the package or from its `src/`.
+    has_source: Box<dyn Fn(&str) -> bool>,
 }
 
 impl Site {
-    fn read(folder: &Path, crate_name: &str, packaged: BTreeSet<String>) -> Result<Self> {
+    fn read(folder: &Path, package: &Package) -> Result<Self> {
+        let crate_name = crate_name(package);
         let mut files = BTreeSet::new();
         walk(folder, &mut |path| _ = files.insert(slashes(path.strip_prefix(folder).unwrap_or(path))))?;
         let inside = format!("{crate_name}/");
@@ -72,7 +82,9 @@ impl Site {
         if pages.is_empty() {
             return Err(format!("{}: no pages of {crate_name}", folder.display()).into());
         }
-        Ok(Self { pages, files, packaged })
+        let root = package.folder.clone();
+        let has_source = Box::new(move |file: &str| root.join(file).exists() || root.join("src").join(file).exists());
+        Ok(Self { pages, files, packaged: package.files.clone(), has_source })
     }
 
     fn faults(&self) -> Vec<String> {
@@ -93,6 +105,9 @@ impl Site {
         }
         for name in page.markdown_files().filter(|name| !self.packaged.contains(*name)) {
             faults.insert(format!("{name} is not in the package"));
+        }
+        for file in page.source_files().filter(|file| !(self.has_source)(file)) {
+            faults.insert(format!("there is no source file {file}"));
         }
         for link in &page.links {
             if let Some(target) = self.missing(path, link) {

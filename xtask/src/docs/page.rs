@@ -22,10 +22,10 @@ impl Page {
             }
             let Some((tag, after)) = after.split_once('>') else { break };
             rest = after;
-            page.ids.extend(attribute(tag, "id").map(|id| unescape(id)));
+            page.ids.extend(attribute(tag, "id").map(unescape));
             match tag.split([' ', '\n']).next().unwrap_or_default() {
                 "a" => {
-                    page.links.extend(attribute(tag, "href").map(|href| unescape(href)));
+                    page.links.extend(attribute(tag, "href").map(unescape));
                     linked = attribute(tag, "href").is_some();
                 }
                 "/a" => linked = false,
@@ -52,6 +52,11 @@ impl Page {
     /// The Markdown files that the text names.
     pub fn markdown_files(&self) -> impl Iterator<Item = &str> {
         words(&self.prose).filter(|word| word.strip_suffix(".md").is_some_and(|stem| !stem.is_empty()))
+    }
+
+    /// The source files that the text names with their folder.
+    pub fn source_files(&self) -> impl Iterator<Item = &str> {
+        words(&self.prose).filter(|word| word.ends_with(".rs") && word.contains('/'))
     }
 }
 

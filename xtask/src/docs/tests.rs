@@ -16,6 +16,7 @@ fn faults_at(path: &str, body: &str) -> Vec<String> {
         pages: pages.map(|(path, html)| (path.to_string(), Page::parse(html))).into(),
         files: files.into(),
         packaged: ["README.md".to_string(), "tests/rules.md".to_string()].into(),
+        has_source: Box::new(|file| file == "client/mod.rs"),
     };
     site.faults()
 }
@@ -25,7 +26,7 @@ fn a_good_page_has_no_faults() {
     let good = r##"<h1 id="top">It</h1><script>var a = "DESIGN rule 1 <a href='x'>";</script>
         <a href="#top">up</a> <a href="b/struct.B.html#here">B</a> <a class="src" href=../src/a/lib.rs.html#1-3>source</a>
         <a href="../help.html?go">help</a> <a href="https://example.com/DESIGN.md">DESIGN.md</a>
-        README.md, tests/rules.md. An id that is linked: <a href="#top">S-COM-05</a>. No ids: C-3, X-COM-05, S-com-05, UTF-8."##;
+        README.md, tests/rules.md, client/mod.rs::new, other.rs. An id that is linked: <a href="#top">S-COM-05</a>. No ids: C-3, X-COM-05, S-com-05, UTF-8."##;
     assert_eq!(faults(good), Vec::<String>::new());
 }
 
@@ -47,6 +48,11 @@ fn an_id_of_a_rule_is_a_fault_but_in_the_catalogue() {
 fn a_markdown_file_that_is_not_packaged_is_a_fault() {
     assert_eq!(faults("see <code>real-clients.md</code>."), ["a/index.html: real-clients.md is not in the package"]);
     assert_eq!(faults("see spec/DESIGN.md."), ["a/index.html: spec/DESIGN.md is not in the package"]);
+}
+
+#[test]
+fn a_source_file_that_is_gone_is_a_fault() {
+    assert_eq!(faults("in <code>client/gone.rs</code>"), ["a/index.html: there is no source file client/gone.rs"]);
 }
 
 #[test]
