@@ -11,7 +11,7 @@ use crate::xdstp;
 #[doc = include_str!("bad_input.md")]
 #[derive(Clone, Debug, Eq, Hash, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// The caller's bug.
+    /// The caller used the machine in a way that it does not support: a bug of the caller.
     #[error("misuse of the machine: {0}")]
     Caller(#[from] Misuse),
     /// The peer broke the protocol in a way that can't be answered: close the stream with
@@ -43,7 +43,7 @@ pub enum PeerMisbehaved {
         type_url: TypeUrl,
         /// The length of the name in bytes.
         len: usize,
-        /// The limit.
+        /// The limit that the configuration sets.
         limit: usize,
     },
     /// A nonce is too long to be echoed.
@@ -53,7 +53,7 @@ pub enum PeerMisbehaved {
         type_url: TypeUrl,
         /// The length of the nonce in bytes.
         len: usize,
-        /// The limit.
+        /// The limit that the configuration sets.
         limit: usize,
     },
     /// The names and versions in `initial_resource_versions`, of all types, are too long together.
@@ -61,7 +61,7 @@ pub enum PeerMisbehaved {
     TooManyInitialVersionBytes {
         /// The bytes with this request.
         len: usize,
-        /// The limit.
+        /// The limit that the configuration sets.
         limit: usize,
     },
     /// `initial_resource_versions` has too many entries.
@@ -69,9 +69,9 @@ pub enum PeerMisbehaved {
     TooManyInitialVersions {
         /// The type of the message.
         type_url: TypeUrl,
-        /// How many the request has.
+        /// The number of entries in the request.
         count: usize,
-        /// The limit.
+        /// The limit that the configuration sets.
         limit: usize,
     },
     /// The names that the stream is subscribed to, of all types, are too long together.
@@ -79,7 +79,7 @@ pub enum PeerMisbehaved {
     TooManyNameBytes {
         /// The bytes after this request.
         len: usize,
-        /// The limit.
+        /// The limit that the configuration sets.
         limit: usize,
     },
     /// Too many names of one type.
@@ -89,7 +89,7 @@ pub enum PeerMisbehaved {
         type_url: TypeUrl,
         /// The names after this request.
         count: usize,
-        /// The limit.
+        /// The limit that the configuration sets.
         limit: usize,
     },
     /// Too many names on the stream, of all types.
@@ -97,21 +97,21 @@ pub enum PeerMisbehaved {
     TooManyNamesOnStream {
         /// The names after this request.
         count: usize,
-        /// The limit.
+        /// The limit that the configuration sets.
         limit: usize,
     },
     /// Too many types on one stream.
     #[error("more than {limit} resource types on one stream")]
     TooManyTypes {
-        /// The limit.
+        /// The limit that the configuration sets.
         limit: usize,
     },
     /// A type URL is too long.
     #[error("type_url of {len} bytes, limit {limit}")]
     TypeUrlTooLong {
-        /// The length in bytes.
+        /// The length of the type URL in bytes.
         len: usize,
-        /// The limit.
+        /// The limit that the configuration sets.
         limit: usize,
     },
     /// A version is too long.
@@ -119,9 +119,9 @@ pub enum PeerMisbehaved {
     VersionTooLong {
         /// The type of the message.
         type_url: TypeUrl,
-        /// The length in bytes.
+        /// The length of the version in bytes.
         len: usize,
-        /// The limit.
+        /// The limit that the configuration sets.
         limit: usize,
     },
     /// A request for another type than the stream's.
@@ -162,7 +162,7 @@ pub enum Misuse {
     /// Actions wait to be polled, as many as the configuration allows.
     #[error("{limit} actions wait to be polled")]
     ActionsWaiting {
-        /// The limit.
+        /// The limit that the configuration sets.
         limit: usize,
     },
     /// A resource name to subscribe to is empty.
@@ -171,27 +171,27 @@ pub enum Misuse {
     /// No server is configured for the authority of a name.
     #[error("no server is configured for {name}")]
     NoServer {
-        /// The name.
+        /// The resource name that was refused.
         name: ResourceName,
     },
     /// A structured name has directives (TP1): they say how the client is to find the resource, and are not sent.
     #[error("{name} is a locator: what may be asked for has no directives")]
     Locator {
-        /// The name.
+        /// The resource name that was refused.
         name: ResourceName,
     },
     /// A structured name can't be parsed.
     #[error("{name}: {reason}")]
     MalformedName {
-        /// The name.
+        /// The resource name that was refused.
         name: ResourceName,
-        /// What is wrong with it.
+        /// The fault of the name.
         reason: xdstp::Error,
     },
     /// A structured name is that of a resource of another type.
     #[error("{name} is no name of a {type_url}")]
     NameOfOtherType {
-        /// The name.
+        /// The resource name that was refused.
         name: ResourceName,
         /// The type that was asked for.
         type_url: TypeUrl,
@@ -202,29 +202,29 @@ pub enum Misuse {
     /// The type is not paused.
     #[error("{type_url} is not paused")]
     NotPaused {
-        /// The type.
+        /// The type that was named.
         type_url: TypeUrl,
     },
     /// More responses of a type wait for a verdict than the configuration allows: read the stream only if
     /// `wants_response` says so.
     #[error("{limit} responses for {type_url} wait for a verdict")]
     ResponsesWaiting {
-        /// The type.
+        /// The type that was named.
         type_url: TypeUrl,
-        /// The limit.
+        /// The limit that the configuration sets.
         limit: usize,
     },
     /// More responses of all types wait for a verdict than the configuration allows: read the stream only if
     /// `wants_response` says so.
     #[error("{limit} responses of the stream wait for a verdict")]
     ResponsesWaitingOnStream {
-        /// The limit.
+        /// The limit that the configuration sets.
         limit: usize,
     },
     /// The verdict is of an update that is not out: it was answered before, or another machine made it.
     #[error("no update for {type_url} waits for this verdict")]
     UnknownUpdate {
-        /// The type.
+        /// The type that was named.
         type_url: TypeUrl,
     },
 }
@@ -241,7 +241,7 @@ pub enum Code {
     PermissionDenied,
     /// 8: a limit is exceeded.
     ResourceExhausted,
-    /// 14: try again.
+    /// 14: the peer is not available now; a later attempt may succeed.
     Unavailable,
 }
 
@@ -280,12 +280,12 @@ impl fmt::Display for Code {
 pub struct Status {
     /// A gRPC status code. Any number: what the peer sent is not ours to correct (ztunnel NACKs with 0).
     pub code: i32,
-    /// For people.
+    /// The reason, in words for an operator.
     pub message: String,
 }
 
 impl Status {
-    /// A status of ours.
+    /// Makes a status with one of the codes that the machines use.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code: code.number(), message: message.into() }
     }

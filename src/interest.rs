@@ -52,7 +52,7 @@ impl Interest {
         Some(name)
     }
 
-    /// Whether nothing is wanted.
+    /// Returns whether the client is subscribed to nothing.
     pub fn is_empty(&self) -> bool {
         !self.wildcard && self.names.is_empty()
     }

@@ -34,11 +34,15 @@
 //! Nothing is queued that could be derived: a message is made of the state at the moment when it is polled. So a driver
 //! may call the methods in any order and at any time, and after whatever happened does what there is to do:
 //!
-//! 1. `poll_action` until there is none: give updates to the application, and its [`client::Verdict`] back, now or later;
+//! 1. `poll_action` until there is none: give updates to the application, and its [`client::Verdict`] back, now or later.
+//!    A verdict may bring further actions, so repeat until there is neither;
 //! 2. if the transport has room, `poll_transmit`, and send; repeat; on a server, `poll_action` once more after it;
 //! 3. wait for the first of: a message (a client reads only while [`wants_response`](client::Client::wants_response)
 //!    says so), room in the transport, a verdict, a command of the application, a change of the store, `poll_timeout`;
-//! 4. call the `handle_*` of what happened; end the stream on [`Error::Peer`] and on [`server::Action::Close`].
+//! 4. call the `handle_*` of what happened; end the stream on [`Error::Peer`], on [`server::Action::Close`], and when
+//!    [`wants_new_stream`](client::Client::wants_new_stream) says so;
+//! 5. after a client's stream has ended, call `handle_close` whatever the reason was, wait as [`client::Backoff`] says,
+//!    and go on with 1 meanwhile: a TTL may run out without a stream.
 //!
 //! ```
 //! use xds_machine::client::{Action, Client, Config};
@@ -59,35 +63,39 @@
 //! }
 //!
 //! /// One stream. The client outlives it: call this again with the next one.
-//! fn run(client: &mut Client<Delta>, now: Instant, transport: &mut impl Transport) -> Result<(), Error> {
-//!     let mut now = now;
+//! fn run(client: &mut Client<Delta>, mut now: Instant, transport: &mut impl Transport) -> Result<(), Error> {
 //!     client.handle_open(now);
-//!     let ended = loop {
+//!     let ended = converse(client, &mut now, transport);
+//!     client.handle_close(now); // whatever ended the stream
+//!     ended
+//! }
+//!
+//! fn converse(client: &mut Client<Delta>, now: &mut Instant, transport: &mut impl Transport) -> Result<(), Error> {
+//!     loop {
 //!         while let Some(action) = client.poll_action() {
 //!             if let Action::Apply(update) = action {
-//!                 client.handle_verdict(now, update.accept())?;
+//!                 client.handle_verdict(*now, update.accept())?;
 //!             }
 //!         }
 //!         while let Some(transmit) = client.poll_transmit() {
 //!             transport.send(transmit.request);
-//!             client.handle_sent(now, transmit.sent);
+//!             client.handle_sent(*now, transmit.sent);
 //!         }
 //!         match transport.receive(client.poll_timeout()) {
 //!             Event::Response(at, response) => {
-//!                 now = at;
-//!                 if let Err(error) = client.handle_response(now, response) {
-//!                     break Err(error);
-//!                 }
+//!                 *now = at;
+//!                 client.handle_response(at, response)?;
 //!             }
-//!             Event::Timeout(at) => client.handle_timeout(at),
+//!             Event::Timeout(at) => {
+//!                 *now = at;
+//!                 client.handle_timeout(at);
+//!             }
 //!             Event::Closed(at) => {
-//!                 now = at;
-//!                 break Ok(());
+//!                 *now = at;
+//!                 return Ok(());
 //!             }
 //!         }
-//!     };
-//!     client.handle_close(now);
-//!     ended
+//!     }
 //! }
 //!
 //! # struct Nothing;
@@ -102,6 +110,12 @@
 //! ```
 //!
 //! The programs in `examples/` are such drivers over tonic, over threads, and over nothing.
+//!
+//! # The manual
+//!
+//! The [`manual`] has a guide to xDS in six chapters, each with a program that runs; it begins with
+//! [a driver](manual::_01_driver) in full. It also has the [design rules](manual::rules), the
+//! [life of a name](manual::names) and the [cost model](manual::cost).
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -116,6 +130,7 @@ mod error;
 mod fields;
 mod globs;
 mod interest;
+pub mod manual;
 pub mod message;
 pub mod model;
 mod name;

@@ -33,7 +33,7 @@
 //! # Ok::<(), xds_machine::Error>(())
 //! ```
 //!
-//! See `tests/machines_are_values.rs` for a model of one's own and a fuzz target of one's own, in full.
+//! A model and a fuzz target in full are in the [chapter on testing](crate::manual::_06_testing) of the manual.
 
 use crate::name::{Nonce, TypeUrl};
 use crate::revision::Revision;

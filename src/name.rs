@@ -23,7 +23,7 @@ macro_rules! string_type {
         pub struct $name($inner);
 
         impl $name {
-            /// The string itself.
+            /// Returns the string.
             pub fn as_str(&self) -> &str {
                 self.as_ref()
             }

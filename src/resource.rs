@@ -10,7 +10,7 @@ use crate::name::{ResourceName, TypeUrl, Version};
 /// A resource's content, opaque to the machines (`google.protobuf.Any`).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Any {
-    /// What `value` is.
+    /// The type of the message in `value`.
     pub type_url: TypeUrl,
     /// The encoded message. A slice of the buffer that it came in; never copied.
     pub value: Bytes,
@@ -19,10 +19,10 @@ pub struct Any {
 /// A resource as messages carry it (`envoy.service.discovery.v3.Resource`): every resource of a delta response,
 /// and a SotW resource that is wrapped.
 ///
-/// Dynamic parameters, cache control and metadata are not here: see ARCHITECTURE.md, "What is left out".
+/// Dynamic parameters, cache control and metadata are not here: see ARCHITECTURE.md, "What is left out, on purpose".
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Resource {
-    /// The name.
+    /// The name of the resource, unique within its type.
     pub name: ResourceName,
     /// The version of this resource. In SotW the version of the response counts instead.
     pub version: Version,

@@ -17,15 +17,15 @@ use crate::type_url::{
 pub enum Place {
     /// Clusters: first, because everything else refers to them.
     Cluster,
-    /// The endpoints of clusters.
+    /// The endpoints of clusters: after the clusters that refer to them.
     Endpoint,
     /// Listeners: pushed only when no cluster waits to be sent.
     Listener,
-    /// Scopes of routes: as listeners.
+    /// Scopes of routes: wait for clusters, as listeners do.
     ScopedRoute,
-    /// Routes: as listeners.
+    /// Routes: wait for clusters, as listeners do.
     Route,
-    /// Parts of routes: as listeners.
+    /// Parts of routes: wait for clusters, as listeners do.
     VirtualHost,
     /// Anything else: last, and waits for nothing.
     Other,
@@ -107,7 +107,7 @@ impl ResourceType {
         Self { place, ..self }
     }
 
-    /// The type URL.
+    /// Returns the type URL.
     pub fn type_url(&self) -> &TypeUrl {
         &self.type_url
     }

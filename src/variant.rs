@@ -1,3 +1,5 @@
+//! The two variants of the protocol, as type parameters of the machines.
+
 /// The state-of-the-world variant: a request lists everything that is wanted, and responses of some types
 /// everything there is (xds_protocol.rst, "Four Variants").
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]

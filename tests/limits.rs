@@ -350,7 +350,7 @@ fn versions_of_a_server() {
     assert_eq!(delta("12345"), ["version of 5 bytes, limit 3"]);
 }
 
-/// DESIGN rule 4: names that left are remembered, so that one that comes back is announced in the careful way: left out,
+/// design rule 4: names that left are remembered, so that one that comes back is announced in the careful way: left out,
 /// then said. When there are more than the limit, every name is.
 #[test]
 fn names_that_left() {

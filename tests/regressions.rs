@@ -70,7 +70,7 @@ macro_rules! stories {
     };
 }
 
-// The sketches: spec/prototypes.md.
+// The traces that throw-away prototypes of both sides found.
 stories! {
     /// Two updates out at once: the removal was computed against what was accepted, not against what was out.
     one_update_out_at_a_time: Delta, full_state(),

@@ -1,3 +1,5 @@
+//! What a client machine reports to its application.
+
 use alloc::vec::Vec;
 
 use super::update::{Rejection, Update};
@@ -15,11 +17,11 @@ pub enum Action {
     DropStale {
         /// Their type; may be one that was never asked for.
         type_url: TypeUrl,
-        /// The nonce of the last of them.
+        /// The nonce of the last response that was ignored.
         nonce: Nonce,
-        /// Why.
+        /// Why the responses were ignored.
         reason: DropReason,
-        /// How many in a row.
+        /// The number of responses that were ignored in a row.
         count: u64,
     },
     /// Something is wrong with resources: the server reported errors of them (`resource_errors`; cncf/xds TP3), deleted
@@ -28,24 +30,24 @@ pub enum Action {
     /// [`Missing`](Self::Missing) of what does not exist, [`Apply`](Self::Apply) of what is to be removed. An error that
     /// is reported again is not told again. What is rejected is no news to the application, and not here.
     Errors {
-        /// Their type.
+        /// The type of the resources.
         type_url: TypeUrl,
         /// What is wrong, in the order of the names, each once. The wildcard stands for the collection as a whole.
         errors: Vec<Failed>,
     },
     /// The TTL of resources ran out with no news of them: they are gone (xds_protocol.rst, "TTL").
     Expired {
-        /// Their type.
+        /// The type of the resources.
         type_url: TypeUrl,
-        /// Which.
+        /// The resources that expired.
         names: Vec<ResourceName>,
     },
     /// Resources do not exist, as far as is known: a delta server said so, or the existence time-out of gRFC A57
     /// passed. The subscription stays, and they may come at any time.
     Missing {
-        /// Their type.
+        /// The type of the resources.
         type_url: TypeUrl,
-        /// Which.
+        /// The resources that do not exist.
         names: Vec<ResourceName>,
     },
     /// The machine itself found fault with a response and sends a NACK. What was not at fault comes as an
@@ -53,15 +55,15 @@ pub enum Action {
     Rejected {
         /// The type of the response.
         type_url: TypeUrl,
-        /// Its nonce.
+        /// The nonce of the response.
         nonce: Nonce,
-        /// What was wrong.
+        /// Each fault, with the resource that has it if it can be told.
         faults: Vec<Rejection>,
     },
-    /// A response with nothing to apply was acknowledged: the server has answered, and there is nothing new, though an
-    /// [`Action::Missing`] or [`Action::Errors`] may have come before this. It ends the wait of a client whose wildcard
-    /// matches nothing, or nothing that is not held. Heartbeats alone make it only as long as they may be the answer to the
-    /// wildcard.
+    /// The server has answered, and the response has nothing to apply, so a caller that waits for its first resources
+    /// can go on: the wildcard matches nothing, or nothing that is not held. An [`Action::Missing`] or
+    /// [`Action::Errors`] may have come before. Heartbeats alone make this action only as long as they may be the answer
+    /// to the wildcard.
     Synced {
         /// The type of the response.
         type_url: TypeUrl,
@@ -71,11 +73,11 @@ pub enum Action {
 /// An error of one resource.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Failed {
-    /// The resource.
+    /// The name of the resource that has the error.
     pub name: ResourceName,
-    /// What is wrong. Whether it is transient says [`Status::is_data_error`].
+    /// The error. [`Status::is_data_error`] tells whether it is transient.
     pub status: Status,
-    /// What it does to what is held.
+    /// What the error does to content that is held.
     pub effect: Effect,
 }
 

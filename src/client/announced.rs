@@ -1,21 +1,6 @@
 //! What the server may believe of each name on this stream.
 //!
-//! The many need no entry: before the first request of the stream every wanted name is *new*, after it every wanted name is
-//! *listed*. The few are kept by name.
-//!
-//! | event | new | listed | leaving | left | returning | relisting | settled |
-//! |---|---|---|---|---|---|---|---|
-//! | wanted | | | relisting (omit); delta: returning | relisting (omitted, or omit) | | | |
-//! | unwanted | dropped | leaving | | | leaving | leaving, or left if it is left out | left |
-//! | a request goes out | listed | listed | left; delta: dropped | left | new | omit: omitted; omitted: relisted | listed |
-//! | a newer response | | | | | | omitted, relisted: left out again, twice at most | |
-//! | a response that settles it | | | | | | listed, or settled if it is left out | |
-//! | its time runs out | | | | | | omit, and the next time listed, or settled | |
-//! | it may be believed to be held | | relisting (omit) | | | | relisting (omit) | relisting (omit) |
-//!
-//! Delta says what changes, and every message is heard: there a name leaves, and is new again. A SotW request may never be
-//! heard if a newer response crosses it, and a server that sees a name in two lists that it heard sees nothing new: so a name
-//! that came back is left out of one request under the newest response, and is listed in the next (DESIGN rule 4).
+#![doc = include_str!("announced.md")]
 
 #[cfg(test)]
 mod tests;
@@ -27,8 +12,9 @@ use alloc::vec::Vec;
 use crate::ensure::ensure;
 use crate::name::{ResourceName, WILDCARD};
 
-/// How often a newer response makes a name be announced anew before only time does (DESIGN rule 4: on every
-/// response, a server that answers each added name though it does not exist would be asked for ever).
+/// How often a newer response makes a name be announced anew before only time does
+/// ([design rule 4](crate::manual::rules#rule-4): on every response, a server that answers each added name though it
+/// does not exist would be asked for ever).
 pub(super) const REOPENINGS: u8 = 2;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -326,9 +312,9 @@ impl Announced {
         names
     }
 
-    /// What a delta request says: names that are subscribed to, and names that are unsubscribed from. The wildcard goes before
-    /// the names that it takes over (DESIGN rule 12); what left and came back is announced as gone now, and as wanted next
-    /// (DESIGN rule 3).
+    /// What a delta request says: names that are subscribed to, and names that are unsubscribed from. The wildcard
+    /// goes before the names that it takes over ([design rule 12](crate::manual::rules#rule-12)); what left and came
+    /// back is announced as gone now, and as wanted next ([design rule 3](crate::manual::rules#rule-3)).
     pub(super) fn take_changes(&mut self) -> (Vec<ResourceName>, Vec<ResourceName>) {
         let leaves = |state: &State| matches!(state, State::Leaving | State::Returning);
         if self.states.get(WILDCARD) == Some(&State::New) && self.states.values().any(leaves) {

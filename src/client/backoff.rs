@@ -1,3 +1,5 @@
+//! The time between two attempts to have a stream.
+
 use core::time::Duration;
 
 /// How long to wait before the next stream. Beside the machine and not in it: which server is connected to, and when,
@@ -37,7 +39,9 @@ enum Jitter {
 
 impl Backoff {
     /// As gRPC does: from 1 s, each wait 1.6 times the last, at most 120 s, 20 % more or less
-    /// (gRPC's connection-backoff.md; gRFC A57).
+    /// (gRPC's [connection-backoff.md]; gRFC A57).
+    ///
+    /// [connection-backoff.md]: https://github.com/grpc/grpc/blob/master/doc/connection-backoff.md
     pub const fn grpc() -> Self {
         let (first, max) = (Duration::from_secs(1), Duration::from_secs(120));
         Self { first, max, growth: 160, jitter: Jitter::Around(20), wait: first }

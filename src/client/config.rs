@@ -1,3 +1,5 @@
+//! The configuration of a client machine: node, types, time-outs, dialect, limits.
+
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
@@ -224,11 +226,11 @@ pub enum Dialect {
     /// What the specification says, and the most careful where it says nothing.
     #[default]
     Spec,
-    /// As an Envoy.
+    /// Speaks as an Envoy does: the node goes with every request.
     Envoy,
-    /// As a gRPC channel.
+    /// Speaks as a gRPC channel does: one response at a time, the explicit wildcard, no TTLs.
     Grpc,
-    /// To an istiod.
+    /// Speaks to an istiod: a NACK says nothing new, and asking again leaves first.
     Istio,
 }
 

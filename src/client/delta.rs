@@ -114,8 +114,9 @@ impl Protocol for Delta {
         from.told.all_first &= !name.is_wildcard();
     }
 
-    /// Only what was told and is still wanted (DESIGN rule 5, the client's half). What is wanted again and not yet
-    /// told will be answered; an older content of it that crosses that on the wire is not for us.
+    /// Only what was told and is still wanted ([design rule 5](crate::manual::rules#rule-5), the client's half). What
+    /// is wanted again and not yet told will be answered; an older content of it that crosses that on the wire is not
+    /// for us.
     fn takes(from: &Of<Self>, name: &str) -> bool {
         let of_collection = || from.holdings.globs().of(name).is_some_and(|glob| from.is_told(glob.as_str()));
         let by_alias = || from.holdings.links().aliases(name).any(|alias| from.is_told(alias.as_str()));
@@ -245,7 +246,7 @@ impl Protocol for Delta {
 impl Subscription<Told> {
     /// What the first request of a stream says of what is there (C-RECON-02): the versions of what is held. What the
     /// application may be applying or removing at this moment has none, but is named, or its removal during the
-    /// outage would never be heard (DESIGN rule 2).
+    /// outage would never be heard ([design rule 2](crate::manual::rules#rule-2)).
     fn initial_versions(&self) -> BTreeMap<ResourceName, Version> {
         let held = self.holdings.held();
         let mut versions: BTreeMap<_, _> = held.iter().map(|(name, held)| (name.clone(), held.claim())).collect();

@@ -14,12 +14,12 @@ pub struct Failure {
     pub(super) cause: Cause,
     /// The server reported it on this stream, and need not repeat it.
     pub(super) standing: bool,
-    /// What happened.
+    /// The error, as the server reported it or as the machine words it.
     pub status: Status,
     /// The version of what was wrong: of a resource that was rejected, or of the response that had the error. In delta
     /// `system_version_info`, for debugging. Empty if there is none.
     pub version: Version,
-    /// When.
+    /// The time at which the machine learned of the error.
     pub at: Instant,
 }
 

@@ -1,5 +1,6 @@
-//! What is under way of one type: the update that waits for its verdict, the responses that wait behind it, and the answers
-//! to send. One update is out at a time (DESIGN rule 2); it belongs to the session, all else to the stream.
+//! What is under way of one type: the update that waits for its verdict, the responses that wait behind it, and the
+//! answers to send. One update is out at a time ([design rule 2](crate::manual::rules#rule-2)); it belongs to the
+//! session, all else to the stream.
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;

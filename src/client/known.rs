@@ -1,5 +1,4 @@
-//! What the application knows besides what this client told it: what it lost, what it has from elsewhere, and what it is
-//! not to hear now. For applications that can lose what they hold, and for layers that put several clients together.
+//! Keeps the view of the client in step with an application that may lose resources, or get them from another server.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;

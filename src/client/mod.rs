@@ -1,6 +1,8 @@
 //! The client: what an Envoy, a gRPC channel or a proxy of your own is to a control plane.
 //!
-//! A [`Client`] is a value: commands and events go in, actions and requests come out.
+//! A [`Client`] is a value: commands and events go in, actions and requests come out. The manual shows
+//! [a driver](crate::manual::_01_driver) and [a client that follows references](crate::manual::_02_references), and draws
+//! [the life of a name](crate::manual::names).
 //!
 //! ```
 //! use xds_machine::client::{Action, Client, Config};
@@ -322,7 +324,7 @@ impl<V: Variant> Client<V> {
     }
 
     /// The next request, made of what is true at this moment: call it when the transport has room. Answers come
-    /// first, in the order of the verdicts (C-ADS-03).
+    /// first, in the order of the verdicts.
     ///
     /// A caller that limits the rate of requests calls it as often as the limit allows, and no queue grows: what was
     /// wanted meanwhile is in one request of its type, and what is not wanted any more in none. Only the answers wait, as
@@ -352,7 +354,7 @@ impl<V: Variant> Client<V> {
         Some(Transmit { request: composed.request, sent, intent: composed.intent })
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is to be called; `None`: no time-out is running.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.types.iter().filter_map(|subscription| subscription.next_timeout()).min()
     }

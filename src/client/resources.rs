@@ -47,7 +47,7 @@ pub struct Resource<'a> {
 }
 
 impl<'a> Resource<'a> {
-    /// The name.
+    /// Returns the name of the resource.
     pub fn name(&self) -> &'a ResourceName {
         self.name
     }

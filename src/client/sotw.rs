@@ -52,7 +52,7 @@ pub struct Told {
     refetch: bool,
 }
 
-/// How the type's requests on this stream began (DESIGN rule 12).
+/// How the type's requests on this stream began ([design rule 12](crate::manual::rules#rule-12)).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 enum Start {
     /// There was none.
@@ -162,9 +162,10 @@ impl Protocol for Sotw {
         from.holdings.covers(name)
     }
 
-    /// DESIGN rule 4: of a full-state type any response settles what is announced in the careful way, for it has all that
-    /// the server believes is wanted, and its answer says what really is. Of a partial type only one that has it: of a
-    /// collection a member may have come by itself. A heartbeat settles nothing but what is held, for it brings nothing.
+    /// [design rule 4](crate::manual::rules#rule-4): of a full-state type any response settles what is announced in
+    /// the careful way, for it has all that the server believes is wanted, and its answer says what really is. Of a
+    /// partial type only one that has it: of a collection a member may have come by itself. A heartbeat settles
+    /// nothing but what is held, for it brings nothing.
     fn processed(of: &mut Of<Self>, incoming: &Incoming) {
         let full_state = of.kind.is_full_state() && !incoming.refused && !incoming.has_only_heartbeats();
         let Subscription { holdings, announced, told, .. } = of;
@@ -222,7 +223,7 @@ impl Protocol for Sotw {
         settings.existence_timeout.filter(|_| !name.is_wildcard()).or(repair)
     }
 
-    /// Any request lists all names: a repeat asks for all of them (real-clients.md, 3.1: Envoy's re-warm).
+    /// Any request lists all names: a repeat asks for all of them (what Envoy does to warm a cluster).
     fn refetch(of: &mut Of<Self>, names: Vec<ResourceName>, _: &Settings) {
         of.told.refetch = true;
         of.told.retime.extend(names); // what is held is not awaited all the same
@@ -232,8 +233,8 @@ impl Protocol for Sotw {
         of.wants(name) && of.announced.may_be_known(name)
     }
 
-    /// It is announced in the careful way: gone, then wanted (DESIGN rule 4). So is the wildcard, without which it
-    /// would not be gone.
+    /// It is announced in the careful way: gone, then wanted ([design rule 4](crate::manual::rules#rule-4)). So is the
+    /// wildcard, without which it would not be gone.
     fn ask_anew(of: &mut Of<Self>, mut names: Vec<ResourceName>) {
         names.extend(Self::may_know(of, WILDCARD).then(|| WILDCARD.into()));
         for name in names {
@@ -243,7 +244,7 @@ impl Protocol for Sotw {
         }
     }
 
-    /// Not while a response is unanswered: changes ride on the answer (DESIGN rule 2).
+    /// Not while a response is unanswered: changes ride on the answer ([design rule 2](crate::manual::rules#rule-2)).
     fn may_speak(of: &Of<Self>) -> bool {
         !of.announced.asked() || of.in_flight.unanswered() == 0
     }
@@ -373,7 +374,8 @@ fn wrapped(
 
 impl Subscription<Told> {
     /// The version for a request that answers nothing. On a new stream it claims that nothing of it is lacking
-    /// (DESIGN rule 13): a server that skips what the client has would leave it without.
+    /// ([design rule 13](crate::manual::rules#rule-13)): a server that skips what the client has would leave it
+    /// without.
     fn version_to_claim(&self) -> Version {
         // Nor may the application be removing something at this moment.
         let claim = self.announced.asked() || (!self.in_flight.removes() && self.holdings.is_complete());
@@ -386,7 +388,7 @@ impl Subscription<Told> {
         let serial = in_flight.serial();
         let left_out = announced.left_out(under, serial);
         if holdings.names().len() == left_out && !may_be_silent(told, under) {
-            // DESIGN rule 12: an empty list would still mean everything; a name first ends that.
+            // design rule 12: an empty list would still mean everything; a name first ends that.
             told.stand_in = true;
             told.stand_ins += 1;
             told.start = Start::Legacy { named: Some(under) };

@@ -33,7 +33,7 @@ pub enum ResourceStatus {
 /// and of errors [`Failure::at`].
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ResourceState<'a> {
-    /// Where it stands.
+    /// The state of the resource between the server and the application.
     pub status: ResourceStatus,
     /// The version of what is held; `None` if nothing is. Empty if that came from [elsewhere](Client::adopt).
     pub version: Option<&'a Version>,

@@ -6,11 +6,11 @@ use crate::model::{Label, Relabel};
 /// A request to send, and what the driver says when the transport has taken it.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Transmit<R> {
-    /// The message.
+    /// The request, to be encoded and sent.
     pub request: R,
-    /// Goes back with [`Client::handle_sent`](super::Client::handle_sent).
+    /// The receipt for [`Client::handle_sent`](super::Client::handle_sent), once the transport has taken the request.
     pub sent: Sent,
-    /// Why the request is sent.
+    /// The reason for the request, for logs and metrics.
     pub intent: Intent,
 }
 
@@ -35,9 +35,9 @@ pub enum Intent {
     Initial,
     /// What is wanted changed, or is asked for again.
     Subscribe,
-    /// A response was accepted.
+    /// The request acknowledges a response (ACK).
     Ack,
-    /// A response was rejected, in whole or in part.
+    /// The request rejects a response, in whole or in part (NACK).
     Nack,
 }
 

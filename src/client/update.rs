@@ -1,3 +1,5 @@
+//! An update, which the application judges, and the verdict, which only an update can make.
+
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -152,7 +154,7 @@ impl Verdict {
 pub struct Rejection {
     /// The resource; `None` if it can't be told which one.
     pub name: Option<ResourceName>,
-    /// For people.
+    /// The reason, in words for the operator of the server. It goes into `error_detail.message`.
     pub reason: String,
 }
 

@@ -10,7 +10,8 @@ use crate::message::{Node, ResourceError};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::resource::Resource;
 
-/// `envoy.service.discovery.v3.DeltaDiscoveryRequest`.
+/// A delta request: what the client adds to and removes from its subscriptions, and which response it answers
+/// (`envoy.service.discovery.v3.DeltaDiscoveryRequest`).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Request {
     /// Who asks; at least on the first request of a stream.
@@ -29,7 +30,8 @@ pub struct Request {
     pub error: Option<Status>,
 }
 
-/// `envoy.service.discovery.v3.DeltaDiscoveryResponse`.
+/// A delta response: the resources that are new, changed or gone
+/// (`envoy.service.discovery.v3.DeltaDiscoveryResponse`).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Response {
     /// A version of all resources of the type, for debugging only.

@@ -1,3 +1,5 @@
+//! The node: who a client is, and what it can do.
+
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -14,7 +16,7 @@ pub struct Node {
     pub locality: Option<Locality>,
     /// What the client is, such as `envoy`.
     pub user_agent_name: String,
-    /// Its version.
+    /// The version of that program.
     pub user_agent_version: String,
     /// What the client can do that a server must not assume, such as `xds.config.resource-in-sotw`.
     pub client_features: Vec<String>,
@@ -25,11 +27,11 @@ pub struct Node {
 /// Where a client runs (`envoy.config.core.v3.Locality`).
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Locality {
-    /// The region.
+    /// The name of the region, such as `eu-west-1`.
     pub region: String,
-    /// The zone in the region.
+    /// The name of the zone in the region.
     pub zone: String,
-    /// The part of the zone.
+    /// The name of the part of the zone.
     pub sub_zone: String,
 }
 

@@ -10,7 +10,8 @@ use crate::message::{Node, ResourceError};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::resource::{Any, Resource};
 
-/// `envoy.service.discovery.v3.DiscoveryRequest`.
+/// A SotW request: everything of a type that the client is subscribed to, and which response it answers
+/// (`envoy.service.discovery.v3.DiscoveryRequest`).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Request {
     /// Who asks; at least on the first request of a stream.
@@ -27,12 +28,13 @@ pub struct Request {
     pub error: Option<Status>,
 }
 
-/// `envoy.service.discovery.v3.DiscoveryResponse`.
+/// A SotW response: all resources of a full-state type, or some of a partial type
+/// (`envoy.service.discovery.v3.DiscoveryResponse`).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Response {
     /// The version of the type's resources.
     pub version: Version,
-    /// The resources.
+    /// The resources, in the order of the message.
     pub resources: Vec<Item>,
     /// The type of the resources.
     pub type_url: TypeUrl,

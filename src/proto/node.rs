@@ -1,3 +1,5 @@
+//! The node on the wire: the fields that the machines read, and all others as they came.
+
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 

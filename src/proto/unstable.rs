@@ -45,11 +45,11 @@ pub struct Variant {
 /// The variants that a delta response names, in their order.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Variants {
-    /// Of resources that are named so, and not by a plain name.
+    /// The variants of resources that are named with constraints, and not by a plain name.
     pub resources: Vec<Variant>,
-    /// Of what is gone.
+    /// The variants of resources that are gone.
     pub removed: Vec<Variant>,
-    /// Of what could not be delivered: all errors are named so.
+    /// The variants of resources that could not be delivered; all errors are named with constraints.
     pub errors: Vec<Variant>,
 }
 

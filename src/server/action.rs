@@ -1,3 +1,5 @@
+//! What a server machine reports: verdicts of the client, changes of its subscriptions, and the end of the stream.
+
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -12,43 +14,43 @@ use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 pub enum Action {
     /// The client accepted a response.
     Ack {
-        /// The type.
+        /// The type URL of the exchange.
         type_url: TypeUrl,
         /// The version of the response.
         version: Version,
-        /// Its nonce.
+        /// The nonce of the response.
         nonce: Nonce,
     },
     /// The stream can't go on: close it with this status. The machine sends nothing more.
     Close(Status),
     /// A request's verdict was not counted: it answers no response that waits for an answer. In SotW its names were
-    /// recorded, and in delta honoured (DESIGN rule 4).
+    /// recorded, and in delta honoured ([design rule 4](crate::manual::rules#rule-4)).
     DropStale {
-        /// The type.
+        /// The type URL of the exchange.
         type_url: TypeUrl,
         /// The nonce of the last such request.
         nonce: Nonce,
-        /// Why.
+        /// Why the verdict was not counted.
         reason: DropReason,
-        /// How many in a row.
+        /// The number of such requests in a row.
         count: u64,
     },
     /// The client rejected a response, in whole or in part. What it rejected is not sent again until it changes.
     Nack {
-        /// The type.
+        /// The type URL of the exchange.
         type_url: TypeUrl,
         /// The version of the response.
         version: Version,
-        /// Its nonce.
+        /// The nonce of the response.
         nonce: Nonce,
-        /// Why.
+        /// The `error_detail` of the client.
         error: Status,
     },
     /// The client said who it is, in the first request of the stream.
     Node(Arc<Node>),
     /// The client wants something else of a type than before.
     Subscribed {
-        /// The type.
+        /// The type URL of the exchange.
         type_url: TypeUrl,
         /// Names that it wants now, and did not before.
         added: Vec<ResourceName>,

@@ -16,7 +16,7 @@ use crate::xdstp::Parts;
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Claims {
     /// What was not compared yet. A claim that is doubted has no version: its name was said again before the first answer, and
-    /// the client may have dropped the resource in between (DESIGN rule 5).
+    /// the client may have dropped the resource in between ([design rule 5](crate::manual::rules#rule-5)).
     versions: BTreeMap<ResourceName, Version>,
     /// The wildcard was said again.
     all_doubted: bool,

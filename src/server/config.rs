@@ -1,3 +1,5 @@
+//! The configuration of a server machine: scope, dialect, limits, portions, retries.
+
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::hash::{Hash, Hasher};
@@ -54,12 +56,12 @@ pub enum Scope {
 }
 
 impl Config {
-    /// For an aggregated stream.
+    /// Returns the default configuration of an aggregated stream (ADS).
     pub fn ads() -> Self {
         Self::new(Scope::Ads)
     }
 
-    /// For a stream of one type's own service.
+    /// Returns the default configuration of a stream of one type's own service.
     pub fn single(type_url: impl Into<TypeUrl>) -> Self {
         Self::new(Scope::Single(type_url.into()))
     }
@@ -125,7 +127,7 @@ impl Config {
         self
     }
 
-    /// Refuses a stream whose first request names no node (S-COM-05). Default: takes it.
+    /// Refuses a stream whose first request names no node. Default: takes it.
     #[must_use]
     pub fn with_node_required(mut self) -> Self {
         self.settings_mut().require_node = true;
@@ -194,9 +196,9 @@ pub enum Dialect {
     /// What the specification says, and the most careful where it says nothing.
     #[default]
     Spec,
-    /// Clients of an istiod.
+    /// Serves clients that are used to an istiod.
     Istio,
-    /// Clients of a go-control-plane.
+    /// Serves clients that are used to a go-control-plane.
     GoControlPlane,
 }
 
@@ -248,9 +250,9 @@ impl Default for Portion {
 /// Whether and when a rejected response is sent again, though nothing changed.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Retry {
-    /// How long after the NACK.
+    /// The time from the NACK to the retry.
     pub after: Duration,
-    /// How often, for one rejection. What is new and rejected counts anew.
+    /// The number of retries of one rejection. New content that is rejected counts anew.
     pub times: u32,
 }
 
@@ -272,14 +274,13 @@ pub struct Limits {
     pub initial_versions: usize,
     /// Bytes of a version in it. Default 256.
     pub version_bytes: usize,
-    /// Resource types. Default 64.
+    /// Resource types that one stream may ask for. Default 64.
     pub types: usize,
     /// Bytes of a type URL. Default 256.
     pub type_url_bytes: usize,
     /// Bytes of the message of `error_detail` that are kept. Default 4,096; the rest is cut off.
     pub error_bytes: usize,
-    /// Stale requests of a type in a row, after which the stream is closed: the client is out of its mind. Default
-    /// 1,000.
+    /// Consecutive stale requests of one type after which the stream is closed with RESOURCE_EXHAUSTED. Default 1,000.
     pub stale_requests: u32,
     /// Actions that wait to be polled. Default 1,024.
     pub waiting_actions: usize,

@@ -109,7 +109,7 @@ impl Protocol for Delta {
         // S-DELTA-36: of a name in both lists the unsubscription counts.
         let unsubscribe: BTreeSet<&ResourceName> = request.unsubscribe.iter().collect();
         if first && nothing && to.resource_type.has_legacy_wildcard() {
-            to.subscribe_to_all(); // DESIGN rule 12
+            to.subscribe_to_all(); // design rule 12
             change.wildcard = true;
         }
         for name in request.subscribe.into_iter().filter(|name| !unsubscribe.contains(name)) {
@@ -117,7 +117,7 @@ impl Protocol for Delta {
                 change.wildcard |= !to.wanted.wildcard();
                 to.subscribe_to_all();
             } else if to.subscribe(name.clone(), limit) {
-                change.added.push(name); // DESIGN rule 5: every subscription is answered, known or not
+                change.added.push(name); // design rule 5: every subscription is answered, known or not
             }
         }
         for name in unsubscribe {

@@ -12,7 +12,8 @@ use super::view::Reach;
 use crate::message::ResourceError;
 use crate::name::{ResourceName, TypeUrl, Version};
 
-/// What the order of the types (DESIGN rule 11) and the configuration demand of a response.
+/// What the order of the types ([design rule 11](crate::manual::rules#rule-11)) and the configuration demand of a
+/// response.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Order {
     /// Only what was asked for; what changed waits for other types.
@@ -94,8 +95,9 @@ impl Draft {
         self.parts.iter().flat_map(Part::resources)
     }
 
-    /// The version of the response. If what is gone is still there, that is not the version of what there is (DESIGN rule 13);
-    /// a variant that names its removals need not tell the two apart.
+    /// The version of the response. If what is gone is still there, that is not the version of what there is
+    /// ([design rule 13](crate::manual::rules#rule-13)); a variant that names its removals need not tell the two
+    /// apart.
     pub(super) fn version(&self, of_source: Version, names_removals: bool) -> Version {
         const STILL: char = '+';
         if self.held && !names_removals { format!("{of_source}{STILL}").into() } else { of_source }

@@ -1,7 +1,8 @@
 //! The server: what a control plane is to one of its clients.
 //!
 //! A [`Server`] is one accepted stream, and a value: requests go in, actions and responses come out. What it has to
-//! say it reads from a [`Source`], such as a [`Cache`], at the moment when there is room to send.
+//! say it reads from a [`Source`], such as a [`Cache`], at the moment when there is room to send. The manual shows
+//! [a driver](crate::manual::_01_driver) and [a source](crate::manual::_03_source).
 //!
 //! ```
 //! use xds_machine::message::{Node, delta};
@@ -223,7 +224,7 @@ impl<V: Variant> Server<V> {
         None
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is to be called; `None`: no time-out is running.
     pub fn poll_timeout(&self) -> Option<Instant> {
         // What is due waits for the answer to what is in flight.
         let waits = self.types.iter().filter(|of| !of.exchange.is_waiting());
@@ -235,7 +236,7 @@ impl<V: Variant> Server<V> {
 
     // Questions.
 
-    /// Which stream this is.
+    /// Returns the id that the stream was made with.
     pub fn stream(&self) -> StreamId {
         self.stream
     }
@@ -317,7 +318,8 @@ impl<V: Variant> Server<V> {
         Err(self.types.partition_point(|other| (other.resource_type.place(), other.type_url()) < (place, type_url)))
     }
 
-    /// The half of a request that answers a response (DESIGN rule 8: a NACK is the presence of an error).
+    /// The half of a request that answers a response ([design rule 8](crate::manual::rules#rule-8): a NACK is the
+    /// presence of an error).
     fn handle_answer(&mut self, now: Instant, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
         if first {
             return; // S-COM-03: whatever nonce or error it has is of an earlier stream

@@ -17,7 +17,7 @@ impl fmt::Display for StreamId {
 /// The longest nonce that is reported; a longer one is nobody's.
 pub(super) const LONGEST: usize = 64;
 
-/// A nonce that no other response of the process has (DESIGN rule 6): `stream.count`.
+/// A nonce that no other response of the process has ([design rule 6](crate::manual::rules#rule-6)): `stream.count`.
 pub(super) fn nonce(stream: StreamId, sent: u64) -> Nonce {
     let mut text = [0; 41]; // twice the digits of the largest number, and a dot
     let mut at = text.len();

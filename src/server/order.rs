@@ -1,4 +1,5 @@
-//! The order of the types on an aggregated stream (DESIGN rule 11): what waits for what, and what goes again with what.
+//! The order of the types on an aggregated stream ([design rule 11](crate::manual::rules#rule-11)): what waits for
+//! what, and what goes again with what.
 
 use alloc::vec::Vec;
 

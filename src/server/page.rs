@@ -58,7 +58,7 @@ impl Page {
         Self(Arc::new(Inner { resources: list, encoded }))
     }
 
-    /// The resources.
+    /// Returns the resources of the page, in their order.
     pub fn resources(&self) -> &[Resource] {
         &self.0.resources
     }

@@ -1,3 +1,5 @@
+//! A resource as a store keeps it: a name, a version, and the encoded content, shared by all streams.
+
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -43,7 +45,7 @@ struct Extra {
 impl Resource {
     /// A resource of this name and encoded content (`Any.value`). Its version is a hash of the content, so that
     /// every replica of a control plane gives the same content the same version, and a client can reconnect to any
-    /// of them (S-VER-03).
+    /// of them.
     pub fn new(name: impl Into<ResourceName>, body: impl Into<Bytes>) -> Self {
         let body = body.into();
         Self(Arc::new(Stored { name: name.into(), version: hash::content(&body, None, &[]), body, extra: None }))
@@ -95,27 +97,27 @@ impl Resource {
         self
     }
 
-    /// The name.
+    /// Returns the name of the resource.
     pub fn name(&self) -> &ResourceName {
         &self.0.name
     }
 
-    /// The version.
+    /// Returns the version: a hash of the content, unless [`with_version`](Self::with_version) set it.
     pub fn version(&self) -> &Version {
         &self.0.version
     }
 
-    /// The encoded content.
+    /// Returns the encoded content (`Any.value`).
     pub fn body(&self) -> &Bytes {
         &self.0.body
     }
 
-    /// The time to live.
+    /// Returns the time to live, if the resource has one.
     pub fn ttl(&self) -> Option<Duration> {
         self.0.extra.as_ref()?.ttl
     }
 
-    /// Other names.
+    /// Returns the aliases: the other names that the resource is given under.
     pub fn aliases(&self) -> &[ResourceName] {
         self.0.extra.as_ref().map_or(&[], |extra| &extra.aliases)
     }

@@ -1,3 +1,5 @@
+//! A response as a view of shared resources: it iterates as resources, and encodes as chunks.
+
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::iter;
@@ -32,7 +34,7 @@ pub struct Response<V> {
 }
 
 impl<V: Encoding> Response<V> {
-    /// The type.
+    /// Returns the type of the resources.
     pub fn type_url(&self) -> &TypeUrl {
         &self.type_url
     }
@@ -42,12 +44,12 @@ impl<V: Encoding> Response<V> {
         &self.version
     }
 
-    /// The name of the response on its stream.
+    /// Returns the nonce, which names the response on its stream.
     pub fn nonce(&self) -> &Nonce {
         &self.nonce
     }
 
-    /// What is sent.
+    /// Returns the resources that the response contains.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.parts.iter().flat_map(Part::resources)
     }
@@ -58,17 +60,17 @@ impl<V: Encoding> Response<V> {
         self.parts.iter().filter_map(Part::nowhere)
     }
 
-    /// What is gone (delta only).
+    /// Returns the names of resources that are gone (delta only).
     pub fn removed(&self) -> &[ResourceName] {
         &self.removed
     }
 
-    /// What can't be given, and why (cncf/xds TP3).
+    /// Returns the resources that the server cannot deliver, and why (cncf/xds TP3).
     pub fn errors(&self) -> &[ResourceError] {
         &self.errors
     }
 
-    /// The length of the encoded message.
+    /// Returns the length of the encoded message in bytes.
     pub fn encoded_len(&self) -> usize {
         let envelope = self.envelope();
         let parts: usize = self.parts.iter().map(|part| self.part_len(part)).sum();

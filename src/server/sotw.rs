@@ -79,7 +79,7 @@ impl Protocol for Sotw {
 
     fn apply_request(request: Request, to: &mut Subscription, first: bool, settings: &Settings) -> SubscriptionChange {
         let (names, limit) = (request.names, settings.limits.names_per_type);
-        // DESIGN rule 12: an empty list means everything until the first name, and nothing after.
+        // design rule 12: an empty list means everything until the first name, and nothing after.
         let legacy = !to.wanted.note_named(!names.is_empty()) && to.resource_type.has_legacy_wildcard();
         let wildcard = legacy || names.binary_search_by(|name| name.as_str().cmp(WILDCARD)).is_ok();
         let was_wildcard = to.wanted.wildcard();
@@ -111,8 +111,8 @@ impl Protocol for Sotw {
         SubscriptionChange { added, removed, wildcard: was_wildcard != wildcard }
     }
 
-    /// DESIGN rule 4, the server's half: anything but the last nonce, though while no response is in flight a client may
-    /// also send none.
+    /// [design rule 4](crate::manual::rules#rule-4), the server's half: anything but the last nonce, though while no
+    /// response is in flight a client may also send none.
     fn is_stale(nonce: &Nonce, of: &Subscription) -> bool {
         nonce != of.exchange.nonce() && (of.exchange.is_waiting() || !nonce.is_empty())
     }

@@ -1,3 +1,5 @@
+//! What a server machine asks of a store of resources.
+
 use alloc::borrow::Cow;
 use core::iter;
 
@@ -23,15 +25,19 @@ use crate::xdstp::Parts;
 /// - Whatever becomes present, absent or unknown, or gets another content, does so at a revision of its own, which
 ///   is at most [`revision`](Self::revision) when it can be seen.
 /// - Nothing changes during a call of [`Server::poll_transmit`](super::Server::poll_transmit).
+/// - A name is [`Absent`](State::Absent) only if it is known not to exist. A store that is still being loaded says
+///   [`Unknown`](State::Unknown), or that the type is not known ([`is_known`](Self::is_known)): otherwise a control plane
+///   that restarts tells all clients that everything is gone ([design rule 9](crate::manual::rules#rule-9)).
 /// - [`changes`](Self::changes) and [`removals`](Self::removals) never leave out what `get` would tell, and nor does
 ///   [`members`](Self::members).
 ///
 /// # Groups of nodes
 ///
 /// Clients that are to see different resources are served from different sources: one for each group, each with
-/// an [`epoch`](Self::epoch) of its own. Which group a client is in its node says ([`Action::Node`](super::Action::Node), [`Server::node`](super::Server::node)).
-/// A stream has the source from which it is first polled after its first request, and is closed if it is then polled with
-/// one of another epoch. So the driver polls once it knows the group, and from then on with that of the group:
+/// an [`epoch`](Self::epoch) of its own. The node tells the group of a client ([`Action::Node`](super::Action::Node),
+/// [`Server::node`](super::Server::node)). A stream is bound to the source of the first poll after its first request, and
+/// is closed if it is then polled with a source of another epoch. So the driver polls once the group is known, and from
+/// then on with the source of that group. The manual has a [chapter on groups](crate::manual::_04_groups); in short:
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -177,19 +183,19 @@ pub(super) fn default_dependent(resource: &Resource) -> Option<Cow<'_, str>> {
 /// What is to be said of a name, and since when.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Entry<'a> {
-    /// What.
+    /// What the source says of the name.
     pub state: State<'a>,
-    /// The revision at which it became so. If that was forgotten, the latest that it can have been.
+    /// The revision at which that became so. If the source has forgotten it, the latest that it can have been.
     pub since: Revision,
     /// An earlier time at which it was exactly so: who was served then, and not after, has heard it. From the
     /// first revision to before the second. Empty where nothing is known.
     pub before: (Revision, Revision),
 }
 
-/// The three things that can be said of a name (DESIGN rule 9).
+/// The three things that can be said of a name ([design rule 9](crate::manual::rules#rule-9)).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum State<'a> {
-    /// The resource exists.
+    /// The resource exists, and this is its content.
     Present(&'a Resource),
     /// It does not exist; only this may be announced as removed.
     Absent,

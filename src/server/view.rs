@@ -34,7 +34,7 @@ pub(super) struct View {
     /// The same of removals, which may be held back.
     removals_sent_to: Revision,
     /// The oldest removals that the client may have to be told again: something that stands for many left while a response was
-    /// in flight, and the client may take that all the same (DESIGN rule 5).
+    /// in flight, and the client may take that all the same ([design rule 5](crate::manual::rules#rule-5)).
     left_since: Option<Revision>,
     /// Something newer than these revisions was told besides.
     inexact: bool,

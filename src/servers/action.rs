@@ -1,3 +1,5 @@
+//! What the layer of several servers reports, and what a driver does about streams.
+
 use alloc::sync::Arc;
 
 use super::ServerId;
@@ -11,15 +13,15 @@ pub enum Action {
     /// What a server's client says. The verdict of an update goes back with
     /// [`Servers::handle_verdict`](super::Servers::handle_verdict), whatever happened to the server meanwhile.
     Client {
-        /// Which server's.
+        /// The server whose client says it.
         server: ServerId,
-        /// What.
+        /// What the client says.
         action: client::Action,
     },
     /// Another server is asked for the names of an authority, before or besides the ones that were. What the application
     /// has stays until a server says otherwise.
     Switched {
-        /// Which; `None` for names without one.
+        /// The authority; `None` for names without one.
         authority: Option<Arc<str>>,
         /// The server whose word counts now.
         to: ServerId,
@@ -27,14 +29,14 @@ pub enum Action {
     /// What [`Unreachable`](Self::Unreachable) said of an authority is over: a server answers, or (with
     /// [`Policy::Grpc`](super::Policy::Grpc)) another is asked instead that did not fail, or nothing is wanted any more.
     Reachable {
-        /// Which; `None` for names without one.
+        /// The authority; `None` for names without one.
         authority: Option<Arc<str>>,
     },
     /// A server failed, its stream ended before any response, and no other is asked instead: there is none that did not
     /// fail, or all that is wanted is known. It is tried again. Who waits for something of this authority is to be told;
     /// for who has something, it is an ambient error (gRFC A88). That holds until [`Reachable`](Self::Reachable).
     Unreachable {
-        /// Which; `None` for names without one.
+        /// The authority; `None` for names without one.
         authority: Option<Arc<str>>,
         /// The server that failed.
         server: ServerId,
@@ -49,7 +51,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// To which server.
+    /// Returns the server that the attempt is for.
     pub fn server(self) -> ServerId {
         self.server
     }

@@ -1,3 +1,5 @@
+//! The configuration of several servers: their order, their authorities, and the policy of fallback.
+
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -132,31 +134,31 @@ pub enum ConfigError {
     /// An authority has two lists.
     #[error("authority {authority:?} is configured twice")]
     AuthorityTwice {
-        /// Which.
+        /// The authority that has two lists.
         authority: String,
     },
     /// With [`Policy::Envoy`], a server is in two lists.
     #[error("server {} is in two lists, and Policy::Envoy asks one server of a list at a time", server.0)]
     ServerShared {
-        /// Which.
+        /// The server that is in two lists.
         server: ServerId,
     },
     /// A server is in a list twice.
     #[error("server {} is in a list twice", server.0)]
     ServerTwice {
-        /// Which.
+        /// The server that is in a list twice.
         server: ServerId,
     },
     /// With [`Policy::Envoy`], a list has more than a primary and a failover.
     #[error("{count} servers in a list, and Policy::Envoy has a primary and a failover")]
     TooManyServers {
-        /// How many.
+        /// The number of servers in the list.
         count: usize,
     },
     /// A list names a server that the configuration does not have.
     #[error("no server {} is configured", server.0)]
     UnknownServer {
-        /// Which.
+        /// The server that is not configured.
         server: ServerId,
     },
 }

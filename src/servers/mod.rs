@@ -18,7 +18,8 @@
 //! A resource whose name has another authority than those of the list that its server stands in (a wildcard may bring
 //! one) belongs to the names without authority.
 //!
-//! [`Watches`](crate::watch::Watches) stand above this as above a client: see "Several servers" in [`watch`](crate::watch).
+//! [`Watches`](crate::watch::Watches) stand above this as above a client: see "Several servers" in [`watch`](crate::watch),
+//! and for a program with both the [manual](crate::manual::_05_servers).
 //!
 //! # The loop
 //!
@@ -197,7 +198,7 @@ impl<V: Variant> Servers<V> {
 
     // What happened.
 
-    /// A stream is up.
+    /// Records that a stream is up. An attempt that is over is ignored.
     pub fn handle_open(&mut self, now: Instant, stream: Stream) {
         if let Some(link) = self.links.get_mut(stream.server.0).filter(|link| link.is(stream)) {
             if link.state == State::Connecting {

@@ -10,12 +10,12 @@ pub struct WatchId(pub(super) u64);
 /// What is new to a watcher.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Event<T> {
-    /// The watcher.
+    /// The watcher that is told.
     pub watch: WatchId,
     /// Which resource: of who watches the wildcard or a collection any of it, or that name itself for the whole; of who
     /// watches by an alias the alias.
     pub name: ResourceName,
-    /// What is new of it.
+    /// What is new of the resource.
     pub news: News<T>,
 }
 

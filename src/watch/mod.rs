@@ -164,7 +164,7 @@ pub struct Watches<T> {
 }
 
 impl<T: Clone + PartialEq> Watches<T> {
-    /// Nobody watches yet.
+    /// Makes the watches of one type, with no watcher yet.
     pub fn new(type_url: impl Into<TypeUrl>) -> Self {
         let (waiting, verdicts) = (None, VecDeque::new());
         Self { type_url: type_url.into(), ledger: Ledger::new(), waits: false, waiting, verdicts }
@@ -291,7 +291,7 @@ impl<T: Clone + PartialEq> Watches<T> {
         self.release();
     }
 
-    /// The server answers (again).
+    /// Records that the server answers again: what [`handle_unreachable`](Self::handle_unreachable) said is over.
     pub fn handle_reachable(&mut self) {
         self.ledger.set_unreachable(|unreachable| unreachable.set_all(None));
         self.release();
@@ -320,7 +320,7 @@ impl<T: Clone + PartialEq> Watches<T> {
 
     // Questions.
 
-    /// The type.
+    /// Returns the type that is watched.
     pub fn type_url(&self) -> &TypeUrl {
         &self.type_url
     }
@@ -330,7 +330,7 @@ impl<T: Clone + PartialEq> Watches<T> {
         self.ledger.get(name)
     }
 
-    /// What is wrong with a resource that is watched.
+    /// Returns the error of a resource that is watched, if there is one.
     pub fn error(&self, name: &str) -> Option<&Status> {
         self.ledger.error(name)
     }

@@ -1,3 +1,5 @@
+//! Resources and responses as protobuf: lengths first, then the bytes, each resource once.
+
 use alloc::vec::Vec;
 use core::time::Duration;
 

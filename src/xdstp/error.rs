@@ -9,7 +9,7 @@ pub enum Error {
     /// A directive has no value that it may have.
     #[error("the directive {directive} is not `alt=` or `entry=` with a value")]
     BadDirective {
-        /// The directive.
+        /// The directive as it stands in the name.
         directive: String,
     },
     /// The resource type has a character that no message type has.
@@ -18,16 +18,16 @@ pub enum Error {
         /// The text in its place.
         resource_type: String,
     },
-    /// A directive comes twice.
+    /// The name has the same directive twice.
     #[error("the directive {directive} comes twice")]
     DuplicateDirective {
-        /// Which.
+        /// The key of the directive.
         directive: &'static str,
     },
     /// A context parameter comes twice: which one counts is not defined.
     #[error("the context parameter {key} comes twice")]
     DuplicateParam {
-        /// Its key.
+        /// The key of the parameter.
         key: String,
     },
     /// A context parameter has no key.

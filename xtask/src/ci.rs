@@ -1,7 +1,7 @@
 //! What CI checks besides the tests.
 
 use crate::run::{Result, cargo, run};
-use crate::{bench, circles, fuzz, nostd};
+use crate::{bench, circles, docs, fuzz, nostd, package};
 
 /// The workspaces beside the main one.
 const OTHERS: [&str; 4] = ["fuzz", "nostd", "benches/counts", "benches/peers"];
@@ -10,7 +10,8 @@ pub fn check() -> Result {
     format()?;
     circles::check()?;
     lints()?;
-    docs()?;
+    docs::check()?;
+    package::check()?;
     unstable()?;
     nostd::check()?;
     fuzz::corpus()?;
@@ -42,10 +43,6 @@ fn lints() -> Result {
 /// What only the feature `unstable` has: the tests of the workspace are without it.
 fn unstable() -> Result {
     run(&mut cargo(&["test", "--quiet", "--features", "unstable", "--lib", "--test", "machines", "unstable"]))
-}
-
-fn docs() -> Result {
-    run(cargo(&["doc", "--quiet", "--no-deps", "--workspace", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 fn manifest(of: &str) -> String {

@@ -3,10 +3,12 @@
 mod bench;
 mod ci;
 mod circles;
+mod docs;
 mod fuzz;
 mod interop;
 mod mutants;
 mod nostd;
+mod package;
 mod plot;
 mod protos;
 mod run;
@@ -23,6 +25,7 @@ usage: cargo xtask RECIPE
   corpus                   replay the fuzz corpus, with no fuzzer, and build the targets
   counts [REASON]          fail if a workload takes more instructions than the baseline (needs valgrind); with a reason,
                            make what is counted the baseline
+  docs                     fail if the rendered documentation refers to what its readers do not have
   fuzz TARGET [SECONDS]    fuzz: world, client, server, wire or variants (needs cargo-fuzz)
   interop [PART]           real Envoy and real gRPC against control_plane, and xds_client against it (needs python3);
                            PART selects clients and modes by name, such as `envoy ads-delta`
@@ -30,6 +33,7 @@ usage: cargo xtask RECIPE
   model-deep [LIMIT]       the exhaustive check, further than a test run goes: an hour on two cores
   mutants [ARGUMENTS]      mutation tests (needs cargo-mutants): src/mutants/mod.rs tells the arguments
   nostd                    prove that the library needs no std
+  package                  build the packages that may be published, offline, from the files that they hold
   peers [PEER ..]          our machine beside every peer that is a published crate: a JSON object a line (half an hour;
                            --small takes a few minutes); never part of CI
   protos                   write src/proto/generated.rs from proto/
@@ -45,6 +49,7 @@ fn main() -> ExitCode {
         ["corpus"] => fuzz::corpus(),
         ["counts"] => bench::counts(None),
         ["counts", reason] => bench::counts(Some(reason)),
+        ["docs"] => docs::check(),
         ["fuzz", target] => fuzz::fuzz(target, "600"),
         ["fuzz", target, seconds] => fuzz::fuzz(target, seconds),
         ["interop"] => interop::run(&[]),
@@ -54,6 +59,7 @@ fn main() -> ExitCode {
         ["model-deep", limit] => verify::model_deep(limit),
         ["mutants", ref more @ ..] => mutants::run(more),
         ["nostd"] => nostd::check(),
+        ["package"] => package::check(),
         ["simulate", ..] => {
             run::run(run::cargo(&["run", "--quiet", "--release", "--package", "simulate", "--"]).args(&arguments[1..]))
         }

@@ -96,8 +96,9 @@ pub struct Held {
     /// Empty where it is implied: of a full-state type in SotW what is claimed has that of the last response that was
     /// accepted whole.
     version: Version,
-    /// Whether the server may be told so. It may not for what was unwanted for a while when its update was
-    /// accepted: the application has it, so its removal counts, but it must be asked for (DESIGN rule 14).
+    /// Whether the server may be told so. It may not for what was unwanted for a while when its update was accepted:
+    /// the application has it, so its removal counts, but it must be asked for
+    /// ([design rule 14](crate::manual::rules#rule-14)).
     claimed: bool,
 }
 

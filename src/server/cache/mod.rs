@@ -92,8 +92,9 @@ impl Cache {
         Self { nothing: self.nothing.with_page(resources.max(1)), ..self }
     }
 
-    /// How many removals of a type are remembered, if more than it has resources. A wildcard stream that falls
-    /// further behind is closed, and hears the rest when it reconnects. Default 10,000.
+    /// Sets how many removals of a type are remembered; it is never fewer than the type has resources. A wildcard stream
+    /// that falls behind the oldest one is closed; its client recovers the removals through `initial_resource_versions`
+    /// when it reconnects. Default 10,000.
     #[must_use]
     pub fn with_tombstones(self, tombstones: usize) -> Self {
         Self { tombstones, ..self }

@@ -1,0 +1,77 @@
+//! The members of the workspace that are published, and what their packages hold.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::run::{Result, cargo, run};
+
+/// A member of the workspace that may be published: its manifest does not say `publish = false`.
+pub struct Package {
+    pub name: String,
+    /// The folder of its manifest.
+    pub folder: PathBuf,
+    /// The files that its package holds, relative to its folder.
+    pub files: BTreeSet<String>,
+}
+
+/// Builds every package as a user gets it: from the files that are packed, and from nothing else. Works offline once
+/// `cargo fetch` has run.
+pub fn check() -> Result {
+    let packages = publishable()?;
+    let mut command = cargo(&["package", "--quiet", "--offline", "--allow-dirty"]);
+    // In one call, because they may depend on each other and none of them need be published yet.
+    packages.iter().for_each(|package| _ = command.args(["--package", &package.name]));
+    run(&mut command)?;
+    for package in &packages {
+        println!("{}: a package of {} files, which builds", package.name, package.files.len());
+    }
+    Ok(())
+}
+
+/// The members that may be published.
+pub fn publishable() -> Result<Vec<Package>> {
+    let output = cargo(&["metadata", "--no-deps", "--offline", "--format-version", "1"]).output()?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    let members = members(&serde_json::from_slice(&output.stdout)?);
+    members.into_iter().map(|(name, folder)| Ok(Package { files: files(&name)?, name, folder })).collect()
+}
+
+/// Names and folders of the members in what `cargo metadata` says, without those that are never published.
+fn members(metadata: &Value) -> Vec<(String, PathBuf)> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    // `publish` is null unless the manifest restricts it; `false` there is the empty list here.
+    let published = packages.filter(|package| package["publish"].as_array().is_none_or(|to| !to.is_empty()));
+    let member = |package: &Value| {
+        let folder = Path::new(package["manifest_path"].as_str()?).parent()?;
+        Some((package["name"].as_str()?.to_string(), folder.to_path_buf()))
+    };
+    published.filter_map(member).collect()
+}
+
+fn files(package: &str) -> Result<BTreeSet<String>> {
+    let output = cargo(&["package", "--list", "--offline", "--allow-dirty", "--package", package]).output()?;
+    if !output.status.success() {
+        return Err(format!("cargo package --list: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    Ok(String::from_utf8(output.stdout)?.lines().map(String::from).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_publishable_unless_they_say_otherwise() {
+        let metadata = serde_json::json!({ "packages": [
+            { "name": "library", "publish": null, "manifest_path": "/w/Cargo.toml" },
+            { "name": "tool", "publish": [], "manifest_path": "/w/tool/Cargo.toml" },
+            { "name": "testing", "publish": ["a registry"], "manifest_path": "/w/testing/Cargo.toml" },
+        ]});
+        let expected = [("library".to_string(), "/w".into()), ("testing".to_string(), "/w/testing".into())];
+        assert_eq!(members(&metadata), expected);
+    }
+}
