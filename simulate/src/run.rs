@@ -6,9 +6,9 @@ use std::panic::{self, AssertUnwindSafe};
 
 use xds_machine::client::Dialect;
 use xds_machine::type_url;
+use xds_machine_testing::world::{Both, Budget, Setup, Step, Ttls, World};
 
 use crate::shrink::shrink;
-use crate::world::{Both, Budget, Setup, Step, Ttls, World};
 
 /// A small random number generator (splitmix64).
 #[derive(Clone, Copy, Debug)]

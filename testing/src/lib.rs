@@ -1,0 +1,14 @@
+//! The harness.
+
+pub mod canonical;
+pub mod checker;
+pub mod hostile;
+pub mod input;
+pub mod letter;
+pub mod replay;
+pub mod script;
+pub mod search;
+pub mod several;
+pub mod variant;
+pub mod watching;
+pub mod world;

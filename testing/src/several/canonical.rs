@@ -1,0 +1,108 @@
+//! States as they are compared: what has only an order is replaced by its rank among those of its server, and time is what
+//! is left of it.
+
+use std::hash::{Hash, Hasher};
+
+use xds_machine::model::{Label, Relabel};
+
+use super::{Both, Side, Step, World};
+use crate::canonical::Labels;
+use crate::search::Model;
+
+impl<V: Both> World<V> {
+    /// Shows each label with the number of its server.
+    fn relabel(&mut self, mut by: impl FnMut(usize, Label<'_>)) {
+        let mut of = 0;
+        let mut by = |label: Label<'_>| match label {
+            Label::Client(id) => of = id as usize,
+            label => by(of, label),
+        };
+        let Self { servers, sides, apps, now, .. } = self;
+        now.relabel(&mut by);
+        servers.relabel(&mut by);
+        apps.iter_mut().flat_map(|app| app.judging.values_mut()).for_each(|(update, _)| update.relabel(&mut by));
+        for (s, Side { cache, stream, server, to, from, .. }) in sides.iter_mut().enumerate() {
+            by(Label::Client(s as u64));
+            stream.relabel(&mut by);
+            cache.relabel(&mut by);
+            server.relabel(&mut by);
+            to.iter_mut().for_each(|request| request.relabel(&mut by));
+            from.iter_mut().for_each(|response| response.relabel(&mut by));
+        }
+    }
+}
+
+impl<V: Both> Model for World<V> {
+    type Step = Step;
+
+    fn steps(&self, steps: &mut Vec<Step>) {
+        let (own, others) = World::steps(self);
+        let later = self.due().is_some_and(|due| due > self.now);
+        let others = others.into_iter().filter(|&step| match step {
+            Step::Early => later && !own.is_empty(),
+            _ => true,
+        });
+        steps.extend(others.filter(|&step| self.budget.is_none_or(|budget| budget.allows(step))));
+        if own.is_empty() && later {
+            steps.push(Step::Tick);
+        }
+        steps.extend(own);
+    }
+
+    fn is_own(step: Step) -> bool {
+        use Step::{Accept, ClientReads, ClientSends, Connect, Opened, Refused, ServerReads, ServerSends, Tick};
+        matches!(
+            step,
+            Connect
+                | Opened { .. }
+                | Refused { .. }
+                | ClientSends { .. }
+                | ServerReads { .. }
+                | ServerSends { .. }
+                | ClientReads { .. }
+                | Accept { .. }
+                | Tick
+        )
+    }
+
+    fn may_repeat(step: Step) -> bool {
+        matches!(step, Step::Connect | Step::Refused { .. } | Step::Tick)
+    }
+
+    fn take(&mut self, step: Step) {
+        World::take(self, step);
+    }
+
+    fn check_settled(&self) {
+        World::check_settled(self);
+    }
+
+    fn canonicalize(&mut self) {
+        let (mut labels, now) = (Vec::new(), self.now);
+        labels.resize_with(self.sides.len(), Labels::default);
+        self.relabel(|of, label| labels[of].note(&label));
+        self.relabel(|of, label| labels[of].replace(now, label));
+        // All nonces of a server are now of its stream 1, which may give none of them again, nor may the next.
+        self.streams = 1;
+        for (labels, side) in labels.iter().zip(&mut self.sides) {
+            let given = labels.nonces();
+            side.server.relabel(&mut |label| match label {
+                Label::Stream(stream) => *stream = 1,
+                Label::Given(count) => *count = given,
+                _ => {}
+            });
+        }
+    }
+
+    fn goals(&self) -> u128 {
+        self.goals
+    }
+}
+
+impl<V: Both> Hash for World<V> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { fixed: _, budget, servers, sides, apps, now, streams, current, unreachable, faulty, goals: _ } =
+            self;
+        (budget, servers, sides, apps, now, streams, current, unreachable, faulty).hash(state);
+    }
+}

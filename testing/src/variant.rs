@@ -1,0 +1,272 @@
+//! What the world has to know of the messages of either variant.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use xds_machine::message::{delta, sotw};
+use xds_machine::model::Relabel;
+use xds_machine::{Any, Delta, Nonce, Resource, ResourceName, Sotw, Status, TypeUrl, Version, client, server};
+
+use crate::world::store::body;
+
+/// A variant, with the names that both machines know it by.
+pub trait Both:
+    client::Variant<Request = <Self as Both>::Req, Response = <Self as Both>::Resp>
+    + server::Variant<Request = <Self as Both>::Req>
+{
+    type Req: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
+    type Resp: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
+
+    /// Whether a server says what is gone.
+    const REMOVES: bool;
+    /// Whether a request lists all that is wanted.
+    const LISTS: bool;
+
+    fn message(response: &server::Response<Self>) -> Self::Resp;
+    fn request(request: &Self::Req) -> Request<'_>;
+    fn response(response: &Self::Resp) -> Response;
+
+    // For the faulty ones.
+    fn request_mut(request: &mut Self::Req) -> RequestMut<'_>;
+    fn nonce_mut(response: &mut Self::Resp) -> &mut Nonce;
+    /// Names and versions of what is sent.
+    fn versions(response: &Self::Resp) -> Vec<(ResourceName, Version)>;
+    /// Leaves out the other resources.
+    fn keep(response: &mut Self::Resp, keep: &mut dyn FnMut(&ResourceName) -> bool);
+    fn forget_removals(response: &mut Self::Resp);
+    fn forget_errors(response: &mut Self::Resp);
+    fn forget_beats(response: &mut Self::Resp);
+    /// Makes content of heartbeats.
+    fn fill_beats(response: &mut Self::Resp);
+    /// A request for a type that says nothing.
+    fn empty(type_url: &TypeUrl) -> Self::Req;
+}
+
+pub struct RequestMut<'a> {
+    pub nonce: &'a mut Nonce,
+    pub error: &'a mut Option<Status>,
+    pub names: &'a mut Vec<ResourceName>,
+    pub unsubscribe: Option<&'a mut Vec<ResourceName>>,
+    pub version: Option<&'a mut Version>,
+    pub initial: Option<&'a mut BTreeMap<ResourceName, Version>>,
+}
+
+#[derive(Debug)]
+pub struct Request<'a> {
+    pub type_url: &'a TypeUrl,
+    pub nonce: &'a Nonce,
+    pub error: Option<&'a Status>,
+    /// SotW: the list. Delta: the subscriptions.
+    pub names: &'a [ResourceName],
+    pub unsubscribe: &'a [ResourceName],
+    pub version: Option<&'a Version>,
+    pub initial: Vec<(&'a ResourceName, &'a Version)>,
+}
+
+#[derive(Debug)]
+pub struct Response {
+    pub type_url: TypeUrl,
+    pub nonce: Nonce,
+    pub version: Version,
+    /// Names and contents.
+    pub resources: Vec<(ResourceName, u8)>,
+    /// Heartbeats, with their versions.
+    pub beats: BTreeMap<ResourceName, Version>,
+    pub removed: BTreeSet<ResourceName>,
+    pub errors: BTreeSet<ResourceName>,
+}
+
+impl Both for Sotw {
+    type Req = sotw::Request;
+    type Resp = sotw::Response;
+
+    const REMOVES: bool = false;
+    const LISTS: bool = true;
+
+    fn message(response: &server::Response<Self>) -> sotw::Response {
+        response.into()
+    }
+
+    fn request(request: &sotw::Request) -> Request<'_> {
+        Request {
+            type_url: &request.type_url,
+            nonce: &request.nonce,
+            error: request.error.as_ref(),
+            names: &request.names,
+            unsubscribe: &[],
+            version: Some(&request.version),
+            initial: Vec::new(),
+        }
+    }
+
+    fn response(response: &sotw::Response) -> Response {
+        let content = |any: &Any| any.value[any.value.len() - 1];
+        let resource = |item: &sotw::Item| match item {
+            sotw::Item::Bare(any) => Some((item_name(item), content(any))),
+            sotw::Item::Wrapped(wrapped) => Some((wrapped.name.clone(), content(wrapped.body.as_ref()?))),
+            sotw::Item::Malformed => panic!("nobody says this"),
+        };
+        let beats = response.resources.iter().filter(|item| is_beat(item));
+        Response {
+            type_url: response.type_url.clone(),
+            nonce: response.nonce.clone(),
+            version: response.version.clone(),
+            resources: response.resources.iter().filter_map(resource).collect(),
+            beats: beats.map(|item| (item_name(item), response.version.clone())).collect(),
+            removed: BTreeSet::new(),
+            errors: response.errors.iter().map(|error| error.name.clone()).collect(),
+        }
+    }
+
+    fn request_mut(request: &mut sotw::Request) -> RequestMut<'_> {
+        RequestMut {
+            nonce: &mut request.nonce,
+            error: &mut request.error,
+            names: &mut request.names,
+            unsubscribe: None,
+            version: Some(&mut request.version),
+            initial: None,
+        }
+    }
+
+    fn nonce_mut(response: &mut sotw::Response) -> &mut Nonce {
+        &mut response.nonce
+    }
+
+    fn versions(response: &sotw::Response) -> Vec<(ResourceName, Version)> {
+        let names = Self::response(response).resources.into_iter().map(|(name, _)| name);
+        names.map(|name| (name, response.version.clone())).collect()
+    }
+
+    fn keep(response: &mut sotw::Response, keep: &mut dyn FnMut(&ResourceName) -> bool) {
+        response.resources.retain(|item| keep(&item_name(item)));
+    }
+
+    fn forget_removals(_: &mut sotw::Response) {}
+
+    fn forget_errors(response: &mut sotw::Response) {
+        response.errors.clear();
+    }
+
+    fn forget_beats(response: &mut sotw::Response) {
+        response.resources.retain(|item| !is_beat(item));
+    }
+
+    fn fill_beats(response: &mut sotw::Response) {
+        for item in &mut response.resources {
+            if let sotw::Item::Wrapped(wrapped) = item {
+                fill(wrapped, &response.type_url);
+            }
+        }
+    }
+
+    fn empty(type_url: &TypeUrl) -> sotw::Request {
+        sotw::Request::new(type_url.clone())
+    }
+}
+
+fn item_name(item: &sotw::Item) -> ResourceName {
+    match item {
+        sotw::Item::Bare(any) => {
+            let len = usize::from(any.value[1]);
+            std::str::from_utf8(&any.value[2..2 + len]).expect("a name").into()
+        }
+        sotw::Item::Wrapped(wrapped) => wrapped.name.clone(),
+        sotw::Item::Malformed => panic!("nobody says this"),
+    }
+}
+
+fn is_beat(item: &sotw::Item) -> bool {
+    matches!(item, sotw::Item::Wrapped(wrapped) if wrapped.body.is_none())
+}
+
+/// Gives a heartbeat a content.
+fn fill(resource: &mut Resource, type_url: &TypeUrl) {
+    let value = body(&resource.name, 0).into();
+    resource.body.get_or_insert_with(|| Any { type_url: type_url.clone(), value });
+}
+
+impl Both for Delta {
+    type Req = delta::Request;
+    type Resp = delta::Response;
+
+    const REMOVES: bool = true;
+    const LISTS: bool = false;
+
+    fn message(response: &server::Response<Self>) -> delta::Response {
+        response.into()
+    }
+
+    fn request(request: &delta::Request) -> Request<'_> {
+        Request {
+            type_url: &request.type_url,
+            nonce: &request.nonce,
+            error: request.error.as_ref(),
+            names: &request.subscribe,
+            unsubscribe: &request.unsubscribe,
+            version: None,
+            initial: request.initial_versions.iter().collect(),
+        }
+    }
+
+    fn response(response: &delta::Response) -> Response {
+        let resources = response.resources.iter().filter_map(|resource| {
+            let body = resource.body.as_ref()?;
+            Some((resource.name.clone(), body.value[body.value.len() - 1]))
+        });
+        let beats = response.resources.iter().filter(|resource| resource.body.is_none());
+        Response {
+            type_url: response.type_url.clone(),
+            nonce: response.nonce.clone(),
+            version: response.system_version.clone(),
+            resources: resources.collect(),
+            beats: beats.map(|beat| (beat.name.clone(), beat.version.clone())).collect(),
+            removed: response.removed.iter().cloned().collect(),
+            errors: response.errors.iter().map(|error| error.name.clone()).collect(),
+        }
+    }
+
+    fn request_mut(request: &mut delta::Request) -> RequestMut<'_> {
+        RequestMut {
+            nonce: &mut request.nonce,
+            error: &mut request.error,
+            names: &mut request.subscribe,
+            unsubscribe: Some(&mut request.unsubscribe),
+            version: None,
+            initial: Some(&mut request.initial_versions),
+        }
+    }
+
+    fn nonce_mut(response: &mut delta::Response) -> &mut Nonce {
+        &mut response.nonce
+    }
+
+    fn versions(response: &delta::Response) -> Vec<(ResourceName, Version)> {
+        response.resources.iter().map(|resource| (resource.name.clone(), resource.version.clone())).collect()
+    }
+
+    fn keep(response: &mut delta::Response, keep: &mut dyn FnMut(&ResourceName) -> bool) {
+        response.resources.retain(|resource| keep(&resource.name));
+    }
+
+    fn forget_removals(response: &mut delta::Response) {
+        response.removed.clear();
+    }
+
+    fn forget_errors(response: &mut delta::Response) {
+        response.errors.clear();
+    }
+
+    fn forget_beats(response: &mut delta::Response) {
+        response.resources.retain(|resource| resource.body.is_some());
+    }
+
+    fn fill_beats(response: &mut delta::Response) {
+        response.resources.iter_mut().for_each(|resource| fill(resource, &response.type_url));
+    }
+
+    fn empty(type_url: &TypeUrl) -> delta::Request {
+        delta::Request::new(type_url.clone())
+    }
+}

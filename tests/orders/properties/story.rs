@@ -1,0 +1,107 @@
+//! Steps of the world, as proptest makes and shrinks them.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use xds_machine::{Delta, Sotw, proto};
+
+use xds_machine_testing::world::{Both, Step, Store, World, words};
+
+/// The shape of a world, and what happens in it.
+#[derive(Clone)]
+pub struct Story<V> {
+    shape: [u8; words::SHAPE],
+    turns: Vec<Turn>,
+    variant: PhantomData<V>,
+}
+
+/// A step, if it can be taken, and how many of its own steps the protocol takes after it.
+type Turn = (u8, usize);
+
+pub fn story<V: Both>() -> impl Strategy<Value = Story<V>> {
+    (any::<[u8; words::SHAPE]>(), vec((any::<u8>(), 0..4_usize), 100..400)).prop_map(|(shape, turns)| Story {
+        shape,
+        turns,
+        variant: PhantomData,
+    })
+}
+
+impl<V: Both> fmt::Debug for Story<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (setup, _) = words::setup::<V>(&self.shape);
+        let turns: Vec<_> = self.turns.iter().map(|&(byte, run)| (words::step(byte, &setup), run)).collect();
+        write!(f, "{:?}\n{turns:?}", setup.setup)
+    }
+}
+
+impl<V: Both> Story<V> {
+    pub fn play(&self) {
+        let mut world = self.world();
+        for at in 0..self.turns.len() {
+            self.turn(&mut world, at);
+        }
+        words::settle(&mut world, self.turns.len() as u64);
+    }
+
+    pub fn play_twice(&self, seed: u64)
+    where
+        V: Encoded,
+    {
+        let (mut one, mut other) = (self.world(), self.world());
+        other.store = Store::with_seed(&other.setup, seed);
+        for at in 0..self.turns.len() {
+            self.turn(&mut one, at);
+            self.turn(&mut other, at);
+            assert_eq!(encoded(&one), encoded(&other), "what is on the wire after turn {at}");
+        }
+        assert!(one == other);
+    }
+
+    fn world(&self) -> World<V> {
+        World::new(words::setup::<V>(&self.shape).0)
+    }
+
+    fn turn(&self, world: &mut World<V>, at: usize) {
+        let (byte, run) = self.turns[at];
+        match words::step(byte, &world.setup) {
+            Step::Tick => words::settle(world, at as u64),
+            step if world.can(step) => world.take(step),
+            _ => {}
+        }
+        words::run(world, run, at as u64);
+    }
+}
+
+/// A variant whose messages go to bytes.
+pub trait Encoded: Both {
+    fn encode_request(request: &Self::Req) -> Vec<u8>;
+    fn encode_response(response: &Self::Resp) -> Vec<u8>;
+}
+
+impl Encoded for Sotw {
+    fn encode_request(request: &Self::Req) -> Vec<u8> {
+        proto::sotw::encode_request(request)
+    }
+
+    fn encode_response(response: &Self::Resp) -> Vec<u8> {
+        proto::sotw::encode_response(response)
+    }
+}
+
+impl Encoded for Delta {
+    fn encode_request(request: &Self::Req) -> Vec<u8> {
+        proto::delta::encode_request(request)
+    }
+
+    fn encode_response(response: &Self::Resp) -> Vec<u8> {
+        proto::delta::encode_response(response)
+    }
+}
+
+fn encoded<V: Encoded>(world: &World<V>) -> Vec<Vec<u8>> {
+    let requests = world.pairs.iter().flat_map(|pair| pair.up.iter().map(V::encode_request));
+    let responses = world.pairs.iter().flat_map(|pair| pair.down.iter().map(V::encode_response));
+    requests.chain(responses).collect()
+}
