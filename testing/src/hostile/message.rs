@@ -151,7 +151,7 @@ fn any(input: &mut Input<'_>, of: &TypeUrl) -> Any {
 }
 
 /// An encoded resource with its name in field 1.
-pub fn body(name: &ResourceName, content: u8) -> Bytes {
+pub(super) fn body(name: &ResourceName, content: u8) -> Bytes {
     let name = name.as_str().as_bytes();
     [&[0x0a, name.len() as u8], name, &[0x78, content & 0x7f]].concat().into()
 }

@@ -7,7 +7,7 @@ use xds_machine::{ResourceName, WILDCARD};
 use super::wire::Ask;
 
 #[derive(Default)]
-pub struct Asked {
+pub(super) struct Asked {
     /// Whether there was a request.
     pub any: bool,
     /// Whether a name was sent: an empty list is no wildcard any more (SotW).
@@ -18,7 +18,7 @@ pub struct Asked {
 impl Asked {
     /// Reads a request. Returns the names that it asks for: their resources have to be sent, though they did not change. (So
     /// has what is left by name, delta, if the wildcard has it: the client can't tell.)
-    pub fn hear(&mut self, ask: &Ask, delta: bool, legacy: bool) -> BTreeSet<ResourceName> {
+    pub(super) fn hear(&mut self, ask: &Ask, delta: bool, legacy: bool) -> BTreeSet<ResourceName> {
         let first = !std::mem::replace(&mut self.any, true);
         let all = || BTreeSet::from([ResourceName::from(WILDCARD)]);
         let mut asked: BTreeSet<ResourceName> = ask.names.iter().cloned().collect();

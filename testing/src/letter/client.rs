@@ -14,7 +14,7 @@ use super::wire::{Ask, Item, Said};
 
 type Names = BTreeSet<ResourceName>;
 
-pub struct Client {
+pub(super) struct Client {
     delta: bool,
     pub types: Vec<OfType>,
     /// Until the first request of a stream is sent.
@@ -22,14 +22,14 @@ pub struct Client {
 }
 
 #[derive(Debug)]
-pub struct Held {
+pub(super) struct Held {
     pub content: u8,
     version: Version,
     pub aliases: Vec<ResourceName>,
     until: Option<Instant>,
 }
 
-pub struct OfType {
+pub(super) struct OfType {
     delta: bool,
     kind: ResourceType,
     pub wanted: Names,
@@ -63,7 +63,7 @@ struct Stream {
 }
 
 impl Client {
-    pub fn new(types: &[ResourceType], delta: bool) -> Self {
+    pub(super) fn new(types: &[ResourceType], delta: bool) -> Self {
         let of = |kind: &ResourceType| OfType {
             delta,
             kind: kind.clone(),
@@ -81,7 +81,7 @@ impl Client {
     }
 
     /// A stream is up. With no claims everything begins anew; with `2` for claims half of what is held does.
-    pub fn open(&mut self, claims: u8) {
+    pub(super) fn open(&mut self, claims: u8) {
         let mut node = Node::new("n");
         node.client_features = [feature::TTL, feature::WRAPPER[0]].map(String::from).to_vec();
         self.node = Some(node.into());
@@ -101,7 +101,7 @@ impl Client {
         }
     }
 
-    pub fn subscribe(&mut self, t: usize, name: ResourceName) -> Vec<Ask> {
+    pub(super) fn subscribe(&mut self, t: usize, name: ResourceName) -> Vec<Ask> {
         let of = &mut self.types[t];
         // A list that names it again right away says nothing, and what was dropped would not come (SotW).
         let left = of.stream.left.iter().any(|left| covers(left, &name));
@@ -117,7 +117,7 @@ impl Client {
         first.into_iter().collect()
     }
 
-    pub fn unsubscribe(&mut self, t: usize, name: &ResourceName) -> Vec<Ask> {
+    pub(super) fn unsubscribe(&mut self, t: usize, name: &ResourceName) -> Vec<Ask> {
         let of = &mut self.types[t];
         if !of.wanted.contains(name) {
             return Vec::new();
@@ -142,7 +142,7 @@ impl Client {
     }
 
     /// What was not said yet, unless a stream is to be spared that.
-    pub fn request(&mut self, t: usize, up: bool) -> Option<Ask> {
+    pub(super) fn request(&mut self, t: usize, up: bool) -> Option<Ask> {
         let of = &mut self.types[t];
         let first = !of.stream.asked;
         if !up || !of.stream.dirty || (first && of.wanted.is_empty()) {
@@ -153,7 +153,7 @@ impl Client {
     }
 
     /// Reads a response, and answers it.
-    pub fn read(&mut self, now: Instant, said: &Said, accept: bool, plain: bool) -> Result<Ask, Fault> {
+    pub(super) fn read(&mut self, now: Instant, said: &Said, accept: bool, plain: bool) -> Result<Ask, Fault> {
         let of = self.types.iter_mut().find(|of| of.kind.type_url() == &said.type_url).expect("a known type");
         ensure(of.stream.asked, "a response of a type that was not asked for", || said.to_string())?;
         OfType::check(said)?;
@@ -170,7 +170,7 @@ impl Client {
     }
 
     /// What has lived its time goes. Returns of what type, its name and content.
-    pub fn expire(&mut self, now: Instant) -> Vec<(usize, ResourceName, u8)> {
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<(usize, ResourceName, u8)> {
         let mut gone = Vec::new();
         for (t, of) in self.types.iter_mut().enumerate() {
             let due = |held: &Held| held.until.is_some_and(|until| until <= now);
@@ -186,7 +186,7 @@ impl Client {
         gone
     }
 
-    pub fn due(&self) -> Option<Instant> {
+    pub(super) fn due(&self) -> Option<Instant> {
         self.types.iter().flat_map(|of| of.held.values()).filter_map(|held| held.until).min()
     }
 
@@ -311,6 +311,6 @@ impl OfType {
 const NOT_FOUND: i32 = Code::NotFound.number();
 
 /// Whether names ask for a resource that has these aliases.
-pub fn is_wanted(wanted: &Names, name: &ResourceName, aliases: &[ResourceName]) -> bool {
+pub(super) fn is_wanted(wanted: &Names, name: &ResourceName, aliases: &[ResourceName]) -> bool {
     wanted.iter().any(|wish| covers(wish, name) || aliases.contains(wish))
 }

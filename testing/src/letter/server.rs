@@ -15,7 +15,7 @@ use super::wire::{Ask, Item, Said};
 type Names = BTreeSet<ResourceName>;
 
 /// One type of a stream.
-pub struct Stream {
+pub(super) struct Stream {
     delta: bool,
     /// Whether requests with an old nonce go unread (SotW).
     strict: bool,
@@ -43,7 +43,7 @@ struct Sent {
 }
 
 impl Stream {
-    pub fn new(kind: ResourceType, delta: bool, strict: bool, prefix: String) -> Self {
+    pub(super) fn new(kind: ResourceType, delta: bool, strict: bool, prefix: String) -> Self {
         Self {
             delta,
             strict,
@@ -62,7 +62,7 @@ impl Stream {
         }
     }
 
-    pub fn hear(&mut self, now: Instant, ask: &Ask, truth: &Truth) {
+    pub(super) fn hear(&mut self, now: Instant, ask: &Ask, truth: &Truth) {
         let first = !self.asked.any;
         if ask.error.is_none() && !self.delta {
             self.accepted = ask.version.clone();
@@ -103,7 +103,7 @@ impl Stream {
     }
 
     /// The next response. Some bits of `mood`: it is split, or has more than it must.
-    pub fn poll(&mut self, now: Instant, truth: &Truth, mood: u8) -> Option<Said> {
+    pub(super) fn poll(&mut self, now: Instant, truth: &Truth, mood: u8) -> Option<Said> {
         if !self.asked.any || !truth.known {
             return None;
         }
@@ -162,7 +162,7 @@ impl Stream {
     }
 
     /// When there are heartbeats to send.
-    pub fn due(&self) -> Option<Instant> {
+    pub(super) fn due(&self) -> Option<Instant> {
         self.beat
     }
 

@@ -6,7 +6,7 @@ use xds_machine::{ResourceName, ResourceType, TypeUrl, Types, WILDCARD, type_url
 
 /// The shape of a walk. Each feature is in many and out of many.
 #[derive(Clone, Debug)]
-pub struct Setup {
+pub(super) struct Setup {
     pub types: Vec<ResourceType>,
     /// Of resources.
     pub names: Vec<ResourceName>,
@@ -27,7 +27,7 @@ pub struct Setup {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Ttls {
+pub(super) enum Ttls {
     None,
     All,
     /// Two different ones, and none.
@@ -36,7 +36,7 @@ pub enum Ttls {
 
 /// Names are numbers in [`Setup`], so that steps mean the same when others are taken out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Step {
+pub(super) enum Step {
     /// The client wants a name, or the alias or collection of a number beyond.
     Subscribe {
         t: usize,
@@ -107,7 +107,7 @@ const KNOWN_ALIAS_BEFORE_NAME: bool = true;
 
 impl Step {
     /// The type that it is about.
-    pub fn t(self) -> Option<usize> {
+    pub(super) fn t(self) -> Option<usize> {
         match self {
             Self::Subscribe { t, .. } | Self::Unsubscribe { t, .. } | Self::Send { t } | Self::Judge { t, .. } => {
                 Some(t)
@@ -119,10 +119,10 @@ impl Step {
     }
 }
 
-pub const TTL: Duration = Duration::from_secs(90);
+pub(super) const TTL: Duration = Duration::from_secs(90);
 
 impl Setup {
-    pub fn draw(random: &mut Random, delta: bool) -> Self {
+    pub(super) fn draw(random: &mut Random, delta: bool) -> Self {
         let structured = random.one_in(4);
         let urls: &[&str] = match random.below(7) {
             _ if structured => &["T"],
@@ -169,7 +169,7 @@ impl Setup {
     }
 
     /// Steps, most of them of the protocol.
-    pub fn steps(&self, random: &mut Random, count: usize) -> Vec<Step> {
+    pub(super) fn steps(&self, random: &mut Random, count: usize) -> Vec<Step> {
         let all = self.names.len() + self.aliases.len() + self.many.len();
         let unrest = random.pick(&[1, 1, 3, 8]);
         let mut steps = vec![Step::Open { claims: 0 }];
@@ -206,21 +206,21 @@ impl Setup {
         if self.aliases.is_empty() { 0 } else { random.below(1 << self.aliases.len()) as u8 }
     }
 
-    pub fn url(&self, t: usize) -> &TypeUrl {
+    pub(super) fn url(&self, t: usize) -> &TypeUrl {
         self.types[t].type_url()
     }
 
-    pub fn type_number(&self, url: &TypeUrl) -> usize {
+    pub(super) fn type_number(&self, url: &TypeUrl) -> usize {
         self.types.iter().position(|known| known.type_url() == url).expect("one of the types")
     }
 
     /// What can be subscribed to.
-    pub fn wish(&self, n: usize) -> ResourceName {
+    pub(super) fn wish(&self, n: usize) -> ResourceName {
         let mut all = self.names.iter().chain(&self.aliases).chain(&self.many);
         all.nth(n).expect("one of the names").clone()
     }
 
-    pub fn ttl(&self, n: usize, content: u8) -> Option<Duration> {
+    pub(super) fn ttl(&self, n: usize, content: u8) -> Option<Duration> {
         match self.ttls {
             Ttls::None => None,
             Ttls::All => Some(TTL),
@@ -231,7 +231,7 @@ impl Setup {
 
 /// A small random number generator (splitmix64).
 #[derive(Clone, Copy, Debug)]
-pub struct Random(pub u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -242,15 +242,15 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
-    pub fn one_in(&mut self, times: usize) -> bool {
+    pub(super) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 }

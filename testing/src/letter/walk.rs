@@ -20,16 +20,16 @@ pub struct Fault {
     pub what: String,
 }
 
-pub fn ensure(holds: bool, rule: &'static str, what: impl FnOnce() -> String) -> Result<(), Fault> {
+pub(super) fn ensure(holds: bool, rule: &'static str, what: impl FnOnce() -> String) -> Result<(), Fault> {
     if holds { Ok(()) } else { Err(Fault { rule, what: what() }) }
 }
 
 /// What happened, line by line, if somebody wants to read it.
 #[derive(Default)]
-pub struct Story(Option<Vec<String>>);
+pub(super) struct Story(Option<Vec<String>>);
 
 impl Story {
-    pub fn tell(&mut self, line: impl FnOnce() -> String) {
+    pub(super) fn tell(&mut self, line: impl FnOnce() -> String) {
         if let Some(lines) = &mut self.0 {
             lines.push(line());
         }
@@ -37,7 +37,7 @@ impl Story {
 }
 
 /// One of our machines beside a naive peer.
-pub trait Walk {
+pub(super) trait Walk {
     fn new(setup: Setup) -> Self;
     /// Takes a step, if it can be taken.
     fn take(&mut self, step: Step) -> Result<(), Fault>;

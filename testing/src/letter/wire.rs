@@ -10,7 +10,7 @@ use xds_machine::{Any, Code, Delta, Nonce, Resource, ResourceName, Sotw, Status,
 
 /// A request. SotW has no `leave` and no `claims`, delta no `version`.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub(super) struct Ask {
     pub node: Option<Arc<Node>>,
     pub type_url: TypeUrl,
     pub names: Vec<ResourceName>,
@@ -23,7 +23,7 @@ pub struct Ask {
 
 /// A response. SotW has no `removed`.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub(super) struct Said {
     pub type_url: TypeUrl,
     pub version: Version,
     pub nonce: Nonce,
@@ -34,7 +34,7 @@ pub struct Said {
 
 /// A resource of a response; without content it is a heartbeat.
 #[derive(Clone, Debug)]
-pub struct Item {
+pub(super) struct Item {
     pub name: ResourceName,
     /// In SotW that of the response.
     pub version: Version,
@@ -44,7 +44,7 @@ pub struct Item {
 }
 
 /// A variant that both sides can speak.
-pub trait Variant:
+pub(super) trait Variant:
     client::Variant<Request = <Self as Variant>::Req, Response = <Self as Variant>::Resp>
     + server::Variant<Request = <Self as Variant>::Req>
 {
@@ -59,13 +59,13 @@ pub trait Variant:
 }
 
 /// An encoded resource: its name in field 1, its content in field 15.
-pub fn body(name: &ResourceName, content: u8) -> Vec<u8> {
+pub(super) fn body(name: &ResourceName, content: u8) -> Vec<u8> {
     let name = name.as_str().as_bytes();
     [&[0x0a, name.len() as u8], name, &[0x78, content]].concat()
 }
 
 /// The content of an encoded resource.
-pub fn content_of(body: &[u8]) -> u8 {
+pub(super) fn content_of(body: &[u8]) -> u8 {
     *body.last().expect("a content")
 }
 
@@ -234,6 +234,6 @@ impl fmt::Display for Item {
 }
 
 /// The last word of a type URL.
-pub fn short(type_url: &TypeUrl) -> &str {
+pub(super) fn short(type_url: &TypeUrl) -> &str {
     type_url.as_str().rsplit(['.', '/']).next().unwrap_or_default()
 }

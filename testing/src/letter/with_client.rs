@@ -19,7 +19,7 @@ type Names = BTreeSet<ResourceName>;
 mod judge;
 
 use self::judge::KNOWN_ALIASES_TAKEN_AWAY;
-pub struct WithClient<V: Variant> {
+pub(super) struct WithClient<V: Variant> {
     setup: Setup,
     now: Instant,
     late: Duration,

@@ -16,7 +16,7 @@ use super::wire::{Ask, Said, Variant, body};
 mod judge;
 
 use self::judge::KNOWN_RACE_OF_ALIASES;
-pub struct WithServer<V: Variant> {
+pub(super) struct WithServer<V: Variant> {
     setup: Setup,
     config: Config,
     now: Instant,

@@ -9,7 +9,7 @@ use xds_machine::{Error, ResourceName, ResourceType, TypeUrl, Types};
 use super::Player;
 use super::notation::{Clock, Notation, Words, read_duration, read_type, write_duration, write_type};
 
-pub struct Script<V: Notation> {
+pub(super) struct Script<V: Notation> {
     client: Client<V>,
     judging: BTreeMap<TypeUrl, Update>,
     clock: Clock,
@@ -25,7 +25,7 @@ pub struct Script<V: Notation> {
 
 /// `dialect=NAME`, `demand=TYPE` (on demand), `full=TYPE`, `notimer` (no existence time-out), `transient` (what does not come
 /// in time is an error), `keep` and `drop` (of data errors), `nottl`.
-pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
+pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let mut config = Config::new(Node::new("n"));
     for option in options {
         config = match option.split_once('=').unwrap_or((option, "")) {
@@ -177,7 +177,7 @@ impl<V: Notation> Script<V> {
 }
 
 /// What a client says, as a line without its mark.
-pub fn write_action(action: &Action) -> String {
+pub(super) fn write_action(action: &Action) -> String {
     let list = |names: &[ResourceName]| names.iter().map(ResourceName::as_str).collect::<Vec<_>>().join(",");
     match action {
         Action::Apply(update) => {

@@ -11,7 +11,7 @@ use xds_machine::{Error, ResourceType, Status, TypeUrl, Types};
 use super::Player;
 use super::notation::{Clock, Notation, Symbols, Words, body, read_duration, read_type, write_type};
 
-pub struct Script<V: Notation> {
+pub(super) struct Script<V: Notation> {
     config: Config,
     streams: u64,
     server: Server<V>,
@@ -28,7 +28,7 @@ pub struct Script<V: Notation> {
 /// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `wrapper` or `lone-ttl` (half of that), `unknown` (the
 /// store knows nothing yet), `dialect=NAME`, `hold` (removals in SotW too), `retry=N` (after 10 s), `portion=N` and
 /// `bytes=N` (of a response), `names=N` (the limit of a type), `tombstones=N`, `node` (required).
-pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
+pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
     let (mut types, mut portion) = (Types::default(), Portion::default());
     for option in options {

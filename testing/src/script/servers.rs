@@ -11,7 +11,7 @@ use super::Player;
 use super::client::write_action;
 use super::notation::{Clock, Notation, Words, read_duration, read_type};
 
-pub struct Script<V: Notation> {
+pub(super) struct Script<V: Notation> {
     servers: Servers<V>,
     /// The streams that the driver has or tries to have, by server.
     streams: BTreeMap<usize, Stream>,
@@ -23,7 +23,7 @@ pub struct Script<V: Notation> {
 }
 
 /// The number of servers, then `default=0,1` and `NAME=0,1` for an authority.
-pub fn new<V: Notation>(policy: &str, options: &[&str]) -> Result<Script<V>, String> {
+pub(super) fn new<V: Notation>(policy: &str, options: &[&str]) -> Result<Script<V>, String> {
     let policy = match policy {
         "grpc" => Policy::Grpc,
         "envoy" => Policy::Envoy,

@@ -21,7 +21,7 @@ pub enum Bug {
 
 /// What such a layer remembers: of each server, what it sent last.
 #[derive(Clone, Default, Hash)]
-pub struct Faulty {
+pub(super) struct Faulty {
     sent: BTreeMap<(usize, ResourceName), Version>,
 }
 

@@ -32,7 +32,7 @@ pub enum Bug {
 
 /// The layer. What goes in and comes out goes through here, to be spoiled.
 #[derive(Clone, Hash)]
-pub struct Layer {
+pub(super) struct Layer {
     pub watches: Watches<u8>,
     pub bug: Option<Bug>,
     /// Events to be told first.
@@ -55,7 +55,7 @@ impl Subscribe for Nothing {
 }
 
 impl Layer {
-    pub fn new(watches: Watches<u8>) -> Self {
+    pub(super) fn new(watches: Watches<u8>) -> Self {
         let (by_name, muted, deaf) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
         Self { watches, bug: None, queue: VecDeque::new(), by_name, muted, deaf }
     }
@@ -64,7 +64,7 @@ impl Layer {
         self.bug == Some(bug)
     }
 
-    pub fn watch(&mut self, client: &mut impl Subscribe, name: &ResourceName) -> WatchId {
+    pub(super) fn watch(&mut self, client: &mut impl Subscribe, name: &ResourceName) -> WatchId {
         let watch = self.watches.watch(client, name.clone()).expect("a name");
         let late = !self.by_name.entry(name.clone()).or_default().is_empty();
         self.by_name.entry(name.clone()).or_default().insert(watch);
@@ -79,7 +79,7 @@ impl Layer {
         watch
     }
 
-    pub fn unwatch(&mut self, client: &mut impl Subscribe, watch: WatchId) {
+    pub(super) fn unwatch(&mut self, client: &mut impl Subscribe, watch: WatchId) {
         let (name, watchers) = self.by_name.iter_mut().find(|(_, of)| of.contains(&watch)).expect("a watcher");
         watchers.remove(&watch);
         let (name, last) = (name.clone(), watchers.is_empty());
@@ -99,7 +99,7 @@ impl Layer {
         self.watches.unwatch(client, watch);
     }
 
-    pub fn handle_action(
+    pub(super) fn handle_action(
         &mut self,
         action: Action,
         decode: impl FnMut(Resource<'_>) -> Result<u8, String>,
@@ -127,7 +127,7 @@ impl Layer {
         other
     }
 
-    pub fn handle_done(&mut self, watch: WatchId) {
+    pub(super) fn handle_done(&mut self, watch: WatchId) {
         self.watches.handle_done(watch);
         if self.has(Bug::WaitsForOne) {
             for &other in self.by_name.values().flatten().filter(|other| **other != watch) {
@@ -136,17 +136,17 @@ impl Layer {
         }
     }
 
-    pub fn handle_unreachable(&mut self, status: Status) {
+    pub(super) fn handle_unreachable(&mut self, status: Status) {
         self.watches.handle_unreachable(status);
     }
 
-    pub fn handle_reachable(&mut self) {
+    pub(super) fn handle_reachable(&mut self) {
         if !self.has(Bug::StaysAway) {
             self.watches.handle_reachable();
         }
     }
 
-    pub fn poll_event(&mut self) -> Option<Event<u8>> {
+    pub(super) fn poll_event(&mut self) -> Option<Event<u8>> {
         let mut next = || self.queue.pop_front().or_else(|| self.watches.poll_event());
         let mut event = next()?;
         let beside = |event: &Event<u8>| matches!(event.news, News::Ambient(_));
@@ -156,7 +156,7 @@ impl Layer {
         Some(self.spoil(event))
     }
 
-    pub fn poll_watch(&mut self, watch: WatchId) -> Option<Event<u8>> {
+    pub(super) fn poll_watch(&mut self, watch: WatchId) -> Option<Event<u8>> {
         let queued = self.queue.iter().position(|event| event.watch == watch).and_then(|at| self.queue.remove(at));
         let event = queued.or_else(|| self.watches.poll_watch(watch))?;
         Some(self.spoil(event))
@@ -171,7 +171,7 @@ impl Layer {
         }
     }
 
-    pub fn poll_verdict(&mut self) -> Option<Verdict> {
+    pub(super) fn poll_verdict(&mut self) -> Option<Verdict> {
         self.watches.poll_verdict()
     }
 }

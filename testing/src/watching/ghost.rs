@@ -11,13 +11,13 @@ use super::{Goal, content_of, is_part, is_whole};
 
 /// What is true of a resource, or what a watcher was told of it.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
-pub struct Known {
+pub(super) struct Known {
     pub content: Option<u8>,
     pub error: Option<Status>,
 }
 
 #[derive(Clone, Debug, Hash)]
-pub struct Watcher {
+pub(super) struct Watcher {
     pub name: ResourceName,
     pub told: BTreeMap<ResourceName, Known>,
     /// It came when something was held.
@@ -28,7 +28,7 @@ pub struct Watcher {
 }
 
 #[derive(Clone, Debug, Default, Hash)]
-pub struct Ghost {
+pub(super) struct Ghost {
     pub truth: BTreeMap<ResourceName, Known>,
     /// What the last update removed of a whole that is watched: who comes to watch it by name is told. And what was watched
     /// by aliases, as long as one of these is watched.
@@ -46,23 +46,23 @@ pub struct Ghost {
 }
 
 /// Of which resources who knows all is owed something.
-pub const NOTHING: [ResourceName; 0] = [];
+pub(super) const NOTHING: [ResourceName; 0] = [];
 
 fn error(code: Code, message: &str) -> Option<Status> {
     Some(Status::new(code, message))
 }
 
 impl Ghost {
-    pub fn is_watched(&self, name: &ResourceName) -> bool {
+    pub(super) fn is_watched(&self, name: &ResourceName) -> bool {
         self.watchers.values().any(|watcher| watcher.name == *name)
     }
 
-    pub fn is_covered(&self, name: &ResourceName) -> bool {
+    pub(super) fn is_covered(&self, name: &ResourceName) -> bool {
         self.watchers.values().any(|watcher| watcher.name == *name || is_part(name, &watcher.name))
     }
 
     /// Whether a resource is wanted by any of its names.
-    pub fn wants(&self, resource: &Resource<'_>) -> bool {
+    pub(super) fn wants(&self, resource: &Resource<'_>) -> bool {
         let stands = |(name, still): &(ResourceName, bool)| *still && name == resource.name();
         self.is_covered(resource.name())
             || resource.aliases().iter().any(|alias| self.is_watched(alias))
@@ -71,7 +71,7 @@ impl Ghost {
 
     // What goes in.
 
-    pub fn watch(&mut self, watch: WatchId, name: &ResourceName) {
+    pub(super) fn watch(&mut self, watch: WatchId, name: &ResourceName) {
         let held = self.truth.iter().any(|(of, truth)| truth.content.is_some() && (of == name || is_part(of, name)));
         let told = BTreeMap::from([(name.clone(), Known::default())]);
         let watcher = Watcher { name: name.clone(), told, late: held, synced: false, unfinished: 0 };
@@ -88,7 +88,7 @@ impl Ghost {
         }
     }
 
-    pub fn unwatch(&mut self, watch: WatchId) -> u128 {
+    pub(super) fn unwatch(&mut self, watch: WatchId) -> u128 {
         self.watchers.remove(&watch).expect("a watcher");
         let before = std::mem::take(&mut self.truth);
         self.truth = before.into_iter().filter(|(name, _)| self.is_covered(name)).collect();
@@ -106,7 +106,7 @@ impl Ghost {
         if waits && !self.is_waited_for() { Goal::Left.bit() } else { 0 }
     }
 
-    pub fn hear(&mut self, action: &Action, data_errors: DataErrors, waits: bool) -> u128 {
+    pub(super) fn hear(&mut self, action: &Action, data_errors: DataErrors, waits: bool) -> u128 {
         let drops = data_errors == DataErrors::Drop;
         let mut goals = 0;
         match action {
@@ -263,7 +263,7 @@ impl Ghost {
         }
     }
 
-    pub fn done(&mut self, watch: WatchId) {
+    pub(super) fn done(&mut self, watch: WatchId) {
         self.watchers.get_mut(&watch).expect("a watcher").unfinished -= 1;
         self.tidy();
     }
@@ -271,7 +271,7 @@ impl Ghost {
     // What comes out.
 
     /// An event that was given to whose turn it was.
-    pub fn turn(&mut self, event: Event<u8>, waits: bool) -> u128 {
+    pub(super) fn turn(&mut self, event: Event<u8>, waits: bool) -> u128 {
         let watch = event.watch;
         let others = self.watchers.keys().copied().filter(|&other| other != watch && !self.owed(other).is_empty());
         for other in others.collect::<Vec<_>>() {
@@ -280,7 +280,7 @@ impl Ghost {
         self.tell(event, waits)
     }
 
-    pub fn tell(&mut self, event: Event<u8>, waits: bool) -> u128 {
+    pub(super) fn tell(&mut self, event: Event<u8>, waits: bool) -> u128 {
         let Event { watch, name, news } = event;
         let Some(watcher) = self.watchers.get(&watch) else { panic!("{watch:?} has left, and is told {news:?}") };
         assert!(watcher.name == name || is_part(&name, &watcher.name), "{} is told of {name}", watcher.name);
@@ -328,7 +328,7 @@ impl Ghost {
         goals
     }
 
-    pub fn judge(&mut self, verdict: &Verdict) {
+    pub(super) fn judge(&mut self, verdict: &Verdict) {
         let (rejected, waited_for) = self.judging.take().expect("a verdict of an update that is out");
         assert!(waited_for.is_empty(), "the verdict is given, and {waited_for:?} is not done");
         let names = |Rejection { name, .. }: &Rejection| name.clone().expect("a name");
@@ -353,7 +353,7 @@ impl Ghost {
     }
 
     /// Of which resources a watcher must be told something.
-    pub fn owed(&self, watch: WatchId) -> Vec<ResourceName> {
+    pub(super) fn owed(&self, watch: WatchId) -> Vec<ResourceName> {
         let watcher = &self.watchers[&watch];
         let held = self.truth.iter().filter(|(_, truth)| truth.content.is_some()).map(|(name, _)| name);
         let parts = held.filter(|name| is_part(name, &watcher.name));
@@ -365,16 +365,16 @@ impl Ghost {
         self.watchers.get(&watch).is_some_and(|watcher| watcher.unfinished > 0 || !self.owed(watch).is_empty())
     }
 
-    pub fn is_waited_for(&self) -> bool {
+    pub(super) fn is_waited_for(&self) -> bool {
         self.judging.as_ref().is_some_and(|(_, waited_for)| !waited_for.is_empty())
     }
 
-    pub fn is_quiet(&self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         self.watchers.iter().all(|(&watch, watcher)| !watcher.synced && self.owed(watch).is_empty())
     }
 
     /// Forgets what is not there, nobody watches by name, and everybody was told of.
-    pub fn tidy(&mut self) {
+    pub(super) fn tidy(&mut self) {
         let owed: BTreeSet<ResourceName> = self.watchers.keys().flat_map(|&watch| self.owed(watch)).collect();
         let before = std::mem::take(&mut self.truth);
         let kept = |name: &ResourceName, truth: &Known| {

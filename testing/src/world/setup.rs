@@ -58,7 +58,7 @@ pub enum Ttls {
 }
 
 /// The shortest TTL, of which a third is longer than any other time.
-pub const TTL: Duration = Duration::from_secs(90);
+pub(super) const TTL: Duration = Duration::from_secs(90);
 
 /// A setup with what is made of it once.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use xds_machine::{Code, ResourceName, Status};
 use super::Made;
 
 /// The alias that any resource may have, one at a time: it moves.
-pub const SHARED: &str = "~";
+pub(crate) const SHARED: &str = "~";
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Store {
@@ -100,7 +100,7 @@ impl Relabel for Store {
 
 /// Whether to want one name is to want another: the wildcard, a collection and an alias stand for others. The alias that
 /// moves stands for a resource by its content.
-pub fn stands_for(wanted: &ResourceName, name: &ResourceName, content: Option<u8>) -> bool {
+pub(crate) fn stands_for(wanted: &ResourceName, name: &ResourceName, content: Option<u8>) -> bool {
     let (wanted, name) = (wanted.as_str(), name.as_str());
     wanted == name
         || wanted.strip_suffix('*').is_some_and(|start| name.starts_with(start))
@@ -109,16 +109,16 @@ pub fn stands_for(wanted: &ResourceName, name: &ResourceName, content: Option<u8
 }
 
 /// Whether a name is that of a resource, and stands for no other.
-pub fn is_resource(name: &ResourceName) -> bool {
+pub(crate) fn is_resource(name: &ResourceName) -> bool {
     !name.as_str().ends_with('*') && !is_alias(name)
 }
 
-pub fn is_alias(name: &ResourceName) -> bool {
+pub(crate) fn is_alias(name: &ResourceName) -> bool {
     name.as_str().starts_with('~')
 }
 
 /// A resource of the store, with its aliases if the world has some for it.
-pub fn resource(setup: &Made, name: &ResourceName, content: u8) -> Resource {
+pub(crate) fn resource(setup: &Made, name: &ResourceName, content: u8) -> Resource {
     let resource = Resource::new(name.clone(), body(name, content));
     let resource = setup.ttl_of(name).into_iter().fold(resource, Resource::with_ttl);
     let aliases = setup.names.iter().filter(|alias| is_alias(alias));
@@ -127,7 +127,7 @@ pub fn resource(setup: &Made, name: &ResourceName, content: u8) -> Resource {
 }
 
 /// An encoded resource: its name in field 1, its content in field 15.
-pub fn body(name: &ResourceName, content: u8) -> Vec<u8> {
+pub(crate) fn body(name: &ResourceName, content: u8) -> Vec<u8> {
     let mut body = vec![0x0a, name.as_str().len() as u8];
     body.extend_from_slice(name.as_str().as_bytes());
     body.extend_from_slice(&[0x78, content]);

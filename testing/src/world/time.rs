@@ -9,7 +9,7 @@ use super::{Both, Bug, Pair, Step, World};
 
 /// How much time passes at most while something is under way. A client may be late by that much and not more, or what it
 /// has may expire though the server says in time that it lives on.
-pub const A_WHILE: Duration = Duration::from_secs(TTL.as_secs() / 6);
+pub(super) const A_WHILE: Duration = Duration::from_secs(TTL.as_secs() / 6);
 
 impl<V: Both> World<V> {
     fn next_due(&self) -> Option<Instant> {
