@@ -20,8 +20,9 @@ use std::{env, panic, thread};
 
 use xds_machine::{Delta, Sotw};
 use xds_machine_testing::letter;
+use xds_machine_testing::random::Random;
 
-use self::run::{Random, Run, Tally};
+use self::run::{Run, Tally};
 
 /// Steps of one run, which has a world and a seed of its own.
 const RUN: u64 = 10_000;

@@ -5,6 +5,7 @@ pub mod checker;
 pub mod hostile;
 pub mod input;
 pub mod letter;
+pub mod random;
 pub mod replay;
 pub mod script;
 pub mod search;

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::hash::Hash;
 
+use bytes::Bytes;
 use xds_machine::message::{delta, sotw};
 use xds_machine::model::Relabel;
+use xds_machine::proto::{self, DecodeError};
 use xds_machine::{Any, Delta, Nonce, Resource, ResourceName, Sotw, Status, TypeUrl, Version, client, server};
 
 use crate::world::store::body;
@@ -18,12 +20,24 @@ pub trait Both:
     type Req: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
     type Resp: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
 
+    /// Whether this is the incremental variant.
+    const DELTA: bool;
     /// Whether a server says what is gone.
-    const REMOVES: bool;
+    const REMOVES: bool = Self::DELTA;
     /// Whether a request lists all that is wanted.
-    const LISTS: bool;
+    const LISTS: bool = !Self::DELTA;
 
+    /// Returns what a client reads of a response.
     fn message(response: &server::Response<Self>) -> Self::Resp;
+    /// Reads a request from its bytes.
+    fn decode_request(bytes: Bytes) -> Result<Self::Req, DecodeError>;
+    /// Reads a response from its bytes.
+    fn decode_response(bytes: Bytes) -> Result<Self::Resp, DecodeError>;
+    /// Writes a request.
+    fn encode_request(request: &Self::Req) -> Vec<u8>;
+    /// Writes a response.
+    fn encode_response(response: &Self::Resp) -> Vec<u8>;
+
     fn request(request: &Self::Req) -> Request<'_>;
     fn response(response: &Self::Resp) -> Response;
 
@@ -81,11 +95,26 @@ impl Both for Sotw {
     type Req = sotw::Request;
     type Resp = sotw::Response;
 
-    const REMOVES: bool = false;
-    const LISTS: bool = true;
+    const DELTA: bool = false;
 
     fn message(response: &server::Response<Self>) -> sotw::Response {
         response.into()
+    }
+
+    fn decode_request(bytes: Bytes) -> Result<sotw::Request, DecodeError> {
+        proto::sotw::decode_request(bytes)
+    }
+
+    fn decode_response(bytes: Bytes) -> Result<sotw::Response, DecodeError> {
+        proto::sotw::decode_response(bytes)
+    }
+
+    fn encode_request(request: &sotw::Request) -> Vec<u8> {
+        proto::sotw::encode_request(request)
+    }
+
+    fn encode_response(response: &sotw::Response) -> Vec<u8> {
+        proto::sotw::encode_response(response)
     }
 
     fn request(request: &sotw::Request) -> Request<'_> {
@@ -191,11 +220,26 @@ impl Both for Delta {
     type Req = delta::Request;
     type Resp = delta::Response;
 
-    const REMOVES: bool = true;
-    const LISTS: bool = false;
+    const DELTA: bool = true;
 
     fn message(response: &server::Response<Self>) -> delta::Response {
         response.into()
+    }
+
+    fn decode_request(bytes: Bytes) -> Result<delta::Request, DecodeError> {
+        proto::delta::decode_request(bytes)
+    }
+
+    fn decode_response(bytes: Bytes) -> Result<delta::Response, DecodeError> {
+        proto::delta::decode_response(bytes)
+    }
+
+    fn encode_request(request: &delta::Request) -> Vec<u8> {
+        proto::delta::encode_request(request)
+    }
+
+    fn encode_response(response: &delta::Response) -> Vec<u8> {
+        proto::delta::encode_response(response)
     }
 
     fn request(request: &delta::Request) -> Request<'_> {

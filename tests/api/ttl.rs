@@ -8,24 +8,12 @@ use xds_machine::client::{self, Action, Client, Update};
 use xds_machine::message::Node;
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};
 use xds_machine::{Delta, Instant, ResourceName, Sotw, TypeUrl, type_url};
+use xds_machine_testing::random::Random;
 use xds_machine_testing::replay::message::Wire;
 
 const TTL: Duration = Duration::from_secs(30);
 const TYPES: [&str; 4] = [type_url::CLUSTER, type_url::ENDPOINT, type_url::LISTENER, type_url::ROUTE];
 const NAMES: [&str; 3] = ["a", "b", "c"];
-
-/// splitmix64: any even source would do.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % sides as u64) as usize
-    }
-}
 
 struct Pair<V: Wire> {
     now: Instant,
@@ -61,18 +49,18 @@ impl<V: Wire> Pair<V> {
         }
     }
 
-    fn step(&mut self, dice: &mut Dice) {
-        let (t, n) = (dice.roll(TYPES.len()), dice.roll(NAMES.len()));
+    fn step(&mut self, dice: &mut Random) {
+        let (t, n) = (dice.below(TYPES.len()), dice.below(NAMES.len()));
         let (type_url, name) = (TypeUrl::from(TYPES[t]), ResourceName::from(NAMES[n]));
-        match dice.roll(6) {
-            0 | 1 => self.now = self.now + Duration::from_millis(500 + dice.roll(4000) as u64),
+        match dice.below(6) {
+            0 | 1 => self.now = self.now + Duration::from_millis(500 + dice.below(4000) as u64),
             2 | 3 => {
                 self.contents += 1;
                 let mut body = vec![0x0a, 1, NAMES[n].as_bytes()[0], 0x7a, 8];
                 body.extend(self.contents.to_le_bytes());
                 let mut resource = Resource::new(name, body);
                 // Clusters wait for verdicts, and may expire over that.
-                if t != 0 && dice.roll(3) > 0 {
+                if t != 0 && dice.below(3) > 0 {
                     resource = resource.with_ttl(TTL);
                     self.lasting.entry((t, n)).or_insert(self.now);
                 } else {
@@ -80,12 +68,12 @@ impl<V: Wire> Pair<V> {
                 }
                 self.cache.insert(&type_url, resource);
             }
-            4 if dice.roll(4) == 0 => {
+            4 if dice.below(4) == 0 => {
                 self.cache.remove(&type_url, NAMES[n]);
                 self.lasting.remove(&(t, n));
             }
             5 if self.wanted.insert((t, n)) => self.client.subscribe(&type_url, [name]).expect("a name"),
-            5 if dice.roll(3) == 0 => {
+            5 if dice.below(3) == 0 => {
                 self.wanted.remove(&(t, n));
                 self.client.unsubscribe(&type_url, [NAMES[n]]);
             }
@@ -94,7 +82,7 @@ impl<V: Wire> Pair<V> {
     }
 
     /// Lets everything happen that can, at this moment.
-    fn settle(&mut self, dice: &mut Dice) {
+    fn settle(&mut self, dice: &mut Random) {
         self.server.handle_timeout(self.now);
         if let Some((_, update)) = self.judging.take_if(|(until, _)| *until <= self.now) {
             self.client.handle_verdict(self.now, update.accept()).expect("the update is out");
@@ -108,7 +96,7 @@ impl<V: Wire> Pair<V> {
             } else if let Some(response) = self.server.poll_transmit(self.now, &self.cache) {
                 let mut bytes = Vec::new();
                 response.encode(&mut bytes);
-                let response = V::response(&bytes.into());
+                let response = V::decode_response(bytes.into()).expect("a response");
                 self.heartbeats += V::heartbeats(&response);
                 self.client.handle_response(self.now, response).expect("a good response");
             } else {
@@ -123,11 +111,11 @@ impl<V: Wire> Pair<V> {
         }
     }
 
-    fn act(&mut self, dice: &mut Dice) {
+    fn act(&mut self, dice: &mut Random) {
         while let Some(action) = self.client.poll_action() {
             match action {
                 Action::Apply(update) if *update.type_url() == type_url::CLUSTER => {
-                    let until = self.now + Duration::from_secs(dice.roll(6) as u64);
+                    let until = self.now + Duration::from_secs(dice.below(6) as u64);
                     assert!(self.judging.replace((until, update)).is_none());
                 }
                 Action::Apply(update) => {
@@ -154,7 +142,7 @@ impl<V: Wire> Pair<V> {
 
 /// Returns how many heartbeats there were.
 fn walk<V: Wire>(seed: u64) -> usize {
-    let mut dice = Dice(seed);
+    let mut dice = Random(seed);
     let mut pair = Pair::<V>::new(seed % 2 == 0);
     for _ in 0..300 {
         pair.step(&mut dice);

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use xds_machine::client::{Client, Config, DataErrors};
-use xds_machine::message::{Node, delta, sotw};
+use xds_machine::message::Node;
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};
 use xds_machine::watch::{Event, News, WatchId, Watches};
 use xds_machine::{Code, Delta, Instant, ResourceType, Sotw, Status, TypeUrl, Types, client};
+use xds_machine_testing::variant::Both;
 
 const TYPE: &str = "type";
 
@@ -23,33 +24,6 @@ struct World<V: Both> {
     config: server::Config,
     streams: u64,
     watches: Watches<u8>,
-}
-
-trait Both:
-    client::Variant<Request = <Self as Both>::Req, Response = <Self as Both>::Resp>
-    + server::Variant<Request = <Self as Both>::Req>
-{
-    type Req;
-    type Resp;
-    fn message(response: &server::Response<Self>) -> Self::Resp;
-}
-
-impl Both for Sotw {
-    type Req = sotw::Request;
-    type Resp = sotw::Response;
-
-    fn message(response: &server::Response<Self>) -> sotw::Response {
-        response.into()
-    }
-}
-
-impl Both for Delta {
-    type Req = delta::Request;
-    type Resp = delta::Response;
-
-    fn message(response: &server::Response<Self>) -> delta::Response {
-        response.into()
-    }
 }
 
 fn type_url() -> TypeUrl {

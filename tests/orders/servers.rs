@@ -8,21 +8,9 @@ use std::time::Duration;
 
 use xds_machine::servers::Policy;
 use xds_machine::{Delta, Sotw, type_url};
+use xds_machine_testing::random::Random;
 use xds_machine_testing::search::{self, Sum};
 use xds_machine_testing::several::{Both, Budget, Bug, Goal, Setup, Step, World};
-
-/// A small random number generator (splitmix64): a seed reproduces a run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound as u64) as usize
-    }
-}
 
 const AB: &[&str] = &["a", "b"];
 const ALL: &[&str] = &["*", "a", "b"];

@@ -3,24 +3,8 @@
 use std::sync::Arc;
 
 use super::catch;
+use crate::random::Random;
 use crate::world::{Both, Made, Step, World};
-
-/// A small random number generator (splitmix64): a seed reproduces a run.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-}
 
 /// Walks at random until nothing is left to do. Returns the steps, and the fault if there is one.
 pub fn walk<V: Both>(setup: &Arc<Made>, seed: u64) -> (Vec<Step>, Option<String>) {

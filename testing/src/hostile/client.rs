@@ -56,7 +56,7 @@ impl<V: Hostile> Play<V> {
             0 => client.handle_open(now),
             1 => client.handle_close(now),
             2..8 => {
-                let response = V::response(input);
+                let response = V::any_response(input);
                 let before = client.clone();
                 let room = client.wants_response();
                 match client.handle_response(now, response) {

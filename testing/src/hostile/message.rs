@@ -1,37 +1,25 @@
 //! Messages of all kinds.
 
-use std::fmt::Debug;
-use std::hash::Hash;
 use std::time::Duration;
 
 use bytes::Bytes;
 use xds_machine::message::sotw::Item;
 use xds_machine::message::{Node, ResourceError, delta, feature, sotw};
-use xds_machine::{Any, Delta, Nonce, Resource, ResourceName, Sotw, Status, TypeUrl, client, server};
+use xds_machine::{Any, Delta, Nonce, Resource, ResourceName, Sotw, Status, TypeUrl};
 
 use super::Input;
+use crate::variant::Both;
 
 /// A variant, with messages that nobody in his senses would send.
-pub trait Hostile:
-    client::Variant<Request = <Self as Hostile>::Req, Response = <Self as Hostile>::Resp>
-    + server::Variant<Request = <Self as Hostile>::Req>
-{
-    type Req: Clone + Debug + Eq + Hash;
-    type Resp: Clone + Debug + Eq + Hash;
-
+pub trait Hostile: Both {
     /// `nonce` picks one for a type.
-    fn request(input: &mut Input<'_>, nonce: impl FnOnce(&mut Input<'_>, &TypeUrl) -> Nonce) -> Self::Req;
-    fn response(input: &mut Input<'_>) -> Self::Resp;
-    fn decode_response(bytes: Bytes) -> Self::Resp;
-    fn message(response: &server::Response<Self>) -> Self::Resp;
+    fn any_request(input: &mut Input<'_>, nonce: impl FnOnce(&mut Input<'_>, &TypeUrl) -> Nonce) -> Self::Req;
+    fn any_response(input: &mut Input<'_>) -> Self::Resp;
     fn is_answer(request: &Self::Req) -> bool;
 }
 
 impl Hostile for Sotw {
-    type Req = sotw::Request;
-    type Resp = sotw::Response;
-
-    fn request(input: &mut Input<'_>, nonce: impl FnOnce(&mut Input<'_>, &TypeUrl) -> Nonce) -> sotw::Request {
+    fn any_request(input: &mut Input<'_>, nonce: impl FnOnce(&mut Input<'_>, &TypeUrl) -> Nonce) -> sotw::Request {
         let type_url = input.type_url();
         sotw::Request {
             node: node(input),
@@ -43,7 +31,7 @@ impl Hostile for Sotw {
         }
     }
 
-    fn response(input: &mut Input<'_>) -> sotw::Response {
+    fn any_response(input: &mut Input<'_>) -> sotw::Response {
         let type_url = input.type_url();
         let item = |input: &mut Input<'_>| match input.below(16) {
             0 => Item::Malformed,
@@ -60,24 +48,13 @@ impl Hostile for Sotw {
         }
     }
 
-    fn decode_response(bytes: Bytes) -> sotw::Response {
-        xds_machine::proto::sotw::decode_response(bytes).expect("a server of ours writes what can be read")
-    }
-
-    fn message(response: &server::Response<Self>) -> sotw::Response {
-        response.into()
-    }
-
     fn is_answer(request: &sotw::Request) -> bool {
         !request.nonce.is_empty()
     }
 }
 
 impl Hostile for Delta {
-    type Req = delta::Request;
-    type Resp = delta::Response;
-
-    fn request(input: &mut Input<'_>, nonce: impl FnOnce(&mut Input<'_>, &TypeUrl) -> Nonce) -> delta::Request {
+    fn any_request(input: &mut Input<'_>, nonce: impl FnOnce(&mut Input<'_>, &TypeUrl) -> Nonce) -> delta::Request {
         let type_url = input.type_url();
         delta::Request {
             node: node(input),
@@ -90,7 +67,7 @@ impl Hostile for Delta {
         }
     }
 
-    fn response(input: &mut Input<'_>) -> delta::Response {
+    fn any_response(input: &mut Input<'_>) -> delta::Response {
         let type_url = input.type_url();
         delta::Response {
             system_version: input.word().into(),
@@ -101,14 +78,6 @@ impl Hostile for Delta {
             errors: errors(input),
             type_url,
         }
-    }
-
-    fn decode_response(bytes: Bytes) -> delta::Response {
-        xds_machine::proto::delta::decode_response(bytes).expect("a server of ours writes what can be read")
-    }
-
-    fn message(response: &server::Response<Self>) -> delta::Response {
-        response.into()
     }
 
     fn is_answer(request: &delta::Request) -> bool {

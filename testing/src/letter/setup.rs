@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use xds_machine::{ResourceName, ResourceType, TypeUrl, Types, WILDCARD, type_url};
 
+use crate::random::Random;
+
 /// The shape of a walk. Each feature is in many and out of many.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
@@ -226,31 +228,5 @@ impl Setup {
             Ttls::All => Some(TTL),
             Ttls::Mixed => [Some(TTL), None, Some(TTL * 5 / 3)][(n + usize::from(content)) % 3],
         }
-    }
-}
-
-/// A small random number generator (splitmix64).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Random(pub u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(super) fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.next()) * bound as u128) >> 64) as usize
-    }
-
-    pub(super) fn one_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-
-    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
     }
 }

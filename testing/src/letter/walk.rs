@@ -5,9 +5,10 @@ use std::panic::{self, AssertUnwindSafe};
 
 use xds_machine::{Delta, Sotw};
 
-use super::setup::{Random, Setup, Step};
+use super::setup::{Setup, Step};
 use super::with_client::WithClient;
 use super::with_server::WithServer;
+use crate::random::Random;
 
 /// Of one walk.
 pub const STEPS: usize = 80;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use xds_machine::message::{Node, ResourceError, delta, sotw};
-use xds_machine::{Any, Code, Delta, Nonce, Resource, ResourceName, Sotw, Status, TypeUrl, Version, client, server};
+use xds_machine::{Any, Code, Delta, Nonce, Resource, ResourceName, Sotw, Status, TypeUrl, Version, server};
+
+use crate::variant::Both;
 
 /// A request. SotW has no `leave` and no `claims`, delta no `version`.
 #[derive(Clone, Debug)]
@@ -44,17 +46,10 @@ pub(super) struct Item {
 }
 
 /// A variant that both sides can speak.
-pub(super) trait Variant:
-    client::Variant<Request = <Self as Variant>::Req, Response = <Self as Variant>::Resp>
-    + server::Variant<Request = <Self as Variant>::Req>
-{
-    type Req;
-    type Resp;
-    const DELTA: bool;
-
-    fn request(ask: &Ask) -> Self::Req;
+pub(super) trait Variant: Both {
+    fn to_request(ask: &Ask) -> Self::Req;
     fn ask(request: &Self::Req) -> Ask;
-    fn response(said: &Said) -> Self::Resp;
+    fn to_response(said: &Said) -> Self::Resp;
     fn said(response: &server::Response<Self>) -> Said;
 }
 
@@ -90,11 +85,7 @@ fn item(resource: &Resource) -> Item {
 }
 
 impl Variant for Delta {
-    type Req = delta::Request;
-    type Resp = delta::Response;
-    const DELTA: bool = true;
-
-    fn request(ask: &Ask) -> delta::Request {
+    fn to_request(ask: &Ask) -> delta::Request {
         let Ask { node, type_url, names, leave, claims, nonce, error, .. } = ask.clone();
         delta::Request { node, type_url, subscribe: names, unsubscribe: leave, initial_versions: claims, nonce, error }
     }
@@ -105,7 +96,7 @@ impl Variant for Delta {
         Ask { node, type_url, names: subscribe, leave: unsubscribe, claims: initial_versions, version, nonce, error }
     }
 
-    fn response(said: &Said) -> delta::Response {
+    fn to_response(said: &Said) -> delta::Response {
         delta::Response {
             system_version: said.version.clone(),
             resources: said.items.iter().map(|item| resource(item, &said.type_url)).collect(),
@@ -131,11 +122,7 @@ impl Variant for Delta {
 }
 
 impl Variant for Sotw {
-    type Req = sotw::Request;
-    type Resp = sotw::Response;
-    const DELTA: bool = false;
-
-    fn request(ask: &Ask) -> sotw::Request {
+    fn to_request(ask: &Ask) -> sotw::Request {
         let Ask { node, type_url, names, version, nonce, error, .. } = ask.clone();
         sotw::Request { node, type_url, names, version, nonce, error }
     }
@@ -145,7 +132,7 @@ impl Variant for Sotw {
         Ask { node, type_url, names, leave: Vec::new(), claims: BTreeMap::new(), version, nonce, error }
     }
 
-    fn response(said: &Said) -> sotw::Response {
+    fn to_response(said: &Said) -> sotw::Response {
         let wrapped = |item: &Item| sotw::Item::Wrapped(Box::new(resource(item, &said.type_url)));
         let bare = |item: &Item| match (item.content, item.ttl) {
             (Some(content), None) => {

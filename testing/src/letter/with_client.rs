@@ -306,7 +306,7 @@ impl<V: Variant> WithClient<V> {
         app.raced.extend(races.map(|item| item.name.clone()));
         app.nonce = said.nonce.clone();
         app.reads.push_back((said.nonce.clone(), said.version.clone(), None));
-        let taken = self.client.handle_response(self.now, V::response(&said));
+        let taken = self.client.handle_response(self.now, V::to_response(&said));
         ensure(taken.is_ok(), "a response that keeps the rules is refused", || format!("{taken:?}: {said}"))?;
         self.drain()?;
         Ok(true)

@@ -200,7 +200,7 @@ impl<V: Variant> WithServer<V> {
         let t = self.setup.type_number(&ask.type_url);
         self.story.tell(|| format!("    server reads {ask}"));
         self.views[t].hear(&ask, &self.truth[t], V::DELTA, self.setup.types[t].has_legacy_wildcard());
-        let taken = server.handle_request(self.now, V::request(&ask));
+        let taken = server.handle_request(self.now, V::to_request(&ask));
         ensure(taken.is_ok(), "a request that keeps the rules is refused", || format!("{taken:?}: {ask}"))?;
         while let Some(action) = server.poll_action() {
             let closes = matches!(action, Action::Close(_));

@@ -7,8 +7,8 @@ use xds_machine::client::{Action, Client, Config, Dialect, Update};
 use xds_machine::message::Node;
 use xds_machine::{Instant, Nonce, ResourceName, ResourceType, TypeUrl, Types, WILDCARD, type_url};
 
-use super::message::{Asked, Said, Wire};
-use super::{Event, Method, Recording, What};
+use super::message::{Asked, Wire};
+use super::{Event, Method, Recording, What, decode};
 
 /// A client machine in the place of the real one: for ADS of one stream after the other, else of one subscription.
 struct Session<V: Wire> {
@@ -56,7 +56,7 @@ pub fn replay<V: Wire>(recording: &Recording) -> Result<(usize, usize), String> 
                 }
             }
             What::Request(bytes) => {
-                let asked: Asked = V::request(bytes).into();
+                let asked = V::asked(decode(V::decode_request(bytes.clone())));
                 let at =
                     at.unwrap_or_else(|| Session::of(&mut sessions, dialect, &methods[stream], *stream, *now, &asked));
                 if sessions[at].expect(*now, asked).map_err(say)? {
@@ -67,7 +67,7 @@ pub fn replay<V: Wire>(recording: &Recording) -> Result<(usize, usize), String> 
             }
             What::Response(bytes) => {
                 let session = &mut sessions[at.ok_or_else(|| say("no request was there before".into()))?];
-                session.receive(*now, V::response(bytes)).map_err(say)?;
+                session.receive(*now, decode(V::decode_response(bytes.clone()))).map_err(say)?;
             }
         }
     }
@@ -120,7 +120,7 @@ impl<V: Wire> Session<V> {
     fn receive(&mut self, now: Instant, response: V::Resp) -> Result<(), String> {
         self.client.handle_timeout(now);
         let message = response.clone();
-        let said: Said = message.into();
+        let said = V::said(message);
         if let Some(known) = self.types.get_mut(&said.type_url) {
             known.unanswered.push_back(said.nonce);
         }
@@ -186,7 +186,7 @@ impl<V: Wire> Session<V> {
         self.drain();
         while let Some(transmit) = self.client.poll_transmit() {
             self.client.handle_sent(now, transmit.sent);
-            let asked: Asked = transmit.request.into();
+            let asked = V::asked(transmit.request);
             self.types.entry(asked.type_url.clone()).or_default().sent.push(asked);
         }
     }

@@ -3,27 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use bytes::Bytes;
 use xds_machine::message::{delta, sotw};
-use xds_machine::{Delta, Nonce, ResourceName, Sotw, TypeUrl, Version, client, proto, server};
+use xds_machine::{Delta, Nonce, ResourceName, Sotw, TypeUrl, Version};
 
-/// A variant whose messages can be read from bytes.
-pub trait Wire:
-    client::Variant<Request = <Self as Wire>::Req, Response = <Self as Wire>::Resp>
-    + server::Variant<Request = <Self as Wire>::Req>
-{
-    type Req: Into<Asked> + Clone;
-    type Resp: Into<Said> + Clone;
+use crate::variant::Both;
 
-    /// Whether each request lists all that is wanted.
-    const LISTS: bool;
-
-    fn request(bytes: &Bytes) -> Self::Req;
-    fn response(bytes: &Bytes) -> Self::Resp;
+/// A variant whose messages can be compared with recorded ones.
+pub trait Wire: Both {
+    /// What must be equal in a request.
+    fn asked(request: Self::Req) -> Asked;
+    /// What must be equal in a response.
+    fn said(response: Self::Resp) -> Said;
     fn set_nonce(request: &mut Self::Req, nonce: Nonce);
 
-    /// How many resources of a response have no content. For `tests/ttl.rs`.
-    #[allow(dead_code)]
+    /// How many resources of a response have no content.
     fn heartbeats(response: &Self::Resp) -> usize;
 }
 
@@ -51,17 +44,12 @@ pub struct Said {
 }
 
 impl Wire for Sotw {
-    type Req = sotw::Request;
-    type Resp = sotw::Response;
-
-    const LISTS: bool = true;
-
-    fn request(bytes: &Bytes) -> sotw::Request {
-        proto::sotw::decode_request(bytes.clone()).expect("a DiscoveryRequest")
+    fn asked(request: sotw::Request) -> Asked {
+        request.into()
     }
 
-    fn response(bytes: &Bytes) -> sotw::Response {
-        proto::sotw::decode_response(bytes.clone()).expect("a DiscoveryResponse")
+    fn said(response: sotw::Response) -> Said {
+        response.into()
     }
 
     fn set_nonce(request: &mut sotw::Request, nonce: Nonce) {
@@ -75,17 +63,12 @@ impl Wire for Sotw {
 }
 
 impl Wire for Delta {
-    type Req = delta::Request;
-    type Resp = delta::Response;
-
-    const LISTS: bool = false;
-
-    fn request(bytes: &Bytes) -> delta::Request {
-        proto::delta::decode_request(bytes.clone()).expect("a DeltaDiscoveryRequest")
+    fn asked(request: delta::Request) -> Asked {
+        request.into()
     }
 
-    fn response(bytes: &Bytes) -> delta::Response {
-        proto::delta::decode_response(bytes.clone()).expect("a DeltaDiscoveryResponse")
+    fn said(response: delta::Response) -> Said {
+        response.into()
     }
 
     fn set_nonce(request: &mut delta::Request, nonce: Nonce) {

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use xds_machine::client::Dialect;
+use xds_machine::proto::DecodeError;
 use xds_machine::{Instant, TypeUrl, type_url};
 
 /// One conversation of a real client with the recording server.
@@ -107,6 +108,10 @@ pub fn recordings() -> Vec<Recording> {
 
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/protocol/recordings")
+}
+
+fn decode<T>(message: Result<T, DecodeError>) -> T {
+    message.unwrap_or_else(|error| panic!("a recording has what can't be read: {error}"))
 }
 
 fn base64(text: &str) -> Option<Bytes> {

@@ -9,7 +9,7 @@ use xds_machine::server::{Action, Cache, Config, Entry, Page, Resource, Revision
 use xds_machine::{Instant, Nonce, ResourceName, TypeUrl, Types, Version, WILDCARD};
 
 use super::message::{Asked, Said, Wire};
-use super::{Event, Recording, What};
+use super::{Event, Recording, What, decode};
 
 /// What a request is to the server.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -116,7 +116,7 @@ pub fn replay<V: Wire>(recording: &Recording) -> Result<BTreeMap<Class, usize>, 
             What::Close { .. } => _ = streams.remove(id),
             What::Request(bytes) => {
                 let stream = streams.get_mut(id).ok_or_else(|| say("no stream".into()))?;
-                let (expected, actual) = stream.hear(*now, V::request(bytes)).map_err(say)?;
+                let (expected, actual) = stream.hear(*now, decode(V::decode_request(bytes.clone()))).map_err(say)?;
                 if expected != actual {
                     return Err(say(format!("{expected} was taken for {actual}")));
                 }
@@ -125,7 +125,7 @@ pub fn replay<V: Wire>(recording: &Recording) -> Result<BTreeMap<Class, usize>, 
             }
             What::Response(bytes) => {
                 let stream = streams.get_mut(id).ok_or_else(|| say("no stream".into()))?;
-                stream.send(*now, V::response(bytes).into(), &mut cache);
+                stream.send(*now, V::said(decode(V::decode_response(bytes.clone()))), &mut cache);
             }
         }
     }
@@ -134,7 +134,7 @@ pub fn replay<V: Wire>(recording: &Recording) -> Result<BTreeMap<Class, usize>, 
 
 impl<V: Wire> Stream<V> {
     fn hear(&mut self, now: Instant, mut request: V::Req) -> Result<(Class, Class), String> {
-        let asked: Asked = request.clone().into();
+        let asked = V::asked(request.clone());
         let known = self.types.entry(asked.type_url.clone()).or_default();
         let expected = known.class::<V>(&asked);
         V::set_nonce(&mut request, known.translate(asked.nonce.clone()));

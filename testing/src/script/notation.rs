@@ -1,29 +1,19 @@
 //! Messages as lines, and lines as messages.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use xds_machine::message::{Node, ResourceError, delta, sotw};
-use xds_machine::{
-    Any, Code, Delta, Instant, Resource, ResourceName, Sotw, Status, TypeUrl, Version, client, proto, server, type_url,
-};
+use xds_machine::{Any, Code, Delta, Instant, Resource, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
+
+use crate::variant::Both;
 
 /// A variant whose messages can be written as lines.
-pub trait Notation:
-    client::Variant<Request = <Self as Notation>::Req, Response = <Self as Notation>::Resp>
-    + server::Variant<Request = <Self as Notation>::Req>
-{
-    type Req;
-    type Resp: Debug + PartialEq;
-
+pub trait Notation: Both {
     fn read_request(words: Words<'_>, symbols: &Symbols) -> Result<Self::Req, String>;
     fn write_request(request: &Self::Req) -> String;
     fn read_response(words: Words<'_>) -> Result<Self::Resp, String>;
-    fn message(response: &server::Response<Self>) -> Self::Resp;
-    fn decode_response(bytes: Bytes) -> Self::Resp;
     fn write_response(response: &Self::Resp, symbols: &mut Symbols) -> String;
     fn give_node(request: &mut Self::Req, node: Option<Node>);
 }
@@ -250,9 +240,6 @@ fn write_errors(errors: &[ResourceError]) -> String {
 }
 
 impl Notation for Sotw {
-    type Req = sotw::Request;
-    type Resp = sotw::Response;
-
     fn read_request(mut words: Words<'_>, symbols: &Symbols) -> Result<sotw::Request, String> {
         let mut request = sotw::Request::new(words.take_type()?);
         request.names = read_names(words.take_list("[", ']').ok_or("a SotW request has a list")?);
@@ -297,14 +284,6 @@ impl Notation for Sotw {
         Ok(response)
     }
 
-    fn message(response: &server::Response<Self>) -> sotw::Response {
-        response.into()
-    }
-
-    fn decode_response(bytes: Bytes) -> sotw::Response {
-        proto::sotw::decode_response(bytes).expect("a response")
-    }
-
     fn write_response(response: &sotw::Response, symbols: &mut Symbols) -> String {
         let item = |item: &sotw::Item| match item {
             sotw::Item::Bare(any) => {
@@ -327,9 +306,6 @@ impl Notation for Sotw {
 }
 
 impl Notation for Delta {
-    type Req = delta::Request;
-    type Resp = delta::Response;
-
     fn read_request(mut words: Words<'_>, symbols: &Symbols) -> Result<delta::Request, String> {
         let mut request = delta::Request::new(words.take_type()?);
         request.nonce = symbols.read_nonce(words.take_value("n").unwrap_or_default()).into();
@@ -376,14 +352,6 @@ impl Notation for Delta {
         };
         words.end()?;
         Ok(response)
-    }
-
-    fn message(response: &server::Response<Self>) -> delta::Response {
-        response.into()
-    }
-
-    fn decode_response(bytes: Bytes) -> delta::Response {
-        proto::delta::decode_response(bytes).expect("a response")
     }
 
     fn write_response(response: &delta::Response, symbols: &mut Symbols) -> String {

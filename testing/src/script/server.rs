@@ -153,7 +153,7 @@ impl<V: Notation> Script<V> {
         let mut bytes = Vec::with_capacity(response.encoded_len());
         response.encode(&mut bytes);
         assert_eq!(bytes.len(), response.encoded_len());
-        let read = V::decode_response(bytes.into());
+        let read = V::decode_response(bytes.into()).expect("a response");
         assert_eq!(read, V::message(&response), "what is written is what is meant");
         Some(read)
     }

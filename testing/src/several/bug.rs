@@ -56,7 +56,9 @@ impl<V: Both> World<V> {
     }
 
     pub(super) fn claim(&self, s: usize, request: &mut V::Req) {
-        for (name, version) in V::initial(request).into_iter().flatten().filter(|(_, version)| version.is_empty()) {
+        for (name, version) in
+            V::request_mut(request).initial.into_iter().flatten().filter(|(_, version)| version.is_empty())
+        {
             if let Some(sent) = self.faulty.sent.get(&(s, name.clone())) {
                 *version = sent.clone();
             }

@@ -6,28 +6,23 @@ use std::hash::{Hash, Hasher};
 use xds_machine::model::{Label, Relabel};
 
 use super::{Both, Side, Step, World};
-use crate::canonical::Labels;
+use crate::canonical::canonicalize;
 use crate::search::Model;
 
-impl<V: Both> World<V> {
-    /// Shows each label with the number of its server.
-    fn relabel(&mut self, mut by: impl FnMut(usize, Label<'_>)) {
-        let mut of = 0;
-        let mut by = |label: Label<'_>| match label {
-            Label::Client(id) => of = id as usize,
-            label => by(of, label),
-        };
+impl<V: Both> Relabel for World<V> {
+    /// The labels of each server by themselves.
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         let Self { servers, sides, apps, now, .. } = self;
-        now.relabel(&mut by);
-        servers.relabel(&mut by);
-        apps.iter_mut().flat_map(|app| app.judging.values_mut()).for_each(|(update, _)| update.relabel(&mut by));
+        now.relabel(by);
+        servers.relabel(by);
+        apps.iter_mut().flat_map(|app| app.judging.values_mut()).for_each(|(update, _)| update.relabel(by));
         for (s, Side { cache, stream, server, to, from, .. }) in sides.iter_mut().enumerate() {
             by(Label::Client(s as u64));
-            stream.relabel(&mut by);
-            cache.relabel(&mut by);
-            server.relabel(&mut by);
-            to.iter_mut().for_each(|request| request.relabel(&mut by));
-            from.iter_mut().for_each(|response| response.relabel(&mut by));
+            stream.relabel(by);
+            cache.relabel(by);
+            server.relabel(by);
+            to.iter_mut().for_each(|request| request.relabel(by));
+            from.iter_mut().for_each(|response| response.relabel(by));
         }
     }
 }
@@ -78,20 +73,8 @@ impl<V: Both> Model for World<V> {
     }
 
     fn canonicalize(&mut self) {
-        let (mut labels, now) = (Vec::new(), self.now);
-        labels.resize_with(self.sides.len(), Labels::default);
-        self.relabel(|of, label| labels[of].note(&label));
-        self.relabel(|of, label| labels[of].replace(now, label));
-        // All nonces of a server are now of its stream 1, which may give none of them again, nor may the next.
+        canonicalize(self, self.now);
         self.streams = 1;
-        for (labels, side) in labels.iter().zip(&mut self.sides) {
-            let given = labels.nonces();
-            side.server.relabel(&mut |label| match label {
-                Label::Stream(stream) => *stream = 1,
-                Label::Given(count) => *count = given,
-                _ => {}
-            });
-        }
     }
 
     fn goals(&self) -> u128 {

@@ -18,62 +18,12 @@ use bug::Faulty;
 use bytes::Bytes;
 pub use goal::Goal;
 use xds_machine::client::{self, Backoff, Sent, Update};
-use xds_machine::message::{Node, delta, sotw};
-use xds_machine::model::Relabel;
+use xds_machine::message::Node;
 use xds_machine::server::{self, Cache, Resource, Server, Source, StreamId};
 use xds_machine::servers::{Action, Config, Connect, Policy, ServerId, Servers, Stream};
-use xds_machine::{Delta, Instant, ResourceName, Sotw, TypeUrl, Version, type_url};
+use xds_machine::{Instant, ResourceName, TypeUrl, type_url};
 
-/// A variant whose responses can be handed from one machine to the other, and whose requests say their names.
-pub trait Both:
-    client::Variant<Request = <Self as Both>::Req, Response = <Self as Both>::Resp>
-    + server::Variant<Request = <Self as Both>::Req>
-{
-    type Req: Clone + Debug + Hash + Relabel;
-    type Resp: Clone + Debug + Hash + Relabel;
-    const DELTA: bool;
-
-    fn message(response: &server::Response<Self>) -> Self::Resp;
-    fn names(request: &Self::Req) -> &[ResourceName];
-    /// Delta: what the first request claims.
-    fn initial(request: &mut Self::Req) -> Option<&mut BTreeMap<ResourceName, Version>>;
-}
-
-impl Both for Sotw {
-    type Req = sotw::Request;
-    type Resp = sotw::Response;
-    const DELTA: bool = false;
-
-    fn message(response: &server::Response<Self>) -> sotw::Response {
-        response.into()
-    }
-
-    fn names(request: &sotw::Request) -> &[ResourceName] {
-        &request.names
-    }
-
-    fn initial(_: &mut sotw::Request) -> Option<&mut BTreeMap<ResourceName, Version>> {
-        None
-    }
-}
-
-impl Both for Delta {
-    type Req = delta::Request;
-    type Resp = delta::Response;
-    const DELTA: bool = true;
-
-    fn message(response: &server::Response<Self>) -> delta::Response {
-        response.into()
-    }
-
-    fn names(request: &delta::Request) -> &[ResourceName] {
-        &request.subscribe
-    }
-
-    fn initial(request: &mut delta::Request) -> Option<&mut BTreeMap<ResourceName, Version>> {
-        Some(&mut request.initial_versions)
-    }
-}
+pub use crate::variant::Both;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
@@ -531,7 +481,7 @@ impl<V: Both> World<V> {
     fn client_sends(&mut self, s: usize) {
         let stream = self.sides[s].stream.expect("a stream");
         let mut transmit = self.servers.poll_transmit(stream).expect("wants_transmit says so");
-        for name in V::names(&transmit.request) {
+        for name in V::request(&transmit.request).names {
             let list = self.list(self.list_of(name));
             assert!(list.contains(&s), "{name} is asked of {s}, which does not have it");
         }

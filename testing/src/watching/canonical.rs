@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use xds_machine::model::{Label, Relabel};
 
 use super::{Both, Step, World};
-use crate::canonical::Labels;
+use crate::canonical::canonicalize;
 use crate::search::Model;
 
 impl<V: Both> Relabel for World<V> {
@@ -41,17 +41,8 @@ impl<V: Both> Model for World<V> {
     }
 
     fn canonicalize(&mut self) {
-        let (mut labels, now) = (Labels::default(), self.now);
-        self.relabel(&mut |label| labels.note(&label));
-        self.relabel(&mut |label| labels.replace(now, label));
-        // All nonces are now of stream 1, which may give none of them again, nor may the next.
+        canonicalize(self, self.now);
         self.streams = 1;
-        let given = labels.nonces();
-        self.server.relabel(&mut |label| match label {
-            Label::Stream(stream) => *stream = 1,
-            Label::Given(count) => *count = given,
-            _ => {}
-        });
     }
 
     fn goals(&self) -> u128 {

@@ -24,7 +24,7 @@ use xds_machine::server::{self, Cache, Resource, Server, Source, State, StreamId
 use xds_machine::watch::{Subscribe, WatchId, Watches};
 use xds_machine::{Code, Instant, Misuse, ResourceName, ResourceType, Status, TypeUrl, Types};
 
-use crate::several::Both;
+pub use crate::variant::Both;
 
 /// What is there at first, and what may change to; the last can't be decoded.
 const CONTENTS: [u8; 3] = [1, 2, BAD];

@@ -5,13 +5,12 @@ use std::marker::PhantomData;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use xds_machine::{Delta, Sotw, proto};
 
 use xds_machine_testing::world::{Both, Step, Store, World, words};
 
 /// The shape of a world, and what happens in it.
 #[derive(Clone)]
-pub struct Story<V> {
+pub(super) struct Story<V> {
     shape: [u8; words::SHAPE],
     turns: Vec<Turn>,
     variant: PhantomData<V>,
@@ -45,10 +44,7 @@ impl<V: Both> Story<V> {
         words::settle(&mut world, self.turns.len() as u64);
     }
 
-    pub fn play_twice(&self, seed: u64)
-    where
-        V: Encoded,
-    {
+    pub fn play_twice(&self, seed: u64) {
         let (mut one, mut other) = (self.world(), self.world());
         other.store = Store::with_seed(&other.setup, seed);
         for at in 0..self.turns.len() {
@@ -74,33 +70,7 @@ impl<V: Both> Story<V> {
     }
 }
 
-/// A variant whose messages go to bytes.
-pub trait Encoded: Both {
-    fn encode_request(request: &Self::Req) -> Vec<u8>;
-    fn encode_response(response: &Self::Resp) -> Vec<u8>;
-}
-
-impl Encoded for Sotw {
-    fn encode_request(request: &Self::Req) -> Vec<u8> {
-        proto::sotw::encode_request(request)
-    }
-
-    fn encode_response(response: &Self::Resp) -> Vec<u8> {
-        proto::sotw::encode_response(response)
-    }
-}
-
-impl Encoded for Delta {
-    fn encode_request(request: &Self::Req) -> Vec<u8> {
-        proto::delta::encode_request(request)
-    }
-
-    fn encode_response(response: &Self::Resp) -> Vec<u8> {
-        proto::delta::encode_response(response)
-    }
-}
-
-fn encoded<V: Encoded>(world: &World<V>) -> Vec<Vec<u8>> {
+fn encoded<V: Both>(world: &World<V>) -> Vec<Vec<u8>> {
     let requests = world.pairs.iter().flat_map(|pair| pair.up.iter().map(V::encode_request));
     let responses = world.pairs.iter().flat_map(|pair| pair.down.iter().map(V::encode_response));
     requests.chain(responses).collect()

@@ -34,7 +34,7 @@ fn play<V: Hostile>(data: &[u8], there: [bool; 2]) -> [Vec<String>; 2] {
             2 => _ = cache.remove(&input.type_url(), input.name().as_str()),
             3 => cache.publish::<V>(),
             4 | 5 => {
-                let request = V::request(&mut input, |input, type_url| match input.below(4) {
+                let request = V::any_request(&mut input, |input, type_url| match input.below(4) {
                     0 => input.word().into(),
                     _ => nonces[which].get(type_url).cloned().unwrap_or_default(),
                 });
