@@ -27,8 +27,10 @@ pub trait Model: Clone + Hash {
     fn check_settled(&self);
     /// Makes the state what it is compared as.
     fn canonicalize(&mut self);
-    /// What happened on the way, a bit each.
-    fn goals(&self) -> u128;
+    /// What happened on the way, a bit each. The default is nothing.
+    fn goals(&self) -> u128 {
+        0
+    }
 }
 
 /// What an exploration found.
