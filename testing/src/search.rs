@@ -11,6 +11,7 @@ use std::sync::{Mutex, Once};
 
 /// What is explored: a state, and what can happen in it.
 pub trait Model: Clone + Hash {
+    /// What happens between two states.
     type Step: Copy + Debug;
 
     /// What can happen.
@@ -36,13 +37,17 @@ pub trait Model: Clone + Hash {
 /// What an exploration found.
 #[derive(Debug)]
 pub struct Report<S> {
+    /// How many states there are, once they are canonical.
     pub states: usize,
+    /// In how many of them nothing happens by itself.
     pub settled: usize,
+    /// How many steps were taken.
     pub transitions: usize,
     /// What happened on the way.
     pub goals: u128,
     /// Whether everything was seen, and not only as much as was asked for.
     pub complete: bool,
+    /// The first fault, by a shortest trace.
     pub fault: Option<Fault<S>>,
 }
 
@@ -52,19 +57,27 @@ impl<S> Default for Report<S> {
     }
 }
 
+/// What does not hold, and how it was reached.
 #[derive(Debug)]
 pub struct Fault<S> {
+    /// The message of the check that failed.
     pub what: String,
+    /// The steps from the first state on.
     pub trace: Vec<S>,
 }
 
 /// What the explorations of a variant found together.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
+    /// How many states there are, once they are canonical.
     pub states: usize,
+    /// In how many of them nothing happens by itself.
     pub settled: usize,
+    /// How many steps were taken.
     pub transitions: usize,
+    /// What happened on the way, a bit each.
     pub goals: u128,
+    /// Whether everything was seen in all of them.
     pub complete: bool,
 }
 

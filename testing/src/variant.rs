@@ -17,7 +17,9 @@ pub trait Both:
     client::Variant<Request = <Self as Both>::Req, Response = <Self as Both>::Resp>
     + server::Variant<Request = <Self as Both>::Req>
 {
+    /// What a client of the variant sends.
     type Req: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
+    /// What a server of the variant sends.
     type Resp: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
 
     /// Whether this is the incremental variant.
@@ -38,18 +40,25 @@ pub trait Both:
     /// Writes a response.
     fn encode_response(response: &Self::Resp) -> Vec<u8>;
 
+    /// Returns the parts of a request.
     fn request(request: &Self::Req) -> Request<'_>;
+    /// Returns the parts of a response whose resources have contents of one byte.
     fn response(response: &Self::Resp) -> Response;
 
     // For the faulty ones.
+    /// Returns the parts of a request, to be spoiled.
     fn request_mut(request: &mut Self::Req) -> RequestMut<'_>;
+    /// Returns the nonce of a response, to be spoiled.
     fn nonce_mut(response: &mut Self::Resp) -> &mut Nonce;
     /// Names and versions of what is sent.
     fn versions(response: &Self::Resp) -> Vec<(ResourceName, Version)>;
     /// Leaves out the other resources.
     fn keep(response: &mut Self::Resp, keep: &mut dyn FnMut(&ResourceName) -> bool);
+    /// Leaves out what is removed.
     fn forget_removals(response: &mut Self::Resp);
+    /// Leaves out the errors of resources.
     fn forget_errors(response: &mut Self::Resp);
+    /// Leaves out heartbeats.
     fn forget_beats(response: &mut Self::Resp);
     /// Makes content of heartbeats.
     fn fill_beats(response: &mut Self::Resp);
@@ -57,37 +66,57 @@ pub trait Both:
     fn empty(type_url: &TypeUrl) -> Self::Req;
 }
 
+/// The parts of a request that a seeded bug may change.
 pub struct RequestMut<'a> {
+    /// The nonce; empty if there is none.
     pub nonce: &'a mut Nonce,
+    /// The error, if it is a NACK.
     pub error: &'a mut Option<Status>,
+    /// SotW: the list. Delta: the subscriptions.
     pub names: &'a mut Vec<ResourceName>,
+    /// Delta: the names to unsubscribe.
     pub unsubscribe: Option<&'a mut Vec<ResourceName>>,
+    /// SotW: the version. (Of a delta response the system version.)
     pub version: Option<&'a mut Version>,
+    /// Delta: what the client has from another stream.
     pub initial: Option<&'a mut BTreeMap<ResourceName, Version>>,
 }
 
+/// The parts of a request, in one form for both variants.
 #[derive(Debug)]
 pub struct Request<'a> {
+    /// The type.
     pub type_url: &'a TypeUrl,
+    /// The nonce; empty if there is none.
     pub nonce: &'a Nonce,
+    /// The error, if it is a NACK.
     pub error: Option<&'a Status>,
     /// SotW: the list. Delta: the subscriptions.
     pub names: &'a [ResourceName],
+    /// Delta: the names to unsubscribe.
     pub unsubscribe: &'a [ResourceName],
+    /// SotW: the version. (Of a delta response the system version.)
     pub version: Option<&'a Version>,
+    /// Delta: what the client has from another stream.
     pub initial: Vec<(&'a ResourceName, &'a Version)>,
 }
 
+/// The parts of a response, in one form for both variants.
 #[derive(Debug)]
 pub struct Response {
+    /// The type.
     pub type_url: TypeUrl,
+    /// The nonce; empty if there is none.
     pub nonce: Nonce,
+    /// SotW: the version. (Of a delta response the system version.)
     pub version: Version,
     /// Names and contents.
     pub resources: Vec<(ResourceName, u8)>,
     /// Heartbeats, with their versions.
     pub beats: BTreeMap<ResourceName, Version>,
+    /// Delta: the names that are removed.
     pub removed: BTreeSet<ResourceName>,
+    /// The error, if it is a NACK.
     pub errors: BTreeSet<ResourceName>,
 }
 

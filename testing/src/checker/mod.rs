@@ -8,6 +8,7 @@ pub use crate::search::catch;
 use crate::search::{self, Model};
 use crate::world::{Both, Budget, Made, Step, World};
 
+/// What an exploration of a [`World`] found.
 pub type Report = search::Report<Step>;
 
 /// Explores all states, or some more than `limit`. Stops at the first fault.

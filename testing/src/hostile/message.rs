@@ -14,7 +14,9 @@ use crate::variant::Both;
 pub trait Hostile: Both {
     /// `nonce` picks one for a type.
     fn any_request(input: &mut Input<'_>, nonce: impl FnOnce(&mut Input<'_>, &TypeUrl) -> Nonce) -> Self::Req;
+    /// Makes a response of any kind.
     fn any_response(input: &mut Input<'_>) -> Self::Resp;
+    /// Returns whether a request has a nonce.
     fn is_answer(request: &Self::Req) -> bool;
 }
 

@@ -16,20 +16,24 @@ pub use self::message::Hostile;
 pub struct Input<'a>(pub &'a [u8]);
 
 impl Input<'_> {
+    /// Returns whether nothing is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Returns the next byte; zero at the end.
     pub fn byte(&mut self) -> u8 {
         let Some((&byte, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
         byte
     }
 
+    /// Returns a number below `bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         usize::from(self.byte()) % bound
     }
 
+    /// Returns one of the values.
     pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())].clone()
     }

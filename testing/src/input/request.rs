@@ -269,6 +269,7 @@ fn incremental() -> Vec<Row> {
     ]
 }
 
+/// Returns the table: each row was tried just now.
 pub fn rows() -> Vec<Row> {
     let mut rows = common::<Sotw>("SotW");
     rows.extend(common::<Delta>("delta"));

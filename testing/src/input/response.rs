@@ -241,6 +241,7 @@ fn everything() -> Client<Delta> {
     client
 }
 
+/// Returns the table: each row was tried just now.
 pub fn rows() -> Vec<Row> {
     let mut rows = common::<Sotw>("SotW");
     rows.extend(common::<Delta>("delta"));

@@ -14,6 +14,7 @@ pub trait Wire: Both {
     fn asked(request: Self::Req) -> Asked;
     /// What must be equal in a response.
     fn said(response: Self::Resp) -> Said;
+    /// Replaces the nonce of a request.
     fn set_nonce(request: &mut Self::Req, nonce: Nonce);
 
     /// How many resources of a response have no content.
@@ -24,13 +25,19 @@ pub trait Wire: Both {
 /// differ from client to client.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Asked {
+    /// The type.
     pub type_url: TypeUrl,
     /// `resource_names`, or those to subscribe to.
     pub names: BTreeSet<ResourceName>,
+    /// Delta: the names to unsubscribe.
     pub unsubscribe: BTreeSet<ResourceName>,
+    /// Delta: what the client has from another stream.
     pub initial: BTreeMap<ResourceName, Version>,
+    /// SotW: the version that was accepted last.
     pub version: Version,
+    /// The nonce, or none.
     pub nonce: Nonce,
+    /// Whether it rejects.
     pub nack: bool,
     /// Whether it has a node.
     pub node: bool,
@@ -38,8 +45,11 @@ pub struct Asked {
 
 /// A response.
 pub struct Said {
+    /// The type.
     pub type_url: TypeUrl,
+    /// The names of its resources.
     pub names: Vec<ResourceName>,
+    /// The nonce, or none.
     pub nonce: Nonce,
 }
 

@@ -16,7 +16,9 @@ use xds_machine::{Instant, TypeUrl, type_url};
 
 /// One conversation of a real client with the recording server.
 pub struct Recording {
+    /// The name of the file, which says who the client is and what it was about.
     pub name: String,
+    /// What happened, in its order.
     pub events: Vec<Event>,
 }
 
@@ -24,15 +26,26 @@ pub struct Recording {
 pub struct Event {
     /// The line in the file.
     pub line: usize,
+    /// When it happened.
     pub now: Instant,
+    /// The number of the stream.
     pub stream: u32,
+    /// What happened.
     pub what: What,
 }
 
+/// What can happen on a stream.
 pub enum What {
+    /// The stream came up.
     Open(Method),
-    Close { by_client: bool },
+    /// The stream ended.
+    Close {
+        /// Whether the client ended it.
+        by_client: bool,
+    },
+    /// The client sent this.
     Request(Bytes),
+    /// The server sent this.
     Response(Bytes),
 }
 
@@ -106,6 +119,7 @@ pub fn recordings() -> Vec<Recording> {
     paths.iter().map(|path| Recording::read(path)).collect()
 }
 
+/// Returns the folder of the recordings: in the repository, for no package has them.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/protocol/recordings")
 }

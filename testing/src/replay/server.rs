@@ -16,7 +16,9 @@ use super::{Event, Recording, What, decode};
 pub enum Class {
     /// The first of its type on its stream.
     First,
+    /// A response was accepted.
     Ack,
+    /// A response was rejected.
     Nack,
     /// It answers nothing: names, or the same again.
     Spontaneous,

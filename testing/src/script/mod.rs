@@ -25,6 +25,11 @@ pub trait Player {
 /// Whether a line is the machine's and not the script's.
 type IsAnswer = fn(&str) -> bool;
 
+/// Plays a script. With the environment variable `BLESS` the file is written anew if it differs.
+///
+/// # Errors
+///
+/// Returns where the script differs from what the machine says.
 pub fn run(path: &Path) -> Result<(), String> {
     let script = fs::read_to_string(path).map_err(|error| error.to_string())?;
     let mut lines = script.lines();

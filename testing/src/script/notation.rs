@@ -11,10 +11,15 @@ use crate::variant::Both;
 
 /// A variant whose messages can be written as lines.
 pub trait Notation: Both {
+    /// Reads a request from a line.
     fn read_request(words: Words<'_>, symbols: &Symbols) -> Result<Self::Req, String>;
+    /// Writes a request as a line.
     fn write_request(request: &Self::Req) -> String;
+    /// Reads a response from a line.
     fn read_response(words: Words<'_>) -> Result<Self::Resp, String>;
+    /// Writes a response as a line.
     fn write_response(response: &Self::Resp, symbols: &mut Symbols) -> String;
+    /// Puts a node into a request.
     fn give_node(request: &mut Self::Req, node: Option<Node>);
 }
 
@@ -30,11 +35,13 @@ const TYPES: [(&str, &str); 9] = [
     ("ecds", type_url::EXTENSION_CONFIG),
 ];
 
+/// Returns the type URL of a short name (`cds`), or the word itself.
 pub fn read_type(word: &str) -> TypeUrl {
     let known = TYPES.iter().find(|(short, _)| *short == word);
     known.map_or(word.trim_matches('"'), |(_, url)| url).into()
 }
 
+/// Returns the short name of a type URL, if it has one.
 pub fn write_type(type_url: &TypeUrl) -> &str {
     let known = TYPES.iter().find(|(_, url)| type_url == url);
     known.map_or(type_url.as_str(), |(short, _)| short)
@@ -49,14 +56,17 @@ pub struct Symbols {
 }
 
 impl Symbols {
+    /// Forgets the nonces: each stream counts its own.
     pub fn new_stream(&mut self) {
         self.nonces.clear();
     }
 
+    /// Returns the number of a nonce.
     pub fn write_nonce(&mut self, nonce: &str) -> String {
         write_symbol(&mut self.nonces, nonce)
     }
 
+    /// Returns the number of a version of a type.
     pub fn write_version(&mut self, type_url: &TypeUrl, version: &str) -> String {
         write_symbol(self.versions.entry(type_url.clone()).or_default(), version)
     }
@@ -90,6 +100,7 @@ fn read_symbol(known: &[String], word: &str) -> String {
 pub struct Words<'a>(Vec<&'a str>);
 
 impl<'a> Words<'a> {
+    /// Splits a line.
     pub fn new(line: &'a str) -> Self {
         let (mut words, mut depth, mut quoted, mut start) = (Vec::new(), 0, false, 0);
         for (at, char) in line.char_indices().chain([(line.len(), ' ')]) {
@@ -109,6 +120,7 @@ impl<'a> Words<'a> {
         Self(words)
     }
 
+    /// Returns the words.
     pub fn list(&self) -> &[&'a str] {
         &self.0
     }
@@ -143,6 +155,7 @@ impl<'a> Words<'a> {
     }
 }
 
+/// Reads a duration: `5s`, `200ms`.
 pub fn read_duration(word: &str) -> Result<Duration, String> {
     let (digits, unit) = word.split_at(word.find(|char: char| !char.is_ascii_digit()).unwrap_or(word.len()));
     let number: u64 = digits.parse().map_err(|_| format!("{word} is no duration"))?;
@@ -153,6 +166,7 @@ pub fn read_duration(word: &str) -> Result<Duration, String> {
     }
 }
 
+/// Writes a duration likewise.
 pub fn write_duration(duration: Duration) -> String {
     if duration.subsec_millis() == 0 {
         format!("{}s", duration.as_secs())

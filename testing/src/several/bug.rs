@@ -7,6 +7,7 @@ use xds_machine::{ResourceName, Version};
 
 use super::{Both, World};
 
+/// What a layer can do wrong. The check has to find each.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Bug {
     /// Asks the next server when one fails, though all that is wanted is known (gRFC A71).

@@ -25,70 +25,114 @@ use xds_machine::{Instant, ResourceName, TypeUrl, type_url};
 
 pub use crate::variant::Both;
 
+/// What can happen among several servers, by itself or from outside.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
     // What goes on by itself.
+    /// The driver opens a stream to the server that is next.
     Connect,
+    /// An attempt succeeds.
     Opened {
+        /// The number of the server.
         s: usize,
     },
+    /// An attempt fails: the server is down.
     Refused {
+        /// The number of the server.
         s: usize,
     },
+    /// The client of a server writes a request.
     ClientSends {
+        /// The number of the server.
         s: usize,
     },
+    /// A server reads a request.
     ServerReads {
+        /// The number of the server.
         s: usize,
     },
+    /// A server writes a response.
     ServerSends {
+        /// The number of the server.
         s: usize,
     },
+    /// The client of a server reads a response.
     ClientReads {
+        /// The number of the server.
         s: usize,
     },
+    /// The application accepts an update.
     Accept {
+        /// The number of the server.
         s: usize,
+        /// The number of the type.
         t: usize,
     },
     /// Time passes until the next thing is due: when all is quiet, as everywhere in these checks, or [early](Self::Early).
     Tick,
 
     // What happens.
+    /// Time passes until the next thing is due, though all is not quiet.
     Early,
+    /// A server goes down; its streams break.
     Down {
+        /// The number of the server.
         s: usize,
     },
+    /// A server comes up again.
     Up {
+        /// The number of the server.
         s: usize,
     },
+    /// A stream breaks.
     Cut {
+        /// The number of the server.
         s: usize,
     },
+    /// The application rejects an update.
     Reject {
+        /// The number of the server.
         s: usize,
+        /// The number of the type.
         t: usize,
     },
+    /// The application wants a name.
     Subscribe {
+        /// The number of the type.
         t: usize,
+        /// The number of the name.
         n: usize,
     },
+    /// The application wants a name no longer.
     Unsubscribe {
+        /// The number of the type.
         t: usize,
+        /// The number of the name.
         n: usize,
     },
+    /// The application loses a resource.
     Forget {
+        /// The number of the type.
         t: usize,
+        /// The number of the name.
         n: usize,
     },
+    /// A server has a new content for a resource.
     Put {
+        /// The number of the server.
         s: usize,
+        /// The number of the type.
         t: usize,
+        /// The number of the name.
         n: usize,
     },
+    /// A server removes a resource.
     Delete {
+        /// The number of the server.
         s: usize,
+        /// The number of the type.
         t: usize,
+        /// The number of the name.
         n: usize,
     },
 }
@@ -96,9 +140,13 @@ pub enum Step {
 /// The lists, by the beginnings of names; the first is of the names without authority.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
+    /// Which server is asked when one fails.
     pub policy: Policy,
+    /// The servers of each list, by their numbers.
     pub lists: &'static [(&'static str, &'static [usize])],
+    /// The names that are wanted and put.
     pub names: &'static [&'static str],
+    /// The first type.
     pub type_url: &'static str,
     /// Whether there is another type besides, which is partial.
     pub another: bool,
@@ -108,10 +156,12 @@ pub struct Setup {
     pub short: bool,
     /// How often what happens happens; `None`: as often as it likes.
     pub budget: Option<Budget>,
+    /// What is done wrong, if anything.
     pub bug: Option<Bug>,
 }
 
 impl Setup {
+    /// Makes a world of one name of endpoints, without a budget.
     pub const fn new(policy: Policy, lists: &'static [(&'static str, &'static [usize])]) -> Self {
         Self {
             policy,
@@ -173,6 +223,7 @@ impl App {
     }
 }
 
+/// Everything there is: the layer, the servers, the wires, the applications.
 #[derive(Clone)]
 pub struct World<V: Both> {
     fixed: Arc<Fixed>,
@@ -188,6 +239,7 @@ pub struct World<V: Both> {
     /// The authorities of which no server can be reached, as the application was told.
     unreachable: BTreeSet<Option<Arc<str>>>,
     faulty: Faulty,
+    /// What happened on the way, a bit each.
     pub goals: u128,
 }
 
@@ -200,6 +252,7 @@ struct Fixed {
 }
 
 impl<V: Both> World<V> {
+    /// Makes a world in which nothing has happened.
     pub fn new(setup: Setup) -> Self {
         let count = setup.lists.iter().flat_map(|(_, list)| *list).max().expect("a server") + 1;
         let mut client = client::Config::new(Node::new("n"));
@@ -341,15 +394,18 @@ impl<V: Both> World<V> {
         (!self.is_overlooked(next)).then_some(next)
     }
 
+    /// Returns the time.
     pub fn now(&self) -> Instant {
         self.now
     }
 
+    /// Returns when the next thing is due.
     pub fn due(&self) -> Option<Instant> {
         let servers = self.sides.iter().filter_map(|side| side.server.as_ref()?.poll_timeout());
         self.servers.poll_timeout().into_iter().chain(servers).min()
     }
 
+    /// Takes a step. Panics if what must hold does not.
     pub fn take(&mut self, step: Step) {
         self.budget.iter_mut().for_each(|budget| budget.spend(step));
         match step {

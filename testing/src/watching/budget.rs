@@ -2,18 +2,24 @@
 
 use super::Step;
 
+/// What may happen from outside, and how often.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Budget {
+    /// How often a watcher comes.
     pub watches: u8,
+    /// How often a watcher leaves.
     pub unwatches: u8,
+    /// How often a resource is put, or changed.
     pub puts: u8,
     /// Puts of what can't be decoded.
     pub bad: u8,
+    /// How often a resource is removed.
     pub deletes: u8,
     /// Errors that the server reports.
     pub fails: u8,
     /// The alias comes to stand for something else.
     pub points: u8,
+    /// How often a stream breaks.
     pub cuts: u8,
     /// The server goes down. It comes up again, or does not.
     pub downs: u8,
@@ -24,6 +30,7 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// Nothing happens from outside.
     pub const NONE: Self = Self {
         watches: 0,
         unwatches: 0,
@@ -55,10 +62,12 @@ impl Budget {
         }
     }
 
+    /// Returns whether a step may be taken still.
     pub fn allows(mut self, step: Step) -> bool {
         self.of(step).is_none_or(|left| *left > 0)
     }
 
+    /// Takes note of a step.
     pub fn spend(&mut self, step: Step) {
         if let Some(left) = self.of(step) {
             *left -= 1;

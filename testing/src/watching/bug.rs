@@ -6,6 +6,7 @@ use xds_machine::client::{Action, Resource, Verdict};
 use xds_machine::watch::{Event, News, Subscribe, WatchId, Watches};
 use xds_machine::{ResourceName, Status, TypeUrl};
 
+/// What a layer that watches can do wrong. The check has to find each.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Bug {
     /// Who comes late waits for the next change (envoy#47302).

@@ -1,5 +1,6 @@
 //! What must happen at some time in a check, or it proves little.
 
+/// What has to happen at some time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Goal {
     /// Somebody watched what was held already, and was told.
@@ -35,10 +36,12 @@ pub enum Goal {
 }
 
 impl Goal {
+    /// Returns whether it happened.
     pub fn is_in(self, goals: u128) -> bool {
         goals & self.bit() != 0
     }
 
+    /// Returns its bit.
     pub fn bit(self) -> u128 {
         1 << self as u32
     }

@@ -30,12 +30,17 @@ pub use crate::variant::Both;
 const CONTENTS: [u8; 3] = [1, 2, BAD];
 const BAD: u8 = 9;
 
+/// What can happen around watchers, by itself or from outside.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
     // What goes on by itself.
+    /// The stream comes up.
     Open,
+    /// An attempt to open a stream fails.
     Refused,
+    /// The client sends a request, and the server reads it.
     Ask,
+    /// The server sends a response, and the client reads it.
     Answer,
     /// The layer hears of an action.
     Hear,
@@ -43,6 +48,7 @@ pub enum Step {
     Tell,
     /// A watcher is done with what it took first.
     Done {
+        /// The number of the watcher.
         w: usize,
     },
     /// The client has a verdict.
@@ -51,46 +57,67 @@ pub enum Step {
     Tick,
 
     // What happens.
+    /// Time passes though all is not quiet.
     Early,
+    /// A watcher comes.
     Watch {
+        /// The number of the watcher.
         w: usize,
     },
+    /// A watcher leaves.
     Unwatch {
+        /// The number of the watcher.
         w: usize,
     },
     /// A watcher takes an event.
     Pick {
+        /// The number of the watcher.
         w: usize,
     },
+    /// The server has a new content for a resource.
     Put {
+        /// The number of the name.
         n: usize,
+        /// The new content.
         content: u8,
     },
+    /// The server removes a resource.
     Delete {
+        /// The number of the name.
         n: usize,
     },
+    /// The server reports an error of a resource.
     Fail {
+        /// The number of the name.
         n: usize,
+        /// The code of the error.
         code: Code,
     },
     /// The alias comes to stand for a resource that is there, or for nothing.
     Point {
+        /// What the alias stands for from now on.
         to: Option<usize>,
     },
+    /// The stream breaks.
     Cut,
+    /// The server goes down.
     Down,
+    /// The server comes up again.
     Up,
 }
 
 impl Step {
+    /// Returns whether it happens by itself.
     pub fn is_own(self) -> bool {
         use Step::{Answer, Ask, Done, Hear, Judge, Open, Refused, Tell, Tick};
         matches!(self, Open | Refused | Ask | Answer | Hear | Tell | Done { .. } | Judge | Tick)
     }
 }
 
+/// The shape of a world.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
+    /// The names of the resources.
     pub names: &'static [&'static str],
     /// The last of the names is an alias, at first of the first.
     pub alias: bool,
@@ -98,7 +125,9 @@ pub struct Setup {
     pub watchers: &'static [usize],
     /// How many of them watch at first, and know all there is.
     pub begun: usize,
+    /// Whether the type is one of full state.
     pub full_state: bool,
+    /// What becomes of what is held when there is an error.
     pub data_errors: DataErrors,
     /// Verdicts wait for watchers.
     pub waits: bool,
@@ -106,11 +135,14 @@ pub struct Setup {
     pub codes: &'static [Code],
     /// Requests wait; otherwise they are sent as soon as there is something to say.
     pub lazy: bool,
+    /// What may happen from outside, and how often.
     pub budget: Budget,
+    /// What the layer does wrong, if anything.
     pub bug: Option<Bug>,
 }
 
 impl Setup {
+    /// Two names, three watchers, nothing begun, nothing wrong.
     pub const NEW: Self = Self {
         names: &["a", "b"],
         alias: false,
@@ -170,6 +202,7 @@ impl<V: Both> Subscribe for Spy<'_, V> {
     }
 }
 
+/// Everything there is: the layer, its client, a server, the watchers.
 #[derive(Clone)]
 pub struct World<V: Both> {
     fixed: Arc<Fixed>,
@@ -195,6 +228,7 @@ pub struct World<V: Both> {
 }
 
 impl<V: Both> World<V> {
+    /// Makes a world, with those watchers that are there from the beginning told all there is.
     pub fn new(setup: Setup) -> Self {
         let kind = if setup.full_state { ResourceType::full_state("type") } else { ResourceType::partial("type") };
         let types = Types::new([kind]);
@@ -241,6 +275,7 @@ impl<V: Both> World<V> {
 
     // What can happen.
 
+    /// Adds the steps that can be taken now.
     pub fn steps(&self, steps: &mut Vec<Step>) {
         let allowed = |step: &Step| self.budget.allows(*step);
         self.own_steps(steps);
@@ -335,6 +370,7 @@ impl<V: Both> World<V> {
 
     // What happens.
 
+    /// Takes a step. Panics if what must hold does not.
     pub fn take(&mut self, step: Step) {
         self.budget.spend(step);
         self.happen(step);

@@ -10,6 +10,7 @@ use super::ghost::{Known, NOTHING, Watcher};
 use super::{BAD, Both, World, is_part, is_whole};
 
 impl<V: Both> World<V> {
+    /// Panics if what must hold when nothing is left to do does not.
     pub fn check_settled(&self) {
         assert!(self.ghost.judging.is_none(), "an update has no verdict");
         for (&watch, watcher) in &self.ghost.watchers {

@@ -10,11 +10,13 @@ use super::{Both, Bug, Goal, Made, Pair, is_alias, stands_for};
 /// One type.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Application {
+    /// The names that are subscribed to.
     pub wanted: BTreeSet<ResourceName>,
     /// Contents, by name.
     pub applied: BTreeMap<ResourceName, u8>,
     /// Contents that were rejected last, by name.
     pub rejected: BTreeMap<ResourceName, u8>,
+    /// The names that were said not to exist.
     pub missing: BTreeSet<ResourceName>,
     /// What the server reported an error of, and nothing else since.
     pub failed: BTreeSet<ResourceName>,
@@ -66,11 +68,13 @@ impl Application {
             || [&self.linked, &self.lost].iter().any(|links| links.get(wanted) == Some(name))
     }
 
+    /// Takes in an update, to be judged later.
     pub fn take(&mut self, update: Update) {
         self.left.clear();
         assert_eq!(self.judging.replace(update), None, "one update of a type at a time");
     }
 
+    /// Hears of an error of a resource.
     pub fn fail(&mut self, error: Failed) {
         let Failed { name, effect, .. } = error;
         assert!(self.wants(&name, None), "{name} has an error, and nobody asked");
@@ -79,6 +83,7 @@ impl Application {
         self.failed.insert(name);
     }
 
+    /// Hears that TTLs ran out.
     pub fn expire(&mut self, now: Instant, names: Vec<ResourceName>) {
         for name in names {
             assert!(self.applied.remove(&name).is_some(), "{name} expires, and is not there");
@@ -96,6 +101,7 @@ impl Application {
         self.expired.remove(name);
     }
 
+    /// Hears that resources do not exist.
     pub fn miss(&mut self, names: Vec<ResourceName>) {
         for name in names {
             assert!(self.wanted.contains(&name), "{name} is missing, and nobody asked");

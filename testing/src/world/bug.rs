@@ -13,6 +13,7 @@ use xds_machine::{Nonce, ResourceName, Version, WILDCARD};
 
 use super::Both;
 
+/// A defect of a shipped implementation, seeded between the machines. The checker has to find each.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Bug {
     // Of clients.

@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
+/// What has to happen at some time.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Goal {
     /// A response was rejected.
@@ -69,6 +70,7 @@ pub enum Goal {
 }
 
 impl Goal {
+    /// How many there are.
     pub const COUNT: u32 = Goal::Retried as u32 + 1;
 }
 
@@ -104,6 +106,7 @@ pub enum Feature {
 }
 
 impl Feature {
+    /// All of them.
     pub const ALL: [Self; 13] = [
         Self::Portion,
         Self::Pages,
@@ -141,10 +144,12 @@ impl Feature {
 pub struct Goals(pub u128);
 
 impl Goals {
+    /// Takes note that a goal was reached.
     pub fn reach(&mut self, goal: Goal) {
         self.0 |= 1 << goal as u32;
     }
 
+    /// Returns whether a goal was reached.
     pub fn has(self, goal: Goal) -> bool {
         self.0 & (1 << goal as u32) != 0
     }
@@ -156,6 +161,7 @@ impl Goals {
         }
     }
 
+    /// Returns whether two features were active at once.
     pub fn has_pair(self, one: Feature, other: Feature) -> bool {
         self.0 & (1 << one.pair(other)) != 0
     }

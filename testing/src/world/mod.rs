@@ -36,16 +36,22 @@ pub use crate::variant::Both;
 /// Everything there is.
 #[derive(Clone, Debug)]
 pub struct World<V: Both> {
+    /// What never changes.
     pub setup: Arc<Made>,
+    /// What may happen from outside still.
     pub budget: Budget,
+    /// The time, which is the same everywhere.
     pub now: Instant,
+    /// What the servers serve from.
     pub store: Store,
     /// How many streams there were.
     pub streams: u64,
+    /// The clients, each with its server and what is between them.
     pub pairs: Vec<Pair<V>>,
 }
 
 impl<V: Both> World<V> {
+    /// Makes a world in which nothing has happened.
     pub fn new(setup: Arc<Made>) -> Self {
         let pair = Pair::new(&setup);
         Self {

@@ -11,16 +11,23 @@ use super::{Application, Both, Bug, Faulty, Ghost, Goal, Goals, Made, Store, Tol
 /// A client, its application, and the server's side of its stream.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Pair<V: Both> {
+    /// The client.
     pub client: Client<V>,
+    /// The server's end of the stream, while there is one.
     pub server: Option<Server<V>>,
+    /// Requests on the way.
     pub up: VecDeque<V::Req>,
+    /// Responses on the way.
     pub down: VecDeque<V::Resp>,
     /// What the transport is taking.
     pub sending: Option<Sent>,
     /// Of each type.
     pub apps: Vec<Application>,
+    /// What must hold, told by what was said.
     pub ghost: Ghost,
+    /// What a seeded bug remembers.
     pub faulty: Faulty<V>,
+    /// What happened on the way.
     pub goals: Goals,
 }
 

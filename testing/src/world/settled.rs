@@ -16,6 +16,7 @@ impl<V: Both> World<V> {
         steps.is_empty()
     }
 
+    /// Panics if what must hold when nothing is left to do does not.
     pub fn check_settled(&self) {
         for pair in &self.pairs {
             for (t, app) in pair.apps.iter().enumerate() {

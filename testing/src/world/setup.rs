@@ -13,15 +13,21 @@ use super::{Budget, Bug};
 /// The shape of a world. Begin with one of the constructors, and change what is to be different.
 #[derive(Clone, Debug)]
 pub struct Setup {
+    /// The types.
     pub types: Vec<TypeUrl>,
     /// Names; the wildcard may be one of them, and then is only subscribed to.
     pub names: Vec<ResourceName>,
+    /// Whether the first type is one of full state.
     pub full_state: bool,
+    /// Whether an empty first request of it asks for everything.
     pub legacy_wildcard: bool,
+    /// How many clients there are.
     pub clients: usize,
+    /// What may happen from outside, and how often.
     pub budget: Budget,
     /// Stale SotW requests never reach the server, as with go-control-plane and Istio, which drop them.
     pub strict_server: bool,
+    /// After what time a name that was not answered does not exist.
     pub existence_timeout: Option<Duration>,
     /// How many removals the store remembers, if more than it has resources.
     pub tombstones: usize,
@@ -51,7 +57,9 @@ pub struct Setup {
 /// Which resources have a TTL.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Ttls {
+    /// No resource has a TTL.
     None,
+    /// Each resource has one.
     All,
     /// Two different ones, and none.
     Mixed,
@@ -63,8 +71,11 @@ pub(super) const TTL: Duration = Duration::from_secs(90);
 /// A setup with what is made of it once.
 #[derive(Debug)]
 pub struct Made {
+    /// The shape that it was made from.
     pub setup: Setup,
+    /// The configuration of each client.
     pub client: client::Config,
+    /// The configuration of each server.
     pub server: server::Config,
 }
 
@@ -128,38 +139,47 @@ impl Setup {
         Self::new(&[type_url::LISTENER, type_url::CLUSTER], true, names, budget)
     }
 
+    /// The server takes no request whose nonce is not its last.
     pub fn strict_server(self) -> Self {
         Self { strict_server: true, ..self }
     }
 
+    /// Names that are not answered stay unknown.
     pub fn no_existence_timeout(self) -> Self {
         Self { existence_timeout: None, ..self }
     }
 
+    /// Sets whether an empty first request asks for everything.
     pub fn legacy_wildcard(self, legacy_wildcard: bool) -> Self {
         Self { legacy_wildcard, ..self }
     }
 
+    /// A request is under way to the transport for a while.
     pub fn slow_transport(self) -> Self {
         Self { slow_transport: true, ..self }
     }
 
+    /// Sets how many removals the store remembers.
     pub fn tombstones(self, tombstones: usize) -> Self {
         Self { tombstones, ..self }
     }
 
+    /// Sets how many clients there are.
     pub fn clients(self, clients: usize) -> Self {
         Self { clients, ..self }
     }
 
+    /// Removals in SotW stay back until what refers to them is gone.
     pub fn hold(self) -> Self {
         Self { hold: true, ..self }
     }
 
+    /// What is rejected is sent again so many times.
     pub fn retry(self, times: u32) -> Self {
         Self { retry: Some(times), ..self }
     }
 
+    /// Answers go in portions of so many resources.
     pub fn portion(self, portion: usize) -> Self {
         Self { portion: Some(portion), ..self }
     }
@@ -179,10 +199,12 @@ impl Setup {
         Self { ttl: Ttls::Mixed, ..self }
     }
 
+    /// Nothing is known of a type before its first change.
     pub fn unknown(self) -> Self {
         Self { unknown: true, ..self }
     }
 
+    /// The server takes so many names of a type.
     pub fn limit(self, limit: usize) -> Self {
         Self { limit: Some(limit), ..self }
     }
@@ -211,14 +233,17 @@ impl Setup {
         self.tombstones < 10
     }
 
+    /// Sets the dialect of the clients.
     pub fn dialect(self, dialect: Dialect) -> Self {
         Self { dialect, ..self }
     }
 
+    /// Seeds a bug.
     pub fn bug(self, bug: Bug) -> Self {
         Self { bug: Some(bug), ..self }
     }
 
+    /// Makes what never changes in a world.
     pub fn make(self) -> Arc<Made> {
         let known = Types::default();
         let kind = |url: &TypeUrl| {
@@ -259,10 +284,12 @@ impl Setup {
         }
     }
 
+    /// Returns the number of a type.
     pub fn type_number(&self, type_url: &TypeUrl) -> usize {
         self.types.iter().position(|known| known == type_url).expect("one of the world's types")
     }
 
+    /// Returns the number of a name.
     pub fn name_number(&self, name: &str) -> usize {
         self.names.iter().position(|known| known == name).expect("one of the world's names")
     }

@@ -9,14 +9,17 @@ use super::Made;
 /// The alias that any resource may have, one at a time: it moves.
 pub(crate) const SHARED: &str = "~";
 
+/// The store of a world.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Store {
+    /// The cache that servers serve from.
     pub cache: Cache,
     /// Of each type, whether anything is known of it.
     known: Vec<bool>,
 }
 
 impl Store {
+    /// Makes an empty store.
     pub fn new(setup: &Made) -> Self {
         Self::with_cache(setup, if setup.unknown { Cache::unknown(1) } else { Cache::new(1) })
     }
@@ -33,10 +36,12 @@ impl Store {
         Self { cache, known: vec![!setup.unknown; setup.types.len()] }
     }
 
+    /// Returns whether anything is known of a type.
     pub fn is_known(&self, t: usize) -> bool {
         self.known[t]
     }
 
+    /// From now on what is not there does not exist.
     pub fn know(&mut self, setup: &Made, t: usize) {
         self.cache.set_known(&setup.types[t]);
         self.known[t] = true;
@@ -58,6 +63,7 @@ impl Store {
         changed
     }
 
+    /// Removes a resource that is there.
     pub fn delete(&mut self, setup: &Made, t: usize, name: &ResourceName) {
         assert!(self.cache.remove(&setup.types[t], name.as_str()));
     }
@@ -83,10 +89,12 @@ impl Store {
         }
     }
 
+    /// Returns what the store has to say of a name.
     pub fn state(&self, setup: &Made, t: usize, name: &ResourceName) -> State<'_> {
         self.cache.get(&setup.types[t], name.as_str()).state
     }
 
+    /// Returns why a resource can't be given.
     pub fn error(&self, setup: &Made, t: usize, name: &ResourceName) -> Option<&Status> {
         self.cache.error(&setup.types[t], name.as_str())
     }
