@@ -33,7 +33,8 @@
 //! # Ok::<(), xds_machine::Error>(())
 //! ```
 //!
-//! See `tests/machines_are_values.rs` for a model of one's own and a fuzz target of one's own, in full.
+//! The crate `xds-machine-testing` has this for all kinds (`canonical::canonicalize`), a client and a server to build a model
+//! around (`duo::Duo`), and the search.
 
 use crate::name::{Nonce, TypeUrl};
 use crate::revision::Revision;

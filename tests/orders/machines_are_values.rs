@@ -178,7 +178,7 @@ impl World {
 ///
 /// What this one leaves out: how a fault was reached (keep with each world the step that led to it), and a way to see
 /// that two worlds differ only in how many nonces were given ([`xds_machine::model`]), without which a model that goes
-/// in circles has no end. `tests/checker` and `tests/world` of this crate have both.
+/// in circles has no end. The crate `xds-machine-testing` has both, and a client and a server to build a model around.
 #[test]
 fn a_model_of_your_own() {
     let mut seen = HashSet::from([World::new()]);

@@ -1,5 +1,5 @@
 //! The exhaustive check of client x server x wire x application, over the real machines: every order in which what can
-//! happen happens, within budgets. What must hold is in `world/ghost/` after each step, in `world/settled.rs` when
+//! happen happens, within budgets. What must hold is in `testing/src/world/ghost/` after each step, in `world/settled.rs` when
 //! nothing is left to do; and the protocol's own steps never go in a circle.
 //!
 //! `cargo test --release --test model -- --nocapture` shows the counts; `cargo xtask model-deep` goes further.
@@ -252,7 +252,7 @@ fn variants() -> Vec<Variant> {
     ]
 }
 
-/// What takes hours on two cores: see `tests/model-deep.md`.
+/// What takes hours on two cores: see `tests/orders/model-deep.md`.
 fn deep() -> Vec<Variant> {
     let wide = |name, setup| variant(name, setup, ALL_A).with(WIDE);
     let names = |name, setup, names| variant(name, setup, names).with([WIDE[0], WIDE[2]]);

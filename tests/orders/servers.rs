@@ -37,15 +37,21 @@ const SETUPS: &[Setup] = &[
     wide(Policy::Envoy, &[("", &[0, 1]), ("x", &[2])], OF_X, type_url::ENDPOINT),
 ];
 
+/// A number below `bound`: the remainder, so that the seeds mean what they always meant. (Seed 63 of the first shape, over SotW,
+/// is known to find "the next server is asked, and all is known".)
+fn below(random: &mut Random, bound: usize) -> usize {
+    (random.next() % bound as u64) as usize
+}
+
 /// Walks, and now and then lets everything come to rest.
 fn walk<V: Both>(setup: &Setup, seed: u64, goals: &mut u128) {
     let (mut random, mut world, mut trace) = (Random(seed), World::<V>::new(*setup), Vec::new());
     let walked = catch_unwind(AssertUnwindSafe(|| {
         for _ in 0..6 {
-            for _ in 0..random.below(40) {
+            for _ in 0..below(&mut random, 40) {
                 let (own, others) = world.steps();
-                let of = if own.is_empty() || random.below(4) == 0 { others } else { own };
-                let step = of[random.below(of.len())];
+                let of = if own.is_empty() || below(&mut random, 4) == 0 { others } else { own };
+                let step = of[below(&mut random, of.len())];
                 trace.push(step);
                 world.take(step);
             }
@@ -72,7 +78,7 @@ fn rest<V: Both>(random: &mut Random, world: &mut World<V>, trace: &mut Vec<Step
             if own.is_empty() {
                 break;
             }
-            let step = own[random.below(own.len())];
+            let step = own[below(random, own.len())];
             trace.push(step);
             world.take(step);
             steps += 1;

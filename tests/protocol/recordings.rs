@@ -1,4 +1,4 @@
-//! What real clients sent, against both machines. `tests/recordings/README.md` has the table of what does not replay.
+//! What real clients sent, against both machines. `recordings/README.md` has the table of what does not replay.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Plays every script in `tests/scripts`.
+//! Plays every script in `tests/protocol/scripts`.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

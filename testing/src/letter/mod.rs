@@ -1,5 +1,5 @@
 //! Peers that take the specification by the letter, beside our own machines: an independent judge. The worlds
-//! (`tests/world`) let our client and our server talk to each other, and what one leaves unsaid the other may conclude.
+//! ([`world`](crate::world)) let our client and our server talk to each other, and what one leaves unsaid the other may conclude.
 //! Here each walks at random beside a peer that was written from xds_protocol.rst alone, keeps a plain map, and
 //! concludes nothing.
 

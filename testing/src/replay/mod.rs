@@ -1,4 +1,4 @@
-//! Recordings of real clients, and what both machines make of them. `tests/recordings/README.md` says how a file is
+//! Recordings of real clients, and what both machines make of them. `tests/protocol/recordings/README.md` says how a file is
 //! written.
 
 pub mod client;
