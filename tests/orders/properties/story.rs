@@ -19,7 +19,7 @@ pub(super) struct Story<V> {
 /// A step, if it can be taken, and how many of its own steps the protocol takes after it.
 type Turn = (u8, usize);
 
-pub fn story<V: Both>() -> impl Strategy<Value = Story<V>> {
+pub(super) fn story<V: Both>() -> impl Strategy<Value = Story<V>> {
     (any::<[u8; words::SHAPE]>(), vec((any::<u8>(), 0..4_usize), 100..400)).prop_map(|(shape, turns)| Story {
         shape,
         turns,
@@ -36,7 +36,7 @@ impl<V: Both> fmt::Debug for Story<V> {
 }
 
 impl<V: Both> Story<V> {
-    pub fn play(&self) {
+    pub(super) fn play(&self) {
         let mut world = self.world();
         for at in 0..self.turns.len() {
             self.turn(&mut world, at);
@@ -44,7 +44,7 @@ impl<V: Both> Story<V> {
         words::settle(&mut world, self.turns.len() as u64);
     }
 
-    pub fn play_twice(&self, seed: u64) {
+    pub(super) fn play_twice(&self, seed: u64) {
         let (mut one, mut other) = (self.world(), self.world());
         other.store = Store::with_seed(&other.setup, seed);
         for at in 0..self.turns.len() {

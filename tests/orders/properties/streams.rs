@@ -10,7 +10,7 @@ use xds_machine_testing::hostile::{Hostile, Input};
 const NOW: Instant = Instant::EPOCH;
 
 /// What each stream says with the other there is what it says alone.
-pub fn check<V: Hostile>(data: &[u8]) {
+pub(super) fn check<V: Hostile>(data: &[u8]) {
     let both = play::<V>(data, [true, true]);
     assert_eq!(both[0], play::<V>(data, [true, false])[0], "the first stream");
     assert_eq!(both[1], play::<V>(data, [false, true])[1], "the second stream");
