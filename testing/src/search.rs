@@ -1,4 +1,4 @@
-//! The search, for any model.
+//! A model checker for any model: breadth first, so that the trace to a fault is a shortest one, and it sees livelock.
 
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;

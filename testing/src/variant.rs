@@ -1,4 +1,5 @@
-//! What the world has to know of the messages of either variant.
+//! A variant as both machines have it, and its messages in one form: what everything that puts a client and a server together
+//! is generic over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;

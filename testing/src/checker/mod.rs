@@ -1,4 +1,4 @@
-//! A model checker of our own: breadth first, so that the trace to a fault is a shortest one, and it sees livelock.
+//! The search ([`crate::search`]), random walks and shrinking, in a [`World`].
 
 pub mod walk;
 
