@@ -34,6 +34,9 @@
 //! ```
 //!
 //! A model and a fuzz target in full are in the [chapter on testing](crate::manual::_06_testing) of the manual.
+//!
+//! The crate `xds-machine-testing` has this for all kinds (`canonical::canonicalize`), a client and a server to build a model
+//! around (`duo::Duo`), and the search.
 
 use crate::name::{Nonce, TypeUrl};
 use crate::revision::Revision;

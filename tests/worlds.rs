@@ -1,16 +1,4 @@
-//! The machines among themselves: at random, and what was found; several servers, and watchers, in every order; the defects
-//! that the checker must find. The long check has a crate of its own, `model.rs`.
+//! The machines among themselves, in every order and at random. The long checks have crates of their own, `model` and
+//! `by_letter`.
 
-mod checker;
-mod hostile;
-mod machines_are_values;
-mod properties;
-mod regressions;
-mod seeded_bugs;
-mod servers;
-mod several;
-mod watches;
-mod watching;
-mod world;
-
-use checker::search;
+mod orders;

@@ -1,11 +1,7 @@
 //! Plays the stories in `tests/shim` against the program.
 //!
 //! A story has a line of input, then the line that it is answered with, and so on. To be read by people, type URLs are
-//! written short (`cds`), and messages in the notation of the crate's own stories (`tests/scripts/README.md`).
-
-#[allow(dead_code, unreachable_pub)]
-#[path = "../../tests/script/notation.rs"]
-mod notation;
+//! written short (`cds`), and messages in the notation of the crate's own stories (`tests/protocol/scripts/README.md`).
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,10 +10,10 @@ use std::{env, fs, thread};
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use bytes::Bytes;
-use notation::{Notation, Symbols, Words, read_type, write_type};
 use serde_json::{Value, json};
 use xds_machine::message::{Node, ResourceError, feature};
 use xds_machine::{Code, Delta, Sotw, Status, proto, type_url};
+use xds_machine_testing::script::notation::{Notation, Symbols, Words, read_type, write_type};
 
 /// Runs the program on some input, to its end.
 fn shim(input: Vec<u8>) -> String {

@@ -1,20 +1,15 @@
 //! The bodies of the fuzz targets, as plain functions: what panics is a find. The alphabet is that of all engines,
-//! `tests/world`; hostile peers are in `tests/hostile`.
+//! `xds_machine_testing::world`; hostile peers are in `xds_machine_testing::hostile`.
 
-#[path = "../../benches/src/alloc.rs"]
-#[allow(dead_code)]
-mod alloc;
-#[path = "../../tests/hostile/mod.rs"]
-mod hostile;
 mod variants;
 mod wire;
-#[path = "../../tests/world/mod.rs"]
-mod world;
 mod worlds;
 
 use std::hint::black_box;
 
+use benches::alloc;
 use xds_machine::{Delta, Sotw};
+use xds_machine_testing::hostile;
 
 pub use self::variants::variants;
 pub use self::wire::wire;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use xds_machine::{Delta, ResourceName, Sotw};
 
-use crate::world::{Both, Step, Ttls, World, words};
+use xds_machine_testing::world::{Both, Step, Ttls, World, words};
 
 /// One history, two worlds.
 pub fn variants(data: &[u8]) {

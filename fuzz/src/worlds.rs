@@ -2,8 +2,7 @@
 //! server has.
 
 use xds_machine::{Delta, Sotw};
-
-use crate::world::{Both, Step, World, words};
+use xds_machine_testing::world::{Both, Step, World, words};
 
 /// Two machines that keep the rules, and an environment that does what it likes.
 pub fn world(data: &[u8]) {

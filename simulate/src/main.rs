@@ -1,19 +1,15 @@
 //! The long simulation: `simulate MILLIONS SEED [THREADS]` takes random steps in worlds of many clients, types and
-//! resources at full speed. After each step what must hold is checked (`tests/world`); every so often all comes to rest,
+//! resources at full speed. After each step what must hold is checked (`testing/src/world`); every so often all comes to rest,
 //! and has to be as it should. The same seed makes the same runs, whatever the threads.
 //!
 //! `simulate explain SEED RUN` plays one run again and takes all out of it that it fails without. `simulate survey SEED RUNS`
 //! goes on after a failure, and prints how many runs each check failed in, with the first of them.
 //!
 //! `simulate letter MILLIONS SEED [THREADS]` walks with our machines beside peers that take the specification by the letter
-//! (`tests/letter`), and prints the same table, and the story of the first walk of each rule that was broken.
+//! (`testing/src/letter`), and prints the same table, and the story of the first walk of each rule that was broken.
 
-#[path = "../../tests/letter/mod.rs"]
-mod letter;
 mod run;
 mod shrink;
-#[path = "../../tests/world/mod.rs"]
-mod world;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -23,8 +19,10 @@ use std::time::Instant;
 use std::{env, panic, thread};
 
 use xds_machine::{Delta, Sotw};
+use xds_machine_testing::letter;
+use xds_machine_testing::random::Random;
 
-use self::run::{Random, Run, Tally};
+use self::run::{Run, Tally};
 
 /// Steps of one run, which has a world and a seed of its own.
 const RUN: u64 = 10_000;

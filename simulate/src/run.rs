@@ -6,36 +6,10 @@ use std::panic::{self, AssertUnwindSafe};
 
 use xds_machine::client::Dialect;
 use xds_machine::type_url;
+use xds_machine_testing::random::Random;
+use xds_machine_testing::world::{Both, Budget, Setup, Step, Ttls, World};
 
 use crate::shrink::shrink;
-use crate::world::{Both, Budget, Setup, Step, Ttls, World};
-
-/// A small random number generator (splitmix64).
-#[derive(Clone, Copy, Debug)]
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.next()) * bound as u128) >> 64) as usize
-    }
-
-    /// Itself, once in so many times.
-    fn some(&mut self, of: usize) -> Option<&mut Self> {
-        (self.below(of) == 0).then_some(self)
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,8 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Arc;
 
+use xds_machine_testing::world::{Both, Made, Step, World};
+
 use crate::run::{attempt, come_to_rest};
-use crate::world::{Both, Made, Step, World};
 
 thread_local! {
     /// Which check failed last, and what it said.

@@ -53,5 +53,5 @@ pub mod names {}
 #[doc = include_str!("cost.md")]
 pub mod cost {}
 
-#[doc = include_str!("../../tests/rules.md")]
+#[doc = include_str!("../../tests/protocol/rules.md")]
 pub mod catalogue {}

@@ -1,5 +1,5 @@
 //! Writes discovery responses: a protobuf message is the concatenation of its fields, so the part that many
-//! responses share is encoded once. Byte for byte what prost would write (`tests/wire/`).
+//! responses share is encoded once. Byte for byte what prost would write (`tests/protocol/wire/`).
 
 mod cluster;
 mod encode;

@@ -4,7 +4,7 @@
 //! published, and in the Markdown files of its package:
 //!
 //! - links within the documentation lead to a page, and to a place on it that exists;
-//! - an id of the catalogue of rules (`tests/rules.md`), such as C-SOTW-04, is a link or stands on the page of the catalogue;
+//! - an id of the catalogue of rules (`tests/protocol/rules.md`), such as C-SOTW-04, is a link or stands on the page of the catalogue;
 //! - a Markdown file that is named is in the package, or is a link to somewhere else;
 //! - a source file that is named, such as `client/mod.rs`, exists;
 //! - no page cites a "DESIGN rule": the rules are those of the manual, and are linked.

@@ -1,6 +1,6 @@
 //! The tests that a mutant faces, fast ones first.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -67,8 +67,8 @@ impl Suite {
                 ways.push(("model, a glance".into(), (GLANCE.map(str::to_owned).into(), &A_GLANCE)));
                 ways.extend(last.then(|| ("model".into(), (WHOLE.map(str::to_owned).into(), &[][..]))));
             } else if MODULES.contains(&name) {
-                let modules = modules(&program)?.into_iter().filter(|module| wanted(module));
-                ways.extend(modules.map(|module| (module.clone(), (vec![format!("{module}::")], &[][..]))));
+                let modules = modules(&program)?.into_iter().filter(|(module, _)| wanted(module));
+                ways.extend(modules.map(|(module, path)| (module, (vec![format!("{path}::")], &[][..]))));
             } else {
                 ways.push((name.into(), (Vec::new(), &[])));
             }
@@ -106,12 +106,16 @@ impl Suite {
     }
 }
 
-/// The modules of a program that have tests.
-fn modules(program: &Path) -> Result<BTreeSet<String>> {
+/// The modules of a program that have tests, and their paths: each is in a folder of `tests/`.
+fn modules(program: &Path) -> Result<BTreeMap<String, String>> {
     let listed = Command::new(program).args(["--list", "--format", "terse"]).output()?;
     let tests = String::from_utf8(listed.stdout)?;
-    let modules = tests.lines().filter_map(|test| Some(test.split_once("::")?.0.to_owned()));
-    Ok(modules.filter(|module| !NOT_ABOUT_CODE.contains(&module.as_str())).collect())
+    let modules = tests.lines().filter_map(|test| {
+        let (folder, module) = test.split_once("::")?;
+        let (module, _) = module.split_once("::")?;
+        Some((module.to_owned(), format!("{folder}::{module}")))
+    });
+    Ok(modules.filter(|(module, _)| !NOT_ABOUT_CODE.contains(&module.as_str())).collect())
 }
 
 impl Stage {

@@ -1,0 +1,124 @@
+//! A transport in memory.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+/// What comes out of a [`Pipe`].
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Received {
+    /// A message of the other end, encoded.
+    Message(Bytes),
+    /// The store that the driver serves from has changed. Only drivers of servers receive this.
+    Changed,
+    /// The other end is gone, or this end was closed. It stays so.
+    Closed,
+    /// Nothing came in the time given.
+    Timeout,
+}
+
+/// One end of a stream of messages in memory, for drivers that block and for those that are polled. Clones are the same end.
+#[derive(Clone, Debug)]
+pub struct Pipe {
+    own: Arc<Queue>,
+    other: Arc<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    messages: VecDeque<Received>,
+    closed: bool,
+    waker: Option<Waker>,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let waker = {
+            let mut state = self.lock();
+            change(&mut state);
+            state.waker.take()
+        };
+        self.arrived.notify_all();
+        waker.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl State {
+    fn next(&mut self) -> Option<Received> {
+        self.messages.pop_front().or_else(|| self.closed.then_some(Received::Closed))
+    }
+}
+
+impl Pipe {
+    /// Makes a stream; its two ends.
+    pub fn new() -> (Self, Self) {
+        let (one, two) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
+        (Self { own: one.clone(), other: two.clone() }, Self { own: two, other: one })
+    }
+
+    /// Sends a message. Returns whether the stream is open still.
+    pub fn send(&self, message: impl Into<Bytes>) -> bool {
+        let open = !self.other.lock().closed;
+        if open {
+            self.other.change(|state| state.messages.push_back(Received::Message(message.into())));
+        }
+        open
+    }
+
+    /// Ends the stream in both directions; what was sent before still arrives.
+    pub fn close(&self) {
+        self.other.change(|state| state.closed = true);
+        self.own.change(|state| {
+            state.closed = true;
+            state.messages.clear();
+        });
+    }
+
+    /// Waits for what comes next, for no longer than the time given.
+    pub fn recv(&self, most: Option<Duration>) -> Received {
+        let mut state = self.own.lock();
+        let end = most.map(|most| std::time::Instant::now() + most);
+        loop {
+            if let Some(next) = state.next() {
+                return next;
+            }
+            state = match end.map(|end| end.saturating_duration_since(std::time::Instant::now())) {
+                Some(Duration::ZERO) => return Received::Timeout,
+                Some(left) => {
+                    self.own.arrived.wait_timeout(state, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0
+                }
+                None => self.own.arrived.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner()),
+            };
+        }
+    }
+
+    /// The same for a task: what comes next, or the task is woken when something does.
+    pub fn poll_recv(&self, context: &mut Context<'_>) -> Poll<Received> {
+        let mut state = self.own.lock();
+        match state.next() {
+            Some(next) => Poll::Ready(next),
+            None => {
+                state.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Tells the other end that the store changed.
+    pub(super) fn tell_changed(&self) {
+        self.other.change(|state| state.messages.push_back(Received::Changed));
+    }
+}

@@ -1,0 +1,316 @@
+//! A naive client that takes the specification by the letter: it keeps a plain map of what the wire says. An alias is a
+//! name by which a resource is found, and nothing is concluded from one that moved.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use xds_machine::message::{Node, feature};
+use xds_machine::{Code, Instant, Nonce, ResourceName, ResourceType, Status, Version, WILDCARD};
+
+use super::truth::covers;
+use super::walk::{Fault, ensure};
+use super::wire::{Ask, Item, Said};
+
+type Names = BTreeSet<ResourceName>;
+
+pub(super) struct Client {
+    delta: bool,
+    pub types: Vec<OfType>,
+    /// Until the first request of a stream is sent.
+    node: Option<Arc<Node>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Held {
+    pub content: u8,
+    version: Version,
+    pub aliases: Vec<ResourceName>,
+    until: Option<Instant>,
+}
+
+pub(super) struct OfType {
+    delta: bool,
+    kind: ResourceType,
+    pub wanted: Names,
+    pub held: BTreeMap<ResourceName, Held>,
+    /// What the server reported an error of.
+    pub errors: BTreeMap<ResourceName, i32>,
+    /// What the server has said anything about since it was asked.
+    pub answered: Names,
+    /// What was rejected of each resource, and not replaced since; `None` that it is gone.
+    pub rejected: BTreeMap<ResourceName, BTreeSet<Option<u8>>>,
+    /// What was held until its time was over.
+    pub lapsed: Names,
+    accepted: Version,
+    /// Whether that version means that everything wanted came.
+    sound: bool,
+    stream: Stream,
+}
+
+#[derive(Default)]
+struct Stream {
+    asked: bool,
+    /// Whether a name was sent: an empty list is no wildcard any more (SotW).
+    named: bool,
+    nonce: Nonce,
+    /// Not said yet.
+    fresh: Names,
+    left: Names,
+    dirty: bool,
+    /// Something was asked for after the first request, or rejected: a version does not mean that everything came.
+    grown: bool,
+}
+
+impl Client {
+    pub(super) fn new(types: &[ResourceType], delta: bool) -> Self {
+        let of = |kind: &ResourceType| OfType {
+            delta,
+            kind: kind.clone(),
+            wanted: Names::new(),
+            held: BTreeMap::new(),
+            errors: BTreeMap::new(),
+            answered: Names::new(),
+            rejected: BTreeMap::new(),
+            lapsed: Names::new(),
+            accepted: Version::default(),
+            sound: false,
+            stream: Stream::default(),
+        };
+        Self { delta, types: types.iter().map(of).collect(), node: None }
+    }
+
+    /// A stream is up. With no claims everything begins anew; with `2` for claims half of what is held does.
+    pub(super) fn open(&mut self, claims: u8) {
+        let mut node = Node::new("n");
+        node.client_features = [feature::TTL, feature::WRAPPER[0]].map(String::from).to_vec();
+        self.node = Some(node.into());
+        for of in &mut self.types {
+            let mut number = 0;
+            of.held.retain(|_, _| {
+                number += 1;
+                claims == 1 || (claims == 2 && self.delta && number % 2 == 0)
+            });
+            if claims != 1 || !of.sound {
+                of.accepted = Version::default();
+                of.sound = false;
+            }
+            of.answered.clear();
+            of.errors.clear();
+            of.stream = Stream { fresh: of.wanted.clone(), dirty: !of.wanted.is_empty(), ..Stream::default() };
+        }
+    }
+
+    pub(super) fn subscribe(&mut self, t: usize, name: ResourceName) -> Vec<Ask> {
+        let of = &mut self.types[t];
+        // A list that names it again right away says nothing, and what was dropped would not come (SotW).
+        let left = of.stream.left.iter().any(|left| covers(left, &name));
+        let first = if !self.delta && left { self.request(t, true) } else { None };
+        let of = &mut self.types[t];
+        if of.wanted.insert(name.clone()) {
+            of.answered.remove(&name);
+            of.stream.left.remove(&name);
+            of.stream.fresh.insert(name);
+            of.stream.dirty = true;
+            (of.sound, of.stream.grown) = (false, true);
+        }
+        first.into_iter().collect()
+    }
+
+    pub(super) fn unsubscribe(&mut self, t: usize, name: &ResourceName) -> Vec<Ask> {
+        let of = &mut self.types[t];
+        if !of.wanted.contains(name) {
+            return Vec::new();
+        }
+        // From the legacy wildcard nobody can go to nothing: an empty list means everything until a name was sent.
+        let leaves_all = !self.delta && of.wanted.len() == 1 && of.stream.asked && !of.stream.named;
+        let first = leaves_all.then(|| {
+            of.stream.named = true;
+            Ask { names: vec![WILDCARD.into()], ..of.blank() }
+        });
+        of.wanted.remove(name);
+        of.stream.fresh.remove(name);
+        of.stream.left.insert(name.clone());
+        of.stream.dirty = true;
+        let OfType { wanted, held, errors, stream, .. } = of;
+        // What it just asked for by an alias comes again.
+        let told: Names = wanted.difference(&stream.fresh).cloned().collect();
+        let none = Vec::new();
+        held.retain(|name, held| is_wanted(wanted, name, &none) || is_wanted(&told, name, &held.aliases));
+        errors.retain(|name, _| is_wanted(wanted, name, &none));
+        first.into_iter().collect()
+    }
+
+    /// What was not said yet, unless a stream is to be spared that.
+    pub(super) fn request(&mut self, t: usize, up: bool) -> Option<Ask> {
+        let of = &mut self.types[t];
+        let first = !of.stream.asked;
+        if !up || !of.stream.dirty || (first && of.wanted.is_empty()) {
+            return None;
+        }
+        let ask = of.tell();
+        Some(self.signed(ask))
+    }
+
+    /// Reads a response, and answers it.
+    pub(super) fn read(&mut self, now: Instant, said: &Said, accept: bool, plain: bool) -> Result<Ask, Fault> {
+        let of = self.types.iter_mut().find(|of| of.kind.type_url() == &said.type_url).expect("a known type");
+        ensure(of.stream.asked, "a response of a type that was not asked for", || said.to_string())?;
+        OfType::check(said)?;
+        of.stream.nonce = said.nonce.clone();
+        if accept {
+            of.apply(now, said);
+        } else {
+            of.reject(said);
+        }
+        let mut ask = if plain && self.delta { of.blank() } else { of.tell() };
+        ask.nonce = said.nonce.clone();
+        ask.error = (!accept).then(|| Status::new(Code::InvalidArgument, "no"));
+        Ok(self.signed(ask))
+    }
+
+    /// What has lived its time goes. Returns of what type, its name and content.
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<(usize, ResourceName, u8)> {
+        let mut gone = Vec::new();
+        for (t, of) in self.types.iter_mut().enumerate() {
+            let due = |held: &Held| held.until.is_some_and(|until| until <= now);
+            gone.extend(
+                of.held.iter().filter(|(_, held)| due(held)).map(|(name, held)| (t, name.clone(), held.content)),
+            );
+            of.held.retain(|_, held| !due(held));
+        }
+        for (t, name, _) in &gone {
+            self.types[*t].sound = false;
+            self.types[*t].lapsed.insert(name.clone());
+        }
+        gone
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.types.iter().flat_map(|of| of.held.values()).filter_map(|held| held.until).min()
+    }
+
+    fn signed(&mut self, ask: Ask) -> Ask {
+        Ask { node: self.node.take(), ..ask }
+    }
+}
+
+impl OfType {
+    /// A request that says nothing new.
+    fn blank(&self) -> Ask {
+        Ask {
+            node: None,
+            type_url: self.kind.type_url().clone(),
+            names: Vec::new(),
+            leave: Vec::new(),
+            claims: BTreeMap::new(),
+            version: if self.delta { Version::default() } else { self.accepted.clone() },
+            nonce: if self.delta { Nonce::default() } else { self.stream.nonce.clone() },
+            error: None,
+        }
+    }
+
+    /// A request with all that was not said yet.
+    fn tell(&mut self) -> Ask {
+        let mut ask = self.blank();
+        let first = !std::mem::replace(&mut self.stream.asked, true);
+        let (fresh, left) = (std::mem::take(&mut self.stream.fresh), std::mem::take(&mut self.stream.left));
+        self.stream.dirty = false;
+        let only_all = self.wanted.len() == 1 && self.wanted.contains(WILDCARD);
+        let legacy = only_all && !self.stream.named && self.kind.has_legacy_wildcard();
+        if self.delta {
+            (ask.names, ask.leave) = (fresh.into_iter().collect(), left.into_iter().collect());
+            if first {
+                ask.leave.clear();
+                ask.claims = self.held.iter().map(|(name, held)| (name.clone(), held.version.clone())).collect();
+                if legacy {
+                    ask.names.clear();
+                }
+            }
+        } else if !legacy {
+            ask.names = self.wanted.iter().cloned().collect();
+            self.stream.named |= !ask.names.is_empty();
+        }
+        ask
+    }
+
+    /// What no response may have.
+    fn check(said: &Said) -> Result<(), Fault> {
+        let mut names = Names::new();
+        let all = said.items.iter().map(|item| &item.name).chain(&said.removed);
+        for name in all.chain(said.errors.iter().map(|(name, _)| name).filter(|name| !said.removed.contains(name))) {
+            ensure(names.insert(name.clone()), "a name is in a response twice", || format!("{name} in {said}"))?;
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, now: Instant, said: &Said) {
+        let first = self.accepted.as_str().is_empty();
+        self.accepted = said.version.clone();
+        self.sound |= first && !self.stream.grown;
+        let until = |ttl: Option<Duration>| ttl.map(|ttl| now + ttl);
+        let named: Names = said.items.iter().map(|item| item.name.clone()).collect();
+        if !self.delta && self.kind.is_full_state() {
+            let fails = |name: &ResourceName| said.errors.iter().any(|(of, code)| of == name && *code != NOT_FOUND);
+            self.held.retain(|name, _| named.contains(name) || fails(name));
+            self.rejected.retain(|name, _| named.contains(name));
+        }
+        for item in &said.items {
+            let Item { name, version, aliases, content, ttl } = item.clone();
+            self.answered.insert(name.clone());
+            self.answered.extend(aliases.iter().cloned());
+            match content {
+                // By its own word it is not what is wanted, or not any more.
+                Some(_) if !is_wanted(&self.wanted, &name, &aliases) => _ = self.held.remove(&name),
+                Some(content) => {
+                    self.errors.remove(&name);
+                    self.rejected.remove(&name);
+                    self.lapsed.remove(&name);
+                    self.held.insert(name, Held { content, version, aliases, until: until(ttl) });
+                }
+                None => {
+                    self.held.get_mut(&name).into_iter().for_each(|held| held.until = until(ttl));
+                }
+            }
+        }
+        let missing = said.errors.iter().filter(|(_, code)| *code == NOT_FOUND).map(|(name, _)| name);
+        for name in said.removed.iter().chain(missing) {
+            self.answered.insert(name.clone());
+            self.held.remove(name);
+            self.errors.remove(name);
+            self.rejected.remove(name);
+            self.lapsed.remove(name);
+        }
+        for (name, code) in &said.errors {
+            self.answered.insert(name.clone());
+            self.errors.insert(name.clone(), *code);
+        }
+    }
+
+    fn reject(&mut self, said: &Said) {
+        (self.sound, self.stream.grown) = (false, true);
+        for item in &said.items {
+            self.rejected.entry(item.name.clone()).or_default().insert(item.content);
+            self.answered.insert(item.name.clone());
+            self.answered.extend(item.aliases.iter().cloned());
+        }
+        let missing = said.errors.iter().map(|(name, _)| name).chain(&said.removed);
+        for name in missing {
+            self.rejected.entry(name.clone()).or_default().insert(None);
+            self.answered.insert(name.clone());
+        }
+        if !self.delta && self.kind.is_full_state() {
+            // What it leaves out was to go.
+            for name in self.held.keys().filter(|name| !said.items.iter().any(|item| item.name == **name)) {
+                self.rejected.entry(name.clone()).or_default().insert(None);
+            }
+        }
+    }
+}
+
+const NOT_FOUND: i32 = Code::NotFound.number();
+
+/// Whether names ask for a resource that has these aliases.
+pub(super) fn is_wanted(wanted: &Names, name: &ResourceName, aliases: &[ResourceName]) -> bool {
+    wanted.iter().any(|wish| covers(wish, name) || aliases.contains(wish))
+}

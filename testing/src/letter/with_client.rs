@@ -1,0 +1,358 @@
+//! Our client beside a naive server.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use xds_machine::client::{Action, Client, Config, Update};
+use xds_machine::message::Node;
+use xds_machine::{Code, Instant, Nonce, ResourceName, Types, Version};
+
+use super::client::is_wanted;
+use super::server::Stream;
+use super::setup::{Setup, Step};
+use super::truth::{State, There, Truth};
+use super::walk::{Fault, Story, Walk, ensure};
+use super::wire::{Ask, Said, Variant, content_of, short};
+
+type Names = BTreeSet<ResourceName>;
+
+mod judge;
+
+use self::judge::KNOWN_ALIASES_TAKEN_AWAY;
+pub(super) struct WithClient<V: Variant> {
+    setup: Setup,
+    now: Instant,
+    late: Duration,
+    client: Client<V>,
+    apps: Vec<App>,
+    truth: Vec<Truth>,
+    /// A stream, of each type.
+    server: Option<Vec<Stream>>,
+    streams: u64,
+    /// Whether a request was sent on the stream.
+    greeted: bool,
+    up: VecDeque<Ask>,
+    /// With what the server knew to be wanted.
+    down: VecDeque<(Said, Names)>,
+    story: Story,
+}
+
+/// What the application knows of one type.
+#[derive(Default)]
+struct App {
+    wanted: Names,
+    applied: BTreeMap<ResourceName, Applied>,
+    judging: VecDeque<Update>,
+    rejected: BTreeMap<ResourceName, BTreeSet<Option<u8>>>,
+    lapsed: Names,
+    /// What came on this stream for a name that was left already; an alias of it may be wanted, or have been.
+    raced: Names,
+    asked: bool,
+    /// What was read and is not answered: nonces, and whether something was rejected if that is known.
+    reads: VecDeque<(Nonce, Version, Option<bool>)>,
+    nonce: Nonce,
+    accepted: Version,
+}
+
+struct Applied {
+    content: u8,
+    version: Version,
+}
+
+impl<V: Variant> Walk for WithClient<V> {
+    fn new(setup: Setup) -> Self {
+        let types = Types::new(setup.types.iter().cloned());
+        Self {
+            now: Instant::EPOCH,
+            late: Duration::ZERO,
+            client: Client::new(Config::new(Node::new("n")).with_types(types)),
+            apps: setup.types.iter().map(|_| App::default()).collect(),
+            truth: setup.types.iter().map(|_| Truth::new(!setup.unknown)).collect(),
+            server: None,
+            streams: 0,
+            greeted: false,
+            up: VecDeque::new(),
+            down: VecDeque::new(),
+            story: Story::default(),
+            setup,
+        }
+    }
+
+    fn story(&mut self) -> &mut Story {
+        &mut self.story
+    }
+
+    fn take(&mut self, step: Step) -> Result<(), Fault> {
+        match step {
+            Step::Subscribe { t, n } => self.subscribe(t, self.setup.wish(n)),
+            Step::Unsubscribe { t, n } => self.unsubscribe(t, &self.setup.wish(n)),
+            Step::Send { .. } => _ = self.ask()?,
+            Step::Up => _ = self.up(),
+            Step::Poll { mood } => _ = self.poll(mood),
+            Step::Down { .. } => _ = self.down()?,
+            Step::Judge { t, mood } => _ = self.judge(t, mood)?,
+            Step::Put { t, n, content, aliases } => self.put(t, n, content, aliases),
+            Step::Delete { t, n } => self.set(t, n, State::Absent),
+            Step::Fail { t, n, code } if code == Code::NotFound.number() => self.set(t, n, State::Absent),
+            Step::Fail { t, n, code } => self.set(t, n, State::Unknown(code)),
+            Step::Doubt { t, n } => self.set(t, n, State::Unknown(0)),
+            Step::Know { t } => self.truth[t].known = true,
+            Step::Cut => self.cut(),
+            Step::Open { .. } => self.open(),
+            Step::Pass => self.pass()?,
+            Step::Flow => self.flow()?,
+            Step::Rest => self.rest()?,
+        }
+        self.drain()
+    }
+}
+
+impl<V: Variant> WithClient<V> {
+    // The store.
+
+    fn put(&mut self, t: usize, n: usize, content: u8, mask: u8) {
+        let aliases = self.setup.aliases.iter().enumerate().filter(|(i, _)| mask & (1 << i) != 0);
+        let aliases = aliases.map(|(_, alias)| alias.clone()).collect();
+        let there = There { content, aliases, ttl: self.setup.ttl(n, content) };
+        for (name, there) in self.truth[t].put(&self.setup.names[n], there) {
+            self.story.tell(|| format!("put {name}={} {:?}", there.content, there.aliases));
+        }
+    }
+
+    fn set(&mut self, t: usize, n: usize, state: State) {
+        let name = &self.setup.names[n];
+        if self.truth[t].known && self.truth[t].state(name) != state {
+            self.story.tell(|| format!("{name} is {state:?}"));
+            self.truth[t].set(name, state);
+        }
+    }
+
+    // The application.
+
+    fn subscribe(&mut self, t: usize, name: ResourceName) {
+        if self.apps[t].wanted.len() < self.setup.limit && self.apps[t].wanted.insert(name.clone()) {
+            self.story.tell(|| format!("app wants {name}"));
+            self.client.subscribe(self.setup.url(t), [name]).expect("a good name");
+        }
+    }
+
+    fn unsubscribe(&mut self, t: usize, name: &ResourceName) {
+        let app = &mut self.apps[t];
+        if app.wanted.remove(name) {
+            self.story.tell(|| format!("app wants {name} no longer"));
+            self.client.unsubscribe(self.setup.url(t), [name.as_str()]);
+            // What else an alias may stand for is for the client to say.
+            let held = self.held(t);
+            self.apps[t].applied.retain(|name, _| held.contains(name));
+        }
+    }
+
+    fn held(&self, t: usize) -> Names {
+        let of_type = self.client.states().filter(|(url, ..)| *url == self.setup.url(t));
+        of_type.filter(|(.., state)| state.version.is_some()).map(|(_, name, _)| name.clone()).collect()
+    }
+
+    /// Judges an update: rejects all of it, or one resource, or nothing.
+    fn judge(&mut self, t: usize, mood: u8) -> Result<bool, Fault> {
+        let app = &mut self.apps[t];
+        let Some(update) = app.judging.pop_front() else { return Ok(false) };
+        let names: Names = update.resources().map(|resource| resource.name().clone()).collect();
+        let rejects: Names = match mood {
+            0 => names.iter().chain(update.removed()).cloned().collect(),
+            1 => names.iter().take(1).cloned().collect(),
+            _ => Names::new(),
+        };
+        self.story.tell(|| format!("app takes {names:?}, removed {:?}, but rejects {rejects:?}", update.removed()));
+        for resource in update.resources() {
+            let (name, content) = (resource.name().clone(), content_of(resource.body()));
+            if rejects.contains(&name) {
+                app.rejected.entry(name).or_default().insert(Some(content));
+            } else {
+                app.rejected.remove(&name);
+                app.lapsed.remove(&name);
+                app.applied.insert(name, Applied { content, version: resource.version().clone() });
+            }
+        }
+        for name in update.removed() {
+            if rejects.contains(name) {
+                app.rejected.entry(name.clone()).or_default().insert(None);
+            } else {
+                app.applied.remove(name);
+                app.rejected.remove(name);
+            }
+        }
+        if let Some(read) = app.reads.iter_mut().find(|(nonce, ..)| nonce == update.nonce()) {
+            read.2 = Some(read.2 == Some(true) || !rejects.is_empty());
+        }
+        let reject = |name: &ResourceName| xds_machine::client::Rejection::new(name.clone(), "no");
+        let verdict = update.reject(rejects.iter().map(reject));
+        self.client.handle_verdict(self.now, verdict).expect("it waits for this");
+        // What is not wanted any more is not held.
+        let held = self.held(t);
+        self.apps[t].applied.retain(|name, _| held.contains(name) || !names.contains(name));
+        self.drain()?;
+        Ok(true)
+    }
+
+    fn drain(&mut self) -> Result<(), Fault> {
+        while let Some(action) = self.client.poll_action() {
+            match action {
+                Action::Apply(update) => {
+                    let t = self.setup.type_number(update.type_url());
+                    self.apps[t].judging.push_back(update);
+                }
+                Action::Expired { type_url, names } => {
+                    let t = self.setup.type_number(&type_url);
+                    self.story.tell(|| format!("{names:?} expire"));
+                    names.into_iter().try_for_each(|name| self.expire(t, name))?;
+                }
+                Action::Rejected { type_url, nonce, faults } => {
+                    // Only a heartbeat of what was lost may be at fault.
+                    let app = &mut self.apps[self.setup.type_number(&type_url)];
+                    let lost = |name: &ResourceName| app.lapsed.contains(name) || app.rejected.contains_key(name);
+                    let excused = faults.iter().all(|fault| fault.name.as_ref().is_some_and(lost));
+                    ensure(excused, "the client finds fault with what is right", || format!("{faults:?}"))?;
+                    app.reads.iter_mut().filter(|read| read.0 == nonce).for_each(|read| read.2 = Some(true));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn expire(&mut self, t: usize, name: ResourceName) -> Result<(), Fault> {
+        let app = &mut self.apps[t];
+        let had = app.applied.remove(&name).map(|applied| applied.content);
+        let there = self.truth[t].there(&name).filter(|there| Some(there.content) == had);
+        let taken_away = !KNOWN_ALIASES_TAKEN_AWAY && self.truth[t].had_alias(&name);
+        let heard =
+            !taken_away && self.late.is_zero() && self.up.is_empty() && self.down.is_empty() && app.judging.is_empty();
+        let fault =
+            there.is_some() && heard && self.server.is_some() && app.rejected.is_empty() && !app.raced.contains(&name);
+        app.lapsed.insert(name.clone());
+        ensure(!fault, "what is there expires", || name.to_string())
+    }
+
+    // The stream.
+
+    fn open(&mut self) {
+        if self.server.is_some() {
+            return;
+        }
+        self.streams += 1;
+        self.story.tell(|| "open".into());
+        let stream = |kind: &xds_machine::ResourceType| {
+            let prefix = format!("{}.{}.", self.streams, short(kind.type_url()));
+            Stream::new(kind.clone(), V::DELTA, self.setup.hold, prefix)
+        };
+        self.server = Some(self.setup.types.iter().map(stream).collect());
+        self.client.handle_open(self.now);
+        self.greeted = false;
+        for app in &mut self.apps {
+            (app.asked, app.nonce) = (false, Nonce::default());
+            app.reads.clear();
+            app.raced.clear();
+        }
+    }
+
+    fn cut(&mut self) {
+        if self.server.take().is_some() {
+            self.story.tell(|| "cut".into());
+            self.client.handle_close(self.now);
+            self.up.clear();
+            self.down.clear();
+        }
+    }
+
+    fn ask(&mut self) -> Result<bool, Fault> {
+        let Some(transmit) = self.client.poll_transmit() else { return Ok(false) };
+        self.client.handle_sent(self.now, transmit.sent);
+        let ask = V::ask(&transmit.request);
+        self.story.tell(|| format!("  client: {ask}"));
+        self.check_request(&ask)?;
+        self.up.push_back(ask);
+        Ok(true)
+    }
+
+    fn up(&mut self) -> bool {
+        let (Some(server), Some(ask)) = (&mut self.server, self.up.pop_front()) else { return false };
+        let t = self.setup.type_number(&ask.type_url);
+        self.story.tell(|| format!("    server reads {ask}"));
+        server[t].hear(self.now, &ask, &self.truth[t]);
+        true
+    }
+
+    fn poll(&mut self, mood: u8) -> bool {
+        let Some(server) = &mut self.server else { return false };
+        let mut streams = server.iter_mut().zip(&self.truth);
+        let say = |(stream, truth): (&mut Stream, &Truth)| {
+            stream.poll(self.now, truth, mood).map(|said| (said, stream.asked.wanted.clone()))
+        };
+        let Some((said, wanted)) = streams.find_map(say) else { return false };
+        self.story.tell(|| format!("  server: {said}"));
+        self.down.push_back((said, wanted));
+        true
+    }
+
+    fn down(&mut self) -> Result<bool, Fault> {
+        if !self.client.wants_response() {
+            return Ok(false);
+        }
+        let Some((said, wanted)) = self.down.pop_front() else { return Ok(false) };
+        self.story.tell(|| format!("    client reads {said}"));
+        let app = &mut self.apps[self.setup.type_number(&said.type_url)];
+        let both: Names = app.wanted.intersection(&wanted).cloned().collect();
+        let races = said.items.iter().filter(|item| !is_wanted(&both, &item.name, &item.aliases));
+        app.raced.extend(races.map(|item| item.name.clone()));
+        app.nonce = said.nonce.clone();
+        app.reads.push_back((said.nonce.clone(), said.version.clone(), None));
+        let taken = self.client.handle_response(self.now, V::to_response(&said));
+        ensure(taken.is_ok(), "a response that keeps the rules is refused", || format!("{taken:?}: {said}"))?;
+        self.drain()?;
+        Ok(true)
+    }
+
+    fn flow(&mut self) -> Result<(), Fault> {
+        for _ in 0..1_000 {
+            let mut moved = false;
+            for t in 0..self.apps.len() {
+                while self.judge(t, 9)? {
+                    moved = true;
+                }
+            }
+            moved |= self.ask()? | self.up() | self.poll(3) | self.down()?;
+            if !moved {
+                return Ok(());
+            }
+        }
+        ensure(false, "it goes on for ever", String::new)
+    }
+
+    fn pass(&mut self) -> Result<(), Fault> {
+        let judges = self.apps.iter().any(|app| !app.judging.is_empty());
+        if self.ask()? || self.poll(3) || judges || !self.up.is_empty() || !self.down.is_empty() {
+            if self.late < Duration::from_secs(15) {
+                self.late += Duration::from_secs(3);
+                self.advance(self.now + Duration::from_secs(3))?;
+            }
+            return Ok(());
+        }
+        self.late = Duration::ZERO;
+        self.advance(self.due().unwrap_or(self.now + Duration::from_secs(10)))
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let beats = self.server.iter().flatten().filter_map(Stream::due);
+        beats.chain(self.client.poll_timeout()).min()
+    }
+
+    fn advance(&mut self, now: Instant) -> Result<(), Fault> {
+        self.now = self.now.max(now);
+        self.story.tell(|| format!("it is {} s", self.now.since_epoch().as_secs()));
+        if self.server.iter().flatten().filter_map(Stream::due).any(|due| due <= self.now) {
+            self.flow()?;
+        }
+        self.client.handle_timeout(self.now);
+        self.drain()
+    }
+}

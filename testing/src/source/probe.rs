@@ -1,0 +1,159 @@
+//! A source around a source.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use xds_machine::server::{Entry, Page, Resource, Revision, Source};
+use xds_machine::{ResourceName, Status, TypeUrl, Version};
+
+use super::audit::{Broken, OfType};
+
+/// A [`Source`] that hands on what another says, and checks the contract of `Source` at each call: order, `since` greater
+/// than asked, what is present is present, `get` agrees with `changes`, `removals`, `pages`, `members`, `with_ttl` and
+/// `errors`; revisions grow, and what changed between two calls has a revision of its own; pages keep their numbers. Each call
+/// costs what there is of the type, so this is for tests.
+///
+/// A call panics with the sentence that does not hold; [`check`](Self::check) returns it. To see that something changed a
+/// probe must have been called before: it knows what it was asked for, and all that was present then.
+#[derive(Debug, Default)]
+pub struct Probe<S> {
+    source: S,
+    seen: RefCell<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    epoch: Option<u64>,
+    types: BTreeMap<TypeUrl, OfType>,
+}
+
+impl<S: Source> Probe<S> {
+    /// Makes a probe around a source.
+    pub fn new(source: S) -> Self {
+        Self { source, seen: RefCell::default() }
+    }
+
+    /// The source, to be changed.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.source
+    }
+
+    /// The source.
+    pub fn get_ref(&self) -> &S {
+        &self.source
+    }
+
+    /// Returns the source.
+    pub fn into_inner(self) -> S {
+        self.source
+    }
+
+    /// Looks at all that the source says of a type.
+    ///
+    /// # Errors
+    ///
+    /// Returns the sentence of the contract that does not hold.
+    pub fn check(&self, type_url: &TypeUrl) -> Result<(), Broken> {
+        self.with(type_url, |seen| seen.audit(&self.source, type_url))
+    }
+
+    fn with<T>(&self, type_url: &TypeUrl, f: impl FnOnce(&mut OfType) -> T) -> T {
+        let (mut seen, epoch) = (self.seen.borrow_mut(), self.source.epoch());
+        if seen.epoch.replace(epoch).is_some_and(|before| before != epoch) {
+            seen.types.clear(); // another life
+        }
+        f(seen.types.entry(type_url.clone()).or_default())
+    }
+
+    /// The same at a call: what does not hold ends it.
+    fn audit(&self, type_url: &TypeUrl, more: impl FnOnce(&OfType) -> Result<(), Broken>) {
+        let all = self.check(type_url).and_then(|()| self.with(type_url, |seen| more(seen)));
+        all.unwrap_or_else(|broken| panic!("{broken}"));
+    }
+}
+
+impl<S: Source> Source for Probe<S> {
+    fn epoch(&self) -> u64 {
+        self.source.epoch()
+    }
+
+    fn revision(&self) -> Revision {
+        self.source.revision()
+    }
+
+    fn type_revision(&self, type_url: &TypeUrl) -> Revision {
+        self.audit(type_url, |_| Ok(()));
+        self.source.type_revision(type_url)
+    }
+
+    fn version(&self, type_url: &TypeUrl) -> Version {
+        self.audit(type_url, |_| Ok(()));
+        self.source.version(type_url)
+    }
+
+    fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_> {
+        self.with(type_url, |seen| seen.notice(name));
+        self.audit(type_url, |_| Ok(()));
+        self.source.get(type_url, name)
+    }
+
+    fn changes(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>> {
+        self.audit(type_url, |seen| seen.check_changes(&self.source, type_url, since).map(drop));
+        self.source.changes(type_url, since)
+    }
+
+    fn removals(
+        &self,
+        type_url: &TypeUrl,
+        since: Revision,
+    ) -> Option<impl Iterator<Item = (&ResourceName, Entry<'_>)>> {
+        self.audit(type_url, |seen| seen.check_removals(&self.source, type_url, since));
+        self.source.removals(type_url, since)
+    }
+
+    fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page> {
+        self.audit(type_url, |_| Ok(()));
+        self.source.pages(type_url)
+    }
+
+    fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
+        self.audit(type_url, |_| Ok(()));
+        self.source.with_ttl(type_url)
+    }
+
+    fn error(&self, type_url: &TypeUrl, name: &str) -> Option<&Status> {
+        self.audit(type_url, |_| Ok(()));
+        self.source.error(type_url, name)
+    }
+
+    fn errors(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
+        self.audit(type_url, |_| Ok(()));
+        self.source.errors(type_url, since)
+    }
+
+    fn was(&self, type_url: &TypeUrl, name: &str, at: Revision) -> Option<&Resource> {
+        self.source.was(type_url, name, at)
+    }
+
+    fn former(&self, type_url: &TypeUrl, alias: &str) -> Option<(Revision, &[ResourceName])> {
+        self.source.former(type_url, alias)
+    }
+
+    fn members(&self, type_url: &TypeUrl, glob: &str) -> impl Iterator<Item = Entry<'_>> {
+        self.audit(type_url, |seen| seen.check_members(&self.source, type_url, glob));
+        self.source.members(type_url, glob)
+    }
+
+    fn is_known(&self, type_url: &TypeUrl) -> bool {
+        self.source.is_known(type_url)
+    }
+
+    fn dependent_type(&self, type_url: &TypeUrl) -> Option<&str> {
+        self.source.dependent_type(type_url)
+    }
+
+    fn dependent<'a>(&self, type_url: &TypeUrl, resource: &'a Resource) -> Option<Cow<'a, str>> {
+        self.source.dependent(type_url, resource)
+    }
+}

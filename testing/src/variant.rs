@@ -1,0 +1,346 @@
+//! A variant as both machines have it, and its messages in one form: what everything that puts a client and a server together
+//! is generic over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use bytes::Bytes;
+use xds_machine::message::{delta, sotw};
+use xds_machine::model::Relabel;
+use xds_machine::proto::{self, DecodeError};
+use xds_machine::{Any, Delta, Nonce, Resource, ResourceName, Sotw, Status, TypeUrl, Version, client, server};
+
+use crate::world::store::body;
+
+/// A variant, with the names that both machines know it by.
+pub trait Both:
+    client::Variant<Request = <Self as Both>::Req, Response = <Self as Both>::Resp>
+    + server::Variant<Request = <Self as Both>::Req>
+{
+    /// What a client of the variant sends.
+    type Req: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
+    /// What a server of the variant sends.
+    type Resp: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
+
+    /// Whether this is the incremental variant.
+    const DELTA: bool;
+    /// Whether a server says what is gone.
+    const REMOVES: bool = Self::DELTA;
+    /// Whether a request lists all that is wanted.
+    const LISTS: bool = !Self::DELTA;
+
+    /// Returns what a client reads of a response.
+    fn message(response: &server::Response<Self>) -> Self::Resp;
+    /// Reads a request from its bytes.
+    fn decode_request(bytes: Bytes) -> Result<Self::Req, DecodeError>;
+    /// Reads a response from its bytes.
+    fn decode_response(bytes: Bytes) -> Result<Self::Resp, DecodeError>;
+    /// Writes a request.
+    fn encode_request(request: &Self::Req) -> Vec<u8>;
+    /// Writes a response.
+    fn encode_response(response: &Self::Resp) -> Vec<u8>;
+
+    /// Returns the parts of a request.
+    fn request(request: &Self::Req) -> Request<'_>;
+    /// Returns the parts of a response whose resources have contents of one byte.
+    fn response(response: &Self::Resp) -> Response;
+
+    // For the faulty ones.
+    /// Returns the parts of a request, to be spoiled.
+    fn request_mut(request: &mut Self::Req) -> RequestMut<'_>;
+    /// Returns the nonce of a response, to be spoiled.
+    fn nonce_mut(response: &mut Self::Resp) -> &mut Nonce;
+    /// Names and versions of what is sent.
+    fn versions(response: &Self::Resp) -> Vec<(ResourceName, Version)>;
+    /// Leaves out the other resources.
+    fn keep(response: &mut Self::Resp, keep: &mut dyn FnMut(&ResourceName) -> bool);
+    /// Leaves out what is removed.
+    fn forget_removals(response: &mut Self::Resp);
+    /// Leaves out the errors of resources.
+    fn forget_errors(response: &mut Self::Resp);
+    /// Leaves out heartbeats.
+    fn forget_beats(response: &mut Self::Resp);
+    /// Makes content of heartbeats.
+    fn fill_beats(response: &mut Self::Resp);
+    /// A request for a type that says nothing.
+    fn empty(type_url: &TypeUrl) -> Self::Req;
+}
+
+/// The parts of a request that a seeded bug may change.
+pub struct RequestMut<'a> {
+    /// The nonce; empty if there is none.
+    pub nonce: &'a mut Nonce,
+    /// The error, if it is a NACK.
+    pub error: &'a mut Option<Status>,
+    /// SotW: the list. Delta: the subscriptions.
+    pub names: &'a mut Vec<ResourceName>,
+    /// Delta: the names to unsubscribe.
+    pub unsubscribe: Option<&'a mut Vec<ResourceName>>,
+    /// SotW: the version. (Of a delta response the system version.)
+    pub version: Option<&'a mut Version>,
+    /// Delta: what the client has from another stream.
+    pub initial: Option<&'a mut BTreeMap<ResourceName, Version>>,
+}
+
+/// The parts of a request, in one form for both variants.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The type.
+    pub type_url: &'a TypeUrl,
+    /// The nonce; empty if there is none.
+    pub nonce: &'a Nonce,
+    /// The error, if it is a NACK.
+    pub error: Option<&'a Status>,
+    /// SotW: the list. Delta: the subscriptions.
+    pub names: &'a [ResourceName],
+    /// Delta: the names to unsubscribe.
+    pub unsubscribe: &'a [ResourceName],
+    /// SotW: the version. (Of a delta response the system version.)
+    pub version: Option<&'a Version>,
+    /// Delta: what the client has from another stream.
+    pub initial: Vec<(&'a ResourceName, &'a Version)>,
+}
+
+/// The parts of a response, in one form for both variants.
+#[derive(Debug)]
+pub struct Response {
+    /// The type.
+    pub type_url: TypeUrl,
+    /// The nonce; empty if there is none.
+    pub nonce: Nonce,
+    /// SotW: the version. (Of a delta response the system version.)
+    pub version: Version,
+    /// Names and contents.
+    pub resources: Vec<(ResourceName, u8)>,
+    /// Heartbeats, with their versions.
+    pub beats: BTreeMap<ResourceName, Version>,
+    /// Delta: the names that are removed.
+    pub removed: BTreeSet<ResourceName>,
+    /// The error, if it is a NACK.
+    pub errors: BTreeSet<ResourceName>,
+}
+
+impl Both for Sotw {
+    type Req = sotw::Request;
+    type Resp = sotw::Response;
+
+    const DELTA: bool = false;
+
+    fn message(response: &server::Response<Self>) -> sotw::Response {
+        response.into()
+    }
+
+    fn decode_request(bytes: Bytes) -> Result<sotw::Request, DecodeError> {
+        proto::sotw::decode_request(bytes)
+    }
+
+    fn decode_response(bytes: Bytes) -> Result<sotw::Response, DecodeError> {
+        proto::sotw::decode_response(bytes)
+    }
+
+    fn encode_request(request: &sotw::Request) -> Vec<u8> {
+        proto::sotw::encode_request(request)
+    }
+
+    fn encode_response(response: &sotw::Response) -> Vec<u8> {
+        proto::sotw::encode_response(response)
+    }
+
+    fn request(request: &sotw::Request) -> Request<'_> {
+        Request {
+            type_url: &request.type_url,
+            nonce: &request.nonce,
+            error: request.error.as_ref(),
+            names: &request.names,
+            unsubscribe: &[],
+            version: Some(&request.version),
+            initial: Vec::new(),
+        }
+    }
+
+    fn response(response: &sotw::Response) -> Response {
+        let content = |any: &Any| any.value[any.value.len() - 1];
+        let resource = |item: &sotw::Item| match item {
+            sotw::Item::Bare(any) => Some((item_name(item), content(any))),
+            sotw::Item::Wrapped(wrapped) => Some((wrapped.name.clone(), content(wrapped.body.as_ref()?))),
+            sotw::Item::Malformed => panic!("nobody says this"),
+        };
+        let beats = response.resources.iter().filter(|item| is_beat(item));
+        Response {
+            type_url: response.type_url.clone(),
+            nonce: response.nonce.clone(),
+            version: response.version.clone(),
+            resources: response.resources.iter().filter_map(resource).collect(),
+            beats: beats.map(|item| (item_name(item), response.version.clone())).collect(),
+            removed: BTreeSet::new(),
+            errors: response.errors.iter().map(|error| error.name.clone()).collect(),
+        }
+    }
+
+    fn request_mut(request: &mut sotw::Request) -> RequestMut<'_> {
+        RequestMut {
+            nonce: &mut request.nonce,
+            error: &mut request.error,
+            names: &mut request.names,
+            unsubscribe: None,
+            version: Some(&mut request.version),
+            initial: None,
+        }
+    }
+
+    fn nonce_mut(response: &mut sotw::Response) -> &mut Nonce {
+        &mut response.nonce
+    }
+
+    fn versions(response: &sotw::Response) -> Vec<(ResourceName, Version)> {
+        let names = Self::response(response).resources.into_iter().map(|(name, _)| name);
+        names.map(|name| (name, response.version.clone())).collect()
+    }
+
+    fn keep(response: &mut sotw::Response, keep: &mut dyn FnMut(&ResourceName) -> bool) {
+        response.resources.retain(|item| keep(&item_name(item)));
+    }
+
+    fn forget_removals(_: &mut sotw::Response) {}
+
+    fn forget_errors(response: &mut sotw::Response) {
+        response.errors.clear();
+    }
+
+    fn forget_beats(response: &mut sotw::Response) {
+        response.resources.retain(|item| !is_beat(item));
+    }
+
+    fn fill_beats(response: &mut sotw::Response) {
+        for item in &mut response.resources {
+            if let sotw::Item::Wrapped(wrapped) = item {
+                fill(wrapped, &response.type_url);
+            }
+        }
+    }
+
+    fn empty(type_url: &TypeUrl) -> sotw::Request {
+        sotw::Request::new(type_url.clone())
+    }
+}
+
+fn item_name(item: &sotw::Item) -> ResourceName {
+    match item {
+        sotw::Item::Bare(any) => {
+            let len = usize::from(any.value[1]);
+            std::str::from_utf8(&any.value[2..2 + len]).expect("a name").into()
+        }
+        sotw::Item::Wrapped(wrapped) => wrapped.name.clone(),
+        sotw::Item::Malformed => panic!("nobody says this"),
+    }
+}
+
+fn is_beat(item: &sotw::Item) -> bool {
+    matches!(item, sotw::Item::Wrapped(wrapped) if wrapped.body.is_none())
+}
+
+/// Gives a heartbeat a content.
+fn fill(resource: &mut Resource, type_url: &TypeUrl) {
+    let value = body(&resource.name, 0).into();
+    resource.body.get_or_insert_with(|| Any { type_url: type_url.clone(), value });
+}
+
+impl Both for Delta {
+    type Req = delta::Request;
+    type Resp = delta::Response;
+
+    const DELTA: bool = true;
+
+    fn message(response: &server::Response<Self>) -> delta::Response {
+        response.into()
+    }
+
+    fn decode_request(bytes: Bytes) -> Result<delta::Request, DecodeError> {
+        proto::delta::decode_request(bytes)
+    }
+
+    fn decode_response(bytes: Bytes) -> Result<delta::Response, DecodeError> {
+        proto::delta::decode_response(bytes)
+    }
+
+    fn encode_request(request: &delta::Request) -> Vec<u8> {
+        proto::delta::encode_request(request)
+    }
+
+    fn encode_response(response: &delta::Response) -> Vec<u8> {
+        proto::delta::encode_response(response)
+    }
+
+    fn request(request: &delta::Request) -> Request<'_> {
+        Request {
+            type_url: &request.type_url,
+            nonce: &request.nonce,
+            error: request.error.as_ref(),
+            names: &request.subscribe,
+            unsubscribe: &request.unsubscribe,
+            version: None,
+            initial: request.initial_versions.iter().collect(),
+        }
+    }
+
+    fn response(response: &delta::Response) -> Response {
+        let resources = response.resources.iter().filter_map(|resource| {
+            let body = resource.body.as_ref()?;
+            Some((resource.name.clone(), body.value[body.value.len() - 1]))
+        });
+        let beats = response.resources.iter().filter(|resource| resource.body.is_none());
+        Response {
+            type_url: response.type_url.clone(),
+            nonce: response.nonce.clone(),
+            version: response.system_version.clone(),
+            resources: resources.collect(),
+            beats: beats.map(|beat| (beat.name.clone(), beat.version.clone())).collect(),
+            removed: response.removed.iter().cloned().collect(),
+            errors: response.errors.iter().map(|error| error.name.clone()).collect(),
+        }
+    }
+
+    fn request_mut(request: &mut delta::Request) -> RequestMut<'_> {
+        RequestMut {
+            nonce: &mut request.nonce,
+            error: &mut request.error,
+            names: &mut request.subscribe,
+            unsubscribe: Some(&mut request.unsubscribe),
+            version: None,
+            initial: Some(&mut request.initial_versions),
+        }
+    }
+
+    fn nonce_mut(response: &mut delta::Response) -> &mut Nonce {
+        &mut response.nonce
+    }
+
+    fn versions(response: &delta::Response) -> Vec<(ResourceName, Version)> {
+        response.resources.iter().map(|resource| (resource.name.clone(), resource.version.clone())).collect()
+    }
+
+    fn keep(response: &mut delta::Response, keep: &mut dyn FnMut(&ResourceName) -> bool) {
+        response.resources.retain(|resource| keep(&resource.name));
+    }
+
+    fn forget_removals(response: &mut delta::Response) {
+        response.removed.clear();
+    }
+
+    fn forget_errors(response: &mut delta::Response) {
+        response.errors.clear();
+    }
+
+    fn forget_beats(response: &mut delta::Response) {
+        response.resources.retain(|resource| resource.body.is_some());
+    }
+
+    fn fill_beats(response: &mut delta::Response) {
+        response.resources.iter_mut().for_each(|resource| fill(resource, &response.type_url));
+    }
+
+    fn empty(type_url: &TypeUrl) -> delta::Request {
+        delta::Request::new(type_url.clone())
+    }
+}

@@ -1,0 +1,231 @@
+//! What the application does with resources, and thinks of them: written down by hand, read from no machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use xds_machine::client::{Effect, Failed, Rejection, Update};
+use xds_machine::{Instant, ResourceName};
+
+use super::{Both, Bug, Goal, Made, Pair, is_alias, stands_for};
+
+/// One type.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Application {
+    /// The names that are subscribed to.
+    pub wanted: BTreeSet<ResourceName>,
+    /// Contents, by name.
+    pub applied: BTreeMap<ResourceName, u8>,
+    /// Contents that were rejected last, by name.
+    pub rejected: BTreeMap<ResourceName, u8>,
+    /// The names that were said not to exist.
+    pub missing: BTreeSet<ResourceName>,
+    /// What the server reported an error of, and nothing else since.
+    pub failed: BTreeSet<ResourceName>,
+    /// The update that waits for a verdict.
+    pub judging: Option<Update>,
+    /// Something was answered since the wildcard is wanted.
+    pub heard: bool,
+    /// How often what there is to say of it is held back.
+    pub paused: u8,
+    /// What wanted aliases stand for, as far as something came by them: until then nobody can know that what is there is
+    /// wanted by them too.
+    pub linked: BTreeMap<ResourceName, ResourceName>,
+    /// The same of aliases that are missing now: what they stood for waits to be removed.
+    pub lost: BTreeMap<ResourceName, ResourceName>,
+    /// When what has a TTL is to be gone.
+    pub until: BTreeMap<ResourceName, Instant>,
+    /// What expired and nothing was heard of since.
+    pub expired: BTreeSet<ResourceName>,
+    /// Names that were unwanted at some time since it is out.
+    pub left: BTreeSet<ResourceName>,
+}
+
+impl Application {
+    /// The wanted names, without the wildcard.
+    pub fn names(&self) -> impl Iterator<Item = &ResourceName> {
+        self.wanted.iter().filter(|name| !name.is_wildcard())
+    }
+
+    /// Whether a resource of this content is wanted.
+    pub fn wants(&self, name: &ResourceName, content: Option<u8>) -> bool {
+        self.wanted.iter().any(|wanted| stands_for(wanted, name, content)) || self.is_linked(name)
+    }
+
+    fn is_linked(&self, name: &ResourceName) -> bool {
+        self.linked.values().any(|linked| linked == name)
+    }
+
+    /// Whether what is there stays: an alias that nothing came by keeps nothing.
+    fn keeps(&self, name: &ResourceName) -> bool {
+        let by_name = |wanted: &&ResourceName| !is_alias(wanted);
+        self.is_linked(name) || self.wanted.iter().filter(by_name).any(|wanted| stands_for(wanted, name, None))
+    }
+
+    /// Whether a resource that is there, or waits for a verdict, is wanted by this name.
+    fn is_by(&self, wanted: &ResourceName, name: &ResourceName) -> bool {
+        let judged = self.judging.as_ref().and_then(|update| update.resource(name.as_str()));
+        let content = judged.and_then(|resource| resource.body().last().copied());
+        stands_for(wanted, name, content)
+            || [&self.linked, &self.lost].iter().any(|links| links.get(wanted) == Some(name))
+    }
+
+    /// Takes in an update, to be judged later.
+    pub fn take(&mut self, update: Update) {
+        self.left.clear();
+        assert_eq!(self.judging.replace(update), None, "one update of a type at a time");
+    }
+
+    /// Hears of an error of a resource.
+    pub fn fail(&mut self, error: Failed) {
+        let Failed { name, effect, .. } = error;
+        assert!(self.wants(&name, None), "{name} has an error, and nobody asked");
+        let has = self.applied.contains_key(&name);
+        assert_eq!(has, effect != Effect::Fails, "{name} has an error that {effect:?}");
+        self.failed.insert(name);
+    }
+
+    /// Hears that TTLs ran out.
+    pub fn expire(&mut self, now: Instant, names: Vec<ResourceName>) {
+        for name in names {
+            assert!(self.applied.contains_key(&name), "{name} expires, and is not there");
+            let until = self.until.get(&name).copied();
+            self.lose(&name);
+            assert!(until.is_some_and(|until| until <= now), "{name} expires at {now:?}, and may stay until {until:?}");
+            self.expired.insert(name);
+        }
+    }
+
+    /// It is not there any more, and no alias stands for it.
+    fn lose(&mut self, name: &ResourceName) {
+        self.applied.remove(name);
+        self.linked.retain(|_, linked| linked != name);
+        self.rejected.remove(name);
+        self.until.remove(name);
+        self.expired.remove(name);
+    }
+
+    /// Hears that resources do not exist.
+    pub fn miss(&mut self, names: Vec<ResourceName>) {
+        for name in names {
+            assert!(self.wanted.contains(&name), "{name} is missing, and nobody asked");
+            assert!(!self.applied.contains_key(&name), "{name} is missing, and there");
+            self.lost.extend(self.linked.remove_entry(&name));
+            // Of what had an error as it was removed it is said again.
+            let once = self.missing.insert(name.clone()) || self.failed.contains(&name);
+            assert!(once, "{name} is missing twice");
+        }
+    }
+}
+
+impl<V: Both> Pair<V> {
+    pub(super) fn subscribe(&mut self, setup: &Made, now: Instant, t: usize, name: &ResourceName) {
+        self.client.subscribe(&setup.types[t], [name.clone()]).expect("a good name");
+        let app = &mut self.apps[t];
+        app.wanted.insert(name.clone());
+        app.heard &= !name.is_wildcard();
+        self.drain(setup, now);
+    }
+
+    pub(super) fn unsubscribe(&mut self, setup: &Made, now: Instant, t: usize, name: &ResourceName) {
+        self.client.unsubscribe(&setup.types[t], [name.as_str()]);
+        let app = &mut self.apps[t];
+        let by_name: Vec<&ResourceName> = setup.names.iter().filter(|other| app.is_by(name, other)).collect();
+        app.wanted.remove(name);
+        app.missing.remove(name);
+        app.linked.remove(name);
+        app.lost.remove(name);
+        let unwanted: Vec<&ResourceName> = by_name.into_iter().filter(|other| !app.keeps(other)).collect();
+        for unwanted in unwanted {
+            app.left.insert(unwanted.clone());
+            let rejected = app.rejected.get(unwanted).copied();
+            app.lose(unwanted);
+            // What came by an alias and was rejected does not come again.
+            let still = |content: &u8| app.wants(unwanted, Some(*content));
+            app.rejected.extend(rejected.filter(still).map(|content| (unwanted.clone(), content)));
+            app.failed.remove(unwanted);
+        }
+        self.drain(setup, now);
+    }
+
+    pub(super) fn pause(&mut self, setup: &Made, t: usize) {
+        if setup.bug != Some(Bug::IgnoresPause) {
+            self.client.pause(&setup.types[t]);
+        }
+        self.apps[t].paused += 1;
+    }
+
+    pub(super) fn resume(&mut self, setup: &Made, t: usize) {
+        let before = self.client.wants_transmit();
+        self.apps[t].paused -= 1;
+        if setup.bug != Some(Bug::IgnoresPause) {
+            self.client.resume(&setup.types[t]).expect("it is paused");
+        }
+        assert_eq!(self.client.is_paused(&setup.types[t]), self.apps[t].paused > 0);
+        if !before && self.client.wants_transmit() {
+            self.goals.reach(Goal::HeldBack);
+        }
+    }
+
+    pub(super) fn forget(&mut self, setup: &Made, now: Instant, t: usize, name: &ResourceName) {
+        self.client.forget(&setup.types[t], [name.as_str()]);
+        self.apps[t].lose(name);
+        if self.server.is_some() {
+            self.goals.reach(Goal::Lost);
+        }
+        self.drain(setup, now);
+    }
+
+    pub(super) fn judge(&mut self, setup: &Made, now: Instant, t: usize, reject: impl Fn(&ResourceName) -> bool) {
+        let app = &mut self.apps[t];
+        let update = app.judging.take().expect("an update is out");
+        let whole = update.resources().all(|resource| !reject(resource.name()));
+        let mut rejections = Vec::new();
+        for resource in update.resources() {
+            let (name, content) = (resource.name().clone(), *resource.body().last().expect("a body"));
+            let rejected = reject(&name);
+            if rejected {
+                rejections.push(Rejection::new(name.clone(), "no"));
+            }
+            if !app.wants(&name, Some(content)) {
+                continue; // it was unsubscribed meanwhile
+            }
+            if setup.bug == Some(Bug::DropsTheGood) && !whole {
+                continue;
+            }
+            app.missing.retain(|missing| !stands_for(missing, &name, Some(content)));
+            app.expired.remove(&name);
+            if rejected {
+                app.rejected.insert(name, content);
+            } else {
+                let aliases = app.wanted.iter().filter(|wanted| is_alias(wanted));
+                let by_alias = aliases.filter(|alias| stands_for(alias, &name, Some(content))).cloned();
+                app.linked.extend(by_alias.map(|alias| (alias, name.clone())));
+                app.rejected.remove(&name);
+                app.failed.remove(&name);
+                app.until.remove(&name);
+                app.until.extend(setup.told_ttl_of(&name).map(|ttl| (name.clone(), now + ttl)));
+                app.applied.insert(name, content);
+            }
+        }
+        for name in update.removed() {
+            app.lose(name);
+            if app.wanted.contains(name) && !app.left.contains(name) {
+                app.missing.insert(name.clone());
+            }
+        }
+        app.left.clear();
+        app.lost.clear();
+        // What an alias stood for when the update came goes with the one that it stands for now.
+        let gone: Vec<ResourceName> = app.applied.keys().filter(|name| !app.keeps(name)).cloned().collect();
+        gone.iter().for_each(|name| app.lose(name));
+        if !rejections.is_empty() && rejections.len() < update.resources().len() {
+            self.goals.reach(Goal::NackInPart);
+        }
+        self.ghost.judged(t, &update, !rejections.is_empty());
+        self.client.handle_verdict(now, update.reject(rejections)).expect("the update is out");
+        self.drain(setup, now);
+        if self.client.wants_new_stream() {
+            self.goals.reach(Goal::NewStream);
+            self.close(setup, now);
+        }
+    }
+}

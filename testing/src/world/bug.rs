@@ -1,0 +1,299 @@
+//! Defects of shipped implementations, to be switched on one at a time: a checker that is to be believed must find each.
+//!
+//! They are put around the machines, which stay as they are: what a faulty client would say is made of what ours says,
+//! and what a faulty server hears or says of what ours does. The rows are those of the bug tables in the notes on real
+//! clients (R) and servers (S).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use xds_machine::client::Intent;
+use xds_machine::model::{Label, Relabel};
+use xds_machine::server::Server;
+use xds_machine::{Nonce, ResourceName, Version, WILDCARD};
+
+use super::Both;
+
+/// A defect of a shipped implementation, seeded between the machines. The checker has to find each.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Bug {
+    // Of clients.
+    /// nothing is wanted of the type any more, and a new stream begins with an empty list of it.
+    EmptyListOnReconnect,
+    /// the nonce of the old stream is sent on the new one.
+    KeepsNonce,
+    /// answers of the old stream are sent on the new one.
+    OldAnswersOnNewStream,
+    /// what is in flight when the last name is unsubscribed is never answered.
+    NoAnswerOnceUnwanted,
+    /// the version that is sent is that of the first response for ever.
+    VersionStuck,
+    /// a rejected response counts as accepted.
+    ClaimsRejected,
+    /// A type that is held back is not.
+    IgnoresPause,
+    /// a wildcard client lists what it holds on a new stream.
+    ListsWhatItHolds,
+    /// what is not held any more is claimed on a new stream.
+    ClaimsWhatItLost,
+    /// unsubscriptions are not said.
+    ForgetsUnsubscribe,
+    /// a first request for names has none.
+    NoNames,
+    /// after a NACK, the type is not asked for on the next stream.
+    SilentAfterNack,
+    /// a new stream begins without saying what is held.
+    NoInitialVersions,
+    /// what came by a collection is not claimed on a new stream.
+    MembersNotTracked,
+    /// a response is answered twice.
+    AnswersTwice,
+    /// A heartbeat is taken for content.
+    BeatsAreContent,
+    /// What has a TTL stays while there is no stream.
+    KeepsExpired,
+    /// one bad resource, and the good ones are not applied either.
+    DropsTheGood,
+
+    // Of servers.
+    /// S-1, S-2, S-3: what was rejected is sent again.
+    ResendsRejected,
+    /// The same against an application that never accepts, with nobody looking at single messages: livelock.
+    NackLoop,
+    /// S-4: names that leave are not forgotten, and so are not new when they come back.
+    NeverForgetsNames,
+    /// S-6: what was sent before is not sent again, though it was unsubscribed and is subscribed to again.
+    NotSentAgain,
+    /// S-8: an answer with nothing in it is not sent.
+    NoEmptyAnswer,
+    /// S-10: what refers to clusters goes first.
+    WrongOrder,
+    /// S-11: a response is made before the request that makes it pointless is looked at.
+    Superseded,
+    /// S-16: the endpoints of a cluster that changed do not go again.
+    NoWarmingResend,
+    /// S-21: what was removed while the client was away is not said.
+    ForgetsRemovals,
+    /// S-25: only the first request under a nonce counts; others are taken for repeats.
+    OneRequestPerNonce,
+    /// S-32: names on a NACK are ignored.
+    IgnoresNamesOnNack,
+    /// S-33: a stale request counts as an answer.
+    StaleCountsAsAnswer,
+    /// S-33: names after the first request are ignored.
+    FirstNamesOnly,
+    /// S-35, S-42: all responses have the same nonce.
+    ConstantNonce,
+    /// S-35: an empty list means everything, whenever it comes.
+    EmptyMeansAll,
+    /// A response of a full-state type has only what changed.
+    PartOfFullState,
+    /// That resources live on is not said.
+    SaysNoBeats,
+    /// S-ERR-01, as none did before: why a resource is not given is not said.
+    SaysNoErrors,
+}
+
+/// What a faulty side remembers.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Faulty<V: Both> {
+    nonce: Option<Nonce>,
+    version: Option<Version>,
+    names: BTreeSet<ResourceName>,
+    held: BTreeMap<ResourceName, Version>,
+    sent: BTreeMap<ResourceName, u8>,
+    rejected: bool,
+    asked: bool,
+    late: Option<V::Req>,
+}
+
+impl<V: Both> Default for Faulty<V> {
+    fn default() -> Self {
+        Self {
+            nonce: None,
+            version: None,
+            names: BTreeSet::new(),
+            held: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            rejected: false,
+            asked: false,
+            late: None,
+        }
+    }
+}
+
+impl<V: Both> Faulty<V> {
+    /// Spoils what the client says. Returns how often it is said.
+    pub fn client_says(&mut self, bug: Bug, wants: bool, intent: &mut Intent, request: &mut V::Req) -> usize {
+        let parts = V::request_mut(request);
+        let (first, answer) = (*intent == Intent::Initial, matches!(intent, Intent::Ack | Intent::Nack));
+        match bug {
+            Bug::EmptyListOnReconnect => self.asked = true,
+            Bug::KeepsNonce if first => *parts.nonce = self.nonce.clone().unwrap_or_default(),
+            Bug::NoAnswerOnceUnwanted if answer && !wants => return 0,
+            Bug::VersionStuck if answer => {
+                if let Some(version) = parts.version {
+                    *version = self.version.get_or_insert_with(|| version.clone()).clone();
+                }
+            }
+            Bug::ClaimsRejected if *intent == Intent::Nack => {
+                if let (Some(claimed), Some(version)) = (parts.version, &self.version) {
+                    *claimed = version.clone();
+                }
+            }
+            Bug::ListsWhatItHolds if first => parts.names.extend(self.held.keys().cloned()),
+            Bug::ClaimsWhatItLost if first => {
+                if let Some(initial) = parts.initial {
+                    initial.extend(self.held.clone());
+                }
+            }
+            Bug::ForgetsUnsubscribe => {
+                if let Some(unsubscribe) = parts.unsubscribe {
+                    unsubscribe.clear();
+                }
+            }
+            Bug::NoNames if first => parts.names.clear(),
+            Bug::SilentAfterNack => {
+                if first && std::mem::take(&mut self.rejected) {
+                    return 0;
+                }
+                self.rejected |= *intent == Intent::Nack;
+            }
+            Bug::NoInitialVersions => {
+                if let Some(initial) = parts.initial {
+                    initial.clear();
+                }
+            }
+            Bug::MembersNotTracked if first => {
+                if let Some(initial) = parts.initial {
+                    initial.retain(|name, _| parts.names.contains(name));
+                }
+            }
+            Bug::AnswersTwice if answer => return 2,
+            _ => {}
+        }
+        1
+    }
+
+    /// Whether a client begins a new stream with a request that ours would not send.
+    pub fn client_opens(&mut self, bug: Bug, wants: bool) -> bool {
+        bug == Bug::EmptyListOnReconnect && self.asked && !wants
+    }
+
+    pub fn client_hears(&mut self, bug: Bug, response: &mut V::Resp) {
+        match bug {
+            Bug::BeatsAreContent => V::fill_beats(response),
+            Bug::KeepsNonce => self.nonce = Some(V::response(response).nonce),
+            Bug::ClaimsRejected => self.version = Some(V::response(response).version),
+            Bug::ClaimsWhatItLost | Bug::ListsWhatItHolds => self.held.extend(V::versions(response)),
+            _ => {}
+        }
+    }
+
+    /// Spoils what the server hears. Whether it hears it at all.
+    pub fn server_hears(&mut self, bug: Bug, server: &Server<V>, request: &mut V::Req) -> bool {
+        let type_url = V::request(request).type_url.clone();
+        let interest = server.interest(&type_url);
+        let parts = V::request_mut(request);
+        match bug {
+            Bug::ResendsRejected | Bug::NackLoop if parts.error.is_some() => {
+                let names = interest.into_iter().flat_map(|interest| interest.names().cloned());
+                let wildcard = interest.filter(|interest| interest.wildcard()).map(|_| WILDCARD.into());
+                parts.names.extend(names.chain(wildcard));
+            }
+            Bug::NeverForgetsNames => {
+                self.names.extend(parts.names.iter().cloned());
+                *parts.names = self.names.iter().cloned().collect();
+            }
+            Bug::Superseded => {
+                let late = self.late.replace(request.clone());
+                let Some(late) = late else { return false };
+                *request = late;
+            }
+            Bug::OneRequestPerNonce => {
+                let again = !parts.nonce.is_empty() && self.nonce.as_ref() == Some(&*parts.nonce);
+                self.nonce = Some(parts.nonce.clone());
+                return !again;
+            }
+            Bug::IgnoresNamesOnNack if parts.error.is_some() => *parts.names = self.names.iter().cloned().collect(),
+            Bug::IgnoresNamesOnNack => self.names = parts.names.iter().cloned().collect(),
+            Bug::StaleCountsAsAnswer => {
+                if let Some(nonce) = &self.nonce {
+                    *parts.nonce = nonce.clone();
+                }
+            }
+            Bug::FirstNamesOnly => {
+                if !std::mem::replace(&mut self.asked, true) {
+                    self.names = parts.names.iter().cloned().collect();
+                }
+                *parts.names = self.names.iter().cloned().collect();
+            }
+            Bug::EmptyMeansAll if parts.names.is_empty() => parts.names.push(WILDCARD.into()),
+            _ => {}
+        }
+        true
+    }
+
+    /// Whether a request waits until a response was made.
+    pub fn is_late(&self) -> bool {
+        self.late.is_some()
+    }
+
+    /// The request that a server was not in time to hear.
+    pub fn server_hears_late(&mut self) -> Option<V::Req> {
+        self.late.take()
+    }
+
+    /// Spoils what the server says. Whether it says it at all.
+    pub fn server_says(&mut self, bug: Bug, response: &mut V::Resp) -> bool {
+        let first = !std::mem::replace(&mut self.rejected, true);
+        match bug {
+            Bug::NoEmptyAnswer => {
+                let said = V::response(response);
+                return !said.resources.is_empty() || !said.removed.is_empty();
+            }
+            Bug::NoWarmingResend | Bug::NotSentAgain => {
+                let said: BTreeMap<ResourceName, u8> = V::response(response).resources.into_iter().collect();
+                V::keep(response, &mut |name| self.sent.get(name) != said.get(name));
+                self.sent.extend(said);
+            }
+            Bug::PartOfFullState => {
+                let said: BTreeMap<ResourceName, u8> = V::response(response).resources.into_iter().collect();
+                V::keep(response, &mut |name| self.sent.get(name) != said.get(name));
+                self.sent = said;
+            }
+            Bug::SaysNoBeats if !V::response(response).beats.is_empty() => {
+                V::forget_beats(response);
+                let said = V::response(response);
+                return !said.resources.is_empty() || !said.removed.is_empty();
+            }
+            Bug::SaysNoErrors => V::forget_errors(response),
+            Bug::ForgetsRemovals if first => V::forget_removals(response),
+            Bug::StaleCountsAsAnswer => self.nonce = Some(V::response(response).nonce),
+            Bug::ConstantNonce => {
+                *V::nonce_mut(response) = self.nonce.get_or_insert(V::response(response).nonce).clone()
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// The stream ends; what a client remembers it keeps.
+    pub fn close(&mut self, bug: Bug) {
+        match bug {
+            Bug::KeepsNonce
+            | Bug::ClaimsRejected
+            | Bug::ClaimsWhatItLost
+            | Bug::ListsWhatItHolds
+            | Bug::SilentAfterNack
+            | Bug::EmptyListOnReconnect => {}
+            _ => *self = Self::default(),
+        }
+    }
+}
+
+impl<V: Both> Relabel for Faulty<V> {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.nonce.relabel(by);
+        self.late.iter_mut().for_each(|late| late.relabel(by));
+    }
+}

@@ -1,0 +1,57 @@
+//! States as they are compared: what has only an order is replaced by its rank, and time is what is left of it.
+
+use std::hash::{Hash, Hasher};
+
+use xds_machine::model::{Label, Relabel};
+
+use super::{Both, Pair, World};
+use crate::canonical::canonicalize;
+
+impl<V: Both> World<V> {
+    /// Makes the state what it is compared as. It is one to go on from: what comes next has labels that are new.
+    pub fn canonicalize(&mut self) {
+        canonicalize(self, self.now);
+        self.streams = self.pairs.len() as u64;
+    }
+}
+
+impl<V: Both> Relabel for World<V> {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        let Self { setup: _, budget: _, now, store, streams: _, pairs } = self;
+        now.relabel(by);
+        store.relabel(by);
+        for Pair { client, server, up, down, sending, apps, ghost, faulty, goals: _ } in pairs {
+            client.relabel(by);
+            server.relabel(by);
+            up.iter_mut().for_each(|request| request.relabel(by));
+            down.iter_mut().for_each(|response| response.relabel(by));
+            sending.relabel(by);
+            for app in apps {
+                app.judging.relabel(by);
+                app.until.values_mut().for_each(|until| until.relabel(by));
+            }
+            ghost.relabel(by);
+            faulty.relabel(by);
+        }
+    }
+}
+
+impl<V: Both> Hash for World<V> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { setup: _, budget, now, store, streams, pairs } = self;
+        (budget, now, store, streams, pairs).hash(state);
+    }
+}
+
+impl<V: Both> PartialEq for World<V> {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { setup: _, budget, now, store, streams, pairs } = self;
+        *budget == other.budget
+            && *now == other.now
+            && *store == other.store
+            && *streams == other.streams
+            && *pairs == other.pairs
+    }
+}
+
+impl<V: Both> Eq for World<V> {}

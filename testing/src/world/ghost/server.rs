@@ -1,0 +1,407 @@
+//! What a server may send, and what it may leave out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use xds_machine::server::Action;
+use xds_machine::{Code, ResourceName, WILDCARD, type_url};
+
+use super::super::store::SHARED;
+use super::super::{Both, Bug, Feature, Made, Store, is_alias, is_resource, stands_for};
+use super::{Ghost, Memory, Out, Rejected, Told, covers, version_of};
+use crate::variant::{Request, Response};
+
+impl Ghost {
+    /// Whether the server takes the request.
+    pub fn server_reads<V: Both>(&mut self, setup: &Made, store: &Store, request: &V::Req) -> bool {
+        let request = V::request(request);
+        let t = setup.type_number(request.type_url);
+        let memory = &mut self.types[t];
+        let answers = memory.sent.as_ref() == Some(request.nonce);
+        if setup.strict_server && V::LISTS && memory.sent.is_some() && !answers {
+            return false;
+        }
+        if answers {
+            memory.busy = Default::default();
+            if let Some(out) = memory.out.take() {
+                memory.judge(setup, out, request.error.is_some());
+            }
+        }
+        let again = if V::LISTS { memory.read_list(setup, &request) } else { memory.read_changes(setup, &request) };
+        memory.asked_since |= !again.is_empty();
+        let content = |name: &ResourceName| store.content(setup, t, name);
+        let listed = &memory.listed;
+        memory.delivered.retain(|name, sent| covers(listed, name, Some(*sent)));
+        memory.cold.retain(|name| covers(listed, name, content(name)));
+        // What is asked for again is sent again, rejected or not.
+        let asked = setup.names.iter().filter(|name| is_resource(name) && covers(&again, name, content(name)));
+        memory.reasons.extend(asked.cloned());
+        if again.iter().any(|asked| asked == SHARED) {
+            memory.reasons.extend(memory.delivered.keys().cloned()); // with the alias may go what it stood for
+        }
+        if !again.is_empty() {
+            memory.rejected_whole = None;
+        }
+        memory.rejected.retain(|name, _| !covers(&again, name, content(name)));
+        memory.claims(setup, &request, |name| {
+            let may_stand = |asked: &ResourceName| asked == SHARED || stands_for(asked, name, content(name));
+            let by_alias = again.iter().any(|asked| is_alias(asked) && may_stand(asked));
+            if by_alias { None } else { content(name) }
+        });
+        true
+    }
+
+    pub fn server_acts(&mut self, setup: &Made, action: Action) {
+        match action {
+            Action::Close(status) => panic!("the stream is to close: {status}"),
+            Action::DropStale { .. } if setup.strict_server => panic!("stale requests do not get here"),
+            _ => {}
+        }
+    }
+
+    /// Whether the stream is to end: only if the store may have forgotten what the client should hear.
+    pub fn server_closes(&mut self, setup: &Made, action: Action) -> bool {
+        match action {
+            Action::Close(status) if setup.is_forgetful() => status.code == Code::Unavailable.number(),
+            other => panic!("nothing happened, and yet {other:?}"),
+        }
+    }
+
+    pub fn server_sends<V: Both>(&mut self, setup: &Made, store: &Store, response: &V::Resp) -> Told {
+        let response = V::response(response);
+        let t = setup.type_number(&response.type_url);
+        assert!(store.is_known(t), "something is said of a type of which nothing is known");
+        self.types[t].check_shape(setup, store, t, &response);
+        let due = self.types[t].due;
+        let same = |(name, content): &(ResourceName, u8)| self.types[t].delivered.get(name) == Some(content);
+        let all_lives = due && V::LISTS && setup.full_state && response.resources.iter().all(same);
+        let beats = all_lives || !response.beats.is_empty();
+        let only_beats = response.resources.is_empty() && response.removed.is_empty() && !response.beats.is_empty();
+        if !all_lives && !only_beats {
+            self.check_order::<V>(setup, store, t, &response);
+        }
+        let resources: BTreeMap<ResourceName, u8> = response.resources.iter().cloned().collect();
+        let memory = &mut self.types[t];
+        memory.due &= !beats;
+        let mut out = Out { nonce: response.nonce.clone(), resources, again: BTreeMap::new(), again_whole: None };
+        memory.sent = Some(response.nonce.clone());
+        if only_beats {
+            memory.out = Some(out);
+            return Told { beats, ..Told::default() };
+        }
+        if setup.bug != Some(Bug::NackLoop) {
+            if V::LISTS && setup.full_state {
+                memory.check_whole(setup, store, t, &mut out, due || !response.errors.is_empty());
+            } else {
+                memory.check_reasons(setup, &mut out);
+            }
+        }
+        let again = out.again_whole.is_some() || !out.again.is_empty();
+        let warm = memory.note_sent::<V>(setup, &response, &out);
+        let new = |(name, content): &(&ResourceName, &u8)| memory.delivered.get(*name) != Some(*content);
+        let changed: BTreeSet<ResourceName> = out.resources.iter().filter(new).map(|(name, _)| name.clone()).collect();
+        if V::LISTS && setup.full_state {
+            memory.delivered.clear();
+        }
+        memory.delivered.extend(out.resources.iter().map(|(name, content)| (name.clone(), *content)));
+        memory.delivered.retain(|name, _| !response.removed.contains(name));
+        let sent: Vec<ResourceName> = out.resources.keys().cloned().collect();
+        memory.out = Some(out);
+        self.parent_sent(setup, store, t, &sent, &changed);
+        Told { warm, beats, again }
+    }
+
+    /// Once a cluster that is new or changed is sent, its endpoints have to go again, if they went before.
+    fn parent_sent(
+        &mut self,
+        setup: &Made,
+        store: &Store,
+        t: usize,
+        sent: &[ResourceName],
+        changed: &BTreeSet<ResourceName>,
+    ) {
+        let endpoints = setup.types.iter().position(|url| url == type_url::ENDPOINT);
+        let Some(endpoints) = endpoints.filter(|_| setup.types[t] == type_url::CLUSTER) else { return };
+        let memory = &mut self.types[endpoints];
+        for name in sent {
+            let there = store.content(setup, endpoints, name);
+            if there.is_some() && memory.server_wants(name, there) {
+                // What was rejected may come again too: the cluster may be another.
+                memory.rejected.remove(name);
+                memory.rejected_whole = None;
+                memory.reasons.insert(name.clone());
+                if memory.delivered.contains_key(name) && changed.contains(name) {
+                    memory.cold.insert(name.clone());
+                }
+            }
+        }
+    }
+
+    /// Pushes of listeners wait for clusters that are not sent, and clusters go away after them.
+    fn check_order<V: Both>(&self, setup: &Made, store: &Store, t: usize, response: &Response) {
+        let number = |url: &str| setup.types.iter().position(|known| known == url);
+        let (Some(listeners), Some(clusters)) = (number(type_url::LISTENER), number(type_url::CLUSTER)) else { return };
+        let unsent = |t: usize| {
+            let memory = &self.types[t];
+            setup.names.iter().filter(|name| is_resource(name)).any(|name| {
+                let there = store.content(setup, t, name);
+                let wanted = there.is_some() && memory.server_wants(name, there);
+                wanted && there.as_ref() != memory.delivered.get(name)
+            })
+        };
+        if t == listeners && !self.types[t].asked_since {
+            assert!(!unsent(clusters), "listeners are pushed before clusters");
+        }
+        // A removal that nobody asked about; time may end the wait.
+        let delivered = &self.types[t].delivered;
+        let is_gone = |name: &ResourceName| {
+            let there = response.resources.iter().any(|(other, _)| other == name);
+            let memory = &self.types[t];
+            // What changed before it went is not known as the client has it, nor is what the store forgot; and what has an
+            // error is not gone.
+            let known = !setup.is_forgetful() && !memory.unseen.contains(name);
+            let fails = || store.error(setup, t, name).is_some();
+            let wanted = || memory.server_wants(name, None);
+            let kept = setup.hold && V::LISTS && setup.full_state && wanted() && known && !fails();
+            // What an alias left for another resource goes with that one, and is there.
+            let moved = store.content(setup, t, name).is_some();
+            (response.removed.contains(name) && !moved) || (kept && !there)
+        };
+        let gone = delivered.keys().any(is_gone);
+        if t == clusters && gone && !self.types[t].asked_since && !self.aged {
+            assert!(!unsent(listeners), "clusters go away before the listeners that may refer to them");
+        }
+    }
+
+    /// A resource changed: what was rejected of it may be sent again, should it come back.
+    pub fn changes(&mut self, t: usize, name: &ResourceName, there: Option<u8>) {
+        let memory = &mut self.types[t];
+        if there.is_some() {
+            memory.unseen.insert(name.clone());
+        } else {
+            memory.cold.remove(name);
+        }
+        if !covers(&memory.listed, name, there) {
+            memory.cold.remove(name); // the alias that moves stands for another
+        }
+        memory.reasons.insert(name.clone());
+        memory.rejected.remove(name);
+        memory.rejected_whole = None;
+    }
+
+    /// Nothing is known of a resource any more, nor what it was.
+    pub fn fails(&mut self, t: usize, name: &ResourceName) {
+        self.changes(t, name, None);
+        self.types[t].unseen.insert(name.clone());
+    }
+
+    /// The features that are active on the stream.
+    pub fn active(&self, setup: &Made, store: &Store) -> Vec<Feature> {
+        let of_a_type = |feature| (0..setup.types.len()).any(|t| self.types[t].is_active(setup, store, t, feature));
+        Feature::ALL.into_iter().filter(|&feature| of_a_type(feature)).collect()
+    }
+}
+
+fn is_unknown(store: &Store, setup: &Made, t: usize, name: &ResourceName) -> bool {
+    store.state(setup, t, name) == xds_machine::server::State::Unknown
+}
+
+impl Memory {
+    fn is_active(&self, setup: &Made, store: &Store, t: usize, feature: Feature) -> bool {
+        let mut names = setup.names.iter().filter(|name| is_resource(name));
+        let there = |name: &ResourceName| store.content(setup, t, name);
+        let sent_by = |is: fn(&ResourceName) -> bool| {
+            let by = |(name, sent): (&ResourceName, &u8)| {
+                self.listed.iter().any(|wanted| is(wanted) && stands_for(wanted, name, Some(*sent)))
+            };
+            self.delivered.iter().any(by)
+        };
+        let is_unsent = |name: &ResourceName| {
+            let there = there(name);
+            there.is_some() && self.server_wants(name, there) && self.delivered.get(name) != there.as_ref()
+        };
+        let is_gone = |name: &ResourceName| !is_unknown(store, setup, t, name) && there(name).is_none();
+        match feature {
+            Feature::Portion => {
+                let out = self.out.as_ref().map_or(0, |out| out.resources.len());
+                setup.portion.is_some_and(|portion| out >= portion) && names.any(is_unsent)
+            }
+            Feature::Pages => setup.page.is_some_and(|page| names.count() > page) && self.listed.contains(WILDCARD),
+            Feature::Retry => self.awaits_retry(),
+            Feature::Ttl => setup.tells_ttls() && self.delivered.keys().any(|name| setup.told_ttl_of(name).is_some()),
+            Feature::Hold => self.delivered.keys().any(|name| is_gone(name) && self.server_wants(name, None)),
+            Feature::Alias => sent_by(is_alias),
+            Feature::MovedAlias => {
+                self.listed.contains(SHARED)
+                    && self.delivered.iter().any(|(name, &sent)| sent == 1 && there(name) != Some(1))
+            }
+            Feature::Collection => sent_by(ResourceName::is_glob),
+            Feature::Error => names.any(|name| self.server_wants(name, None) && store.error(setup, t, name).is_some()),
+            Feature::Limit => setup.limit.is_some_and(|limit| self.listed.len() >= limit),
+            Feature::Unknown => names.any(|name| {
+                let fails = store.error(setup, t, name).is_some();
+                self.server_wants(name, None) && is_unknown(store, setup, t, name) && !fails
+            }),
+            Feature::Claims => self.claimed,
+            Feature::Wildcard => self.listed.contains(WILDCARD) && self.listed.len() > 1,
+        }
+    }
+
+    fn awaits_retry(&self) -> bool {
+        let whole = self.rejected_whole.as_ref().map(|(_, retries)| *retries);
+        self.rejected.values().map(|rejected| rejected.retries).chain(whole).any(|retries| retries > 0)
+    }
+
+    /// The client answered the response that was out.
+    fn judge(&mut self, setup: &Made, out: Out, rejected: bool) {
+        let times = setup.retry.unwrap_or(0);
+        if !rejected {
+            self.rejected.retain(|name, _| !out.resources.contains_key(name));
+            self.rejected_whole = self.rejected_whole.take().filter(|(whole, _)| *whole != out.resources);
+            return;
+        }
+        if out.resources.keys().all(|name| !self.reasons.contains(name)) && self.reasons.is_empty() {
+            let retries = out.again_whole.unwrap_or(times);
+            self.rejected_whole = Some((out.resources.clone(), retries));
+        }
+        for (name, content) in out.resources {
+            if !self.reasons.contains(&name) {
+                let retries = out.again.get(&name).copied().unwrap_or(times);
+                self.rejected.insert(name, Rejected { content, retries });
+            }
+        }
+    }
+
+    /// Takes in a list of all that is wanted. Returns what was not in the one before.
+    fn read_list(&mut self, setup: &Made, request: &Request<'_>) -> BTreeSet<ResourceName> {
+        let mut listed: BTreeSet<ResourceName> = request.names.iter().cloned().collect();
+        self.claimed |= self.sent.is_none() && request.version.is_some_and(|version| !version.is_empty());
+        self.named_to_server |= !listed.is_empty();
+        if !self.named_to_server && setup.legacy_wildcard {
+            listed.insert(WILDCARD.into());
+        }
+        let new: BTreeSet<ResourceName> = listed.difference(&self.listed).cloned().collect();
+        self.listed = listed;
+        if self.listed.is_empty() {
+            self.out = None; // nobody waits for answers of a type that nothing is wanted of
+        }
+        new
+    }
+
+    /// Takes in what changed in what is wanted. Returns all that was said of names.
+    fn read_changes(&mut self, setup: &Made, request: &Request<'_>) -> BTreeSet<ResourceName> {
+        let first = !std::mem::replace(&mut self.named_to_server, true);
+        let nothing = request.names.is_empty() && request.unsubscribe.is_empty();
+        self.asked_since |= first;
+        let mut again: BTreeSet<ResourceName> = request.names.iter().chain(request.unsubscribe).cloned().collect();
+        if first && nothing && setup.legacy_wildcard {
+            self.listed.insert(WILDCARD.into());
+            again.insert(WILDCARD.into());
+        }
+        self.listed.extend(request.names.iter().cloned());
+        self.listed.retain(|name| !request.unsubscribe.contains(name));
+        again
+    }
+
+    /// Takes in what the client has, which need not be sent if it is as `there` says.
+    fn claims(&mut self, setup: &Made, request: &Request<'_>, there: impl Fn(&ResourceName) -> Option<u8>) {
+        self.due |= !request.initial.is_empty(); // it may have little time left
+        self.claimed |= !request.initial.is_empty();
+        for (name, version) in &request.initial {
+            let content = (0..2).find(|&content| version_of(setup, name, content) == **version);
+            let Some(content) = content.filter(|content| covers(&self.listed, name, Some(*content))) else { continue };
+            self.delivered.insert((*name).clone(), content);
+            if there(name) == Some(content) {
+                self.reasons.remove(*name);
+            }
+        }
+    }
+
+    /// What holds of any response.
+    fn check_shape(&self, setup: &Made, store: &Store, t: usize, response: &Response) {
+        assert!(self.out.is_none(), "one response of a type is out at a time");
+        assert!(!response.nonce.is_empty() && !response.version.is_empty(), "a response has a nonce and a version");
+        let names: BTreeSet<&ResourceName> = response.resources.iter().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), response.resources.len(), "a name is in a response once");
+        assert!(names.iter().all(|name| !response.removed.contains(*name)), "a name is there or gone");
+        for name in &response.errors {
+            let wanted = self.server_wants(name, None);
+            assert!(wanted, "{name} has an error, and is not wanted as far as the server can know");
+            assert!(!names.contains(name), "{name} is there, and has an error");
+        }
+        for (name, content) in &response.resources {
+            let wanted = self.server_wants(name, Some(*content));
+            assert!(wanted, "{name} is sent, and not wanted as far as the server can know");
+        }
+        assert!(self.due || response.beats.is_empty(), "a heartbeat before its time");
+        for name in response.beats.keys() {
+            let there = store.content(setup, t, name);
+            let wanted = self.server_wants(name, there);
+            assert!(wanted, "{name} lives on, and is not wanted as far as the server can know");
+            assert!(there.is_some() && there.as_ref() == self.delivered.get(name), "{name} lives on unsent");
+        }
+    }
+
+    /// A response of a full-state type has all that is wanted, and a reason.
+    fn check_whole(&self, setup: &Made, store: &Store, t: usize, out: &mut Out, has_reason: bool) {
+        let there = |name: &&ResourceName| {
+            let content = store.content(setup, t, name);
+            is_resource(name) && content.is_some() && self.server_wants(name, content)
+        };
+        let all: BTreeSet<&ResourceName> = setup.names.iter().filter(there).collect();
+        let mut gone = out.resources.keys().filter(|name| !all.contains(name));
+        // Clusters and endpoints may stay for a time; only what the client has.
+        let stays = |name: &ResourceName| {
+            let same = self.delivered.get(name) == out.resources.get(name);
+            setup.hold && [type_url::CLUSTER, type_url::ENDPOINT].contains(&setup.types[t].as_str()) && same
+        };
+        assert!(gone.all(stays), "a full-state type has what is wanted");
+        let there = out.resources.keys().filter(|name| all.contains(name));
+        assert!(all.iter().copied().eq(there), "a full-state type has all that is wanted");
+        let wanted = |name: &ResourceName| self.server_wants(name, store.content(setup, t, name));
+        let changed = || self.reasons.iter().any(|name| wanted(name) || self.delivered.contains_key(name));
+        // A store that forgets removals can't tell that nothing was there.
+        if has_reason || self.asked_since || setup.hold || setup.is_forgetful() || changed() {
+            return;
+        }
+        // Nothing else than a rejection is a reason to say it again.
+        let rejected = self.rejected_whole.as_ref().filter(|(whole, _)| *whole == out.resources);
+        let retries = rejected.map_or(0, |(_, retries)| *retries);
+        assert!(retries > 0, "nothing changed, and all is sent again");
+        out.again_whole = Some(retries - 1);
+    }
+
+    /// Of any other type each resource has a reason.
+    fn check_reasons(&self, setup: &Made, out: &mut Out) {
+        for (name, content) in &out.resources {
+            if self.reasons.contains(name) || self.delivered.get(name) != Some(content) {
+                continue;
+            }
+            match self.rejected.get(name).filter(|rejected| rejected.content == *content) {
+                Some(rejected) if rejected.retries > 0 => _ = out.again.insert(name.clone(), rejected.retries - 1),
+                // A server at its limit may forget what it sent.
+                Some(_) => assert!(setup.limit.is_some(), "{name} was rejected and is sent again"),
+                None => assert!(setup.limit.is_some(), "{name} did not change and is sent again"),
+            }
+        }
+    }
+
+    /// Whether endpoints went that a cluster was waiting for.
+    fn note_sent<V: Both>(&mut self, setup: &Made, response: &Response, out: &Out) -> bool {
+        let mut warm = false;
+        for name in out.resources.keys().chain(&response.removed) {
+            self.unseen.remove(name);
+            self.rejected.remove(name);
+            self.reasons.remove(name);
+            warm |= self.cold.remove(name);
+        }
+        response.errors.iter().for_each(|name| _ = self.reasons.remove(name));
+        self.rejected_whole = None;
+        if V::LISTS && setup.full_state {
+            self.reasons.clear();
+        }
+        // What fills a portion may not be the whole answer.
+        let fills = |portion: usize| response.resources.len() + response.removed.len() >= portion;
+        self.asked_since &= !V::LISTS && setup.portion.is_some_and(fills);
+        warm
+    }
+}

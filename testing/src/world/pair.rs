@@ -1,0 +1,282 @@
+//! A client with its application, the server's side of its stream, and the wire between.
+
+use std::collections::VecDeque;
+
+use xds_machine::client::{self, Client, Effect, Intent, Sent};
+use xds_machine::server::{self, Server, StreamId};
+use xds_machine::{Instant, ResourceName, WILDCARD};
+
+use super::{Application, Both, Bug, Faulty, Ghost, Goal, Goals, Made, Store, Told, is_alias, is_resource};
+
+/// A client, its application, and the server's side of its stream.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Pair<V: Both> {
+    /// The client.
+    pub client: Client<V>,
+    /// The server's end of the stream, while there is one.
+    pub server: Option<Server<V>>,
+    /// Requests on the way.
+    pub up: VecDeque<V::Req>,
+    /// Responses on the way.
+    pub down: VecDeque<V::Resp>,
+    /// What the transport is taking.
+    pub sending: Option<Sent>,
+    /// Of each type.
+    pub apps: Vec<Application>,
+    /// What must hold, told by what was said.
+    pub ghost: Ghost,
+    /// What a seeded bug remembers.
+    pub faulty: Faulty<V>,
+    /// What happened on the way.
+    pub goals: Goals,
+}
+
+impl<V: Both> Pair<V> {
+    pub(super) fn new(setup: &Made) -> Self {
+        Self {
+            client: Client::new(setup.client.clone()),
+            server: None,
+            up: VecDeque::new(),
+            down: VecDeque::new(),
+            sending: None,
+            apps: vec![Application::default(); setup.types.len()],
+            ghost: Ghost::new(setup.types.len()),
+            faulty: Faulty::default(),
+            goals: Goals::default(),
+        }
+    }
+
+    pub(super) fn open(&mut self, setup: &Made, now: Instant, store: &Store, stream: u64) {
+        self.server = Some(Server::new(setup.server.clone(), StreamId(stream)));
+        self.client.handle_open(now);
+        self.ghost.open(&self.apps);
+        let wants = !self.apps[0].wanted.is_empty();
+        if setup.bug.is_some_and(|bug| self.faulty.client_opens(bug, wants)) {
+            self.ghost.client_says::<V>(setup, store, &self.apps, Intent::Initial, &V::empty(&setup.types[0]));
+        }
+        self.drain(setup, now);
+    }
+
+    pub(super) fn close(&mut self, setup: &Made, now: Instant) {
+        self.server = None;
+        if setup.bug == Some(Bug::OldAnswersOnNewStream) {
+            self.up.retain(|request| !V::request(request).nonce.is_empty());
+        } else {
+            self.up.clear();
+        }
+        self.down.clear();
+        self.sending = None;
+        if self.apps.iter().any(|app| app.judging.is_some()) {
+            self.goals.reach(Goal::LateVerdict);
+        }
+        self.client.handle_close(now);
+        self.ghost.close();
+        setup.bug.into_iter().for_each(|bug| self.faulty.close(bug));
+    }
+
+    pub(super) fn client_sends(&mut self, setup: &Made, now: Instant, store: &Store) {
+        let mut transmit = self.client.poll_transmit().expect("wants_transmit says so");
+        let wants = self.apps.iter().any(|app| !app.wanted.is_empty());
+        let say = |bug| self.faulty.client_says(bug, wants, &mut transmit.intent, &mut transmit.request);
+        for _ in 0..setup.bug.map_or(1, say) {
+            self.ghost.client_says::<V>(setup, store, &self.apps, transmit.intent, &transmit.request);
+            self.goals_of_request(setup, &transmit);
+            self.up.push_back(transmit.request.clone());
+        }
+        self.sending = Some(transmit.sent);
+        if !setup.slow_transport {
+            self.sent(setup, now);
+        }
+    }
+
+    fn goals_of_request(&mut self, setup: &Made, transmit: &client::Transmit<V::Req>) {
+        let request = V::request(&transmit.request);
+        let app = &self.apps[setup.type_number(request.type_url)];
+        let goals = &mut self.goals;
+        let wildcard = request.names.iter().any(|name| name.is_wildcard());
+        if wildcard && !app.wanted.iter().any(|name| name.is_wildcard()) {
+            goals.reach(Goal::StoodIn);
+        }
+        if wildcard && request.names.len() > 1 {
+            goals.reach(Goal::WildcardAndNames);
+        }
+        match transmit.intent {
+            Intent::Nack => goals.reach(Goal::Nack),
+            Intent::Initial if app.paused > 0 => goals.reach(Goal::PausedFirst),
+            Intent::Initial => {
+                let version = request.version.is_some_and(|version| !version.is_empty());
+                if version || request.initial.iter().any(|(_, version)| !version.is_empty()) {
+                    goals.reach(Goal::Claimed);
+                }
+                if request.initial.iter().any(|(_, version)| version.is_empty()) {
+                    goals.reach(Goal::ClaimedUnjudged);
+                }
+                if V::LISTS && !version && !app.applied.is_empty() {
+                    goals.reach(Goal::NoClaim);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn sent(&mut self, setup: &Made, now: Instant) {
+        let sent = self.sending.take().expect("a request is on its way");
+        self.client.handle_sent(now, sent);
+        self.drain(setup, now);
+    }
+
+    pub(super) fn server_reads(&mut self, setup: &Made, now: Instant, store: &Store) {
+        let mut request = self.up.pop_front().expect("a request is on the wire");
+        if !self.ghost.server_reads::<V>(setup, store, &request) {
+            return; // a strict server drops what is stale
+        }
+        let server = self.server.as_mut().expect("a stream is up");
+        if setup.bug.is_some_and(|bug| !self.faulty.server_hears(bug, server, &mut request)) {
+            return;
+        }
+        self.server_hears(setup, now, request);
+    }
+
+    fn server_hears(&mut self, setup: &Made, now: Instant, request: V::Req) {
+        let server = self.server.as_mut().expect("a stream is up");
+        server.handle_request(now, request).expect("a client of ours keeps the rules");
+        while let Some(action) = server.poll_action() {
+            if matches!(action, server::Action::DropStale { .. }) {
+                self.goals.reach(Goal::Stale);
+            }
+            self.ghost.server_acts(setup, action);
+        }
+    }
+
+    pub(super) fn server_sends(&mut self, setup: &Made, now: Instant, store: &Store) {
+        let server = self.server.as_mut().expect("a stream is up");
+        if let Some(response) = server.poll_transmit(now, &store.cache) {
+            let mut message = V::message(&response);
+            if setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
+                // What is on its way, and what is still to be said.
+                self.goals.reach_pairs(&self.ghost.active(setup, store));
+                let Told { warm, beats, again } = self.ghost.server_sends::<V>(setup, store, &message);
+                if warm {
+                    self.goals.reach(Goal::Warmed);
+                }
+                if beats {
+                    self.goals.reach(Goal::Beaten);
+                }
+                if again {
+                    self.goals.reach(Goal::Retried);
+                }
+                self.goals_of_response(setup, store, &message);
+                if V::response(&message).resources.len() > 1 {
+                    self.goals.reach(Goal::Coalesced);
+                }
+                self.down.push_back(message);
+            }
+        }
+        let server = self.server.as_mut().expect("a stream is up");
+        let mut closed = false;
+        while let Some(action) = server.poll_action() {
+            closed |= self.ghost.server_closes(setup, action);
+        }
+        if server.poll_timeout().is_some() {
+            self.goals.reach(Goal::Held);
+        }
+        if closed {
+            self.goals.reach(Goal::Behind);
+            return self.close(setup, now);
+        }
+        if let Some(late) = self.faulty.server_hears_late() {
+            self.server_hears(setup, now, late);
+        }
+    }
+
+    fn goals_of_response(&mut self, setup: &Made, store: &Store, message: &V::Resp) {
+        let response = V::response(message);
+        let size = response.resources.len() + response.removed.len();
+        let t = setup.type_number(&response.type_url);
+        self.goals.reach_pairs(&self.ghost.active(setup, store));
+        let has = |name: &ResourceName| store.content(setup, t, name);
+        if !response.resources.iter().all(|(name, _)| has(name).is_some()) {
+            self.goals.reach(Goal::Union);
+        }
+        let Some(portion) = setup.portion.filter(|_| !V::LISTS) else { return };
+        // What a store forgot went at one revision, and goes at once; and with an alias what it stood for.
+        let at_once = setup.is_forgetful() || setup.names.iter().any(is_alias);
+        let size = size - if at_once { response.removed.len() } else { 0 };
+        assert!(size <= portion, "{size} in a portion of {portion}");
+        let lacks = |name: &&ResourceName| {
+            let (app, there) = (&self.apps[t], has(name));
+            is_resource(name) && there.is_some() && app.wants(name, there) && !app.applied.contains_key(*name)
+        };
+        if setup.names.iter().filter(lacks).count() > portion {
+            self.goals.reach(Goal::Portion);
+        }
+    }
+
+    pub(super) fn client_reads(&mut self, setup: &Made, now: Instant) {
+        let mut response = self.down.pop_front().expect("a response is on the wire");
+        self.ghost.client_reads::<V>(setup, &response);
+        setup.bug.into_iter().for_each(|bug| self.faulty.client_hears(bug, &mut response));
+        let app = &self.apps[setup.type_number(&V::response(&response).type_url)];
+        if app.judging.is_some() {
+            self.goals.reach(Goal::Waited);
+        }
+        if !V::response(&response).removed.is_empty() {
+            self.goals.reach(Goal::Removed);
+        }
+        self.client.handle_response(now, response).expect("a server of ours keeps the rules");
+        self.drain(setup, now);
+    }
+
+    pub(super) fn check_invariants(&self) {
+        let server = self.server.as_ref().map_or(Ok(()), |server| server.check_invariants());
+        self.client.check_invariants().and(server).unwrap_or_else(|what| panic!("invariant: {what}"));
+    }
+
+    /// The application takes what there is to take.
+    pub(super) fn drain(&mut self, setup: &Made, now: Instant) {
+        while let Some(action) = self.client.poll_action() {
+            match action {
+                client::Action::Apply(update) => {
+                    let app = &mut self.apps[setup.type_number(update.type_url())];
+                    self.ghost.applies(app, &update);
+                    let all = app.wanted.contains(WILDCARD);
+                    if !all && update.resources().any(|resource| !app.wanted.contains(resource.name())) {
+                        self.goals.reach(Goal::ByAnotherName);
+                    }
+                    app.heard = true;
+                    app.take(update);
+                }
+                client::Action::Errors { type_url, errors } => {
+                    let app = &mut self.apps[setup.type_number(&type_url)];
+                    for error in errors {
+                        self.goals.reach(if error.effect == Effect::Fails { Goal::Failed } else { Goal::Ambient });
+                        app.fail(error);
+                    }
+                }
+                client::Action::Expired { type_url, names } => {
+                    self.goals.reach(if self.server.is_some() { Goal::Expired } else { Goal::ExpiredAway });
+                    let t = setup.type_number(&type_url);
+                    self.ghost.expire(t, &names);
+                    self.apps[t].expire(now, names);
+                }
+                client::Action::Rejected { type_url, nonce, faults } => {
+                    let t = setup.type_number(&type_url);
+                    self.ghost.finds_faults::<V>(setup, t, &self.apps[t], &nonce, &faults);
+                    self.apps[t].heard = true; // a heartbeat of what expired may be all that answers a wildcard
+                }
+                client::Action::Missing { type_url, names } => {
+                    self.goals.reach(Goal::TimedOut);
+                    self.apps[setup.type_number(&type_url)].miss(names);
+                }
+                client::Action::Synced { type_url } => {
+                    self.apps[setup.type_number(&type_url)].heard = true;
+                    self.goals.reach(Goal::Synced);
+                }
+                other => panic!("nobody asked for {other:?}"),
+            }
+        }
+        for (t, app) in self.apps.iter_mut().enumerate() {
+            self.ghost.beat::<V>(setup, now, t, app);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What must hold when nothing is left to do: the client has what the server has, of what is wanted, and the server knows
+//! what is wanted.
+
+use std::collections::BTreeSet;
+
+use xds_machine::server::State;
+use xds_machine::{Code, ResourceName, WILDCARD};
+
+use super::{Application, Both, Ghost, Pair, World, is_alias, is_resource, stands_for};
+
+impl<V: Both> World<V> {
+    /// Whether nothing is left to do.
+    pub fn is_settled(&self) -> bool {
+        let mut steps = Vec::new();
+        self.protocol_steps(&mut steps);
+        steps.is_empty()
+    }
+
+    /// Panics if what must hold when nothing is left to do does not.
+    pub fn check_settled(&self) {
+        for pair in &self.pairs {
+            for (t, app) in pair.apps.iter().enumerate() {
+                pair.check_view(&self.setup.types[t], app);
+                pair.ghost.check_settled(t);
+                let all = app.wanted.iter().any(|name| name.is_wildcard()) && self.store.is_known(t);
+                assert!(app.heard || !all, "type {t}: everything is wanted, and there was no answer");
+                for name in self.setup.names.iter().filter(|name| is_resource(name)) {
+                    self.check_resource(t, app, &pair.ghost, name);
+                }
+            }
+        }
+    }
+
+    fn check_resource(&self, t: usize, app: &Application, ghost: &Ghost, name: &ResourceName) {
+        let (there, has) = (self.content(t, name), app.applied.get(name).copied());
+        let unknown = !self.store.is_known(t) || self.store.state(&self.setup, t, name) == State::Unknown;
+        let wanted = |alias: bool| {
+            let names = app.wanted.iter().filter(move |wanted| is_alias(wanted) == alias);
+            names.filter(|wanted| stands_for(wanted, name, there)).count() > 0
+        };
+        let error = self.store.error(&self.setup, t, name);
+        if !wanted(false) && !wanted(true) {
+            // What an alias stood for and nothing is known of may stay.
+            assert!(has.is_none() || (unknown && V::REMOVES), "type {t}: {name} is not wanted");
+            return;
+        }
+        match error {
+            Some(error) if error.is(Code::NotFound) => {
+                // Who asks for everything is not told what is no part of it.
+                let told = app.wanted.contains(name) || V::REMOVES || self.setup.full_state;
+                assert!(has.is_none() || !told, "type {t}: {name} is said not to exist, applied is {has:?}");
+            }
+            // Nobody knows what an alias would stand for.
+            Some(_) => {
+                let told = app.failed.contains(name) || !wanted(false);
+                assert!(told, "type {t}: {name} has an error, and the application does not know");
+            }
+            None => {}
+        }
+        if unknown {
+            return; // what was there stays, and nothing is said
+        }
+        let expired = app.expired.contains(name);
+        let timed = app.wanted.contains(name) && self.setup.existence_timeout.is_some();
+        match there {
+            Some(content) => {
+                let rejected = app.rejected.get(name) == Some(&content);
+                if has.is_none() && ghost.has_lapsed(t, name) {
+                    return; // a heartbeat came too late, and nobody asks again for it on this stream
+                }
+                assert!(has == Some(content) || rejected, "type {t}: {name} is {content}, applied is {has:?}");
+                assert!(!app.missing.contains(name), "type {t}: {name} is there, reported as missing");
+                assert!(rejected || !app.failed.contains(name), "type {t}: {name} is there, and has an error");
+            }
+            None if V::REMOVES || self.setup.full_state => {
+                assert_eq!(has, None, "type {t}: {name} does not exist");
+                let knows = app.missing.contains(name) || app.rejected.contains_key(name) || expired;
+                assert!(knows || !timed, "type {t}: {name} does not exist, and the application waits");
+            }
+            None => {
+                // SotW does not say so of a partial type: what was there stays.
+                let knows = has.is_some() || app.missing.contains(name) || app.rejected.contains_key(name) || expired;
+                assert!(knows || !timed, "type {t}: {name} does not exist, and the application waits");
+            }
+        }
+    }
+}
+
+impl<V: Both> Pair<V> {
+    fn check_view(&self, type_url: &xds_machine::TypeUrl, app: &Application) {
+        let Some(server) = &self.server else {
+            assert!(!self.client.wants_stream(), "there is no stream, though something is wanted");
+            return;
+        };
+        let interest = server.interest(type_url);
+        let names = interest.into_iter().flat_map(|interest| interest.names().cloned());
+        let wildcard = interest.filter(|interest| interest.wildcard()).map(|_| WILDCARD.into());
+        let view: BTreeSet<ResourceName> = names.chain(wildcard).collect();
+        assert_eq!(view, app.wanted, "{type_url}: the server's view of what is wanted");
+    }
+}

@@ -1,0 +1,17 @@
+//! One method, one type, one limit: what a caller of the crate may rely on.
+
+mod caller;
+mod known;
+mod labels;
+mod limits;
+mod portions;
+mod sources;
+mod store;
+mod streams_of_servers;
+mod ttl;
+mod unstable;
+mod watch;
+mod watch_actions;
+mod watch_servers;
+mod words;
+mod xdstp;

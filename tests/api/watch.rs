@@ -1,0 +1,783 @@
+//! The layer that watches, over real machines: a store, a server, a client, and watchers.
+
+mod aliases;
+
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use xds_machine::client::{Client, Config, DataErrors};
+use xds_machine::message::Node;
+use xds_machine::server::{self, Cache, Resource, Server, StreamId};
+use xds_machine::watch::{Event, News, WatchId, Watches};
+use xds_machine::{Code, Delta, Instant, ResourceType, Sotw, Status, TypeUrl, Types, client};
+use xds_machine_testing::variant::Both;
+
+const TYPE: &str = "type";
+
+/// Both ends of a stream, and the store behind it.
+struct World<V: Both> {
+    now: Instant,
+    cache: Cache,
+    client: Client<V>,
+    server: Option<Server<V>>,
+    config: server::Config,
+    streams: u64,
+    watches: Watches<u8>,
+}
+
+fn type_url() -> TypeUrl {
+    TypeUrl::from(TYPE)
+}
+
+/// Content 9 is not to be had.
+fn decode(resource: client::Resource<'_>) -> Result<u8, String> {
+    match resource.body().last() {
+        Some(9) | None => Err("nine".into()),
+        Some(&content) => Ok(content),
+    }
+}
+
+impl<V: Both> World<V> {
+    fn new(full_state: bool, data_errors: DataErrors) -> Self {
+        let kind = if full_state { ResourceType::full_state(TYPE) } else { ResourceType::partial(TYPE) };
+        let types = Types::new([kind]);
+        let config = Config::new(Node::new("n")).with_types(types.clone()).with_data_errors(data_errors);
+        Self {
+            now: Instant::EPOCH,
+            cache: Cache::new(1),
+            client: Client::new(config),
+            server: None,
+            config: server::Config::ads().with_types(types),
+            streams: 0,
+            watches: Watches::new(TYPE),
+        }
+    }
+
+    fn put(&mut self, name: &str, content: u8) {
+        let mut body = vec![0x0a, name.len() as u8];
+        body.extend_from_slice(name.as_bytes());
+        body.extend_from_slice(&[0x78, content]);
+        self.cache.insert(&type_url(), Resource::new(name, body));
+    }
+
+    fn delete(&mut self, name: &str) {
+        self.cache.remove(&type_url(), name);
+    }
+
+    fn fail(&mut self, name: &str, code: Code) {
+        self.cache.set_error(&type_url(), name, Status::new(code, "no"));
+    }
+
+    fn watch(&mut self, name: &str) -> WatchId {
+        self.watches.watch(&mut self.client, name).expect("a name")
+    }
+
+    fn unwatch(&mut self, watch: WatchId) {
+        self.watches.unwatch(&mut self.client, watch);
+    }
+
+    fn open(&mut self) {
+        self.streams += 1;
+        self.server = Some(Server::new(self.config.clone(), StreamId(self.streams)));
+        self.client.handle_open(self.now);
+    }
+
+    fn cut(&mut self) {
+        self.server = None;
+        self.client.handle_close(self.now);
+    }
+
+    /// What a driver does until nothing is left to do.
+    fn run(&mut self) {
+        loop {
+            while let Some(action) = self.client.poll_action() {
+                assert_eq!(self.watches.handle_action(action, decode), None);
+            }
+            while let Some(verdict) = self.watches.poll_verdict() {
+                self.client.handle_verdict(self.now, verdict).expect("the update is out");
+            }
+            assert_eq!(self.client.check_invariants(), Ok(()));
+            let Some(server) = &mut self.server else { return };
+            if let Some(transmit) = self.client.poll_transmit() {
+                server.handle_request(self.now, transmit.request).expect("a good request");
+                self.client.handle_sent(self.now, transmit.sent);
+            } else if let Some(response) = server.poll_transmit(self.now, &self.cache) {
+                self.client.handle_response(self.now, V::message(&response)).expect("a good response");
+            } else if self.client.poll_action().is_none() {
+                return;
+            }
+            while server.poll_action().is_some() {}
+        }
+    }
+
+    /// Runs, and lets what is due come.
+    fn settle(&mut self) {
+        self.run();
+        while let Some(due) = self.client.poll_timeout() {
+            self.now = due;
+            self.client.handle_timeout(due);
+            self.run();
+        }
+    }
+
+    /// What the watchers are told, in a line each.
+    fn told(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.watches.poll_event()).map(|event| show(&event)).collect()
+    }
+}
+
+fn show(event: &Event<u8>) -> String {
+    let watch = format!("{:?}", event.watch).replace("WatchId(", "#").replace(')', "");
+    let news = match &event.news {
+        News::Changed(Ok(content)) => format!("is {content}"),
+        News::Changed(Err(status)) => format!("fails: {status}"),
+        News::Ambient(Some(status)) => format!("has beside it {status}"),
+        News::Ambient(None) => "is fine".into(),
+        News::Synced => "is synced".into(),
+    };
+    format!("{watch} {} {news}", event.name)
+}
+
+#[test]
+fn what_is_removed_is_gone_whatever_was_wrong_with_it() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.put("a", 1);
+    world.watch("a");
+    world.open();
+    world.run();
+    world.put("a", 9);
+    world.run();
+    world.told();
+    assert_eq!(world.watches.error("a").map(|error| error.code), Some(Code::InvalidArgument.number()));
+    world.delete("a");
+    world.run();
+    assert_eq!(world.told(), ["#1 a fails: 5: the server removed the resource"]);
+}
+
+#[test]
+fn many_watch_one_name_and_one_who_is_late_is_served_from_what_is_held() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.put("a", 1);
+    let (one, two) = (world.watch("a"), world.watch("a"));
+    world.open();
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 1", "#2 a is 1"]);
+    assert_eq!(world.watches.get("a"), Some(&1));
+    let three = world.watch("a");
+    assert_eq!(world.told(), ["#3 a is 1"], "at once");
+    assert!(!world.client.wants_transmit(), "nothing is asked for");
+    world.unwatch(one);
+    world.unwatch(two);
+    assert!(!world.client.wants_transmit());
+    world.unwatch(three);
+    world.unwatch(three);
+    world.run();
+    let interest = world.server.as_ref().and_then(|server| server.interest(&type_url()));
+    assert!(interest.is_some_and(|interest| interest.is_empty()), "the last one unsubscribes");
+    assert_eq!(world.watches, { Watches::new(TYPE).tap(|fresh| _ = forget_ids(fresh, 3)) }, "nothing is left");
+}
+
+/// Counts as many watchers as there were.
+fn forget_ids(watches: &mut Watches<u8>, count: usize) -> usize {
+    let mut client = Client::<Delta>::new(Config::new(Node::new("n")));
+    for _ in 0..count {
+        let watch = watches.watch(&mut client, "a").expect("a name");
+        watches.unwatch(&mut client, watch);
+    }
+    count
+}
+
+trait Tap: Sized {
+    fn tap(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}
+
+impl<T> Tap for T {}
+
+#[test]
+fn what_is_equal_is_no_news() {
+    let mut world = World::<Sotw>::new(true, DataErrors::Delete);
+    world.put("a", 1);
+    world.put("b", 1);
+    world.watch("a");
+    world.watch("b");
+    world.open();
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 1", "#2 b is 1"]);
+    // All of a full-state type comes again.
+    world.put("b", 2);
+    world.run();
+    assert_eq!(world.told(), ["#2 b is 2"]);
+    // Who is slow hears of the latest, and of nothing if that is what it has.
+    world.put("b", 3);
+    world.run();
+    world.put("b", 2);
+    world.put("a", 2);
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 2"]);
+}
+
+#[test]
+fn errors_come_after_the_content_and_go_with_the_next() {
+    let mut world = World::<Sotw>::new(false, DataErrors::Delete);
+    world.put("a", 1);
+    world.fail("b", Code::Unavailable);
+    world.watch("a");
+    world.watch("b");
+    world.open();
+    world.run();
+    assert_eq!(world.told(), ["#2 b fails: 14: no", "#1 a is 1"]);
+    world.fail("a", Code::Unavailable);
+    world.run();
+    assert_eq!(world.told(), ["#1 a has beside it 14: no"]);
+    world.watch("a");
+    assert_eq!(world.told(), ["#3 a is 1", "#3 a has beside it 14: no"], "in this order");
+    // The same content ends the error, and is told only so.
+    world.put("a", 1);
+    world.run();
+    assert_eq!(world.told(), ["#1 a is fine", "#3 a is fine"]);
+    // What is rejected leaves what was there.
+    world.put("a", 9);
+    world.run();
+    assert_eq!(world.told(), ["#1 a has beside it 3: nine", "#3 a has beside it 3: nine"]);
+    world.put("a", 4);
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 4", "#3 a is 4"]);
+    world.put("b", 9);
+    world.run();
+    assert_eq!(world.told(), ["#2 b fails: 3: nine"]);
+    // What came and went before anybody looked.
+    world.fail("a", Code::Unavailable);
+    world.run();
+    world.put("a", 4);
+    world.run();
+    assert_eq!(world.told(), [""; 0]);
+}
+
+/// An error that ends and comes again before anybody looked is the one that was told.
+#[test]
+fn an_error_that_was_told_is_not_told_again() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.put("a", 1);
+    world.watch("a");
+    world.watch("b");
+    world.open();
+    world.settle();
+    world.fail("a", Code::Unavailable);
+    world.fail("b", Code::Unavailable);
+    world.run();
+    world.told();
+    world.put("a", 1);
+    world.put("b", 1);
+    world.run();
+    world.fail("a", Code::Unavailable);
+    world.delete("b");
+    world.run();
+    world.fail("b", Code::Unavailable);
+    world.run();
+    assert_eq!(world.told(), [""; 0]);
+    let away = || Status::new(Code::Unavailable, "away");
+    world.put("a", 1);
+    world.run();
+    world.watch("c");
+    world.watches.handle_unreachable(away());
+    assert_eq!(world.told(), ["#1 a has beside it 14: away", "#3 c fails: 14: away"]);
+    world.watches.handle_reachable();
+    world.watches.handle_unreachable(away());
+    assert_eq!(world.told(), [""; 0]);
+}
+
+#[test]
+fn who_watches_the_whole_late_is_told_of_what_is_held_and_not_of_what_is_gone() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.put("a", 1);
+    world.put("b", 1);
+    world.watch("*");
+    world.watch("a");
+    world.open();
+    world.run();
+    world.told();
+    world.delete("a");
+    world.delete("b");
+    world.run();
+    world.watch("*");
+    let gone = ["#1 a", "#2 a", "#1 b"].map(|who| format!("{who} fails: 5: the server removed the resource"));
+    assert_eq!(world.told(), gone, "the others are not told yet, and one watches it by name: that is not its concern");
+}
+
+/// Who watches everything was told that it is gone, and is not done with that; the machine does not say so again.
+#[test]
+fn what_an_update_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
+    for fails in [false, true] {
+        let mut world = World::<Delta>::new(false, DataErrors::Delete);
+        world.watches = Watches::new(TYPE).with_back_pressure();
+        world.put("a", 1);
+        let all = world.watch("*");
+        world.open();
+        world.run();
+        assert_eq!(world.told(), ["#1 a is 1"]);
+        world.watches.handle_done(all);
+        world.run();
+        let why = if fails {
+            world.fail("a", Code::NotFound);
+            "5: no"
+        } else {
+            world.delete("a");
+            "5: the server removed the resource"
+        };
+        world.run();
+        assert_eq!(world.told(), [format!("#1 a fails: {why}")]);
+        world.watch("a");
+        world.watches.handle_done(all);
+        world.settle();
+        let mut told = world.told();
+        told.retain(|line| line.starts_with("#2"));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("#2 a fails: 5: "), "{told:?}");
+    }
+}
+
+/// The same, and who comes is there before the update, between the error and what follows from it.
+#[test]
+fn what_an_error_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
+    let mut world = World::<Sotw>::new(true, DataErrors::Drop);
+    world.put("a", 1);
+    world.watch("*");
+    world.open();
+    world.run();
+    world.told();
+    world.fail("a", Code::PermissionDenied);
+    let response = world.server.as_mut().and_then(|server| server.poll_transmit(world.now, &world.cache));
+    world.client.handle_response(world.now, Sotw::message(&response.expect("news"))).expect("a good response");
+    let errors = world.client.poll_action().expect("the error");
+    assert_eq!(world.watches.handle_action(errors, decode), None);
+    assert_eq!(world.told(), ["#1 a fails: 7: no"]);
+    let late = world.watch("a");
+    assert_eq!(world.told(), ["#2 a fails: 7: no"]);
+    world.unwatch(late);
+    let update = world.client.poll_action().expect("the update");
+    assert_eq!(world.watches.handle_action(update, decode), None);
+    world.watch("a");
+    assert_eq!(world.told(), ["#3 a fails: 7: no"], "and after the update, with its reason");
+}
+
+#[test]
+fn what_does_not_exist_is_told_at_once_to_who_asks_again() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.put("b", 1);
+    world.fail("c", Code::NotFound);
+    for name in ["a", "b", "c"] {
+        world.watch(name);
+    }
+    world.open();
+    world.run();
+    assert_eq!(world.told(), ["#3 c fails: 5: no", "#1 a fails: 5: the resource does not exist", "#2 b is 1"]);
+    world.watch("a");
+    assert_eq!(world.told(), ["#4 a fails: 5: the resource does not exist"]);
+    world.delete("b");
+    world.run();
+    assert_eq!(world.told(), ["#2 b fails: 5: the server removed the resource"]);
+    world.put("b", 1);
+    world.run();
+    assert_eq!(world.told(), ["#2 b is 1"]);
+}
+
+#[test]
+fn data_errors_are_handled_as_configured() {
+    let line = |data_errors| {
+        let mut world = World::<Sotw>::new(true, data_errors);
+        let names = ["a", "b", "c", "d"];
+        for name in names {
+            world.put(name, 1);
+            world.watch(name);
+        }
+        world.open();
+        world.run();
+        world.told();
+        world.put("a", 9);
+        world.delete("b");
+        world.fail("c", Code::PermissionDenied);
+        world.fail("d", Code::Unavailable);
+        world.run();
+        let mut told = world.told();
+        told.sort();
+        told
+    };
+    let (ambient, transient) = ("#1 a has beside it 3: nine", "#4 d has beside it 14: no");
+    let (denied, removed) = ("#3 c has beside it 7: no", "#2 b fails: 5: the server removed the resource");
+    assert_eq!(line(DataErrors::Delete), [ambient, removed, denied, transient]);
+    let deleted = "#2 b has beside it 5: the server deleted the resource";
+    assert_eq!(line(DataErrors::Keep), [ambient, deleted, denied, transient]);
+    assert_eq!(line(DataErrors::Drop), ["#1 a fails: 3: nine", removed, "#3 c fails: 7: no", transient]);
+}
+
+#[test]
+fn who_watches_everything_hears_of_everything() {
+    let mut world = World::<Delta>::new(true, DataErrors::Delete);
+    let all = world.watch("*");
+    world.open();
+    world.run();
+    assert_eq!(world.told(), ["#1 * is synced"]);
+    world.put("a", 1);
+    world.put("b", 9);
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 1", "#1 b fails: 3: nine"]);
+    world.watch("a");
+    let late = world.watch("*");
+    assert_eq!(world.told(), ["#2 a is 1", "#3 a is 1"]);
+    world.run();
+    world.fail("*", Code::PermissionDenied);
+    world.run();
+    assert_eq!(world.told(), ["#1 * has beside it 7: no", "#3 * has beside it 7: no"]);
+    world.delete("a");
+    world.run();
+    let gone = |watch| format!("#{watch} a fails: 5: the server removed the resource");
+    let fine = |watch| format!("#{watch} * is fine");
+    assert_eq!(world.told(), [fine(1), fine(3), gone(2), gone(1), gone(3)]);
+    world.put("a", 2);
+    world.put("b", 2);
+    world.unwatch(all);
+    world.unwatch(late);
+    world.run();
+    assert_eq!(world.told(), ["#2 a is 2"]);
+    assert_eq!(world.watches.get("b"), None, "nobody watches it");
+}
+
+/// A response may have both, and the error is not over.
+#[test]
+fn an_error_of_everything_beside_content() {
+    let mut world = World::<Delta>::new(true, DataErrors::Delete);
+    world.put("a", 1);
+    world.watch("*");
+    world.open();
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 1"]);
+    world.put("a", 2);
+    world.fail("*", Code::Unavailable);
+    world.run();
+    assert_eq!(world.told(), ["#1 * has beside it 14: no", "#1 a is 2"]);
+    world.delete("*");
+    world.put("a", 3);
+    world.run();
+    assert_eq!(world.told(), ["#1 * is fine", "#1 a is 3"]);
+}
+
+#[test]
+fn who_watches_a_collection_hears_of_its_members() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    let (glob, a, other) = ("xdstp://x/type/d/*", "xdstp://x/type/d/a", "xdstp://x/type/e/a");
+    world.put(a, 1);
+    world.put(other, 1);
+    let whole = world.watch(glob);
+    world.open();
+    world.run();
+    assert_eq!(world.told(), [format!("#1 {a} is 1")]);
+    world.watch(a);
+    assert_eq!(world.told(), [format!("#2 {a} is 1")], "at once");
+    world.fail(a, Code::Unavailable);
+    world.run();
+    assert_eq!(world.told(), ["#1", "#2"].map(|watch| format!("{watch} {a} has beside it 14: no")));
+    world.unwatch(whole);
+    world.put(a, 2);
+    world.run();
+    assert_eq!(world.told(), [format!("#2 {a} is 2")]);
+}
+
+/// What is gone is remembered until all who watch everything were told or watch no longer.
+#[test]
+fn what_is_gone_is_forgotten_once_all_were_told() {
+    for told_first in [false, true] {
+        let mut world = World::<Delta>::new(true, DataErrors::Delete);
+        world.put("a", 1);
+        let (one, two) = (world.watch("*"), world.watch("*"));
+        world.open();
+        world.run();
+        world.told();
+        world.delete("a");
+        world.run();
+        assert!(world.watches.error("a").is_some());
+        if told_first {
+            assert!(world.watches.poll_watch(two).is_some());
+            assert!(world.watches.error("a").is_some(), "one is to be told still");
+        }
+        world.unwatch(one);
+        assert_eq!(world.watches.poll_watch(two).is_some(), !told_first);
+        assert_eq!(world.watches.error("a"), None);
+        world.watch("*");
+        assert_eq!(world.told(), [""; 0]);
+    }
+}
+
+#[test]
+fn what_only_the_wildcard_brought_goes_with_it() {
+    let mut world = World::<Delta>::new(true, DataErrors::Delete);
+    world.put("a", 1);
+    world.put("b", 1);
+    let all = world.watch("*");
+    world.watch("b");
+    world.open();
+    world.run();
+    let held = |world: &World<Delta>| ["a", "b"].map(|name| world.watches.get(name).copied());
+    assert_eq!(held(&world), [Some(1), Some(1)]);
+    world.unwatch(all);
+    assert_eq!(held(&world), [None, Some(1)]);
+}
+
+#[test]
+fn a_member_ends_the_error_of_its_collection() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    let (glob, a) = ("xdstp://x/type/d/*", "xdstp://x/type/d/a");
+    world.fail(glob, Code::Unavailable);
+    world.watch(glob);
+    world.open();
+    world.run();
+    assert_eq!(world.told(), [format!("#1 {glob} has beside it 14: no")]);
+    world.put(a, 1);
+    world.run();
+    assert_eq!(world.told(), [format!("#1 {glob} is fine"), format!("#1 {a} is 1")]);
+}
+
+#[test]
+fn a_verdict_does_not_wait_for_who_has_it_already() {
+    let mut world = World::<Sotw>::new(true, DataErrors::Delete);
+    world.watches = Watches::new(TYPE).with_back_pressure();
+    world.put("a", 1);
+    world.put("b", 1);
+    let (a, b) = (world.watch("a"), world.watch("b"));
+    world.open();
+    world.run();
+    for watch in [a, b] {
+        assert!(world.watches.poll_watch(watch).is_some());
+        world.watches.handle_done(watch);
+    }
+    world.put("b", 2);
+    world.run();
+    assert!(world.watches.poll_watch(b).is_some());
+    assert_eq!(world.watches.poll_verdict(), None);
+    world.watches.handle_done(b);
+    assert!(world.watches.poll_verdict().is_some());
+}
+
+#[test]
+fn a_server_that_is_away_is_an_error_of_everything() {
+    let mut world = World::<Sotw>::new(false, DataErrors::Delete);
+    world.put("a", 1);
+    world.watch("a");
+    world.open();
+    world.run();
+    world.told();
+    world.cut();
+    let away = || Status::new(Code::Unavailable, "away");
+    world.watch("b");
+    world.watches.handle_unreachable(away());
+    world.watches.handle_unreachable(away());
+    assert_eq!(world.told(), ["#1 a has beside it 14: away", "#2 b fails: 14: away"]);
+    world.watch("c");
+    assert_eq!(world.told(), ["#3 c fails: 14: away"], "and of what is asked for now (gRFC A57)");
+    world.watches.handle_reachable();
+    assert_eq!(world.told(), ["#1 a is fine"]);
+    world.put("b", 1);
+    world.open();
+    world.settle();
+    assert_eq!(world.told(), ["#2 b is 1", "#3 c fails: 5: the resource does not exist"]);
+}
+
+#[test]
+fn a_verdict_waits_for_all_who_are_told() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.watches = Watches::new(TYPE).with_back_pressure();
+    world.put("a", 1);
+    let (one, two, three) = (world.watch("a"), world.watch("a"), world.watch("b"));
+    world.open();
+    world.run();
+    let waits = |world: &mut World<Delta>| {
+        world.run();
+        !world.client.wants_transmit()
+            && world.server.as_mut().expect("up").poll_transmit(world.now, &world.cache).is_none()
+    };
+    world.put("a", 2);
+    assert!(waits(&mut world), "nobody was told");
+    assert_eq!(world.told(), ["#3 b fails: 5: the resource does not exist", "#1 a is 1", "#2 a is 1"]);
+    world.watches.handle_done(one);
+    world.watches.handle_done(three);
+    assert!(waits(&mut world), "one is not done");
+    assert_eq!(world.told(), [""; 0]);
+    world.unwatch(two);
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 2"], "who has left is not waited for");
+    world.put("a", 3);
+    assert!(waits(&mut world));
+    world.watches.handle_done(one);
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 3"]);
+    // What is new to nobody waits for nobody.
+    world.watches.handle_done(one);
+    world.run();
+    world.put("a", 9);
+    world.run();
+    assert_eq!(world.told(), ["#1 a has beside it 3: nine"]);
+}
+
+/// What all who were waited for were to be told is over: nobody is waited for.
+#[test]
+fn a_verdict_does_not_wait_for_who_has_nothing_new_any_more() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    world.watches = Watches::new(TYPE).with_back_pressure();
+    world.put("a", 1);
+    let one = world.watch("a");
+    world.open();
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 1"]);
+    world.watches.handle_done(one);
+    world.run();
+    world.fail("a", Code::Unavailable);
+    world.run();
+    world.put("a", 1);
+    world.run();
+    // It came and went, and that is answered.
+    world.put("a", 2);
+    world.run();
+    assert_eq!(world.told(), ["#1 a is 2"]);
+}
+
+#[test]
+fn what_is_of_another_type_is_given_back() {
+    let mut world = World::<Delta>::new(false, DataErrors::Delete);
+    let mut other = Watches::<u8>::new("other");
+    other.watch(&mut world.client, "a").expect("a name");
+    world.open();
+    let first = world.client.poll_transmit().expect("a request");
+    world.client.handle_sent(world.now, first.sent);
+    world.client.handle_timeout(world.client.poll_timeout().expect("an existence time-out"));
+    let missing = world.client.poll_action().expect("it is missing");
+    assert_eq!(world.watches.handle_action(missing.clone(), decode), Some(missing.clone()));
+    assert_eq!(other.handle_action(missing, decode), None);
+    assert_eq!(world.watches.watch(&mut world.client, ""), Err(xds_machine::Misuse::EmptyName));
+    assert_eq!(world.watches.poll_event(), None);
+}
+
+/// What a watcher makes of what it is told: of each resource its content and the error beside it.
+#[derive(Clone, Debug, Default)]
+struct View(BTreeMap<String, (Option<u8>, Option<Status>)>);
+
+impl View {
+    /// Takes an event, which must be news.
+    fn take(&mut self, event: Event<u8>) {
+        let seen = self.0.entry(event.name.to_string()).or_default();
+        match event.news {
+            News::Changed(Ok(content)) => {
+                assert_ne!(seen.0, Some(content), "no event if equal");
+                *seen = (Some(content), None);
+            }
+            News::Changed(Err(status)) => *seen = (None, Some(status)),
+            News::Ambient(error) => {
+                assert!(seen.0.is_some(), "an error beside nothing");
+                assert_ne!(seen.1, error, "the same error");
+                seen.1 = error;
+            }
+            News::Synced => _ = self.0.remove(event.name.as_str()),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Watch(usize),
+    Unwatch(usize),
+    Put(usize, u8),
+    Delete(usize),
+    Fail(usize, Code),
+    Cut,
+    Run,
+    /// So many events are taken.
+    Take(usize),
+}
+
+const NAMES: [&str; 4] = ["a", "b", "c", "*"];
+
+fn op() -> impl Strategy<Value = Op> {
+    let codes = prop_oneof![Just(Code::NotFound), Just(Code::PermissionDenied), Just(Code::Unavailable)];
+    prop_oneof![
+        3 => (0..4usize).prop_map(Op::Watch),
+        2 => (0..6usize).prop_map(Op::Unwatch),
+        4 => (0..3usize, prop_oneof![0..3u8, Just(9)]).prop_map(|(name, content)| Op::Put(name, content)),
+        2 => (0..3usize).prop_map(Op::Delete),
+        2 => (0..3usize, codes).prop_map(|(name, code)| Op::Fail(name, code)),
+        1 => Just(Op::Cut),
+        4 => Just(Op::Run),
+        2 => (0..4usize).prop_map(Op::Take),
+    ]
+}
+
+/// Plays what happens, and compares what each watcher makes of it with what the machine says of each resource.
+fn play<V: Both>(full_state: bool, data_errors: DataErrors, ops: Vec<Op>) {
+    let mut world = World::<V>::new(full_state, data_errors);
+    let mut views: BTreeMap<WatchId, (&str, View)> = BTreeMap::new();
+    world.open();
+    let take = |world: &mut World<V>, views: &mut BTreeMap<WatchId, (&str, View)>, most: usize| {
+        for event in std::iter::from_fn(|| world.watches.poll_event()).take(most) {
+            let (name, view) = views.get_mut(&event.watch).expect("a watcher that is there");
+            assert!(*name == "*" || event.name == *name, "{name} is told of {}", event.name);
+            view.take(event);
+        }
+    };
+    for op in ops.into_iter().chain([Op::Run]) {
+        match op {
+            Op::Watch(name) => _ = views.insert(world.watch(NAMES[name]), (NAMES[name], View::default())),
+            Op::Unwatch(number) => {
+                if let Some(&watch) = views.keys().nth(number) {
+                    views.remove(&watch);
+                    world.unwatch(watch);
+                }
+            }
+            Op::Put(name, content) => world.put(NAMES[name], content),
+            Op::Delete(name) => world.delete(NAMES[name]),
+            Op::Fail(name, code) => world.fail(NAMES[name], code),
+            Op::Cut => {
+                world.cut();
+                world.open();
+            }
+            Op::Run => world.run(),
+            Op::Take(most) => take(&mut world, &mut views, most),
+        }
+    }
+    world.settle();
+    take(&mut world, &mut views, usize::MAX);
+    for (watched, view) in views.values() {
+        for name in NAMES.into_iter().filter(|&name| name != "*" && (*watched == name || *watched == "*")) {
+            let state = world.client.state(&type_url(), name);
+            let held = state.is_some_and(|state| state.version.is_some());
+            let (content, error) = view.0.get(name).cloned().unwrap_or_default();
+            assert_eq!(content.is_some(), held, "{watched}: {name}: {state:?}, seen {content:?} {error:?}");
+            assert_eq!(content.as_ref(), world.watches.get(name));
+            if *watched == name {
+                assert!(content.is_some() || error.is_some(), "{name}: {state:?}, and nothing was told");
+            }
+            if held {
+                let wrong = state.and_then(|state| state.error).map(|error| error.status.clone());
+                assert_eq!(error, wrong, "{name}: {state:?}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn watchers_know_what_the_machine_knows(
+        sotw in any::<bool>(),
+        full_state in any::<bool>(),
+        data_errors in prop_oneof![Just(DataErrors::Delete), Just(DataErrors::Keep), Just(DataErrors::Drop)],
+        ops in vec(op(), 0..40),
+    ) {
+        if sotw {
+            play::<Sotw>(full_state, data_errors, ops);
+        } else {
+            play::<Delta>(full_state, data_errors, ops);
+        }
+    }
+}

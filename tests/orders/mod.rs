@@ -1,0 +1,8 @@
+//! Every order: what holds of any sequence of steps, of machines, servers and watchers, and what was found.
+
+mod machines_are_values;
+mod properties;
+mod regressions;
+mod seeded_bugs;
+mod servers;
+mod watches;

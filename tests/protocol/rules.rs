@@ -1,0 +1,222 @@
+//! Checks `rules.md`, `specification.md` and `real-bugs.md`: everything is in them, once, and what they name is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The ids of the rules: a prefix, and the first and last number.
+const RULES: [(&str, &[(u32, u32)]); 24] = [
+    ("C-STREAM", &[(1, 11)]),
+    ("C-SUB", &[(1, 26)]),
+    ("C-SOTW", &[(1, 25)]),
+    ("C-DELTA", &[(1, 29)]),
+    ("C-RES", &[(1, 24)]),
+    ("C-ERR", &[(1, 13)]),
+    ("C-TIMER", &[(1, 18)]),
+    ("C-TTL", &[(1, 14)]),
+    ("C-ADS", &[(1, 16), (20, 27)]),
+    ("C-RECON", &[(1, 16)]),
+    ("C-FB", &[(1, 11)]),
+    ("C-NAME", &[(1, 16)]),
+    ("C-WARM", &[(1, 4)]),
+    ("S-COM", &[(1, 18)]),
+    ("S-SOTW", &[(1, 8), (10, 23), (30, 40), (50, 57), (60, 68)]),
+    ("S-DELTA", &[(1, 13), (20, 28), (30, 45), (50, 57)]),
+    ("S-ADS", &[(1, 8), (10, 11), (20, 25)]),
+    ("S-REST", &[(1, 11)]),
+    ("S-TTL", &[(1, 6)]),
+    ("S-ERR", &[(1, 1)]),
+    ("S-VER", &[(1, 4)]),
+    ("S-FLOW", &[(1, 7)]),
+    ("S-MEM", &[(1, 3)]),
+    ("S-NACK", &[(1, 2)]),
+];
+
+/// Rules that were inferred or remembered, and have to be held against their source.
+#[rustfmt::skip]
+const INFERRED: [&str; 28] = [
+    "C-SUB-03", "C-SUB-05", "C-SUB-08", "C-SOTW-08", "C-SOTW-15", "C-SOTW-16", "C-SOTW-17", "C-SOTW-20", "C-DELTA-07",
+    "C-DELTA-25", "C-DELTA-29", "C-RES-02", "C-RES-10", "C-ERR-01", "C-ERR-08", "C-TIMER-14", "C-TTL-07", "C-TTL-11",
+    "C-TTL-13", "C-TTL-14", "C-ADS-22", "C-ADS-26", "C-RECON-09", "S-COM-02", "S-SOTW-54", "S-DELTA-09", "S-DELTA-38",
+    "S-TTL-06",
+];
+
+/// Bugs of real clients, those that were found by reading, and bugs of real servers.
+const BUGS: [(&str, &[(u32, u32)]); 3] = [("R", &[(1, 47)]), ("D", &[(1, 5)]), ("B", &[(1, 42)])];
+
+/// The sections of the specification, and how many sentences each has.
+#[rustfmt::skip]
+const SENTENCES: [(&str, &[(u32, u32)]); 26] = [
+    ("VARIANT", &[(1, 7)]), ("API", &[(1, 1)]), ("BASIC", &[(1, 13)]), ("VERSION", &[(1, 16)]), ("ACK", &[(1, 5)]),
+    ("UPDATE", &[(1, 5)]), ("NAMES", &[(1, 15)]), ("GROUP", &[(1, 4)]), ("TWICE", &[(1, 2)]), ("DELETE", &[(1, 7)]),
+    ("ABSENT", &[(1, 7)]), ("UNSUBSCRIBE", &[(1, 3)]), ("SEVERAL", &[(1, 2)]), ("RACE", &[(1, 9)]), ("WARM", &[(1, 5)]),
+    ("ORDER", &[(1, 9)]), ("TTL", &[(1, 12)]), ("ADS", &[(1, 4)]), ("DELTA", &[(1, 12)]), ("ALIAS", &[(1, 9)]),
+    ("NONE", &[(1, 2)]), ("REQUEST", &[(1, 11)]), ("RESPONSE", &[(1, 8)]), ("DREQUEST", &[(1, 14)]), ("DRESPONSE", &[(1, 6)]),
+    ("RESOURCE", &[(1, 8)]),
+];
+
+fn ids(ranges: &[(&str, &[(u32, u32)])]) -> BTreeSet<String> {
+    let each = |&(prefix, ranges): &(&str, &[(u32, u32)])| {
+        let numbers: Vec<u32> = ranges.iter().flat_map(|&(first, last)| first..=last).collect();
+        let prefix = prefix.to_string();
+        numbers.into_iter().map(move |number| format!("{prefix}-{number:02}"))
+    };
+    ranges.iter().flat_map(each).collect()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).into()
+}
+
+/// The rows of a table: the id, and the other cells.
+fn rows(file: &str, ids: &BTreeSet<String>) -> BTreeMap<String, Vec<String>> {
+    let text = fs::read_to_string(root().join("tests/protocol").join(file)).expect("a table");
+    let mut rows = BTreeMap::new();
+    for line in text.lines().filter(|line| line.starts_with("| ")) {
+        let mut cells = line.trim_matches('|').split('|').map(|cell| cell.trim().to_string());
+        let id = cells.next().expect("a cell");
+        if id.contains('-') {
+            assert!(ids.contains(&id), "{file}: {id} is no id");
+            assert!(rows.insert(id.clone(), cells.collect()).is_none(), "{file}: {id} is there twice");
+        }
+    }
+    let missing: Vec<&String> = ids.iter().filter(|id| !rows.contains_key(*id)).collect();
+    assert!(missing.is_empty(), "{file}: not there: {missing:?}");
+    rows
+}
+
+/// What is in backticks, separated by commas; `None` if the cell is something else.
+fn names(cell: &str) -> Option<Vec<&str>> {
+    cell.split(", ").map(|name| name.strip_prefix('`')?.strip_suffix('`')).collect()
+}
+
+fn has_function(file: &Path, name: &str) -> bool {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    [format!("fn {name}("), format!("fn {name}<")].iter().any(|start| text.contains(start))
+}
+
+/// A function of `src/`: `file::function`.
+fn is_place(name: &str) -> bool {
+    let found = name.split_once("::");
+    found.is_some_and(|(file, function)| has_function(&root().join("src").join(file), function))
+}
+
+/// A story (`client/..`, `server/..`), a unit test (`src/..::test`), or a test (`file::test`).
+fn is_test(name: &str) -> bool {
+    let Some((file, test)) = name.split_once("::") else {
+        return root().join("tests/protocol/scripts").join(format!("{name}.txt")).is_file();
+    };
+    if file.starts_with("src/") {
+        return has_function(&root().join(file), test);
+    }
+    ["protocol", "api", "orders"].iter().any(|folder| {
+        let path = root().join("tests").join(folder).join(format!("{file}.rs"));
+        // The stories of regressions.rs are made by a macro.
+        let made = fs::read_to_string(&path).unwrap_or_default().contains(&format!("    {test}: "));
+        has_function(&path, test) || (file == "regressions" && made)
+    })
+}
+
+#[test]
+fn every_rule_is_decided_and_shown() {
+    let (mut wrong, mut kinds) = (Vec::new(), BTreeMap::new());
+    for (id, cells) in rows("rules.md", &ids(&RULES)) {
+        let [short, place, shown] = &cells[..] else { panic!("{id}: {} cells", cells.len()) };
+        assert!(!short.is_empty(), "{id}: what is it?");
+        let kind = match names(place).as_deref() {
+            Some([place]) => {
+                if !is_place(place) {
+                    wrong.push(format!("{id}: there is no {place}"));
+                }
+                for test in names(shown).unwrap_or_else(|| panic!("{id}: {shown} is no list of tests")) {
+                    if !is_test(test) {
+                        wrong.push(format!("{id}: there is no {test}"));
+                    }
+                }
+                "decided"
+            }
+            Some(places) => panic!("{id}: {} places", places.len()),
+            None => {
+                let (kind, why) = place.split_once(": ").unwrap_or_default();
+                assert!(!why.is_empty() && shown.is_empty(), "{id}: {place}");
+                let kinds = ["caller", "driver", "open", "refused"];
+                kinds.into_iter().find(|known| *known == kind).unwrap_or_else(|| panic!("{id}: {place}"))
+            }
+        };
+        *kinds.entry((id[..1].to_string(), kind)).or_insert(0) += 1;
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for ((side, kind), count) in kinds {
+        println!("{} {kind}: {count}", if side == "C" { "client" } else { "server" });
+    }
+}
+
+#[test]
+fn every_sentence_of_the_specification_is_decided() {
+    let (rules, mut wrong) = (rows("rules.md", &ids(&RULES)), Vec::new());
+    for (id, cells) in rows("specification.md", &ids(&SENTENCES)) {
+        let [says, decided_by, places, shown] = &cells[..] else { panic!("{id}: {} cells", cells.len()) };
+        assert!(!says.is_empty(), "{id}: what does it say?");
+        if decided_by.is_empty() {
+            let (whose, why) = places.split_once(": ").unwrap_or_default();
+            assert!(
+                ["caller", "driver", "refused"].contains(&whose) && !why.is_empty() && shown.is_empty(),
+                "{id}: {places}"
+            );
+            continue;
+        }
+        let decided_by: Vec<&Vec<String>> =
+            decided_by.split(", ").map(|rule| rules.get(rule).unwrap_or_else(|| panic!("{id}: {rule}?"))).collect();
+        let column =
+            |at: usize| -> BTreeSet<&str> { decided_by.iter().flat_map(|rule| rule[at].split(", ")).collect() };
+        let (of_rules, tests): (BTreeSet<&str>, _) = (column(1), column(2));
+        if places.split(", ").collect::<BTreeSet<_>>() != of_rules {
+            wrong.push(format!("{id}: decided by {places}, and its rules by {of_rules:?}"));
+        }
+        let strange = shown.split(", ").find(|test| test.is_empty() || !tests.contains(test));
+        wrong.extend(strange.map(|test| format!("{id}: {test:?} shows none of its rules")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_real_bug_is_played_or_impossible() {
+    let (mut wrong, mut played, mut impossible, mut open) = (Vec::new(), 0, 0, 0);
+    for (id, cells) in rows("real-bugs.md", &ids(&BUGS)) {
+        let [what, here] = &cells[..] else { panic!("{id}: {} cells", cells.len()) };
+        assert!(!what.is_empty(), "{id}: what was it?");
+        match names(here) {
+            Some(tests) => {
+                wrong
+                    .extend(tests.iter().filter(|test| !is_test(test)).map(|test| format!("{id}: there is no {test}")));
+                played += 1;
+            }
+            None if here.starts_with("open: ") => open += 1,
+            None => {
+                assert!(here.starts_with("can't: ") && here.len() > 15, "{id}: {here}");
+                impossible += 1;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    println!("played: {played}, impossible: {impossible}, open: {open}");
+}
+
+#[test]
+fn what_was_inferred_was_checked() {
+    let text = fs::read_to_string(root().join("tests/protocol/rules.md")).expect("a table");
+    let (_, checked) = text.split_once("## What was inferred").expect("a section");
+    let missing: Vec<&&str> = INFERRED.iter().filter(|id| !checked.contains(**id)).collect();
+    assert!(missing.is_empty(), "not checked: {missing:?}");
+}
+
+/// A table that names what is not there is not believed.
+#[test]
+fn what_is_not_there_is_found_out() {
+    assert!(is_place("client/mod.rs::poll_transmit") && !is_place("client/mod.rs::nothing") && !is_place("nothing"));
+    assert!(is_test("client/sotw-node") && !is_test("client/nothing") && !is_test("server/sotw-node"));
+    assert!(is_test("regressions::owed_names") && !is_test("regressions::nothing") && !is_test("nothing::owed_names"));
+    assert_eq!(names("`a`, `b`"), Some(vec!["a", "b"]));
+    assert_eq!(names("`a`, b"), None);
+    assert_eq!((ids(&RULES).len(), ids(&SENTENCES).len()), (395, 196));
+}
