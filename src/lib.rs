@@ -61,7 +61,7 @@
 //! /// One stream. The client outlives it: call this again with the next one.
 //! fn run(client: &mut Client<Delta>, now: Instant, transport: &mut impl Transport) -> Result<(), Error> {
 //!     let mut now = now;
-//!     client.handle_open(now);
+//!     client.handle_open();
 //!     let ended = loop {
 //!         while let Some(action) = client.poll_action() {
 //!             if let Action::Apply(update) = action {
@@ -86,7 +86,7 @@
 //!             }
 //!         }
 //!     };
-//!     client.handle_close(now);
+//!     client.handle_close();
 //!     ended
 //! }
 //!
@@ -96,7 +96,7 @@
 //! #     fn receive(&mut self, _: Option<Instant>) -> Event { Event::Closed(Instant::EPOCH) }
 //! # }
 //! let mut client = Client::<Delta>::new(Config::new(Node::new("me")));
-//! client.subscribe(&TypeUrl::from(type_url::ENDPOINT), ["*".into()])?;
+//! client.resources_mut(&TypeUrl::from(type_url::ENDPOINT)).subscribe(["*"])?;
 //! run(&mut client, Instant::EPOCH, &mut Nothing)?;
 //! # Ok::<(), Error>(())
 //! ```

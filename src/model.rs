@@ -23,11 +23,11 @@
 //! }
 //!
 //! let mut client = Client::<Delta>::new(Config::new(Node::new("n")));
-//! client.subscribe(&TypeUrl::from("type"), ["a".into()])?;
-//! client.handle_open(Instant::EPOCH);
+//! client.resources_mut(&TypeUrl::from("type")).subscribe(["a"])?;
+//! client.handle_open();
 //! let once = client.clone();
-//! client.handle_close(Instant::EPOCH);
-//! client.handle_open(Instant::EPOCH);
+//! client.handle_close();
+//! client.handle_open();
 //! assert_ne!(once, client, "another stream");
 //! assert_eq!(canonical(&once), canonical(&client), "and nothing else");
 //! # Ok::<(), xds_machine::Error>(())

@@ -41,6 +41,24 @@ macro_rules! string_type {
             }
         }
 
+        impl From<&String> for $name {
+            fn from(text: &String) -> Self {
+                text.as_str().into()
+            }
+        }
+
+        impl From<Cow<'_, str>> for $name {
+            fn from(text: Cow<'_, str>) -> Self {
+                text.as_ref().into()
+            }
+        }
+
+        impl From<&$name> for $name {
+            fn from(shared: &$name) -> Self {
+                shared.clone()
+            }
+        }
+
         impl Hash for $name {
             fn hash<H: Hasher>(&self, state: &mut H) {
                 self.as_str().hash(state);
@@ -76,6 +94,18 @@ macro_rules! string_type {
                 self.as_str() == *other
             }
         }
+
+        impl PartialEq<$name> for str {
+            fn eq(&self, other: &$name) -> bool {
+                self == other.as_str()
+            }
+        }
+
+        impl PartialEq<$name> for &str {
+            fn eq(&self, other: &$name) -> bool {
+                *self == other.as_str()
+            }
+        }
     };
 }
 
@@ -94,6 +124,18 @@ string_type! {
     ///
     /// Cheap to clone: the string is shared. [`WILDCARD`] and the names of collections (`xdstp://../*`) stand for more
     /// than one resource.
+    ///
+    /// A name is parsed once, where it comes in: whatever takes a name takes `impl Into<ResourceName>`, which is a string in
+    /// any spelling or a `ResourceName`, or takes a `&ResourceName`. So every look-up finds what another finds. From a
+    /// `&ResourceName` nothing is parsed or copied again.
+    ///
+    /// ```
+    /// use xds_machine::ResourceName;
+    ///
+    /// let name = ResourceName::from("xdstp://a/T/x?b=2&a=1");
+    /// assert_eq!(name, "xdstp://a/T/x?a=1&b=2");
+    /// assert_eq!(name, ResourceName::from(String::from("xdstp://a/T/x?a=%31&b=2")));
+    /// ```
     ResourceName(Arc<str>) normal_name
 }
 
@@ -111,6 +153,34 @@ string_type! {
     /// It means nothing on another stream or for another type (xds_protocol.rst, "Basic Protocol Overview").
     #[derive(Default, Ord, PartialEq, PartialOrd)]
     Nonce(Text) Text::new
+}
+
+impl From<Arc<str>> for TypeUrl {
+    fn from(text: Arc<str>) -> Self {
+        Self(Url::shared(text))
+    }
+}
+
+impl From<Arc<str>> for ResourceName {
+    /// Shares the string, unless it is a structured name that is not in its normal form.
+    fn from(text: Arc<str>) -> Self {
+        match xdstp::normal(&text) {
+            Cow::Owned(normal) => Self(normal.into()),
+            Cow::Borrowed(_) => Self(text),
+        }
+    }
+}
+
+impl From<Arc<str>> for Version {
+    fn from(text: Arc<str>) -> Self {
+        Self(Text::shared(text))
+    }
+}
+
+impl From<Arc<str>> for Nonce {
+    fn from(text: Arc<str>) -> Self {
+        Self(Text::shared(text))
+    }
 }
 
 fn normal_name(text: &str) -> Arc<str> {

@@ -9,6 +9,7 @@ mod input;
 mod known;
 mod labels;
 mod limits;
+mod names;
 mod portions;
 mod recordings;
 #[allow(unreachable_pub)]

@@ -106,12 +106,12 @@ impl<V: Both> World<V> {
     fn open(&mut self) {
         self.streams += 1;
         self.server = Some(Server::new(self.config.clone(), StreamId(self.streams)));
-        self.client.handle_open(self.now);
+        self.client.handle_open();
     }
 
     fn cut(&mut self) {
         self.server = None;
-        self.client.handle_close(self.now);
+        self.client.handle_close();
     }
 
     /// What a driver does until nothing is left to do.
@@ -774,7 +774,7 @@ fn play<V: Both>(full_state: bool, data_errors: DataErrors, ops: Vec<Op>) {
     take(&mut world, &mut views, usize::MAX);
     for (watched, view) in views.values() {
         for name in NAMES.into_iter().filter(|&name| name != "*" && (*watched == name || *watched == "*")) {
-            let state = world.client.state(&type_url(), name);
+            let state = world.client.resources(&type_url()).state(name);
             let held = state.is_some_and(|state| state.version.is_some());
             let (content, error) = view.0.get(name).cloned().unwrap_or_default();
             assert_eq!(content.is_some(), held, "{watched}: {name}: {state:?}, seen {content:?} {error:?}");

@@ -77,7 +77,7 @@ impl Program {
     fn answer(&mut self, server: usize, content: u8) -> Stream {
         let stream = self.connect();
         assert_eq!(stream.server(), ServerId(server));
-        self.servers.handle_open(self.now, stream);
+        self.servers.handle_open(stream);
         while self.servers.poll_transmit(stream).is_some() {}
         let type_url = TypeUrl::from(LISTENERS);
         let value = Bytes::from(vec![0x0a, 1, b'a', 0x78, content]);

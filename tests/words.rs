@@ -80,8 +80,8 @@ fn nanoseconds() {
 fn given(kind: ResourceType, type_url: &str, value: Vec<u8>) -> Vec<Action> {
     let config = Config::new(Node::new("n")).with_types(Types::new([kind]));
     let mut client = Client::<Sotw>::new(config);
-    client.subscribe(&"t".into(), ["*".into()]).expect("a name");
-    client.handle_open(Instant::EPOCH);
+    client.resources_mut(&"t".into()).subscribe(["*"]).expect("a name");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     let response = sotw::Response {
         version: "1".into(),

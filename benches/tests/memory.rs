@@ -321,8 +321,8 @@ fn client_bound() -> i64 {
 
 fn open<V: client::Variant>(type_url: &TypeUrl) -> Client<V> {
     let mut client = Client::new(client::Config::new(Node::new("n")).with_limits(client_limits()));
-    client.subscribe(type_url, [WILDCARD.into()]).expect("a good name");
-    client.handle_open(NOW);
+    client.resources_mut(type_url).subscribe([WILDCARD]).expect("a good name");
+    client.handle_open();
     while client.poll_transmit().is_some() {}
     client
 }
@@ -417,6 +417,6 @@ fn refused_responses() {
         client.handle_response(NOW, response(&type_url, 0..100, "n")).expect("a good response");
     }
     check(&mut client, 100, "n");
-    client.handle_close(NOW);
+    client.handle_close();
     check(&mut client, 100, "n");
 }

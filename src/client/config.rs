@@ -181,7 +181,7 @@ impl Config {
         self
     }
 
-    /// Asks again ([`Client::refetch`](super::Client::refetch)) by unsubscribing and then subscribing (delta), for
+    /// Asks again ([`ResourcesMut::refetch`](super::ResourcesMut::refetch)) by unsubscribing and then subscribing (delta), for
     /// servers that do not answer a subscription to what they have sent.
     #[must_use]
     pub fn with_refetch_by_leaving(mut self) -> Self {
@@ -193,8 +193,8 @@ impl Config {
     /// and unsubscribes from it (delta). For an istiod that loads on demand, which is to know of the type before the
     /// first name; a request that says nothing would ask for everything.
     #[must_use]
-    pub fn with_on_demand(mut self, types: impl IntoIterator<Item = TypeUrl>) -> Self {
-        self.settings_mut().habits.on_demand = types.into_iter().collect();
+    pub fn with_on_demand(mut self, types: impl IntoIterator<Item = impl Into<TypeUrl>>) -> Self {
+        self.settings_mut().habits.on_demand = types.into_iter().map(Into::into).collect();
         self
     }
 

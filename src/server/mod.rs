@@ -255,12 +255,6 @@ impl<V: Variant> Server<V> {
         Some(self.subscription(type_url)?.wanted.interest())
     }
 
-    /// How far the delivery of a resource is: of what the source has of it now, whether the client was sent that, and what it
-    /// said. The name may be an alias. `None` if the client does not want it.
-    pub fn delivery<S: Source>(&self, type_url: &TypeUrl, name: &str, source: &S) -> Option<Delivery> {
-        self.subscription(type_url)?.delivery(source, &name.into())
-    }
-
     // Private.
 
     fn subscription(&self, type_url: &TypeUrl) -> Option<&Subscription> {

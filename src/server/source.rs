@@ -1,4 +1,3 @@
-use alloc::borrow::Cow;
 use core::iter;
 
 use super::page::Page;
@@ -75,7 +74,7 @@ pub trait Source {
     /// What is to be said of one name, which may be an alias: then the resource has another name. (An alias that stands
     /// for something, or for nothing, from now on has a revision of its own, as a name has that becomes present, or
     /// absent.)
-    fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_>;
+    fn get(&self, type_url: &TypeUrl, name: &ResourceName) -> Entry<'_>;
 
     /// The resources that became present or changed after `since` and are present, the latest first.
     fn changes(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>>;
@@ -92,7 +91,7 @@ pub trait Source {
     fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page>;
 
     /// The resources of the type that have a TTL, whose clients are sent heartbeats. The default has none.
-    fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
+    fn expiring(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
         let _ = type_url;
         iter::empty()
     }
@@ -103,7 +102,7 @@ pub trait Source {
     /// collection as a whole.
     ///
     /// The default has none.
-    fn error(&self, type_url: &TypeUrl, name: &str) -> Option<&Status> {
+    fn error(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&Status> {
         let _ = (type_url, name);
         None
     }
@@ -119,14 +118,14 @@ pub trait Source {
     /// removals stay back in SotW ([`Config::with_sotw_removal_hold`](super::Config::with_sotw_removal_hold)), it is sent
     /// once more to who was sent it; and in delta, that its aliases stood for it is known by it. The default remembers nothing,
     /// as suits a source whose [`Entry::before`] is always empty.
-    fn was(&self, type_url: &TypeUrl, name: &str, at: Revision) -> Option<&Resource> {
+    fn was(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
         let _ = (type_url, name, at);
         None
     }
 
     /// The names of resources that an alias stood for lately and does not any more, and since when that is so. `None` for
     /// a name that is no alias and was none. The default has no aliases.
-    fn former(&self, type_url: &TypeUrl, alias: &str) -> Option<(Revision, &[ResourceName])> {
+    fn former(&self, type_url: &TypeUrl, alias: &ResourceName) -> Option<(Revision, &[ResourceName])> {
         let _ = (type_url, alias);
         None
     }
@@ -134,10 +133,10 @@ pub trait Source {
     /// The resources of the type in a collection, by its name `xdstp://../*`; those of which nothing is known as well,
     /// and no others. To be known by name what is in it, a source keeps them by [`ResourceName::glob`]; the default
     /// looks at all that there are.
-    fn members(&self, type_url: &TypeUrl, glob: &str) -> impl Iterator<Item = Entry<'_>> {
+    fn members(&self, type_url: &TypeUrl, glob: &ResourceName) -> impl Iterator<Item = Entry<'_>> {
         let has = |entry: &Entry<'_>| {
             let name = entry.resource().map_or("", |resource| resource.name().as_str());
-            Parts::of(glob).is_some_and(|glob| glob.has(name))
+            Parts::of(glob.as_str()).is_some_and(|glob| glob.has(name))
         };
         self.changes(type_url, Revision::default()).filter(has)
     }
@@ -160,7 +159,7 @@ pub trait Source {
     /// The name of the resource of [`dependent_type`](Self::dependent_type) that goes with this one.
     ///
     /// The default is right for clusters: `eds_cluster_config.service_name`, else the cluster's own name.
-    fn dependent<'a>(&self, type_url: &TypeUrl, resource: &'a Resource) -> Option<Cow<'a, str>> {
+    fn dependent(&self, type_url: &TypeUrl, resource: &Resource) -> Option<ResourceName> {
         let _ = type_url;
         default_dependent(resource)
     }
@@ -170,8 +169,8 @@ pub(super) fn default_dependent_type(type_url: &TypeUrl) -> Option<&'static str>
     (type_url == type_url::CLUSTER).then_some(type_url::ENDPOINT)
 }
 
-pub(super) fn default_dependent(resource: &Resource) -> Option<Cow<'_, str>> {
-    Some(wire::endpoints_of(resource.body()).unwrap_or(resource.name().as_str()).into())
+pub(super) fn default_dependent(resource: &Resource) -> Option<ResourceName> {
+    Some(wire::endpoints_of(resource.body()).map_or_else(|| resource.name().clone(), ResourceName::from))
 }
 
 /// What is to be said of a name, and since when.

@@ -17,7 +17,7 @@
 //! let mut watches = Watches::<Vec<u8>>::new(endpoints.clone());
 //! let (one, two) = (watches.watch(&mut client, "a")?, watches.watch(&mut client, "a")?);
 //!
-//! client.handle_open(now);
+//! client.handle_open();
 //! let first = client.poll_transmit().expect("one request for both");
 //! # let any = Any { type_url: endpoints.clone(), value: (&b"\x0a\x01a"[..]).into() };
 //! # let response = sotw::Response { version: "1".into(), resources: vec![sotw::Item::Bare(any)],
@@ -122,26 +122,26 @@ pub trait Subscribe {
     fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse>;
 
     /// Wants it no longer.
-    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &str);
+    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &ResourceName);
 }
 
 impl<V: client::Variant> Subscribe for Client<V> {
     fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse> {
-        Self::subscribe(self, type_url, [name])
+        self.resources_mut(type_url).subscribe([name])
     }
 
-    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &str) {
-        Self::unsubscribe(self, type_url, [name]);
+    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &ResourceName) {
+        self.resources_mut(type_url).unsubscribe([name]);
     }
 }
 
 impl<V: client::Variant> Subscribe for Servers<V> {
     fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse> {
-        Self::subscribe(self, type_url, [name])
+        self.resources_mut(type_url).subscribe([name])
     }
 
-    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &str) {
-        Self::unsubscribe(self, type_url, [name]);
+    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &ResourceName) {
+        self.resources_mut(type_url).unsubscribe([name]);
     }
 }
 
@@ -196,7 +196,7 @@ impl<T: Clone + PartialEq> Watches<T> {
     /// Watches no longer. A watcher that there is not is ignored.
     pub fn unwatch(&mut self, client: &mut impl Subscribe, watch: WatchId) {
         if let Some(name) = self.ledger.unwatch(watch) {
-            client.unsubscribe(&self.type_url, name.as_str());
+            client.unsubscribe(&self.type_url, &name);
         }
         self.release();
     }
@@ -326,13 +326,13 @@ impl<T: Clone + PartialEq> Watches<T> {
     }
 
     /// What is held of a resource that is watched, by the name or an alias that it is watched by.
-    pub fn get(&self, name: &str) -> Option<&T> {
-        self.ledger.get(name)
+    pub fn get(&self, name: impl Into<ResourceName>) -> Option<&T> {
+        self.ledger.get(name.into().as_str())
     }
 
     /// What is wrong with a resource that is watched.
-    pub fn error(&self, name: &str) -> Option<&Status> {
-        self.ledger.error(name)
+    pub fn error(&self, name: impl Into<ResourceName>) -> Option<&Status> {
+        self.ledger.error(name.into().as_str())
     }
 
     // Private.
@@ -380,7 +380,7 @@ impl<T: Clone + PartialEq> Watches<T> {
         let mut owners = BTreeMap::new();
         for resource in update.resources().filter(|resource| !resource.aliases().is_empty()) {
             let watched = resource.aliases().iter().filter(|alias| self.ledger.is_watched(alias));
-            let other = watched.filter(|alias| update.resource(alias.as_str()).is_none());
+            let other = watched.filter(|alias| update.resource(*alias).is_none());
             owners.extend(other.map(|alias| (alias.clone(), resource.name().clone())));
         }
         let mut aliases: BTreeMap<ResourceName, Vec<ResourceName>> = BTreeMap::new();

@@ -102,8 +102,8 @@ fn play<V: Make>(response: Response) -> Played<V> {
     let types = Types::new([ResourceType::full_state("a")]);
     let config = Config::new(Node::new("n")).with_limits(limits).with_types(types);
     let mut client = Client::<V>::new(config);
-    client.subscribe(&"a".into(), ["good".into(), "x".into()]).expect("names");
-    client.handle_open(NOW);
+    client.resources_mut(&"a".into()).subscribe(["good", "x"]).expect("names");
+    client.handle_open();
     client.poll_transmit().expect("a first request");
     let before = client.clone();
     let mut played = Played { outcome: "taken".into(), applied: Vec::new(), client, said: String::new() };
@@ -235,8 +235,8 @@ fn incremental() -> Vec<Row> {
 /// A client that wants all there is.
 fn everything() -> Client<Delta> {
     let mut client = Client::new(Config::new(Node::new("n")));
-    client.subscribe(&"a".into(), ["*".into()]).expect("a name");
-    client.handle_open(NOW);
+    client.resources_mut(&"a".into()).subscribe(["*"]).expect("a name");
+    client.handle_open();
     client.poll_transmit().expect("a first request");
     client
 }

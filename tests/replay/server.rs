@@ -1,7 +1,6 @@
 //! A recording against the server machine. The store is made to have something new whenever the recording server sent
 //! something, so that the machine sends a response where that did, and the client's answers find their response.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
@@ -50,7 +49,7 @@ impl Source for Only<'_> {
         self.0.version(type_url)
     }
 
-    fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_> {
+    fn get(&self, type_url: &TypeUrl, name: &ResourceName) -> Entry<'_> {
         self.0.get(type_url, name)
     }
 
@@ -75,7 +74,7 @@ impl Source for Only<'_> {
     }
 
     /// The recording server decided when endpoints go again.
-    fn dependent<'a>(&self, _: &TypeUrl, _: &'a Resource) -> Option<Cow<'a, str>> {
+    fn dependent(&self, _: &TypeUrl, _: &Resource) -> Option<ResourceName> {
         None
     }
 }

@@ -62,23 +62,27 @@ impl<V: Notation> Player for Script<V> {
         match *words.list() {
             ["sub", kind, ref names @ ..] => {
                 let names = names.iter().map(|&name| ResourceName::from(name.trim_matches('"')));
-                if let Err(error) = self.client.subscribe(&read_type(kind), names) {
+                if let Err(error) = self.client.resources_mut(&read_type(kind)).subscribe(names) {
                     self.errors.push(format!("! misuse: {error}"));
                 }
             }
-            ["unsub", kind, ref names @ ..] => self.client.unsubscribe(&read_type(kind), names.iter().copied()),
-            ["forget", kind, ref names @ ..] => self.client.forget(&read_type(kind), names.iter().copied()),
-            ["refetch", kind, ref names @ ..] => self.client.refetch(&read_type(kind), names.iter().copied()),
-            ["pause", kind] => self.client.pause(&read_type(kind)),
+            ["unsub", kind, ref names @ ..] => {
+                self.client.resources_mut(&read_type(kind)).unsubscribe(names.iter().copied())
+            }
+            ["forget", kind, ref names @ ..] => self.client.layer_mut(&read_type(kind)).forget(names.iter().copied()),
+            ["refetch", kind, ref names @ ..] => {
+                self.client.resources_mut(&read_type(kind)).refetch(names.iter().copied())
+            }
+            ["pause", kind] => self.client.resources_mut(&read_type(kind)).pause(),
             ["resume", kind] => {
-                if let Err(error) = self.client.resume(&read_type(kind)) {
+                if let Err(error) = self.client.resources_mut(&read_type(kind)).resume() {
                     self.errors.push(format!("! misuse: {error}"));
                 }
             }
-            ["open"] => self.client.handle_open(now),
+            ["open"] => self.client.handle_open(),
             ["close"] => {
                 self.late = self.unsent.take();
-                self.client.handle_close(now);
+                self.client.handle_close();
             }
             ["blocked"] => self.room = false,
             ["unblocked"] => self.room = true,

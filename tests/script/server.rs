@@ -72,7 +72,7 @@ impl<V: Notation> Player for Script<V> {
                 for option in options {
                     resource = match option.split_once('=').ok_or("an option is `key=value`")? {
                         ("ttl", ttl) => resource.with_ttl(read_duration(ttl)?),
-                        ("alias", aliases) => resource.with_aliases(aliases.split('~').map(Into::into)),
+                        ("alias", aliases) => resource.with_aliases(aliases.split('~')),
                         ("eds", name) => {
                             let mut cluster = body(resource.name().as_str(), version);
                             cluster.extend_from_slice(&[0x1a, name.len() as u8 + 2, 0x12, name.len() as u8]);

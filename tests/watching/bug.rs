@@ -51,7 +51,7 @@ impl Subscribe for Nothing {
         Ok(())
     }
 
-    fn unsubscribe(&mut self, _: &TypeUrl, _: &str) {}
+    fn unsubscribe(&mut self, _: &TypeUrl, _: &ResourceName) {}
 }
 
 impl Layer {
@@ -88,7 +88,7 @@ impl Layer {
             return;
         }
         if self.has(Bug::UnsubscribesEarly) {
-            client.unsubscribe(&self.watches.type_url().clone(), name.as_str());
+            client.unsubscribe(&self.watches.type_url().clone(), &name);
         }
         if self.has(Bug::NeverUnsubscribes) {
             return self.watches.unwatch(&mut Nothing, watch);

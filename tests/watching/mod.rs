@@ -166,7 +166,7 @@ impl<V: Both> Subscribe for Spy<'_, V> {
         Subscribe::subscribe(self.client, type_url, name)
     }
 
-    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &str) {
+    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &ResourceName) {
         self.said.push(("unsubscribe", name.into()));
         Subscribe::unsubscribe(self.client, type_url, name);
     }
@@ -258,7 +258,7 @@ impl<V: Both> World<V> {
             }
         }
         for (n, name) in self.fixed.names.iter().enumerate() {
-            let error = self.cache.error(&self.fixed.type_url, name.as_str());
+            let error = self.cache.error(&self.fixed.type_url, name);
             let codes = self.fixed.setup.codes.iter().filter(|_| !self.is_alias(n));
             for &code in codes.filter(|code| !error.is_some_and(|error| error.is(**code))) {
                 others.push(Step::Fail { n, code });
@@ -324,7 +324,7 @@ impl<V: Both> World<V> {
     }
 
     fn there(&self, name: &ResourceName) -> Option<u8> {
-        match self.cache.get(&self.fixed.type_url, name.as_str()).state {
+        match self.cache.get(&self.fixed.type_url, name).state {
             State::Present(resource) => resource.body().last().copied(),
             _ => None,
         }
@@ -361,7 +361,7 @@ impl<V: Both> World<V> {
                 let config = server::Config::ads().with_types(self.fixed.types.clone());
                 self.server = Some(Server::new(config, StreamId(self.streams)));
                 self.answered = false;
-                self.client.handle_open(self.now);
+                self.client.handle_open();
             }
             Step::Refused => self.set_away(true),
             Step::Ask => self.ask(),
@@ -486,7 +486,7 @@ impl<V: Both> World<V> {
     /// The stream ends. If nothing came on it, the server can't be reached (gRFC A57).
     fn end(&mut self) {
         self.server = None;
-        self.client.handle_close(self.now);
+        self.client.handle_close();
         if !self.answered && self.client.wants_stream() {
             self.set_away(true);
         }

@@ -53,7 +53,7 @@ impl<V: Both> World<V> {
             return;
         }
         let seen = format!("{name}: {content:?} {error:?}");
-        if let Some(status) = self.cache.error(type_url, name.as_str()) {
+        if let Some(status) = self.cache.error(type_url, name) {
             let (gone, denied) = (status.is(Code::NotFound), status.is(Code::PermissionDenied));
             let hears = by_name || V::DELTA || self.fixed.setup.full_state;
             assert!(
@@ -67,7 +67,7 @@ impl<V: Both> World<V> {
             assert!(error.is_none() || away, "{seen}, and nothing is wrong");
             return;
         }
-        let there = match self.cache.get(type_url, name.as_str()).state {
+        let there = match self.cache.get(type_url, name).state {
             State::Present(resource) => resource.body().last().copied(),
             _ => None,
         };

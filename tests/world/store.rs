@@ -84,11 +84,11 @@ impl Store {
     }
 
     pub fn state(&self, setup: &Made, t: usize, name: &ResourceName) -> State<'_> {
-        self.cache.get(&setup.types[t], name.as_str()).state
+        self.cache.get(&setup.types[t], name).state
     }
 
     pub fn error(&self, setup: &Made, t: usize, name: &ResourceName) -> Option<&Status> {
-        self.cache.error(&setup.types[t], name.as_str())
+        self.cache.error(&setup.types[t], name)
     }
 }
 

@@ -82,7 +82,7 @@ where
         let Arguments { server, node, dialect, subscribe, follow, .. } = arguments;
         let mut client = Client::new(Config::new(Node::new(node)).with_dialect(dialect));
         for (type_url, name) in &subscribe {
-            client.subscribe(type_url, [name.clone()]).expect("names were checked");
+            client.resources_mut(type_url).subscribe([name.clone()]).expect("names were checked");
         }
         let follower = follow.then(|| Follower::new(subscribe));
         Self { client, server, method, epoch: Clock::now(), streams: 0, follower }
@@ -93,7 +93,7 @@ where
         let mut backoff = Backoff::grpc().with_max(LONGEST_WAIT);
         loop {
             let Err(reason) = self.stream(&mut backoff).await;
-            self.client.handle_close(self.now());
+            self.client.handle_close();
             print(json!({ "close": { "reason": reason } }));
             let wait = backoff.next(RandomState::new().build_hasher().finish());
             self.meanwhile(sleep(wait)).await;
@@ -106,7 +106,7 @@ where
         let (requests, outbound) = mpsc::channel(1);
         let (mut opening, mut patience) = (pin!(open::<V>(channel, self.method, outbound)), pin!(sleep(PATIENCE)));
         let (mut inbound, mut writable, mut patient) = (None, true, true);
-        self.client.handle_open(self.now());
+        self.client.handle_open();
         loop {
             self.act();
             if self.client.wants_new_stream() {
@@ -206,10 +206,10 @@ where
         let Some(follower) = &mut self.follower else { return };
         let (more, less) = follower.follow(changes);
         for (type_url, name) in more {
-            self.client.subscribe(&type_url, [name]).expect("a reference has a name");
+            self.client.resources_mut(&type_url).subscribe([name]).expect("a reference has a name");
         }
         for (type_url, name) in less {
-            self.client.unsubscribe(&type_url, [name.as_str()]);
+            self.client.resources_mut(&type_url).unsubscribe([name.as_str()]);
         }
     }
 

@@ -49,11 +49,11 @@ where
     fn run(&mut self, op: &str, line: Line<'_>, now: Instant, out: &mut Out) -> Result<(), Fault> {
         let client = &mut self.client;
         match op {
-            "subscribe" => client.subscribe(&line.type_url()?, line.names()?.into_iter().map(Into::into))?,
-            "unsubscribe" => client.unsubscribe(&line.type_url()?, line.names()?),
-            "refetch" => client.refetch(&line.type_url()?, line.names()?),
-            "open" => client.handle_open(now),
-            "close" => client.handle_close(now),
+            "subscribe" => client.resources_mut(&line.type_url()?).subscribe(line.names()?)?,
+            "unsubscribe" => client.resources_mut(&line.type_url()?).unsubscribe(line.names()?),
+            "refetch" => client.resources_mut(&line.type_url()?).refetch(line.names()?),
+            "open" => client.handle_open(),
+            "close" => client.handle_close(),
             "response" => client.handle_response(now, V::decode_response(line.base64("pb")?)?)?,
             "verdict" => {
                 let (id, rejections) = (line.number("id")?, line.rejections()?);
