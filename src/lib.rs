@@ -121,8 +121,7 @@ pub mod model;
 mod name;
 pub mod proto;
 mod queue;
-mod resource;
-mod resource_type;
+pub mod resource_type;
 mod revision;
 pub mod server;
 pub mod servers;
@@ -138,8 +137,6 @@ pub mod xdstp;
 pub use error::{Code, Error, Misuse, PeerMisbehaved, Status};
 pub use interest::Interest;
 pub use name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
-pub use resource::{Any, Resource};
-pub use resource_type::{Place, ResourceType, Types};
 pub use time::Instant;
 pub use variant::{Delta, Sotw};
 

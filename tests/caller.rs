@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use xds_machine::client::{self, Action, Client, Rejection};
-use xds_machine::message::{Node, delta, feature, sotw};
+use xds_machine::message::{Any, Node, delta, feature, sotw};
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};
-use xds_machine::{Any, Delta, Instant, Misuse, Sotw, Status, TypeUrl, proto, type_url};
+use xds_machine::{Delta, Instant, Misuse, Sotw, Status, TypeUrl, proto, type_url};
 
 const NOW: Instant = Instant::EPOCH;
 

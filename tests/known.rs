@@ -2,10 +2,8 @@
 
 use bytes::Bytes;
 use xds_machine::client::{Action, Client, Config, Rejection, ResourceStatus, Update, Variant};
-use xds_machine::message::{Node, ResourceError, delta, sotw};
-use xds_machine::{
-    Any, Delta, Instant, Misuse, Resource, ResourceName, Sotw, Status, TypeUrl, Version, server, type_url,
-};
+use xds_machine::message::{Any, Node, Resource, ResourceError, delta, sotw};
+use xds_machine::{Delta, Instant, Misuse, ResourceName, Sotw, Status, TypeUrl, Version, server, type_url};
 
 const NOW: Instant = Instant::EPOCH;
 const GLOB: &str = "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/dir/*";

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use xds_machine::client::{self, Action, Client};
-use xds_machine::message::{Node, ResourceError, delta, sotw};
+use xds_machine::message::{Any, Node, Resource, ResourceError, delta, sotw};
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{self, Cache, Server, StreamId};
 use xds_machine::{
-    Any, Delta, Error, Instant, Misuse, Nonce, PeerMisbehaved, Resource, ResourceName, ResourceType, Sotw, Status,
-    TypeUrl, Types, Version, type_url,
+    Delta, Error, Instant, Misuse, Nonce, PeerMisbehaved, ResourceName, Sotw, Status, TypeUrl, Version, type_url,
 };
 
 const NOW: Instant = Instant::EPOCH;
@@ -428,7 +428,7 @@ fn resources_of_a_type_in_sotw() {
         let kind = if full_state { ResourceType::full_state("t") } else { ResourceType::partial("t") };
         let config = client::Config::new(Node::new("n"))
             .with_limits(client::Limits { resources_per_type: 3, ..client::Limits::default() })
-            .with_types(Types::new([kind]));
+            .with_types(TypeRegistry::new([kind]));
         let mut client = Client::<Sotw>::new(config);
         client.resources_mut(&"t".into()).subscribe(wanted.iter().copied()).expect("names");
         client.handle_open();

@@ -8,9 +8,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use xds_machine::client::{Client, Config, DataErrors};
 use xds_machine::message::{Node, delta, sotw};
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};
 use xds_machine::watch::{Event, News, WatchId, Watches};
-use xds_machine::{Code, Delta, Instant, ResourceType, Sotw, Status, TypeUrl, Types, client};
+use xds_machine::{Code, Delta, Instant, Sotw, Status, TypeUrl, client};
 
 const TYPE: &str = "type";
 
@@ -67,7 +68,7 @@ fn decode(resource: client::Resource<'_>) -> Result<u8, String> {
 impl<V: Both> World<V> {
     fn new(full_state: bool, data_errors: DataErrors) -> Self {
         let kind = if full_state { ResourceType::full_state(TYPE) } else { ResourceType::partial(TYPE) };
-        let types = Types::new([kind]);
+        let types = TypeRegistry::new([kind]);
         let config = Config::new(Node::new("n")).with_types(types.clone()).with_data_errors(data_errors);
         Self {
             now: Instant::EPOCH,

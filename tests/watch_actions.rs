@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use xds_machine::client::{Action, Client, Config, Effect, Failed, Rejection};
-use xds_machine::message::{Node, sotw};
+use xds_machine::message::{Any, Node, sotw};
 use xds_machine::servers::{self, Connect, Policy, Servers};
 use xds_machine::watch::{Event, News, Watches};
-use xds_machine::{Any, Code, Instant, Nonce, Sotw, Status, TypeUrl, client, type_url};
+use xds_machine::{Code, Instant, Nonce, Sotw, Status, TypeUrl, client, type_url};
 
 const NOW: Instant = Instant::EPOCH;
 const TYPE: &str = type_url::ENDPOINT;

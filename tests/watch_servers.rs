@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use xds_machine::client::{Config, Resource};
-use xds_machine::message::{Node, sotw};
+use xds_machine::message::{Any, Node, sotw};
 use xds_machine::servers::{self, Action, Connect, Policy, ServerId, Servers, Stream};
 use xds_machine::watch::{News, WatchId, Watches};
-use xds_machine::{Any, Instant, Sotw, TypeUrl, type_url};
+use xds_machine::{Instant, Sotw, TypeUrl, type_url};
 
 const LISTENERS: &str = type_url::LISTENER;
 const ENDPOINTS: &str = type_url::ENDPOINT;

@@ -5,10 +5,10 @@
 
 use benches::alloc;
 use xds_machine::client::{self, Action, Client, Update};
-use xds_machine::message::{Node, delta, sotw};
+use xds_machine::message::{Any, Node, delta, sotw};
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};
 use xds_machine::{
-    Any, Delta, Error, Instant, Misuse, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, WILDCARD, type_url,
+    Delta, Error, Instant, Misuse, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, WILDCARD, type_url,
 };
 
 #[global_allocator]
@@ -328,7 +328,7 @@ fn open<V: client::Variant>(type_url: &TypeUrl) -> Client<V> {
 }
 
 fn response(type_url: &TypeUrl, names: impl Iterator<Item = usize>, nonce: &str) -> delta::Response {
-    let resource = |i: usize| xds_machine::Resource {
+    let resource = |i: usize| xds_machine::message::Resource {
         name: name(i),
         version: "1".into(),
         aliases: Vec::new(),

@@ -189,11 +189,11 @@ impl<V: Variant<Request = <V as Wire>::Request> + Wire> Stream<V> {
                     let names = Some(wildcard.into_iter().chain(names).collect());
                     self.about("subscribed", &type_url, Event { names, ..Event::default() });
                 }
-                Action::Ack { type_url, version, nonce } => {
+                Action::Ack { type_url, version, nonce, .. } => {
                     let (version, nonce) = (Some(version.as_str()), Some(nonce.as_str()));
                     self.about("ack", &type_url, Event { version, nonce, ..Event::default() });
                 }
-                Action::Nack { type_url, version, nonce, error } => {
+                Action::Nack { type_url, version, nonce, error, .. } => {
                     let (version, nonce) = (Some(version.as_str()), Some(nonce.as_str()));
                     let (code, message) = (Some(error.code), Some(error.message.as_str()));
                     self.about("nack", &type_url, Event { version, nonce, code, message, ..Event::default() });

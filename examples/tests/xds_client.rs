@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use rude::{Peer, Program, Rude};
 use serde_json::{Value, json};
 use tonic::Status;
-use xds_machine::message::{delta, sotw};
+use xds_machine::message::{Any, Resource, delta, sotw};
 use xds_machine::type_url::{CLUSTER, ENDPOINT, LISTENER, ROUTE};
-use xds_machine::{Any, Delta, Resource, Sotw, proto};
+use xds_machine::{Delta, Sotw, proto};
 
 fn named(name: &str, content: &str) -> Any {
     json_resource(CLUSTER, json!({ "name": name, "altStatName": content }))

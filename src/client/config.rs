@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::message::{Node, feature};
 use crate::name::TypeUrl;
-use crate::resource_type::{ResourceType, Types};
+use crate::resource_type::{ResourceType, TypeRegistry};
 
 /// What a client machine is to be. Cheap to clone.
 ///
@@ -22,7 +22,7 @@ pub struct Config(Arc<Settings>);
 pub struct Settings {
     pub(super) id: u64,
     pub(super) node: Arc<Node>,
-    pub(super) types: Types,
+    pub(super) types: TypeRegistry,
     pub(super) existence_timeout: Option<Duration>,
     pub(super) transient_timeout: bool,
     pub(super) data_errors: DataErrors,
@@ -54,7 +54,7 @@ impl Config {
         Self(Arc::new(Settings {
             id: 0,
             node: Arc::new(node),
-            types: Types::default(),
+            types: TypeRegistry::default(),
             existence_timeout: Some(Duration::from_secs(15)),
             transient_timeout: false,
             data_errors: DataErrors::default(),
@@ -74,7 +74,7 @@ impl Config {
 
     /// Which types are full state, have a legacy wildcard, and so on. Default: those of the xDS API.
     #[must_use]
-    pub fn with_types(mut self, types: Types) -> Self {
+    pub fn with_types(mut self, types: TypeRegistry) -> Self {
         self.settings_mut().types = types;
         self
     }

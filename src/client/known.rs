@@ -95,8 +95,8 @@ mod tests {
 
     use super::super::{Action, Client, Config, Variant};
     use super::*;
-    use crate::message::{Node, delta, sotw};
-    use crate::{Any, Delta, Resource, Sotw, TypeUrl, type_url};
+    use crate::message::{Any, Node, Resource, delta, sotw};
+    use crate::{Delta, Sotw, TypeUrl, type_url};
 
     const NOW: Instant = Instant::EPOCH;
 

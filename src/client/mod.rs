@@ -4,8 +4,8 @@
 //!
 //! ```
 //! use xds_machine::client::{Action, Client, Config};
-//! use xds_machine::message::{Node, sotw};
-//! use xds_machine::{Any, Instant, Sotw, TypeUrl, type_url};
+//! use xds_machine::message::{Any, Node, sotw};
+//! use xds_machine::{Instant, Sotw, TypeUrl, type_url};
 //!
 //! let now = Instant::EPOCH;
 //! let endpoints = TypeUrl::from(type_url::ENDPOINT);

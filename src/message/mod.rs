@@ -3,9 +3,11 @@
 
 pub mod delta;
 mod node;
+mod resource;
 pub mod sotw;
 
 pub use node::{Locality, Node, feature};
+pub use resource::{Any, Resource};
 
 use crate::error::Status;
 use crate::name::ResourceName;

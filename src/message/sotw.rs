@@ -6,9 +6,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::error::Status;
+use crate::message::{Any, Resource};
 use crate::message::{Node, ResourceError};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
-use crate::resource::{Any, Resource};
 
 /// `envoy.service.discovery.v3.DiscoveryRequest`.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]

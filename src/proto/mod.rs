@@ -22,8 +22,8 @@ use prost::Message;
 use crate::error::Status;
 use crate::fields::{Fields, Value};
 use crate::message::ResourceError;
+use crate::message::{Any, Resource};
 use crate::name::{ResourceName, TypeUrl};
-use crate::resource::{Any, Resource};
 
 /// The bytes are not the message that they should be.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::size::Size;
 use crate::name::TypeUrl;
-use crate::resource_type::{ResourceType, Types};
+use crate::resource_type::{ResourceType, TypeRegistry};
 
 /// What a server machine is to be. Cheap to clone: all streams of a server share one.
 ///
@@ -24,7 +24,7 @@ pub struct Config(Arc<Settings>);
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Settings {
     pub(super) scope: Scope,
-    pub(super) types: Types,
+    pub(super) types: TypeRegistry,
     pub(super) control_plane: Option<Arc<str>>,
     pub(super) require_node: bool,
     pub(super) removal_hold: Duration,
@@ -67,7 +67,7 @@ impl Config {
     fn new(scope: Scope) -> Self {
         Self(Arc::new(Settings {
             scope,
-            types: Types::default(),
+            types: TypeRegistry::default(),
             control_plane: None,
             require_node: false,
             removal_hold: Duration::from_secs(5),
@@ -113,7 +113,7 @@ impl Config {
 
     /// Which types are full state, have a legacy wildcard, and so on. Default: those of the xDS API.
     #[must_use]
-    pub fn with_types(mut self, types: Types) -> Self {
+    pub fn with_types(mut self, types: TypeRegistry) -> Self {
         self.settings_mut().types = types;
         self
     }

@@ -321,13 +321,13 @@ impl<V: Variant> Server<V> {
         let of = &mut self.types[at];
         if nonce == *of.exchange.nonce() && !nonce.is_empty() {
             let limit = settings.limits.names_per_type;
-            if let Some(version) = of.handle_answer(now, error.is_some(), settings.retry, limit) {
+            if let Some((version, revision)) = of.handle_answer(now, error.is_some(), settings.retry, limit) {
                 let type_url = of.type_url().clone();
                 self.actions.push(match error {
-                    None => Action::Ack { type_url, version, nonce },
+                    None => Action::Ack { type_url, version, revision, nonce },
                     Some(mut error) => {
                         error.truncate(error_bytes);
-                        Action::Nack { type_url, version, nonce, error }
+                        Action::Nack { type_url, version, revision, nonce, error }
                     }
                 });
                 return;
@@ -436,10 +436,12 @@ impl<V: Variant> Server<V> {
         self.sent += 1;
         let of = &mut self.types[at];
         let nonce = nonce::nonce(self.stream, self.sent);
-        of.exchange.send(nonce.clone(), version.clone(), extent);
+        let revision = of.view.sent_to().unwrap_or_default();
+        of.exchange.send(nonce.clone(), version.clone(), revision, extent);
         Response {
             type_url: of.type_url().clone(),
             version,
+            revision,
             nonce,
             parts: draft.parts,
             removed: draft.removed,

@@ -9,7 +9,8 @@
 //! # use xds_machine::message::{Node, sotw};
 //! use xds_machine::client::{Client, Config};
 //! use xds_machine::watch::{News, Watches};
-//! use xds_machine::{Any, Instant, Sotw, TypeUrl, type_url};
+//! use xds_machine::message::Any;
+//! use xds_machine::{Instant, Sotw, TypeUrl, type_url};
 //!
 //! let now = Instant::EPOCH;
 //! let endpoints = TypeUrl::from(type_url::ENDPOINT);

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use xds_machine::client::{Action, Client, Config, Update};
 use xds_machine::message::Node;
-use xds_machine::{Code, Instant, Nonce, ResourceName, Types, Version};
+use xds_machine::resource_type::TypeRegistry;
+use xds_machine::{Code, Instant, Nonce, ResourceName, Version};
 
 use super::client::is_wanted;
 use super::server::Stream;
@@ -61,7 +62,7 @@ struct Applied {
 
 impl<V: Variant> Walk for WithClient<V> {
     fn new(setup: Setup) -> Self {
-        let types = Types::new(setup.types.iter().cloned());
+        let types = TypeRegistry::new(setup.types.iter().cloned());
         Self {
             now: Instant::EPOCH,
             late: Duration::ZERO,
@@ -241,7 +242,7 @@ impl<V: Variant> WithClient<V> {
         }
         self.streams += 1;
         self.story.tell(|| "open".into());
-        let stream = |kind: &xds_machine::ResourceType| {
+        let stream = |kind: &xds_machine::resource_type::ResourceType| {
             let prefix = format!("{}.{}.", self.streams, short(kind.type_url()));
             Stream::new(kind.clone(), V::DELTA, self.setup.hold, prefix)
         };

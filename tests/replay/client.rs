@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use xds_machine::client::{Action, Client, Config, Dialect, Update};
 use xds_machine::message::Node;
-use xds_machine::{Instant, Nonce, ResourceName, ResourceType, TypeUrl, Types, WILDCARD, type_url};
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
+use xds_machine::{Instant, Nonce, ResourceName, TypeUrl, WILDCARD, type_url};
 
 use super::message::{Asked, Said, Wire};
 use super::{Event, Method, Recording, What};
@@ -200,9 +201,9 @@ impl<V: Wire> Session<V> {
 }
 
 /// Envoy's VHDS begins with an empty list, and says `*` on the next stream.
-fn types() -> Types {
+fn types() -> TypeRegistry {
     let vhds = ResourceType::partial(type_url::VIRTUAL_HOST).with_legacy_wildcard(true).with_heartbeats(false);
-    Types::default().and([vhds])
+    TypeRegistry::default().and([vhds])
 }
 
 impl Asked {

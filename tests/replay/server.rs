@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
+use xds_machine::resource_type::TypeRegistry;
 use xds_machine::server::{Action, Cache, Config, Entry, Page, Resource, Revision, Server, Source, StreamId};
-use xds_machine::{Instant, Nonce, ResourceName, TypeUrl, Types, Version, WILDCARD};
+use xds_machine::{Instant, Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 
 use super::message::{Asked, Said, Wire};
 use super::{Event, Recording, What};
@@ -229,7 +230,7 @@ impl Known {
     fn listen<V: Wire>(&mut self, asked: &Asked) {
         let first = !std::mem::replace(&mut self.asked, true);
         self.named |= !asked.names.is_empty();
-        let legacy = Types::default().get(&asked.type_url).has_legacy_wildcard();
+        let legacy = TypeRegistry::default().get(&asked.type_url).has_legacy_wildcard();
         if V::LISTS {
             self.wanted = asked.names.clone();
             self.wanted.extend((legacy && !self.named).then(|| WILDCARD.into()));

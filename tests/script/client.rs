@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use xds_machine::client::{Action, Client, Config, DataErrors, Dialect, Effect, Rejection, Sent, Update};
 use xds_machine::message::Node;
-use xds_machine::{Error, ResourceName, ResourceType, TypeUrl, Types};
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
+use xds_machine::{Error, ResourceName, TypeUrl};
 
 use super::Player;
 use super::notation::{Clock, Notation, Words, read_duration, read_type, write_duration, write_type};
@@ -29,7 +30,7 @@ pub fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let mut config = Config::new(Node::new("n"));
     for option in options {
         config = match option.split_once('=').unwrap_or((option, "")) {
-            ("full", name) => config.with_types(Types::default().and([ResourceType::full_state(name)])),
+            ("full", name) => config.with_types(TypeRegistry::default().and([ResourceType::full_state(name)])),
             ("notimer", _) => config.with_existence_timeout(None),
             ("transient", _) => config.with_transient_timeout(),
             ("keep", _) => config.with_data_errors(DataErrors::Keep),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use xds_machine::message::{Node, ResourceError, delta, sotw};
+use xds_machine::message::{Any, Node, Resource, ResourceError, delta, sotw};
 use xds_machine::{
-    Any, Code, Delta, Instant, Resource, ResourceName, Sotw, Status, TypeUrl, Version, client, proto, server, type_url,
+    Code, Delta, Instant, ResourceName, Sotw, Status, TypeUrl, Version, client, proto, server, type_url,
 };
 
 /// A variant whose messages can be written as lines.

@@ -22,9 +22,10 @@ use ghost::{Ghost, NOTHING};
 pub use goal::Goal;
 use xds_machine::client::{self, Action, Client, Config, DataErrors, Verdict};
 use xds_machine::message::Node;
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{self, Cache, Resource, Server, Source, State, StreamId};
 use xds_machine::watch::{Subscribe, WatchId, Watches};
-use xds_machine::{Code, Instant, Misuse, ResourceName, ResourceType, Status, TypeUrl, Types};
+use xds_machine::{Code, Instant, Misuse, ResourceName, Status, TypeUrl};
 
 use crate::several::Both;
 
@@ -132,7 +133,7 @@ impl Setup {
 struct Fixed {
     setup: Setup,
     type_url: TypeUrl,
-    types: Types,
+    types: TypeRegistry,
     names: Vec<ResourceName>,
 }
 
@@ -199,7 +200,7 @@ pub struct World<V: Both> {
 impl<V: Both> World<V> {
     pub fn new(setup: Setup) -> Self {
         let kind = if setup.full_state { ResourceType::full_state("type") } else { ResourceType::partial("type") };
-        let types = Types::new([kind]);
+        let types = TypeRegistry::new([kind]);
         let config = Config::new(Node::new("n")).with_types(types.clone()).with_data_errors(setup.data_errors);
         let watches = Watches::new("type");
         let watches = if setup.waits { watches.with_back_pressure() } else { watches };

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use xds_machine::message::{delta, sotw};
+use xds_machine::message::{Any, Resource, delta, sotw};
 use xds_machine::model::Relabel;
-use xds_machine::{Any, Delta, Nonce, Resource, ResourceName, Sotw, Status, TypeUrl, Version, client, server};
+use xds_machine::{Delta, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, client, server};
 
 use super::body;
 
