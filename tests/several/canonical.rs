@@ -3,11 +3,10 @@
 
 use std::hash::{Hash, Hasher};
 
-use xds_machine::model::{Label, Relabel};
+use xds_machine::model::{Label, Ranks, Relabel};
 
 use super::{Both, Side, Step, World};
 use crate::search::Model;
-use crate::world::labels::Labels;
 
 impl<V: Both> World<V> {
     /// Shows each label with the number of its server.
@@ -78,20 +77,11 @@ impl<V: Both> Model for World<V> {
     }
 
     fn canonicalize(&mut self) {
-        let (mut labels, now) = (Vec::new(), self.now);
-        labels.resize_with(self.sides.len(), Labels::default);
-        self.relabel(|of, label| labels[of].note(&label));
-        self.relabel(|of, label| labels[of].replace(now, label));
-        // All nonces of a server are now of its stream 1, which may give none of them again, nor may the next.
+        let (mut ranks, now) = (vec![Ranks::default(); self.sides.len()], self.now);
+        self.relabel(|of, label| ranks[of].note(&label));
+        self.relabel(|of, label| ranks[of].replace(now, label));
+        // Of each server at most one stream is there.
         self.streams = 1;
-        for (labels, side) in labels.iter().zip(&mut self.sides) {
-            let given = labels.nonces();
-            side.server.relabel(&mut |label| match label {
-                Label::Stream(stream) => *stream = 1,
-                Label::Given(count) => *count = given,
-                _ => {}
-            });
-        }
     }
 
     fn goals(&self) -> u128 {

@@ -2,11 +2,10 @@
 
 use std::hash::{Hash, Hasher};
 
-use xds_machine::model::{Label, Relabel};
+use xds_machine::model::{Label, Relabel, canonical};
 
 use super::{Both, Step, World};
 use crate::search::Model;
-use crate::world::labels::Labels;
 
 impl<V: Both> Relabel for World<V> {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
@@ -41,17 +40,7 @@ impl<V: Both> Model for World<V> {
     }
 
     fn canonicalize(&mut self) {
-        let (mut labels, now) = (Labels::default(), self.now);
-        self.relabel(&mut |label| labels.note(&label));
-        self.relabel(&mut |label| labels.replace(now, label));
-        // All nonces are now of stream 1, which may give none of them again, nor may the next.
-        self.streams = 1;
-        let given = labels.nonces();
-        self.server.relabel(&mut |label| match label {
-            Label::Stream(stream) => *stream = 1,
-            Label::Given(count) => *count = given,
-            _ => {}
-        });
+        self.streams = canonical(self, self.now);
     }
 
     fn goals(&self) -> u128 {

@@ -2,27 +2,14 @@
 
 use std::hash::{Hash, Hasher};
 
-use xds_machine::model::{Label, Relabel};
+use xds_machine::model::{Label, Relabel, canonical};
 
-use super::labels::Labels;
 use super::{Both, Pair, World};
 
 impl<V: Both> World<V> {
     /// Makes the state what it is compared as. It is one to go on from: what comes next has labels that are new.
     pub fn canonicalize(&mut self) {
-        let (mut labels, now) = (Labels::default(), self.now);
-        self.relabel(&mut |label| labels.note(&label));
-        self.relabel(&mut |label| labels.replace(now, label));
-        // No server may give one of the nonces again.
-        let given = labels.nonces();
-        self.streams = self.pairs.len() as u64;
-        for (c, pair) in self.pairs.iter_mut().enumerate() {
-            pair.server.relabel(&mut |label| match label {
-                Label::Stream(stream) => *stream = c as u64 + 1,
-                Label::Given(count) => *count = given,
-                _ => {}
-            });
-        }
+        self.streams = canonical(self, self.now);
     }
 }
 

@@ -10,7 +10,6 @@ mod bug;
 mod canonical;
 mod ghost;
 mod goal;
-pub mod labels;
 mod pair;
 mod settled;
 mod setup;
