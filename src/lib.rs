@@ -125,6 +125,7 @@ pub mod resource_type;
 mod revision;
 pub mod server;
 pub mod servers;
+pub mod service;
 mod text;
 mod time;
 pub mod type_url;
@@ -134,7 +135,7 @@ pub mod watch;
 mod wire;
 pub mod xdstp;
 
-pub use error::{Code, Error, Misuse, PeerMisbehaved, Status};
+pub use error::{Code, Error, Misuse, PeerMisbehaved, Status, UnknownCode};
 pub use interest::Interest;
 pub use name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 pub use time::Instant;

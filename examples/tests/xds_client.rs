@@ -74,7 +74,7 @@ fn said_delta(request: &delta::Request) -> (&str, Vec<&str>, Vec<&str>, &str, Op
     (request.type_url.as_str(), subscribe, unsubscribe, request.nonce.as_str(), error)
 }
 
-fn opened(stream: u64, server: &Rude<impl examples::codec::Wire>) -> Value {
+fn opened(stream: u64, server: &Rude<impl proto::Wire>) -> Value {
     json!({ "open": { "stream": stream, "server": format!("http://{}/", server.address) } })
 }
 

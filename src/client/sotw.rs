@@ -76,8 +76,6 @@ impl Start {
 impl Variant for Sotw {}
 
 impl Protocol for Sotw {
-    type Request = Request;
-    type Response = Response;
     type Told = Told;
 
     const SAYS_WHAT_IS_HELD: bool = false;

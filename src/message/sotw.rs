@@ -44,7 +44,7 @@ pub struct Response {
     pub errors: Vec<ResourceError>,
 }
 
-/// A resource of a SotW response.
+/// A resource of a SotW response, in one of the three forms that the wire knows.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Item {
     /// The resource itself; its name is inside.

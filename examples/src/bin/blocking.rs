@@ -67,7 +67,7 @@ fn run_client(network: &ControlPlane, said: &Sender<String>) {
             Ok(stream) => stream,
             Err(Door::Gone) => return,
             Err(_) => {
-                thread::sleep(backoff.next(RandomState::new().hash_one(())));
+                thread::sleep(backoff.next_delay(RandomState::new().hash_one(())));
                 continue;
             }
         };
@@ -102,7 +102,7 @@ fn run_client(network: &ControlPlane, said: &Sender<String>) {
         }
         client.handle_close();
         say("disconnected".into());
-        thread::sleep(backoff.next(RandomState::new().hash_one(())));
+        thread::sleep(backoff.next_delay(RandomState::new().hash_one(())));
     }
 }
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use examples::codec::Wire;
 use examples::element;
 use examples::line::{Fault, Line};
 use serde_json::{Value, json};
 use xds_machine::Instant;
 use xds_machine::client::{self, Client, Sent, Transmit, Update};
+use xds_machine::proto::Wire;
 
 use crate::{Machine, Out};
 
@@ -32,7 +32,7 @@ impl<V: client::Variant> ClientSide<V> {
         vec![apply]
     }
 
-    fn send(&mut self, transmit: &Transmit<<V as Wire>::Request>) -> Value
+    fn send(&mut self, transmit: &Transmit<V::Request>) -> Value
     where
         V: Wire,
     {
@@ -44,7 +44,7 @@ impl<V: client::Variant> ClientSide<V> {
 
 impl<V> Machine for ClientSide<V>
 where
-    V: Wire + client::Variant<Request = <V as Wire>::Request, Response = <V as Wire>::Response>,
+    V: Wire + client::Variant,
 {
     fn run(&mut self, op: &str, line: Line<'_>, now: Instant, out: &mut Out) -> Result<(), Fault> {
         let client = &mut self.client;
