@@ -1,7 +1,7 @@
 //! The four strings of the protocol, each with a type of its own so that none is taken for another.
 
 use alloc::borrow::Cow;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -10,7 +10,7 @@ use core::hash::{Hash, Hasher};
 
 use crate::text::Text;
 use crate::url::Url;
-use crate::xdstp::{self, Parts};
+use crate::xdstp::{self, Parts, Uri};
 
 /// The name that subscribes to everything the server has for this client
 /// (xds_protocol.rst, "How the client specifies what resources to return").
@@ -168,6 +168,13 @@ impl From<Arc<str>> for ResourceName {
             Cow::Owned(normal) => Self(normal.into()),
             Cow::Borrowed(_) => Self(text),
         }
+    }
+}
+
+impl From<Uri<'_>> for ResourceName {
+    /// The normal form.
+    fn from(uri: Uri<'_>) -> Self {
+        uri.to_string().into()
     }
 }
 

@@ -61,7 +61,7 @@ fn of_a_client_and_what_it_gives() {
     let names = vec!["a".into(), "b".into()];
     server.handle_request(NOW, sotw::Request { names, ..sotw::Request::new("t") }).expect("a request");
     let mut response = server.poll_transmit(NOW, &store).expect("a response");
-    assert_eq!(labels(&mut response), ["nonce 3.1"]);
+    assert_eq!(labels(&mut response), ["nonce 3.1", "revision 1"]);
     let mut stranger = sotw::Response::from(&response);
     stranger.type_url = "u".into();
     client.handle_response(NOW, stranger).expect("nobody asked for it");
@@ -108,9 +108,9 @@ fn of_a_server_and_its_store() {
     server.handle_request(NOW, nack).expect("a NACK");
     let before = labels(&mut server);
     let mut action = server.poll_action().expect("it is told");
-    assert_eq!(labels(&mut action), ["nonce 3.1"]);
+    assert_eq!(labels(&mut action), ["nonce 3.1", "revision 2"]);
     let after = labels(&mut server);
-    assert_eq!(before.len(), after.len() + 1, "of an action");
+    assert_eq!(before.len(), after.len() + 2, "of an action");
     let expected = ["stream 3", "given 1", "revision 2", "at 10", "nonce 3.1"];
     assert_eq!(all(&after), expected.into());
 

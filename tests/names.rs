@@ -1,13 +1,17 @@
 //! A name is parsed where it comes in, so that every look-up finds what any other finds, whatever the spelling.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use xds_machine::client::{self, Client, ResourceStatus};
 use xds_machine::message::{Node, delta};
-use xds_machine::server::{Cache, Resource, Server, Source, State, StreamId};
+use xds_machine::server::{self, Cache, Resource, Server, Source, State, StreamId};
 use xds_machine::servers::{Policy, ServerId, Servers};
 use xds_machine::watch::Watches;
-use xds_machine::{Code, Delta, Instant, ResourceName, Status, TypeUrl};
+use xds_machine::xdstp::Uri;
+use xds_machine::{
+    Code, Delta, Error, Instant, Misuse, Nonce, PeerMisbehaved, ResourceName, Status, TypeUrl, Version, type_url,
+};
 
 const NOW: Instant = Instant::EPOCH;
 
@@ -29,10 +33,10 @@ fn with_resource(name: &str) -> Client<Delta> {
     let mut client = client();
     client.resources_mut(&t()).subscribe([name]).expect("a name");
     client.handle_open();
-    client.poll_transmit().expect("a request");
+    _ = client.poll_transmit().expect("a request");
     let mut cache = Cache::new(1);
     cache.insert(&t(), Resource::new(name, vec![1]).with_aliases(["alias"]));
-    let mut server = Server::<Delta>::new(xds_machine::server::Config::ads(), StreamId(1));
+    let mut server = Server::<Delta>::new(server::Config::ads(), StreamId(1));
     let request = delta::Request { subscribe: vec![name.into()], ..delta::Request::new(t()) };
     server.handle_request(NOW, request).expect("a request");
     let response = server.poll_transmit(NOW, &cache).expect("an answer");
@@ -98,7 +102,7 @@ fn a_client_finds_a_name_in_any_spelling() {
             assert_eq!(lost.layer(&t()).held().count(), 1, "{asked} {name}");
 
             let mut again = client.clone();
-            again.poll_transmit().expect("an ACK");
+            _ = again.poll_transmit().expect("an ACK");
             again.resources_mut(&t()).refetch([name]);
             assert_eq!(again.poll_transmit().expect("a request").request.subscribe, [SPELLINGS[0]], "{asked} {name}");
         }
@@ -175,4 +179,103 @@ fn servers_hold_back_a_type_together() {
     assert_eq!(paused(&servers), [false; 2]);
     let refused = servers.resources_mut(t).resume().map_err(|misuse| misuse.to_string());
     assert_eq!(refused, Err("type.googleapis.com/T is not paused".into()));
+}
+
+/// What can become a name, and what a name can be compared with.
+#[test]
+fn conversions_of_names() {
+    let name = ResourceName::from(SPELLINGS[1]);
+    assert_eq!(ResourceName::from(Cow::from(SPELLINGS[2])), name);
+    assert_eq!(ResourceName::from(Cow::from(String::from(SPELLINGS[2]))), name);
+    assert_eq!(ResourceName::from(Arc::<str>::from(SPELLINGS[3])), name);
+    assert_eq!(ResourceName::from(&name), name);
+    assert!(ResourceName::from(&name).shares_with(&name));
+    let shared = Arc::<str>::from("a");
+    let name = ResourceName::from(shared.clone());
+    assert!(std::ptr::eq(name.as_str(), &*shared), "nothing is copied");
+    assert!("a" == name && *"a" == name && name == "a" && name == *"a");
+    assert!("b" != name && *"b" != name);
+
+    let long = Arc::<str>::from("a version that is longer than what has room in place");
+    assert!(std::ptr::eq(Version::from(long.clone()).as_str(), &*long));
+    assert!(std::ptr::eq(Nonce::from(long.clone()).as_str(), &*long));
+    assert_eq!((Version::from(shared.clone()), Nonce::from(shared)), ("a".into(), "a".into()));
+    let known = TypeUrl::from(Arc::<str>::from(type_url::CLUSTER));
+    assert_eq!((known, TypeUrl::from(long.clone()).as_str()), (type_url::CLUSTER.into(), &*long));
+
+    let uri: Uri<'static> = SPELLINGS[2].parse().expect("a name");
+    assert_eq!(uri, Uri::parse(SPELLINGS[0]).expect("a name"));
+    assert_eq!(ResourceName::from(uri.clone()), SPELLINGS[0]);
+    let (alt, entry) = ("xdstp://b/T/y", "xdstp://a/T/x#alt=xdstp://b/T/y,entry=z");
+    let uri = Uri::parse(entry).expect("a locator").into_owned();
+    assert_eq!((uri.alternative(), uri.entry()), (Some(alt), Some("z")));
+    assert_eq!(
+        "a".parse::<Uri<'_>>().map_err(|error| error.to_string()),
+        Err("a structured name begins with xdstp://".into())
+    );
+}
+
+/// What a driver closes a stream with.
+#[test]
+fn conversions_of_errors() {
+    for number in -1..20 {
+        match Code::try_from(number) {
+            Ok(code) => assert_eq!(code.number(), number),
+            Err(unknown) => {
+                assert_eq!(unknown.to_string(), format!("{number} is no status code that the machines use"));
+            }
+        }
+    }
+    let known = [Code::InvalidArgument, Code::NotFound, Code::PermissionDenied, Code::ResourceExhausted];
+    let known = known.into_iter().chain([Code::Internal, Code::Unavailable]);
+    assert!(known.clone().all(|code| Code::try_from(code.number()) == Ok(code)));
+    assert_eq!((known.count(), Code::Internal.to_string()), (6, "INTERNAL".into()));
+    let status = |error: Error| Status::from(error).to_string();
+    let peer = PeerMisbehaved::TooManyTypes { limit: 1 };
+    assert_eq!(Status::from(peer.clone()).to_string(), "8: more than 1 resource types on one stream");
+    assert_eq!(status(peer.into()), "8: more than 1 resource types on one stream");
+    assert_eq!(status(Misuse::NoStream.into()), "13: internal error");
+    let error = xds_machine::proto::delta::decode_request((&[0xff][..]).into()).expect_err("no message");
+    assert_eq!(Status::from(error.clone()), Status::new(Code::InvalidArgument, error.to_string()));
+}
+
+#[test]
+fn names_of_settings_and_states() {
+    use ResourceStatus::{Acked, DoesNotExist, Nacked, ReceivedError, Requested, TimedOut};
+    let states = [Requested, DoesNotExist, Acked, Nacked, ReceivedError, TimedOut].map(|state| state.to_string());
+    assert_eq!(states, ["REQUESTED", "DOES_NOT_EXIST", "ACKED", "NACKED", "RECEIVED_ERROR", "TIMEOUT"]);
+    let clients = [client::Dialect::Spec, client::Dialect::Envoy, client::Dialect::Grpc, client::Dialect::Istio];
+    assert_eq!(clients.map(|dialect| dialect.to_string()), ["spec", "envoy", "grpc", "istio"]);
+    let servers = [server::Dialect::Spec, server::Dialect::Istio, server::Dialect::GoControlPlane];
+    assert_eq!(servers.map(|dialect| dialect.to_string()), ["spec", "istio", "go-control-plane"]);
+    assert_eq!([Policy::Grpc, Policy::Envoy].map(|policy| policy.to_string()), ["grpc", "envoy"]);
+}
+
+/// Whether a client has taken a change: its ACK says up to which revision, as the response did.
+#[test]
+fn an_answer_has_the_revision_of_its_response() {
+    let mut cache = Cache::new(1);
+    let mut server = Server::<Delta>::new(server::Config::ads(), StreamId(1));
+    let wants = delta::Request { subscribe: vec!["*".into()], ..delta::Request::new(t()) };
+    server.handle_request(NOW, wants).expect("a request");
+    for (name, error) in [("a", None), ("b", Some(Status::new(Code::InvalidArgument, "no"))), ("c", None)] {
+        cache.insert(&t(), Resource::new(name, vec![1]));
+        let response = server.poll_transmit(NOW, &cache).expect("a push");
+        assert_eq!(response.revision(), cache.revision(), "{name}");
+        let answer =
+            delta::Request { nonce: response.nonce().clone(), error: error.clone(), ..delta::Request::new(t()) };
+        while server.poll_action().is_some() {}
+        // What changes meanwhile is no part of it.
+        cache.insert(&t(), Resource::new("other", name.as_bytes().to_vec()));
+        server.handle_request(NOW, answer).expect("an answer");
+        match server.poll_action().expect("an answer") {
+            server::Action::Ack { revision, .. } if error.is_none() => assert_eq!(revision, response.revision()),
+            server::Action::Nack { revision, .. } if error.is_some() => assert_eq!(revision, response.revision()),
+            other => panic!("{other:?}"),
+        }
+        let rest = server.poll_transmit(NOW, &cache).expect("a push");
+        assert_eq!(rest.revision(), cache.revision());
+        let answer = delta::Request { nonce: rest.nonce().clone(), ..delta::Request::new(t()) };
+        server.handle_request(NOW, answer).expect("an answer");
+    }
 }

@@ -162,6 +162,7 @@ fn show(event: &Event<u8>) -> String {
         News::Ambient(Some(status)) => format!("has beside it {status}"),
         News::Ambient(None) => "is fine".into(),
         News::Synced => "is synced".into(),
+        other => panic!("{other:?}"),
     };
     format!("{watch} {} {news}", event.name)
 }
@@ -706,6 +707,7 @@ impl View {
                 seen.1 = error;
             }
             News::Synced => _ = self.0.remove(event.name.as_str()),
+            other => panic!("{other:?}"),
         }
     }
 }

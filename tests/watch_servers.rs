@@ -106,6 +106,7 @@ impl Program {
                     News::Ambient(Some(status)) => format!("has beside it {status}"),
                     News::Ambient(None) => "is fine".into(),
                     News::Synced => "is synced".into(),
+                    other => panic!("{other:?}"),
                 };
                 told.push(format!("{of} {} {news}", event.name));
             }

@@ -1,5 +1,6 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
@@ -232,6 +233,18 @@ pub enum Dialect {
     Istio,
 }
 
+impl fmt::Display for Dialect {
+    /// The name by which people know it, in lower case.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Spec => "spec",
+            Self::Envoy => "envoy",
+            Self::Grpc => "grpc",
+            Self::Istio => "istio",
+        })
+    }
+}
+
 impl PartialEq for Config {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
@@ -249,8 +262,9 @@ impl Hash for Config {
 /// What becomes of what is held of a resource when there is a data error of it: the server deletes it, or reports that it
 /// does not exist (NOT_FOUND) or is not for this client (PERMISSION_DENIED), or what it sends instead is rejected.
 ///
-/// Transient errors, that is all others that a server reports, never touch what is held.
+/// Transient errors, that is all others that a server reports, never touch what is held. More ways may come.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub enum DataErrors {
     /// What does not exist any more is removed; anything else leaves what is held. This is what xds_protocol.rst says.
     #[default]
@@ -264,6 +278,8 @@ pub enum DataErrors {
 }
 
 /// What a server may make a client machine hold. An honest mesh of 100,000 resources meets none of these.
+///
+/// Write `Limits { .., ..Limits::default() }`: a limit may be added in any release, and no code that is written so breaks.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// Responses of one type that wait for a verdict or for their answer to be sent. Default 8. The caller stops

@@ -255,13 +255,13 @@ mod tests {
     fn delta_what_is_accepted_late_and_asked_for_by_name_needs_none() {
         for (others, is_held) in [(&["b"][..], true), (&[], false)] {
             let mut client = client::<Delta>(&["a", "b"]);
-            client.poll_transmit().expect("the first request");
+            _ = client.poll_transmit().expect("the first request");
             client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
             let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
             client.handle_close();
             client.resources_mut(&of_type()).unsubscribe(["b"]);
             client.handle_open();
-            client.poll_transmit().expect("a first request");
+            _ = client.poll_transmit().expect("a first request");
             client.resources_mut(&of_type()).subscribe(others.iter().copied()).expect("names");
             client.handle_verdict(NOW, update.accept()).expect("it is out");
             assert_eq!(client.resources(&of_type()).state("b").is_some(), is_held);
@@ -272,10 +272,10 @@ mod tests {
     #[test]
     fn delta_what_is_lost_is_subscribed_to_again_and_not_claimed() {
         let mut client = client::<Delta>(&["a", "b"]);
-        client.poll_transmit().expect("the first request");
+        _ = client.poll_transmit().expect("the first request");
         client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
         accept(&mut client);
-        client.poll_transmit().expect("an ACK");
+        _ = client.poll_transmit().expect("an ACK");
         client.layer_mut(&of_type()).forget(["a"]);
         let again = client.poll_transmit().expect("a request").request;
         assert_eq!((again.subscribe, again.unsubscribe), (Vec::from(["a".into()]), Vec::new()));
@@ -288,10 +288,10 @@ mod tests {
     #[test]
     fn what_the_wildcard_brought_takes_the_wildcard_to_bring_it_again() {
         let mut client = client::<Delta>(&["*", "b"]);
-        client.poll_transmit().expect("the first request");
+        _ = client.poll_transmit().expect("the first request");
         client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
         accept(&mut client);
-        client.poll_transmit().expect("an ACK");
+        _ = client.poll_transmit().expect("an ACK");
         client.layer_mut(&of_type()).forget(["a"]);
         assert_eq!(client.poll_transmit().expect("a request").request.subscribe, [ResourceName::from("*")]);
 
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!((update.removed(), update.resources().len()), (&["a".into()][..], 1));
         client.handle_verdict(NOW, update.accept()).expect("it is out");
         assert_eq!(client.poll_timeout(), None);
-        client.poll_transmit().expect("an ACK");
+        _ = client.poll_transmit().expect("an ACK");
         // What was claimed is asked for again; what is not held any more has no expiry.
         client.layer_mut(&of_type()).adopt([("b", Some(soon))]);
         assert_eq!(client.poll_transmit().expect("a request").request.subscribe, [ResourceName::from("b")]);
@@ -351,7 +351,7 @@ mod tests {
         };
         client.resources_mut(&clusters).subscribe(["a", "b"]).expect("names");
         client.handle_open();
-        client.poll_transmit().expect("the first request");
+        _ = client.poll_transmit().expect("the first request");
         client.layer_mut(&clusters).hold_updates();
         client.handle_response(NOW, response("1", &["a"])).expect("a response");
         assert_eq!((client.poll_action(), client.poll_transmit()), (None, None));

@@ -1,6 +1,7 @@
 //! What a client knows of its resources, as a dump shows it.
 
 use alloc::collections::BTreeSet;
+use core::fmt;
 
 use super::Client;
 use super::failure::{Cause, Failure};
@@ -29,9 +30,24 @@ pub enum ResourceStatus {
     TimedOut,
 }
 
+impl fmt::Display for ResourceStatus {
+    /// The name that `ClientResourceStatus` of CSDS has for it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Requested => "REQUESTED",
+            Self::Acked => "ACKED",
+            Self::Nacked => "NACKED",
+            Self::DoesNotExist => "DOES_NOT_EXIST",
+            Self::ReceivedError => "RECEIVED_ERROR",
+            Self::TimedOut => "TIMEOUT",
+        })
+    }
+}
+
 /// What a client knows of one resource. CSDS wants to know besides when that was so: what a driver notes with the verdict,
-/// and of errors [`Failure::at`].
+/// and of errors [`Failure::at`]. Fields may be added.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub struct ResourceState<'a> {
     /// Where it stands.
     pub status: ResourceStatus,

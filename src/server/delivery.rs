@@ -10,7 +10,7 @@ use crate::name::{ResourceName, TypeUrl};
 use crate::revision::Revision;
 
 /// What a client was sent of one resource, as the source has it now, and what the client said of that: the `config_status` of
-/// CSDS, and what a push waits for. See [`Server::delivery`](super::Server::delivery).
+/// CSDS, and what a push waits for. See [`Server::delivery`](super::Server::delivery). Fields may be added.
 ///
 /// ```
 /// use xds_machine::message::delta;
@@ -36,6 +36,7 @@ use crate::revision::Revision;
 /// # Ok::<(), xds_machine::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub struct Delivery {
     /// How far the delivery is.
     pub status: DeliveryStatus,

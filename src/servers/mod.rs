@@ -187,13 +187,13 @@ impl<V: Variant> Servers<V> {
     }
 
     /// A stream ended, or could not be opened. The next one waits as the server's backoff says; `random` is any number,
-    /// evenly distributed (see [`Backoff::next`](client::Backoff::next)).
+    /// evenly distributed (see [`Backoff::next_delay`](client::Backoff::next_delay)).
     pub fn handle_close(&mut self, now: Instant, stream: Stream, random: u64) {
         let server = stream.server.0;
         let Some(link) = self.links.get_mut(server).filter(|link| link.is(stream)) else { return };
         let answered = link.state == State::Up { answered: true };
         link.client.handle_close();
-        link.state = State::Down(now + link.backoff.next(random));
+        link.state = State::Down(now + link.backoff.next_delay(random));
         link.failing |= !answered;
         self.ended(server, answered);
         self.forgive();

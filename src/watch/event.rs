@@ -7,8 +7,9 @@ use crate::name::ResourceName;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct WatchId(pub(super) u64);
 
-/// What is new to a watcher.
+/// What is new to a watcher. Fields may be added.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub struct Event<T> {
     /// The watcher.
     pub watch: WatchId,
@@ -19,8 +20,16 @@ pub struct Event<T> {
     pub news: News<T>,
 }
 
-/// What is new of a resource, in gRFC A88's terms.
+impl<T> Event<T> {
+    /// An event as it is polled, for the tests of who handles them.
+    pub fn new(watch: WatchId, name: impl Into<ResourceName>, news: News<T>) -> Self {
+        Self { watch, name: name.into(), news }
+    }
+}
+
+/// What is new of a resource, in gRFC A88's terms. More kinds of news may come.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub enum News<T> {
     /// It has this content now, or there is none for this reason: what was there before is to be used no more
     /// (`OnResourceChanged`). Whatever error there was beside it is over.

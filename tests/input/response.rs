@@ -105,7 +105,7 @@ fn play<V: Make>(response: Response) -> Played<V> {
     let mut client = Client::<V>::new(config);
     client.resources_mut(&"a".into()).subscribe(["good", "x"]).expect("names");
     client.handle_open();
-    client.poll_transmit().expect("a first request");
+    _ = client.poll_transmit().expect("a first request");
     let before = client.clone();
     let mut played = Played { outcome: "taken".into(), applied: Vec::new(), client, said: String::new() };
     if let Err(error) = played.client.handle_response(NOW, V::make(response)) {
@@ -238,7 +238,7 @@ fn everything() -> Client<Delta> {
     let mut client = Client::new(Config::new(Node::new("n")));
     client.resources_mut(&"a".into()).subscribe(["*"]).expect("a name");
     client.handle_open();
-    client.poll_transmit().expect("a first request");
+    _ = client.poll_transmit().expect("a first request");
     client
 }
 

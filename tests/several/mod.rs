@@ -484,6 +484,7 @@ impl<V: Both> World<V> {
             _ if !wanted => &[],
             Policy::Grpc => &self.list(l)[..=self.current[l]],
             Policy::Envoy => &self.list(l)[self.current[l]..=self.current[l]],
+            other => panic!("no model of {other}"),
         }
     }
 
@@ -726,6 +727,7 @@ impl<V: Both> World<V> {
                     assert!(current == 0 || !first.ever, "the primary answered once and is left");
                     assert!(current == 0 || first.failures >= 2, "the failover, after {} failures", first.failures);
                 }
+                other => panic!("no model of {other}"),
             }
         }
     }
@@ -758,6 +760,7 @@ impl<V: Both> World<V> {
                     let stuck = self.sides[list[0]].ever;
                     assert!(stuck || reachable.is_none() || up(&list[current]), "{current} can't be reached");
                 }
+                other => panic!("no model of {other}"),
             }
             if up(&list[current]) {
                 self.check_data(l, list[current]);

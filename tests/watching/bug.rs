@@ -117,7 +117,7 @@ impl Layer {
             if self.has(Bug::TellsEqual) && self.watches.error(name.as_str()).is_none() {
                 for &watch in self.by_name.get(&name).into_iter().flatten() {
                     let news = News::Changed(Ok(content));
-                    self.queue.push_back(Event { watch, name: name.clone(), news });
+                    self.queue.push_back(Event::new(watch, name.clone(), news));
                 }
             }
         }
@@ -165,7 +165,7 @@ impl Layer {
     fn spoil(&self, event: Event<u8>) -> Event<u8> {
         match event.news {
             News::Ambient(Some(error)) if self.has(Bug::ReplacesByError) => {
-                Event { news: News::Changed(Err(error)), ..event }
+                Event::new(event.watch, event.name, News::Changed(Err(error)))
             }
             _ => event,
         }

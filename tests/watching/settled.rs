@@ -46,6 +46,7 @@ impl<V: Both> World<V> {
             DataErrors::Delete => (true, false, false),
             DataErrors::Keep => (false, true, false),
             DataErrors::Drop => (true, false, true),
+            other => panic!("no model of {other:?}"),
         };
         let type_url = &self.fixed.type_url;
         // Delta: the server reports what is wrong with a whole once, and the client takes any content for the end of it.

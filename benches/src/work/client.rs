@@ -57,7 +57,7 @@ impl FullResponse {
         while client.poll_transmit().is_some() {}
         let mut this = Self { client, n, from, responses, buffer: Bytes::new() };
         let first = this.prepare();
-        this.run(first);
+        _ = this.run(first);
         this
     }
 }
