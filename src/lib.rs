@@ -16,12 +16,13 @@
 //!
 //! Reading down, the modules are words ([`ResourceName`], [`TypeUrl`], [`xdstp`], ..), messages ([`message`]), and machines
 //! ([`client`], [`server`]). Above the client are two layers that use what is public of it: [`servers`], several servers,
-//! and [`watch`], many watchers. Reading across, the two machines have the same parts. [`proto`] is the wire.
+//! and [`watch`], many watchers. Reading across, the two machines have the same parts. [`proto`] is the wire, and [`service`]
+//! the paths of its methods.
 //!
 //! # The contract
 //!
 //! No I/O, no clock, no randomness, no async, no threads. Time is a value that is handed in ([`Instant`]), and so is
-//! jitter. The same inputs give the same outputs, to the byte. Every public type is `Clone + Debug`; machines, messages,
+//! jitter. The same inputs give the same outputs, to the byte. Every public value is `Clone + Debug`; machines, messages,
 //! actions and tokens are `Eq + Hash` besides, so that a machine can *be* a state of a model checker ([`model`]).
 //!
 //! No input of a peer panics, or leaves half a change: what can be answered is answered (with a NACK, say), what can't is

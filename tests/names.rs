@@ -52,34 +52,36 @@ fn with_resource(name: &str) -> Client<Delta> {
     client
 }
 
+type Command<'a> = &'a dyn Fn(&mut Client<Delta>);
+
 /// Each way to give the same names, and what has to come of it.
 #[test]
 fn what_takes_a_name_takes_each_kind_of_string() {
     let name = ResourceName::from(SPELLINGS[1]);
     let wanted = |client: &Client<Delta>| client.resources(&t()).interest().names().cloned().collect::<Vec<_>>();
     let mut client = client();
-    let mut check = |commands: [&dyn Fn(&mut Client<Delta>); 2]| {
-        commands[0](&mut client);
+    let mut check = |subscribe: Command<'_>, unsubscribe: Command<'_>| {
+        subscribe(&mut client);
         assert_eq!(wanted(&client), [SPELLINGS[0]]);
-        commands[1](&mut client);
+        unsubscribe(&mut client);
         assert_eq!(wanted(&client), [""; 0]);
     };
     let (string, shared, t) = (String::from(SPELLINGS[2]), Arc::<str>::from(SPELLINGS[3]), &t());
-    check([&|client| client.resources_mut(t).subscribe(SPELLINGS).expect("names"), &|client| {
+    check(&|client| client.resources_mut(t).subscribe(SPELLINGS).expect("names"), &|client| {
         client.resources_mut(t).unsubscribe([SPELLINGS[3]])
-    }]);
-    check([&|client| client.resources_mut(t).subscribe([&name]).expect("a name"), &|client| {
+    });
+    check(&|client| client.resources_mut(t).subscribe([&name]).expect("a name"), &|client| {
         client.resources_mut(t).unsubscribe([&name])
-    }]);
-    check([&|client| client.resources_mut(t).subscribe([name.clone()]).expect("a name"), &|client| {
+    });
+    check(&|client| client.resources_mut(t).subscribe([name.clone()]).expect("a name"), &|client| {
         client.resources_mut(t).unsubscribe([name.clone()])
-    }]);
-    check([&|client| client.resources_mut(t).subscribe([&string]).expect("a name"), &|client| {
+    });
+    check(&|client| client.resources_mut(t).subscribe([&string]).expect("a name"), &|client| {
         client.resources_mut(t).unsubscribe([string.clone()])
-    }]);
-    check([&|client| client.resources_mut(t).subscribe([shared.clone()]).expect("a name"), &|client| {
+    });
+    check(&|client| client.resources_mut(t).subscribe([shared.clone()]).expect("a name"), &|client| {
         client.resources_mut(t).unsubscribe([shared.clone()])
-    }]);
+    });
 }
 
 #[test]
@@ -193,8 +195,10 @@ fn conversions_of_names() {
     let shared = Arc::<str>::from("a");
     let name = ResourceName::from(shared.clone());
     assert!(std::ptr::eq(name.as_str(), &*shared), "nothing is copied");
-    assert!("a" == name && *"a" == name && name == "a" && name == *"a");
-    assert!("b" != name && *"b" != name);
+    let a = "a";
+    assert_eq!([a == name, *a == name, name == a, name == *a], [true; 4]);
+    let b = "b";
+    assert_eq!([b == name, *b == name], [false; 2]);
 
     let long = Arc::<str>::from("a version that is longer than what has room in place");
     assert!(std::ptr::eq(Version::from(long.clone()).as_str(), &*long));

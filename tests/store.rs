@@ -23,10 +23,6 @@ impl Fixed {
     }
 }
 
-fn entry(state: State<'_>) -> Entry<'_> {
-    Entry { state, since: Revision(1), before: (Revision(0), Revision(0)) }
-}
-
 impl Source for Fixed {
     fn epoch(&self) -> u64 {
         1
@@ -45,11 +41,12 @@ impl Source for Fixed {
     }
 
     fn get(&self, _: &TypeUrl, name: &ResourceName) -> Entry<'_> {
-        entry(self.0.iter().find(|resource| resource.name() == name).map_or(State::Absent, State::Present))
+        let found = self.0.iter().find(|resource| resource.name() == name);
+        found.map_or(Entry::absent(Revision(1)), |resource| Entry::present(resource, Revision(1)))
     }
 
     fn changes(&self, _: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>> {
-        self.0.iter().filter(move |_| since < Revision(1)).map(|resource| entry(State::Present(resource)))
+        self.0.iter().filter(move |_| since < Revision(1)).map(|resource| Entry::present(resource, Revision(1)))
     }
 
     fn removals(&self, _: &TypeUrl, _: Revision) -> Option<impl Iterator<Item = (&ResourceName, Entry<'_>)>> {
@@ -58,6 +55,10 @@ impl Source for Fixed {
 
     fn pages(&self, _: &TypeUrl) -> impl Iterator<Item = Page> {
         std::iter::once(Page::new(self.0.to_vec()))
+    }
+
+    fn is_known(&self, _: &TypeUrl) -> bool {
+        true
     }
 }
 
@@ -71,7 +72,10 @@ fn defaults_of_a_source() {
     assert_eq!(source.former(&cluster, &"alias".into()), None);
     let members: Vec<_> = source.members(&cluster, &GLOB.into()).map(|entry| entry.state).collect();
     assert_eq!(members, [State::Present(&source.0[0])]);
-    assert!(source.is_known(&cluster));
+    let unknown = Entry::unknown(Revision(3)).with_before(Revision(1), Revision(2));
+    assert_eq!((unknown.state, unknown.since, unknown.resource()), (State::Unknown, Revision(3), None));
+    assert_eq!(unknown.before, (Revision(1), Revision(2)));
+    assert_eq!(Entry::unknown(Revision(3)).before, (Revision(0), Revision(0)));
     assert_eq!(source.dependent_type(&cluster), Some(type_url::ENDPOINT));
     assert_eq!(source.dependent_type(&endpoint), None);
     assert_eq!(source.dependent(&cluster, &source.0[1]), Some("a".into()));

@@ -1,7 +1,8 @@
 //! The server: what a control plane is to one of its clients.
 //!
 //! A [`Server`] is one accepted stream, and a value: requests go in, actions and responses come out. What it has to
-//! say it reads from a [`Source`], such as a [`Cache`], at the moment when there is room to send.
+//! say it reads from a [`Source`], such as a [`Cache`], at the moment when there is room to send. Clients that are to see different
+//! resources have different sources: [groups of nodes](Source#groups-of-nodes).
 //!
 //! ```
 //! use xds_machine::message::{Node, delta};

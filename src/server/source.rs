@@ -15,6 +15,10 @@ use crate::xdstp::Parts;
 /// A stream asks what changed since the revision up to which it was served, never what there is; that is why a
 /// change costs each stream what changed and not what exists.
 ///
+/// A source is not a trait object: its methods return iterators of types of their own, so that to look at a change allocates nothing.
+/// Where sources of several kinds are served, an enum of them is a source. The iterators borrow the type URL besides the source,
+/// which Rust 1.85 can't be told otherwise for the methods of a trait.
+///
 /// # Contract
 ///
 /// - Revisions only grow while [`epoch`](Self::epoch) stays. A source that starts anew has another epoch, and every
@@ -57,6 +61,8 @@ use crate::xdstp::Parts;
 /// assert_eq!(response.resources().next().expect("c").body(), &b"of the inside"[..]);
 /// # Ok::<(), xds_machine::Error>(())
 /// ```
+///
+#[doc = include_str!("own_source.md")]
 pub trait Source {
     /// Which life of the source this is.
     fn epoch(&self) -> u64;
@@ -142,10 +148,10 @@ pub trait Source {
     }
 
     /// Whether the type is known at all: until it is, its subscribers hear nothing, not even that nothing exists.
-    fn is_known(&self, type_url: &TypeUrl) -> bool {
-        let _ = type_url;
-        true
-    }
+    ///
+    /// There is no default: a control plane that starts anew with an empty store and says `true` tells every client that all it
+    /// has is gone. A store says so once it is loaded.
+    fn is_known(&self, type_url: &TypeUrl) -> bool;
 
     /// The type of which a client needs a resource again once it has one of this type, though it did not change: the
     /// endpoints of a cluster, without which an Envoy leaves the cluster warming (xds_protocol.rst, "Resource
@@ -173,8 +179,9 @@ pub(super) fn default_dependent(resource: &Resource) -> Option<ResourceName> {
     Some(wire::endpoints_of(resource.body()).map_or_else(|| resource.name().clone(), ResourceName::from))
 }
 
-/// What is to be said of a name, and since when.
+/// What is to be said of a name, and since when. Fields may be added, with a default that the constructors give.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct Entry<'a> {
     /// What.
     pub state: State<'a>,
@@ -185,7 +192,7 @@ pub struct Entry<'a> {
     pub before: (Revision, Revision),
 }
 
-/// The three things that can be said of a name (DESIGN rule 9).
+/// The three things that can be said of a name (DESIGN rule 9). A server handles each of them, so there will be no fourth.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum State<'a> {
     /// The resource exists.
@@ -197,6 +204,40 @@ pub enum State<'a> {
 }
 
 impl<'a> Entry<'a> {
+    /// There is this resource, in this form since then.
+    pub fn present(resource: &'a Resource, since: Revision) -> Self {
+        Self::new(State::Present(resource), since)
+    }
+
+    /// The resource does not exist since then; for one that was never there, since [`Revision::default`].
+    pub fn absent(since: Revision) -> Self {
+        Self::new(State::Absent, since)
+    }
+
+    /// Since then it is not known whether the resource exists.
+    pub fn unknown(since: Revision) -> Self {
+        Self::new(State::Unknown, since)
+    }
+
+    fn new(state: State<'a>, since: Revision) -> Self {
+        Self { state, since, before: (Revision::default(), Revision::default()) }
+    }
+
+    /// The same, where it was exactly so at an earlier time too: from `from` to before `to`. So a change that was taken back
+    /// costs nothing for who has not heard of it.
+    #[must_use]
+    pub fn with_before(self, from: Revision, to: Revision) -> Self {
+        Self { before: (from, to), ..self }
+    }
+
+    /// The resource, if there is one.
+    pub fn resource(&self) -> Option<&'a Resource> {
+        match self.state {
+            State::Present(resource) => Some(resource),
+            State::Absent | State::Unknown => None,
+        }
+    }
+
     /// Whether this is news to who heard all that became so up to `heard`, and the opposite up to `other`.
     pub(super) fn is_news(&self, heard: Revision, other: Revision) -> bool {
         self.since > heard && !(self.before.0 <= heard && other < self.before.1)
@@ -207,13 +248,6 @@ impl<'a> Entry<'a> {
         match self.state {
             State::Present(resource) if resource.name() != name => Entry { state: State::Absent, ..self },
             _ => self,
-        }
-    }
-
-    pub(super) fn resource(&self) -> Option<&'a Resource> {
-        match self.state {
-            State::Present(resource) => Some(resource),
-            State::Absent | State::Unknown => None,
         }
     }
 }

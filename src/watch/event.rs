@@ -27,6 +27,20 @@ impl<T> Event<T> {
     }
 }
 
+/// What is known of something that is watched: see [`Watches::iter`](super::Watches::iter). Fields may be added.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub struct Watched<'a, T> {
+    /// The name that is watched, or that of a part of a whole that is.
+    pub name: &'a ResourceName,
+    /// What is held. Nothing of a whole itself.
+    pub value: Option<&'a T>,
+    /// What is wrong with it, be it that its servers can't be reached.
+    pub error: Option<&'a Status>,
+    /// How many watch it by this very name.
+    pub watchers: usize,
+}
+
 /// What is new of a resource, in gRFC A88's terms. More kinds of news may come.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]

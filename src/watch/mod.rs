@@ -60,12 +60,12 @@
 //! ```
 //! use xds_machine::client;
 //! use xds_machine::message::Node;
-//! use xds_machine::servers::{Config, Connect, Policy, Servers};
+//! use xds_machine::servers::{Config, Connect, Policy, ServerId, Servers};
 //! use xds_machine::watch::{News, Watches};
 //! use xds_machine::{Delta, Instant, type_url};
 //!
 //! let now = Instant::EPOCH;
-//! let decode = |resource: client::Resource<'_>| Ok::<_, String>(resource.body().to_vec());
+//! let decode = |_: ServerId, resource: client::Resource<'_>| Ok::<_, String>(resource.body().to_vec());
 //! let config = Config::new(Policy::Grpc, [client::Config::new(Node::new("me"))]);
 //! let mut servers = Servers::<Delta>::new(config)?;
 //! let mut listeners = Watches::<Vec<u8>>::new(type_url::LISTENER);
@@ -88,6 +88,12 @@
 //! }
 //! let event = clusters.poll_event().expect("who waits is told");
 //! assert!(matches!(event.news, News::Changed(Err(_))));
+//!
+//! // What there is to see of it all, for a dump: what each server's client knows, and what is watched.
+//! let known: Vec<_> = servers.states().map(|(server, _, name, state)| (server, name.as_str(), state.status)).collect();
+//! assert_eq!(known, [(ServerId(0), "c", client::ResourceStatus::Requested)]);
+//! let watched: Vec<_> = clusters.iter().map(|of| (of.name.as_str(), of.value, of.error.is_some())).collect();
+//! assert_eq!(watched, [("c", None, true)]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -104,14 +110,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Display;
 
-pub use self::event::{Event, News, WatchId};
+pub use self::event::{Event, News, WatchId, Watched};
 use self::known::Change;
 use self::ledger::Ledger;
 use crate::client::{self, Action, Client, Effect, Rejection, Update, Verdict};
 use crate::error::{Code, Misuse, Status};
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, WILDCARD};
-use crate::servers::{self, Servers};
+use crate::servers::{self, ServerId, Servers};
 
 /// Where names are subscribed to: a [`Client`], or several [`Servers`].
 pub trait Subscribe {
@@ -231,7 +237,7 @@ impl<T: Clone + PartialEq> Watches<T> {
                 for name in names {
                     let status = || Status::new(Code::NotFound, "the resource does not exist");
                     // Unless why was told just before.
-                    if ledger.error(name.as_str()).is_none_or(|error| !error.is(Code::NotFound)) {
+                    if ledger.own_error(name.as_str()).is_none_or(|error| !error.is(Code::NotFound)) {
                         ledger.change(&name, Change::Gone(status()));
                     }
                 }
@@ -258,15 +264,18 @@ impl<T: Clone + PartialEq> Watches<T> {
     /// says, and with what is said of reaching them, [`handle_unreachable`](Self::handle_unreachable) and
     /// [`handle_reachable`](Self::handle_reachable) for the names of the authority. What is not about this type is given
     /// back, and so is all that is said of servers, which is for the watches of other types as well.
+    ///
+    /// `decode` is told which server a resource is of: servers may be trusted with different things.
     pub fn handle_servers_action<E: Display>(
         &mut self,
         action: servers::Action,
-        decode: impl FnMut(client::Resource<'_>) -> Result<T, E>,
+        mut decode: impl FnMut(ServerId, client::Resource<'_>) -> Result<T, E>,
     ) -> Option<servers::Action> {
         use servers::Action::{Client, Reachable, Unreachable};
         match action {
             Client { server, action } => {
-                return self.handle_action(action, decode).map(|action| Client { server, action });
+                let other = self.handle_action(action, |resource| decode(server, resource));
+                return other.map(|action| Client { server, action });
             }
             Unreachable { ref authority, server } => {
                 let status = Status::new(Code::Unavailable, format!("server {} can't be reached", server.0));
@@ -331,9 +340,20 @@ impl<T: Clone + PartialEq> Watches<T> {
         self.ledger.get(name.into().as_str())
     }
 
-    /// What is wrong with a resource that is watched.
+    /// What is wrong with a resource that is watched, be it that its servers [can't be reached](Self::unreachable).
     pub fn error(&self, name: impl Into<ResourceName>) -> Option<&Status> {
         self.ledger.error(name.into().as_str())
+    }
+
+    /// Why the servers of a name can't be reached; `None` if they can, as far as is known.
+    pub fn unreachable(&self, name: impl Into<ResourceName>) -> Option<&Status> {
+        self.ledger.unreachable(name.into().as_str())
+    }
+
+    /// All that is watched: what is watched by name, in the order of the names, and then the other resources that a wildcard or a
+    /// collection brought, in the order of theirs.
+    pub fn iter(&self) -> impl Iterator<Item = Watched<'_, T>> {
+        self.ledger.iter()
     }
 
     // Private.

@@ -152,7 +152,7 @@ impl<V: Wire> Peer<V> {
     }
 
     pub async fn status(&mut self) -> Status {
-        self.message().await.err().expect("an error")
+        self.message().await.expect_err("an error")
     }
 
     pub async fn message(&mut self) -> Result<Option<V::Response>, Status> {

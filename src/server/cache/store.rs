@@ -29,7 +29,7 @@ use crate::revision::Revision;
 use crate::server::hash;
 use crate::server::page::Page;
 use crate::server::resource::Resource;
-use crate::server::source::{Entry, State};
+use crate::server::source::Entry;
 use crate::server::variant::Variant;
 
 /// Slots in a page, unless the caller says otherwise.
@@ -296,9 +296,7 @@ impl Store {
     pub(super) fn get(&self, name: &str) -> Entry<'_> {
         match self.find(name) {
             Some(at) => self.entry(at),
-            None => {
-                Entry { state: State::Absent, since: self.horizon, before: (Revision::default(), Revision::default()) }
-            }
+            None => Entry::absent(self.horizon),
         }
     }
 
