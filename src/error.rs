@@ -1,12 +1,15 @@
 //! What can go wrong, split by whose fault it is.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::fmt;
 
 use crate::name::{ResourceName, TypeUrl};
 use crate::xdstp;
 
 /// Why an input was refused. The machine is exactly as it was before.
+///
+/// There are these two culprits and no third, so that a driver may match both. A driver that just ends the stream makes a
+/// [`Status`] of either.
 ///
 #[doc = include_str!("bad_input.md")]
 #[derive(Clone, Debug, Eq, Hash, PartialEq, thiserror::Error)]
@@ -15,7 +18,7 @@ pub enum Error {
     #[error("misuse of the machine: {0}")]
     Caller(#[from] Misuse),
     /// The peer broke the protocol in a way that can't be answered: close the stream with
-    /// [`PeerMisbehaved::code`].
+    /// [`PeerMisbehaved::code`], or the [`Status`] that it becomes.
     #[error("peer misbehaved: {0}")]
     Peer(#[from] PeerMisbehaved),
 }
@@ -229,7 +232,7 @@ pub enum Misuse {
     },
 }
 
-/// The gRPC status codes that the machines use.
+/// The gRPC status codes that the machines use. More may come.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Code {
@@ -241,6 +244,8 @@ pub enum Code {
     PermissionDenied,
     /// 8: a limit is exceeded.
     ResourceExhausted,
+    /// 13: a bug of this side.
+    Internal,
     /// 14: the peer is not available now; a later attempt may succeed.
     Unavailable,
 }
@@ -253,6 +258,7 @@ impl Code {
             Self::NotFound => 5,
             Self::PermissionDenied => 7,
             Self::ResourceExhausted => 8,
+            Self::Internal => 13,
             Self::Unavailable => 14,
         }
     }
@@ -264,8 +270,30 @@ impl Code {
             Self::NotFound => "NOT_FOUND",
             Self::PermissionDenied => "PERMISSION_DENIED",
             Self::ResourceExhausted => "RESOURCE_EXHAUSTED",
+            Self::Internal => "INTERNAL",
             Self::Unavailable => "UNAVAILABLE",
         }
+    }
+}
+
+/// A number that is none of a [`Code`].
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, thiserror::Error)]
+#[error("{0} is no status code that the machines use")]
+pub struct UnknownCode(pub i32);
+
+impl TryFrom<i32> for Code {
+    type Error = UnknownCode;
+
+    fn try_from(number: i32) -> Result<Self, UnknownCode> {
+        let all = [
+            Self::InvalidArgument,
+            Self::NotFound,
+            Self::PermissionDenied,
+            Self::ResourceExhausted,
+            Self::Internal,
+            Self::Unavailable,
+        ];
+        all.into_iter().find(|code| code.number() == number).ok_or(UnknownCode(number))
     }
 }
 
@@ -308,6 +336,23 @@ impl Status {
             end -= 1;
         }
         self.message.truncate(end);
+    }
+}
+
+impl From<PeerMisbehaved> for Status {
+    /// What the stream is to be closed with.
+    fn from(misbehaved: PeerMisbehaved) -> Self {
+        Self::new(misbehaved.code(), misbehaved.to_string())
+    }
+}
+
+impl From<Error> for Status {
+    /// What the stream is to be closed with: for [`Error::Caller`] that is INTERNAL, and the peer is not told more.
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Peer(misbehaved) => misbehaved.into(),
+            Error::Caller(_) => Self::new(Code::Internal, "internal error"),
+        }
     }
 }
 

@@ -27,7 +27,12 @@ impl Interest {
     }
 
     /// Whether a resource of this name is wanted, by itself or as one of many.
-    pub fn covers(&self, name: &str) -> bool {
+    pub fn covers(&self, name: impl Into<ResourceName>) -> bool {
+        self.covers_normal(name.into().as_str())
+    }
+
+    /// The same of a name in its normal form.
+    pub(crate) fn covers_normal(&self, name: &str) -> bool {
         self.wildcard || self.names.contains(name) || self.globs.cover(name)
     }
 

@@ -16,12 +16,13 @@
 //!
 //! Reading down, the modules are words ([`ResourceName`], [`TypeUrl`], [`xdstp`], ..), messages ([`message`]), and machines
 //! ([`client`], [`server`]). Above the client are two layers that use what is public of it: [`servers`], several servers,
-//! and [`watch`], many watchers. Reading across, the two machines have the same parts. [`proto`] is the wire.
+//! and [`watch`], many watchers. Reading across, the two machines have the same parts. [`proto`] is the wire, and [`service`]
+//! the paths of its methods.
 //!
 //! # The contract
 //!
 //! No I/O, no clock, no randomness, no async, no threads. Time is a value that is handed in ([`Instant`]), and so is
-//! jitter. The same inputs give the same outputs, to the byte. Every public type is `Clone + Debug`; machines, messages,
+//! jitter. The same inputs give the same outputs, to the byte. Every public value is `Clone + Debug`; machines, messages,
 //! actions and tokens are `Eq + Hash` besides, so that a machine can *be* a state of a model checker ([`model`]).
 //!
 //! No input of a peer panics, or leaves half a change: what can be answered is answered (with a NACK, say), what can't is
@@ -64,9 +65,9 @@
 //!
 //! /// One stream. The client outlives it: call this again with the next one.
 //! fn run(client: &mut Client<Delta>, mut now: Instant, transport: &mut impl Transport) -> Result<(), Error> {
-//!     client.handle_open(now);
+//!     client.handle_open();
 //!     let ended = converse(client, &mut now, transport);
-//!     client.handle_close(now); // whatever ended the stream
+//!     client.handle_close(); // whatever ended the stream
 //!     ended
 //! }
 //!
@@ -104,7 +105,7 @@
 //! #     fn receive(&mut self, _: Option<Instant>) -> Event { Event::Closed(Instant::EPOCH) }
 //! # }
 //! let mut client = Client::<Delta>::new(Config::new(Node::new("me")));
-//! client.subscribe(&TypeUrl::from(type_url::ENDPOINT), ["*".into()])?;
+//! client.resources_mut(&TypeUrl::from(type_url::ENDPOINT)).subscribe(["*"])?;
 //! run(&mut client, Instant::EPOCH, &mut Nothing)?;
 //! # Ok::<(), Error>(())
 //! ```
@@ -136,11 +137,11 @@ pub mod model;
 mod name;
 pub mod proto;
 mod queue;
-mod resource;
-mod resource_type;
+pub mod resource_type;
 mod revision;
 pub mod server;
 pub mod servers;
+pub mod service;
 mod text;
 mod time;
 pub mod type_url;
@@ -150,11 +151,9 @@ pub mod watch;
 mod wire;
 pub mod xdstp;
 
-pub use error::{Code, Error, Misuse, PeerMisbehaved, Status};
+pub use error::{Code, Error, Misuse, PeerMisbehaved, Status, UnknownCode};
 pub use interest::Interest;
 pub use name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
-pub use resource::{Any, Resource};
-pub use resource_type::{Place, ResourceType, Types};
 pub use time::Instant;
 pub use variant::{Delta, Sotw};
 

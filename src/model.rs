@@ -3,41 +3,17 @@
 //! A machine is `Clone + Eq + Hash`, so it can be (part of) the state of a model, with no adapter. But some of what it
 //! holds only ever grows: nonces, epochs, revisions, counters. Two states that differ in nothing else behave alike, and
 //! yet are two; nothing that repeats is ever seen to repeat. So before a state is compared it is relabeled: each label
-//! becomes its rank among the labels of its kind. Time is to be made relative to now in the same way.
-//!
-//! ```
-//! use std::collections::BTreeSet;
-//! use xds_machine::client::{Client, Config};
-//! use xds_machine::message::Node;
-//! use xds_machine::model::{Label, Relabel};
-//! use xds_machine::{Delta, Instant, TypeUrl};
-//!
-//! /// The state as it is to be compared.
-//! fn canonical(client: &Client<Delta>) -> Client<Delta> {
-//!     let mut client = client.clone();
-//!     let mut epochs = BTreeSet::from([0]);
-//!     client.relabel(&mut |label| if let Label::Epoch(epoch) = label { epochs.insert(*epoch); });
-//!     let rank = |epoch: &u64| epochs.range(..epoch).count() as u64;
-//!     client.relabel(&mut |label| if let Label::Epoch(epoch) = label { *epoch = rank(epoch) });
-//!     client // the other kinds likewise
-//! }
-//!
-//! let mut client = Client::<Delta>::new(Config::new(Node::new("n")));
-//! client.subscribe(&TypeUrl::from("type"), ["a".into()])?;
-//! client.handle_open(Instant::EPOCH);
-//! let once = client.clone();
-//! client.handle_close(Instant::EPOCH);
-//! client.handle_open(Instant::EPOCH);
-//! assert_ne!(once, client, "another stream");
-//! assert_eq!(canonical(&once), canonical(&client), "and nothing else");
-//! # Ok::<(), xds_machine::Error>(())
-//! ```
+//! becomes its rank among the labels of its kind. Time is made relative to now in the same way. [`canonical`]
+//! does both.
 //!
 //! A model and a fuzz target in full are in the [chapter on testing](crate::manual::_06_testing) of the manual.
 //!
 //! The crate `xds-machine-testing` has this for all kinds (`canonical::canonicalize`), a client and a server to build a model
 //! around (`duo::Duo`), and the search.
 
+mod ranks;
+
+pub use self::ranks::{Ranks, canonical};
 use crate::name::{Nonce, TypeUrl};
 use crate::revision::Revision;
 use crate::time::Instant;

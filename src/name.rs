@@ -1,7 +1,7 @@
 //! The four strings of the protocol, each with a type of its own so that none is taken for another.
 
 use alloc::borrow::Cow;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::borrow::Borrow;
 use core::cmp::Ordering;
@@ -10,7 +10,7 @@ use core::hash::{Hash, Hasher};
 
 use crate::text::Text;
 use crate::url::Url;
-use crate::xdstp::{self, Parts};
+use crate::xdstp::{self, Parts, Uri};
 
 /// The name that subscribes to everything the server has for this client
 /// (xds_protocol.rst, "How the client specifies what resources to return").
@@ -38,6 +38,24 @@ macro_rules! string_type {
         impl From<String> for $name {
             fn from(text: String) -> Self {
                 Self($new(text.as_str()))
+            }
+        }
+
+        impl From<&String> for $name {
+            fn from(text: &String) -> Self {
+                text.as_str().into()
+            }
+        }
+
+        impl From<Cow<'_, str>> for $name {
+            fn from(text: Cow<'_, str>) -> Self {
+                text.as_ref().into()
+            }
+        }
+
+        impl From<&$name> for $name {
+            fn from(shared: &$name) -> Self {
+                shared.clone()
             }
         }
 
@@ -76,6 +94,18 @@ macro_rules! string_type {
                 self.as_str() == *other
             }
         }
+
+        impl PartialEq<$name> for str {
+            fn eq(&self, other: &$name) -> bool {
+                self == other.as_str()
+            }
+        }
+
+        impl PartialEq<$name> for &str {
+            fn eq(&self, other: &$name) -> bool {
+                *self == other.as_str()
+            }
+        }
     };
 }
 
@@ -94,6 +124,18 @@ string_type! {
     ///
     /// Cheap to clone: the string is shared. [`WILDCARD`] and the names of collections (`xdstp://../*`) stand for more
     /// than one resource.
+    ///
+    /// A name is parsed once, where it comes in: whatever takes a name takes `impl Into<ResourceName>`, which is a string in
+    /// any spelling or a `ResourceName`, or takes a `&ResourceName`. So every look-up finds what another finds. From a
+    /// `&ResourceName` nothing is parsed or copied again.
+    ///
+    /// ```
+    /// use xds_machine::ResourceName;
+    ///
+    /// let name = ResourceName::from("xdstp://a/T/x?b=2&a=1");
+    /// assert_eq!(name, "xdstp://a/T/x?a=1&b=2");
+    /// assert_eq!(name, ResourceName::from(String::from("xdstp://a/T/x?a=%31&b=2")));
+    /// ```
     ResourceName(Arc<str>) normal_name
 }
 
@@ -111,6 +153,41 @@ string_type! {
     /// It means nothing on another stream or for another type (xds_protocol.rst, "Basic Protocol Overview").
     #[derive(Default, Ord, PartialEq, PartialOrd)]
     Nonce(Text) Text::new
+}
+
+impl From<Arc<str>> for TypeUrl {
+    fn from(text: Arc<str>) -> Self {
+        Self(Url::shared(text))
+    }
+}
+
+impl From<Arc<str>> for ResourceName {
+    /// Shares the string, unless it is a structured name that is not in its normal form.
+    fn from(text: Arc<str>) -> Self {
+        match xdstp::normal(&text) {
+            Cow::Owned(normal) => Self(normal.into()),
+            Cow::Borrowed(_) => Self(text),
+        }
+    }
+}
+
+impl From<Uri<'_>> for ResourceName {
+    /// The normal form.
+    fn from(uri: Uri<'_>) -> Self {
+        uri.to_string().into()
+    }
+}
+
+impl From<Arc<str>> for Version {
+    fn from(text: Arc<str>) -> Self {
+        Self(Text::shared(text))
+    }
+}
+
+impl From<Arc<str>> for Nonce {
+    fn from(text: Arc<str>) -> Self {
+        Self(Text::shared(text))
+    }
 }
 
 fn normal_name(text: &str) -> Arc<str> {

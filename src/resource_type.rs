@@ -46,7 +46,7 @@ impl Place {
 /// A resource type, as the protocol sees it.
 ///
 /// ```
-/// use xds_machine::{Place, ResourceType};
+/// use xds_machine::resource_type::{Place, ResourceType};
 ///
 /// let own = ResourceType::full_state("type.googleapis.com/example.Policy").at(Place::Route);
 /// assert!(own.is_full_state() && own.has_legacy_wildcard());
@@ -151,9 +151,9 @@ impl ResourceType {
 /// The resource types that a machine knows. The default has those of the xDS API; a type that is not in it is
 /// taken for [`ResourceType::partial`].
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Types(Arc<[ResourceType]>);
+pub struct TypeRegistry(Arc<[ResourceType]>);
 
-impl Types {
+impl TypeRegistry {
     /// Just these types; of two with one URL, the last counts.
     pub fn new(types: impl IntoIterator<Item = ResourceType>) -> Self {
         let mut sorted: Vec<ResourceType> = Vec::new();
@@ -186,7 +186,7 @@ impl Types {
     }
 }
 
-impl Default for Types {
+impl Default for TypeRegistry {
     fn default() -> Self {
         Self::new([
             ResourceType::full_state(LISTENER).at(Place::Listener),

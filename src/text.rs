@@ -18,6 +18,11 @@ impl Text {
         Self::inline(text.as_bytes()).unwrap_or_else(|| Self::Shared(text.into()))
     }
 
+    /// Of a string that is shared already.
+    pub(crate) fn shared(text: Arc<str>) -> Self {
+        Self::inline(text.as_bytes()).unwrap_or(Self::Shared(text))
+    }
+
     /// A string of ASCII characters.
     pub(crate) fn ascii(text: &[u8]) -> Self {
         debug_assert!(text.is_ascii());

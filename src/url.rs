@@ -37,6 +37,14 @@ impl Url {
         }
     }
 
+    /// Of a string that is shared already.
+    pub(crate) fn shared(text: Arc<str>) -> Self {
+        match KNOWN.iter().position(|&known| *known == *text) {
+            Some(number) => Self::Known(number as u8),
+            None => Self::Shared(text),
+        }
+    }
+
     /// Of a known one.
     #[inline]
     pub(crate) fn number(&self) -> Option<u8> {

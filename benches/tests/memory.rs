@@ -5,10 +5,10 @@
 
 use benches::alloc;
 use xds_machine::client::{self, Action, Client, Update};
-use xds_machine::message::{Node, delta, sotw};
+use xds_machine::message::{Any, Node, delta, sotw};
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};
 use xds_machine::{
-    Any, Delta, Error, Instant, Misuse, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, WILDCARD, type_url,
+    Delta, Error, Instant, Misuse, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, WILDCARD, type_url,
 };
 
 #[global_allocator]
@@ -321,14 +321,14 @@ fn client_bound() -> i64 {
 
 fn open<V: client::Variant>(type_url: &TypeUrl) -> Client<V> {
     let mut client = Client::new(client::Config::new(Node::new("n")).with_limits(client_limits()));
-    client.subscribe(type_url, [WILDCARD.into()]).expect("a good name");
-    client.handle_open(NOW);
+    client.resources_mut(type_url).subscribe([WILDCARD]).expect("a good name");
+    client.handle_open();
     while client.poll_transmit().is_some() {}
     client
 }
 
 fn response(type_url: &TypeUrl, names: impl Iterator<Item = usize>, nonce: &str) -> delta::Response {
-    let resource = |i: usize| xds_machine::Resource {
+    let resource = |i: usize| xds_machine::message::Resource {
         name: name(i),
         version: "1".into(),
         aliases: Vec::new(),
@@ -417,6 +417,6 @@ fn refused_responses() {
         client.handle_response(NOW, response(&type_url, 0..100, "n")).expect("a good response");
     }
     check(&mut client, 100, "n");
-    client.handle_close(NOW);
+    client.handle_close();
     check(&mut client, 100, "n");
 }

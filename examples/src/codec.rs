@@ -5,52 +5,7 @@ use std::marker::PhantomData;
 use bytes::{Buf, BufMut, Bytes};
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
-use xds_machine::proto::{self, DecodeError};
-use xds_machine::{Delta, Sotw, message};
-
-/// A variant on the wire.
-pub trait Wire: Send + Sync + 'static {
-    type Request: Send + Sync + 'static;
-    type Response: Send + Sync + 'static;
-
-    fn decode_request(bytes: Bytes) -> Result<Self::Request, DecodeError>;
-    fn decode_response(bytes: Bytes) -> Result<Self::Response, DecodeError>;
-    fn encode_request(request: &Self::Request) -> Vec<u8>;
-}
-
-impl Wire for Sotw {
-    type Request = message::sotw::Request;
-    type Response = message::sotw::Response;
-
-    fn decode_request(bytes: Bytes) -> Result<Self::Request, DecodeError> {
-        proto::sotw::decode_request(bytes)
-    }
-
-    fn decode_response(bytes: Bytes) -> Result<Self::Response, DecodeError> {
-        proto::sotw::decode_response(bytes)
-    }
-
-    fn encode_request(request: &Self::Request) -> Vec<u8> {
-        proto::sotw::encode_request(request)
-    }
-}
-
-impl Wire for Delta {
-    type Request = message::delta::Request;
-    type Response = message::delta::Response;
-
-    fn decode_request(bytes: Bytes) -> Result<Self::Request, DecodeError> {
-        proto::delta::decode_request(bytes)
-    }
-
-    fn decode_response(bytes: Bytes) -> Result<Self::Response, DecodeError> {
-        proto::delta::decode_response(bytes)
-    }
-
-    fn encode_request(request: &Self::Request) -> Vec<u8> {
-        proto::delta::encode_request(request)
-    }
-}
+use xds_machine::proto::{DecodeError, Wire};
 
 /// A message that is encoded, in pieces.
 pub type Chunks = Vec<Bytes>;

@@ -7,9 +7,10 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, Kind, MessageDescriptor};
+use xds_machine::message::Any;
 use xds_machine::message::sotw::Item;
 use xds_machine::server::Resource;
-use xds_machine::{Any, ResourceName, TypeUrl, WILDCARD, proto, type_url};
+use xds_machine::{ResourceName, TypeUrl, WILDCARD, proto, type_url};
 
 use crate::canonical;
 

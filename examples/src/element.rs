@@ -77,8 +77,8 @@ pub fn server_action(stream: u64, action: &server::Action) -> Value {
         json!({ "stream": stream, "type_url": type_url, "version": version, "nonce": nonce })
     };
     match action {
-        Ack { type_url, version, nonce } => json!({ "ack": verdict(type_url, version, nonce) }),
-        Nack { type_url, version, nonce, error } => {
+        Ack { type_url, version, nonce, .. } => json!({ "ack": verdict(type_url, version, nonce) }),
+        Nack { type_url, version, nonce, error, .. } => {
             let mut verdict = verdict(type_url, version, nonce);
             verdict["code"] = error.code.into();
             verdict["message"] = error.message.as_str().into();

@@ -11,5 +11,4 @@ pub mod folder;
 pub mod line;
 pub mod log;
 pub mod references;
-pub mod services;
 pub mod serving;

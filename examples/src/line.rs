@@ -141,7 +141,7 @@ impl<'a> Line<'a> {
         }
         let aliases = self.list("aliases")?;
         if !aliases.is_empty() {
-            resource = resource.with_aliases(aliases.into_iter().map(Into::into));
+            resource = resource.with_aliases(aliases);
         }
         Ok(resource)
     }

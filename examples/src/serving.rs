@@ -11,12 +11,13 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::body::Body;
 use tonic::server::Grpc;
 use tonic::{Code, Request, Response, Status, Streaming};
-use xds_machine::server::{Action, Cache, Config, Dialect, DropReason, Scope, Server, StreamId, Variant};
+use xds_machine::proto::Wire;
+use xds_machine::server::{Action, Cache, Config, Dialect, DropReason, Server, StreamId, Variant};
+use xds_machine::service::{self, Method};
 use xds_machine::{Delta, Error, Instant, ResourceName, Sotw, TypeUrl, WILDCARD};
 
-use crate::codec::{Chunks, ServerCodec, Wire};
+use crate::codec::{Chunks, ServerCodec};
 use crate::log::{Event, Log};
-use crate::services;
 
 /// The largest request that is read: more than the machine lets a client say, so that it is the machine that refuses.
 const REQUEST_BYTES: usize = 32 << 20;
@@ -59,23 +60,25 @@ impl Shared {
 ///
 /// None: what can't be served is answered with a status.
 pub async fn accept(shared: Arc<Shared>, request: http::Request<Body>) -> Result<http::Response<Body>, Infallible> {
-    Ok(match services::find(request.uri().path()) {
-        Some((services::Variant::Sotw, scope)) => open::<Sotw>(shared, scope, request).await,
-        Some((services::Variant::Delta, scope)) => open::<Delta>(shared, scope, request).await,
+    Ok(match Method::of_path(request.uri().path()) {
+        Some(method) => match method.variant {
+            service::Variant::Sotw => open::<Sotw>(shared, method, request).await,
+            service::Variant::Delta => open::<Delta>(shared, method, request).await,
+        },
         None => Status::unimplemented(format!("no such method: {}", request.uri().path())).into_http(),
     })
 }
 
 type Outbound = mpsc::Sender<Result<Chunks, Status>>;
 
-async fn open<V>(shared: Arc<Shared>, scope: Scope, request: http::Request<Body>) -> http::Response<Body>
+async fn open<V>(shared: Arc<Shared>, method: Method, request: http::Request<Body>) -> http::Response<Body>
 where
-    V: Variant<Request = <V as Wire>::Request> + Wire,
+    V: Variant + Wire,
 {
-    let handler = tower::service_fn(move |request: Request<Streaming<<V as Wire>::Request>>| {
+    let handler = tower::service_fn(move |request: Request<Streaming<V::Request>>| {
         // One response waits for the transport at most; the next is made when there is room.
         let (outbound, responses) = mpsc::channel(1);
-        let stream = Stream::<V>::new(shared.clone(), &scope, outbound);
+        let stream = Stream::<V>::new(shared.clone(), method, outbound);
         tokio::spawn(stream.run(request.into_inner()));
         async { Ok::<_, Status>(Response::new(ReceiverStream::new(responses))) }
     });
@@ -89,19 +92,16 @@ struct Stream<V: Variant> {
     outbound: Outbound,
 }
 
-impl<V: Variant<Request = <V as Wire>::Request> + Wire> Stream<V> {
-    fn new(shared: Arc<Shared>, scope: &Scope, outbound: Outbound) -> Self {
-        let config = match scope {
-            Scope::Ads => Config::ads(),
-            Scope::Single(type_url) => Config::single(type_url.clone()),
-        };
+impl<V: Variant + Wire> Stream<V> {
+    fn new(shared: Arc<Shared>, method: Method, outbound: Outbound) -> Self {
+        let config = Config::new(method);
         let id = StreamId(shared.streams.fetch_add(1, Ordering::Relaxed) + 1);
         let server =
             Server::new(config.with_dialect(shared.dialect).with_control_plane("xds-machine control_plane"), id);
         Self { shared, server, node: None, outbound }
     }
 
-    async fn run(mut self, inbound: Streaming<<V as Wire>::Request>) {
+    async fn run(mut self, inbound: Streaming<V::Request>) {
         self.log(Event { event: "open", ..Event::default() });
         let end = self.converse(inbound).await;
         let (code, message) = (end.code() as i32, end.message());
@@ -113,7 +113,7 @@ impl<V: Variant<Request = <V as Wire>::Request> + Wire> Stream<V> {
     }
 
     /// Returns how the stream ended.
-    async fn converse(&mut self, mut inbound: Streaming<<V as Wire>::Request>) -> Status {
+    async fn converse(&mut self, mut inbound: Streaming<V::Request>) -> Status {
         let mut changed = self.shared.changed.subscribe();
         let mut room: Option<mpsc::OwnedPermit<_>> = None;
         let mut ended = false;
@@ -189,11 +189,11 @@ impl<V: Variant<Request = <V as Wire>::Request> + Wire> Stream<V> {
                     let names = Some(wildcard.into_iter().chain(names).collect());
                     self.about("subscribed", &type_url, Event { names, ..Event::default() });
                 }
-                Action::Ack { type_url, version, nonce } => {
+                Action::Ack { type_url, version, nonce, .. } => {
                     let (version, nonce) = (Some(version.as_str()), Some(nonce.as_str()));
                     self.about("ack", &type_url, Event { version, nonce, ..Event::default() });
                 }
-                Action::Nack { type_url, version, nonce, error } => {
+                Action::Nack { type_url, version, nonce, error, .. } => {
                     let (version, nonce) = (Some(version.as_str()), Some(nonce.as_str()));
                     let (code, message) = (Some(error.code), Some(error.message.as_str()));
                     self.about("nack", &type_url, Event { version, nonce, code, message, ..Event::default() });

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use examples::discovery_file::{self, Resources};
+use xds_machine::message::Any;
 use xds_machine::message::sotw::{Item, Response};
 use xds_machine::server::Resource;
-use xds_machine::{Any, Nonce, TypeUrl, Version, proto, type_url};
+use xds_machine::{Nonce, TypeUrl, Version, proto, type_url};
 
 fn read(name: &str, content: impl AsRef<[u8]>) -> Result<Resources, String> {
     discovery_file::read(Path::new(name), content.as_ref().to_vec())

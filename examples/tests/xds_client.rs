@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use rude::{Peer, Program, Rude};
 use serde_json::{Value, json};
 use tonic::Status;
-use xds_machine::message::{delta, sotw};
+use xds_machine::message::{Any, Resource, delta, sotw};
 use xds_machine::type_url::{CLUSTER, ENDPOINT, LISTENER, ROUTE};
-use xds_machine::{Any, Delta, Resource, Sotw, proto};
+use xds_machine::{Delta, Sotw, proto};
 
 fn named(name: &str, content: &str) -> Any {
     json_resource(CLUSTER, json!({ "name": name, "altStatName": content }))
@@ -74,7 +74,7 @@ fn said_delta(request: &delta::Request) -> (&str, Vec<&str>, Vec<&str>, &str, Op
     (request.type_url.as_str(), subscribe, unsubscribe, request.nonce.as_str(), error)
 }
 
-fn opened(stream: u64, server: &Rude<impl examples::codec::Wire>) -> Value {
+fn opened(stream: u64, server: &Rude<impl proto::Wire>) -> Value {
     json!({ "open": { "stream": stream, "server": format!("http://{}/", server.address) } })
 }
 

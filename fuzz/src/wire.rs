@@ -71,9 +71,9 @@ fn serve<V: server::Variant>(type_url: TypeUrl, request: V::Request) {
 /// A client that wants everything of the type receives it.
 fn receive<V: client::Variant>(type_url: TypeUrl, response: V::Response) {
     let mut client = Client::<V>::new(client::Config::new(Node::new("n")));
-    client.subscribe(&type_url, [WILDCARD.into()]).expect("a good name");
-    client.subscribe(&type_url::CLUSTER.into(), [WILDCARD.into()]).expect("a good name");
-    client.handle_open(NOW);
+    client.resources_mut(&type_url).subscribe([WILDCARD]).expect("a good name");
+    client.resources_mut(&type_url::CLUSTER.into()).subscribe([WILDCARD]).expect("a good name");
+    client.handle_open();
     while client.poll_transmit().is_some() {}
     let before = client.clone();
     if client.handle_response(NOW, response).is_err() {

@@ -68,8 +68,8 @@ fn sotw() -> Option<u32> {
     let clusters = TypeUrl::from(type_url::CLUSTER);
     let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")));
     let mut server = Server::<Sotw>::new(server::Config::ads(), StreamId(1));
-    client.subscribe(&clusters, ["a".into()]).ok()?;
-    client.handle_open(NOW);
+    client.resources_mut(&clusters).subscribe(["a"]).ok()?;
+    client.handle_open();
     let request = proto::sotw::encode_request(&client.poll_transmit()?.request);
     server.handle_request(NOW, proto::sotw::decode_request(request.into()).ok()?).ok()?;
     let mut response = alloc::vec::Vec::new();
@@ -85,8 +85,8 @@ fn delta() -> Option<u32> {
     let clusters = TypeUrl::from(type_url::CLUSTER);
     let mut client = Client::<Delta>::new(client::Config::new(Node::new("n")));
     let mut server = Server::<Delta>::new(server::Config::ads(), StreamId(2));
-    client.subscribe(&clusters, ["a".into()]).ok()?;
-    client.handle_open(NOW);
+    client.resources_mut(&clusters).subscribe(["a"]).ok()?;
+    client.handle_open();
     let request = proto::delta::encode_request(&client.poll_transmit()?.request);
     server.handle_request(NOW, proto::delta::decode_request(request.into()).ok()?).ok()?;
     let mut response = alloc::vec::Vec::new();

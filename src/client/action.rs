@@ -70,7 +70,8 @@ pub enum Action {
     },
 }
 
-/// An error of one resource.
+/// An error of one resource. All that there is to say of it: no field will be added, so that the tests of an application can
+/// make one.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Failed {
     /// The name of the resource that has the error.
@@ -81,7 +82,8 @@ pub struct Failed {
     pub effect: Effect,
 }
 
-/// What an error does to what is held of a resource.
+/// What an error does to what is held of a resource. Whoever is told of errors has to handle each of the three, so there will
+/// be no fourth.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Effect {
     /// The resource is held and stays in use: the error is for people (gRFC A88's ambient error).

@@ -13,10 +13,10 @@ use core::time::Duration;
 /// use xds_machine::client::Backoff;
 ///
 /// let mut backoff = Backoff::grpc().with_max(Duration::from_secs(10));
-/// let waits: Vec<u128> = (0..7).map(|_| backoff.next(500).as_millis()).collect(); // 500: no jitter either way
+/// let waits: Vec<u128> = (0..7).map(|_| backoff.next_delay(500).as_millis()).collect(); // 500: no jitter either way
 /// assert_eq!(waits, [1000, 1600, 2560, 4096, 6553, 10_000, 10_000]);
 /// backoff.reset();
-/// assert_eq!(backoff.next(0).as_millis(), 800);
+/// assert_eq!(backoff.next_delay(0).as_millis(), 800);
 /// ```
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Backoff {
@@ -61,7 +61,7 @@ impl Backoff {
     }
 
     /// The next wait. `random` is any number, evenly distributed: the machine has no source of them.
-    pub fn next(&mut self, random: u64) -> Duration {
+    pub fn next_delay(&mut self, random: u64) -> Duration {
         let wait = self.wait.min(self.max);
         self.wait = percent(wait, u64::from(self.growth)).min(self.max);
         let thousandths = random % 1001;
@@ -91,22 +91,22 @@ mod tests {
     #[test]
     fn waits_stay_within_their_jitter() {
         for random in [0, 1, 500, 1000, 1001, u64::MAX] {
-            let wait = Backoff::grpc().next(random).as_millis();
+            let wait = Backoff::grpc().next_delay(random).as_millis();
             assert!((800..=1200).contains(&wait), "{wait}");
-            assert!(Backoff::envoy().next(random) <= Duration::from_millis(500));
+            assert!(Backoff::envoy().next_delay(random) <= Duration::from_millis(500));
         }
-        assert_eq!(Backoff::grpc().next(0), Duration::from_millis(800));
-        assert_eq!(Backoff::grpc().next(1000), Duration::from_millis(1200));
-        assert_eq!(Backoff::envoy().next(0), Duration::ZERO);
-        assert_eq!(Backoff::envoy().next(1000), Duration::from_millis(500));
+        assert_eq!(Backoff::grpc().next_delay(0), Duration::from_millis(800));
+        assert_eq!(Backoff::grpc().next_delay(1000), Duration::from_millis(1200));
+        assert_eq!(Backoff::envoy().next_delay(0), Duration::ZERO);
+        assert_eq!(Backoff::envoy().next_delay(1000), Duration::from_millis(500));
     }
 
     #[test]
     fn waits_grow_up_to_the_limit_and_start_anew() {
         let mut backoff = Backoff::envoy();
-        let waits: [u128; 9] = core::array::from_fn(|_| backoff.next(1000).as_millis());
+        let waits: [u128; 9] = core::array::from_fn(|_| backoff.next_delay(1000).as_millis());
         assert_eq!(waits, [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
         backoff.reset();
-        assert_eq!(backoff.next(1000).as_millis(), 500);
+        assert_eq!(backoff.next_delay(1000).as_millis(), 500);
     }
 }

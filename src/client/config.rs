@@ -2,12 +2,13 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 use crate::message::{Node, feature};
 use crate::name::TypeUrl;
-use crate::resource_type::{ResourceType, Types};
+use crate::resource_type::{ResourceType, TypeRegistry};
 
 /// What a client machine is to be. Cheap to clone.
 ///
@@ -24,7 +25,7 @@ pub struct Config(Arc<Settings>);
 pub struct Settings {
     pub(super) id: u64,
     pub(super) node: Arc<Node>,
-    pub(super) types: Types,
+    pub(super) types: TypeRegistry,
     pub(super) existence_timeout: Option<Duration>,
     pub(super) transient_timeout: bool,
     pub(super) data_errors: DataErrors,
@@ -56,7 +57,7 @@ impl Config {
         Self(Arc::new(Settings {
             id: 0,
             node: Arc::new(node),
-            types: Types::default(),
+            types: TypeRegistry::default(),
             existence_timeout: Some(Duration::from_secs(15)),
             transient_timeout: false,
             data_errors: DataErrors::default(),
@@ -76,7 +77,7 @@ impl Config {
 
     /// Which types are full state, have a legacy wildcard, and so on. Default: those of the xDS API.
     #[must_use]
-    pub fn with_types(mut self, types: Types) -> Self {
+    pub fn with_types(mut self, types: TypeRegistry) -> Self {
         self.settings_mut().types = types;
         self
     }
@@ -183,7 +184,7 @@ impl Config {
         self
     }
 
-    /// Asks again ([`Client::refetch`](super::Client::refetch)) by unsubscribing and then subscribing (delta), for
+    /// Asks again ([`ResourcesMut::refetch`](super::ResourcesMut::refetch)) by unsubscribing and then subscribing (delta), for
     /// servers that do not answer a subscription to what they have sent.
     #[must_use]
     pub fn with_refetch_by_leaving(mut self) -> Self {
@@ -195,8 +196,8 @@ impl Config {
     /// and unsubscribes from it (delta). For an istiod that loads on demand, which is to know of the type before the
     /// first name; a request that says nothing would ask for everything.
     #[must_use]
-    pub fn with_on_demand(mut self, types: impl IntoIterator<Item = TypeUrl>) -> Self {
-        self.settings_mut().habits.on_demand = types.into_iter().collect();
+    pub fn with_on_demand(mut self, types: impl IntoIterator<Item = impl Into<TypeUrl>>) -> Self {
+        self.settings_mut().habits.on_demand = types.into_iter().map(Into::into).collect();
         self
     }
 
@@ -234,6 +235,18 @@ pub enum Dialect {
     Istio,
 }
 
+impl fmt::Display for Dialect {
+    /// The name by which people know it, in lower case.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Spec => "spec",
+            Self::Envoy => "envoy",
+            Self::Grpc => "grpc",
+            Self::Istio => "istio",
+        })
+    }
+}
+
 impl PartialEq for Config {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
@@ -251,8 +264,9 @@ impl Hash for Config {
 /// What becomes of what is held of a resource when there is a data error of it: the server deletes it, or reports that it
 /// does not exist (NOT_FOUND) or is not for this client (PERMISSION_DENIED), or what it sends instead is rejected.
 ///
-/// Transient errors, that is all others that a server reports, never touch what is held.
+/// Transient errors, that is all others that a server reports, never touch what is held. More ways may come.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub enum DataErrors {
     /// What does not exist any more is removed; anything else leaves what is held. This is what xds_protocol.rst says.
     #[default]
@@ -266,6 +280,8 @@ pub enum DataErrors {
 }
 
 /// What a server may make a client machine hold. An honest mesh of 100,000 resources meets none of these.
+///
+/// Write `Limits { .., ..Limits::default() }`: a limit may be added in any release, and no code that is written so breaks.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// Responses of one type that wait for a verdict or for their answer to be sent. Default 8. The caller stops

@@ -34,8 +34,6 @@ pub struct Told {
 impl Variant for Delta {}
 
 impl Protocol for Delta {
-    type Request = Request;
-    type Response = Response;
     type Told = Told;
 
     const SAYS_WHAT_IS_HELD: bool = true;

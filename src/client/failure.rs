@@ -8,7 +8,7 @@ use crate::error::Status;
 use crate::name::{ResourceName, Version};
 use crate::time::Instant;
 
-/// Why a resource is not as it should be.
+/// Why a resource is not as it should be. Fields may be added.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Failure {
     pub(super) cause: Cause,

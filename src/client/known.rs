@@ -1,116 +1,17 @@
 //! Keeps the view of the client in step with an application that may lose resources, or get them from another server.
+//! [`LayerMut`](super::LayerMut) has the methods.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::in_flight::Out;
 use super::subscription::Subscription;
-use super::variant::{Of, Protocol, Variant};
-use super::{Client, find};
-use crate::name::{ResourceName, TypeUrl, WILDCARD};
+use super::variant::Protocol;
+use crate::name::{ResourceName, WILDCARD};
 use crate::time::Instant;
-use crate::xdstp;
-
-impl<V: Variant> Client<V> {
-    /// The application lost what it held of these: they are asked for again, on this stream and on the next, and no
-    /// version is sent any more that claims them. What is not held is ignored, and what is in an update that waits for
-    /// its verdict is decided by that.
-    ///
-    /// On this stream a delta server is asked by a subscription that it must answer, and a SotW server by requests
-    /// without and then with the name. What only the wildcard covers takes all of the wildcard to be asked for again.
-    pub fn forget<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
-        if let Some(subscription) = self.look_at(type_url) {
-            names.into_iter().for_each(|name| subscription.forget::<V>(&xdstp::normal(name)));
-        }
-    }
-
-    /// The application has these from somewhere else now, be it newer or older than what this client's server has,
-    /// until the time given if there is one. What this server sends replaces them, and what it says is gone, by name or
-    /// by absence, is gone; but no version is sent that claims them, and if one was, they are asked for again. Names that
-    /// are not wanted are ignored.
-    pub fn adopt(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = (ResourceName, Option<Instant>)>) {
-        self.adopt_with_aliases(type_url, names.into_iter().map(|(name, expires)| (name, &[][..], expires)));
-    }
-
-    /// The same of resources that have aliases, by which they may be wanted (delta; VHDS).
-    pub fn adopt_with_aliases<'a>(
-        &mut self,
-        type_url: &TypeUrl,
-        resources: impl IntoIterator<Item = (ResourceName, &'a [ResourceName], Option<Instant>)>,
-    ) {
-        if let Some(subscription) = self.look_at(type_url) {
-            resources.into_iter().for_each(|(name, aliases, expires)| subscription.adopt::<V>(name, aliases, expires));
-        }
-    }
-
-    /// The application knows from somewhere else that these do not exist, or no more: it is not told so again. What this
-    /// server sends makes them exist. What is held, or not wanted, is ignored.
-    pub fn take_for_missing<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
-        if let Some(subscription) = self.look_at(type_url) {
-            names.into_iter().for_each(|name| subscription.take_for_missing(&xdstp::normal(name)));
-        }
-    }
-
-    /// The application is given no updates of this type until [`release_updates`](Self::release_updates), which is to be
-    /// called as often. Responses wait meanwhile, and stop existence time-outs, as they do behind an update that waits for
-    /// its verdict; the answers to them wait too. A type of which nothing was ever wanted is ignored.
-    pub fn hold_updates(&mut self, type_url: &TypeUrl) {
-        if let Some(subscription) = self.look_at(type_url) {
-            subscription.in_flight.hold(true);
-        }
-    }
-
-    /// Ends a [`hold_updates`](Self::hold_updates).
-    pub fn release_updates(&mut self, now: Instant, type_url: &TypeUrl) {
-        if let Some(subscription) = self.look_at(type_url) {
-            subscription.in_flight.hold(false);
-            self.advance(now, type_url);
-        }
-    }
-
-    /// What the application has of this type as far as this client knows, in the order of the names, each with the time
-    /// when it expires if it has a TTL.
-    pub fn held(&self, type_url: &TypeUrl) -> impl Iterator<Item = (&ResourceName, Option<Instant>)> {
-        let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
-        of_type.into_iter().flat_map(|of| of.holdings.held().keys().map(|name| (name, of.holdings.expiry(name))))
-    }
-
-    /// The aliases by which a resource that is held is wanted.
-    pub fn aliases(&self, type_url: &TypeUrl, name: &str) -> impl Iterator<Item = &ResourceName> {
-        let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
-        of_type.into_iter().flat_map(move |of| of.holdings.links().aliases(name))
-    }
-
-    /// Whether this is wanted and nothing is known of it: it is not held, its content was not rejected, it is not known
-    /// not to exist, and no response that waits says anything of it. The wildcard is awaited until something of the type
-    /// is held, or the server is sure to have answered: that nothing is there, or that what was there is gone.
-    pub fn is_awaited(&self, type_url: &TypeUrl, name: &str) -> bool {
-        let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
-        of_type.is_some_and(|subscription| subscription.awaits(&xdstp::normal(name)))
-    }
-
-    /// Whether this is wanted, and the application knows that it does not exist.
-    pub fn is_missing(&self, type_url: &TypeUrl, name: &str) -> bool {
-        let of_type = self.types.iter().find(|subscription| subscription.kind.type_url() == type_url);
-        of_type.is_some_and(|subscription| subscription.holdings.is_missing(&xdstp::normal(name)))
-    }
-
-    /// Whether the application has something that the server of this stream can't be asked about, so that it would stay though
-    /// the server does not have it: in delta, what only the wildcard covers, or a collection, and is from
-    /// [elsewhere](Self::adopt), or from an update of a former stream that was accepted late and was not wanted when this
-    /// one began. The first request of a new stream says that it is there: close this one.
-    pub fn wants_new_stream(&self) -> bool {
-        self.types.iter().any(|subscription| subscription.unsaid)
-    }
-
-    fn look_at(&mut self, type_url: &TypeUrl) -> Option<&mut Of<V>> {
-        self.look();
-        find(&mut self.types, type_url)
-    }
-}
 
 impl<T> Subscription<T> {
-    fn forget<V: Protocol<Told = T>>(&mut self, name: &str) {
+    pub(super) fn forget<V: Protocol<Told = T>>(&mut self, name: &str) {
         let Some((name, _)) = self.holdings.held().get_key_value(name) else { return };
         let (name, asked_by) = (name.clone(), self.asked_by::<V>(name));
         self.holdings.lose(&name);
@@ -118,7 +19,12 @@ impl<T> Subscription<T> {
         self.ask_anew::<V>(asked_by);
     }
 
-    fn adopt<V: Protocol<Told = T>>(&mut self, name: ResourceName, aliases: &[ResourceName], expires: Option<Instant>) {
+    pub(super) fn adopt<V: Protocol<Told = T>>(
+        &mut self,
+        name: ResourceName,
+        aliases: &[ResourceName],
+        expires: Option<Instant>,
+    ) {
         let wanted = |alias: &&ResourceName| V::ALIASES && **alias != name && self.wants(alias.as_str());
         let by_alias: Vec<ResourceName> = aliases.iter().filter(wanted).cloned().collect();
         if name.is_wildcard() || (by_alias.is_empty() && !self.holdings.covers(name.as_str())) {
@@ -146,7 +52,7 @@ impl<T> Subscription<T> {
             .any(|resource| taken(resource.name()) && !named(resource.name()) && !resource.aliases().iter().any(named));
     }
 
-    fn take_for_missing(&mut self, name: &str) {
+    pub(super) fn take_for_missing(&mut self, name: &str) {
         let Some(name) = self.holdings.find_name(name).cloned() else { return };
         if !self.holdings.has(name.as_str()) && !name.is_wildcard() {
             self.holdings.note_missing(&name, None);
@@ -170,7 +76,7 @@ impl<T> Subscription<T> {
         }
     }
 
-    fn awaits(&self, name: &str) -> bool {
+    pub(super) fn awaits(&self, name: &str) -> bool {
         if name == WILDCARD {
             let idle = self.holdings.held().is_empty() && self.in_flight.out().is_none();
             let asked_for = self.wants(WILDCARD) || self.is_fresh(WILDCARD);
@@ -187,10 +93,10 @@ impl<T> Subscription<T> {
 mod tests {
     use core::time::Duration;
 
-    use super::super::{Action, Config};
+    use super::super::{Action, Client, Config, Variant};
     use super::*;
-    use crate::message::{Node, delta, sotw};
-    use crate::{Any, Delta, Resource, Sotw, type_url};
+    use crate::message::{Any, Node, Resource, delta, sotw};
+    use crate::{Delta, Sotw, TypeUrl, type_url};
 
     const NOW: Instant = Instant::EPOCH;
 
@@ -206,8 +112,8 @@ mod tests {
 
     fn client<V: Variant>(names: &[&str]) -> Client<V> {
         let mut client = Client::new(Config::new(Node::new("n")));
-        client.subscribe(&of_type(), names.iter().map(|&name| name.into())).expect("names");
-        client.handle_open(NOW);
+        client.resources_mut(&of_type()).subscribe(names.iter().copied()).expect("names");
+        client.handle_open();
         client
     }
 
@@ -255,16 +161,16 @@ mod tests {
     #[test]
     fn a_wildcard_of_which_something_is_held_is_not_awaited_whether_it_is_new_or_not() {
         let mut client = client::<Sotw>(&["a"]);
-        client.subscribe(&of_type(), ["*".into()]).expect("names");
-        assert!(client.is_awaited(&of_type(), "*"));
-        client.unsubscribe(&of_type(), ["*"]);
+        client.resources_mut(&of_type()).subscribe(["*"]).expect("names");
+        assert!(client.layer(&of_type()).is_awaited("*"));
+        client.resources_mut(&of_type()).unsubscribe(["*"]);
         lists(&mut client);
         client.handle_response(NOW, sotw("1", &["a"])).expect("a response");
         accept(&mut client);
-        client.subscribe(&of_type(), ["*".into()]).expect("names");
-        assert!(!client.is_awaited(&of_type(), "*"));
+        client.resources_mut(&of_type()).subscribe(["*"]).expect("names");
+        assert!(!client.layer(&of_type()).is_awaited("*"));
         lists(&mut client);
-        assert!(!client.is_awaited(&of_type(), "*"));
+        assert!(!client.layer(&of_type()).is_awaited("*"));
     }
 
     #[test]
@@ -274,16 +180,16 @@ mod tests {
         client.handle_response(NOW, sotw("1", &["a", "b"])).expect("a response");
         accept(&mut client);
         assert_eq!(lists(&mut client), [(["a", "b"].map(ResourceName::from).into(), "1".into())]);
-        client.forget(&of_type(), ["a", "nothing"]);
+        client.layer_mut(&of_type()).forget(["a", "nothing"]);
         let again = [Vec::from(["b".into()]), Vec::from(["a".into(), "b".into()])];
         assert_eq!(lists(&mut client), again.clone().map(|names| (names, "1".into())));
-        assert!(client.is_awaited(&of_type(), "a") && !client.is_awaited(&of_type(), "b"));
+        assert!(client.layer(&of_type()).is_awaited("a") && !client.layer(&of_type()).is_awaited("b"));
         // A new stream claims nothing; and once it is back, everything.
-        client.handle_open(NOW);
+        client.handle_open();
         assert_eq!(lists(&mut client), [(again[1].clone(), "".into())]);
         client.handle_response(NOW, sotw("2", &["a"])).expect("a response");
         accept(&mut client);
-        client.handle_open(NOW);
+        client.handle_open();
         assert_eq!(lists(&mut client), [(again[1].clone(), "2".into())]);
     }
 
@@ -302,7 +208,7 @@ mod tests {
         client.handle_response(NOW, sotw("1", &["a", "b"])).expect("a response");
         accept(&mut client);
         assert_eq!(say(&mut client, NOW), list(&["a", "b"], Some(1)));
-        client.forget(&of_type(), ["a"]);
+        client.layer_mut(&of_type()).forget(["a"]);
         let times_out = NOW + Duration::from_secs(15);
         for now in [NOW, times_out] {
             client.handle_timeout(now);
@@ -314,7 +220,7 @@ mod tests {
         accept(&mut client);
         assert_eq!(say(&mut client, times_out), list(&["b"], Some(2)));
         client.handle_timeout(times_out + Duration::from_secs(15));
-        assert!(client.is_missing(&of_type(), "a"));
+        assert!(client.layer(&of_type()).is_missing("a"));
         assert_eq!(say(&mut client, times_out), list(&["a", "b"], Some(2)));
     }
 
@@ -325,20 +231,20 @@ mod tests {
         drain(&mut client);
         client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
         let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
-        client.handle_close(NOW);
-        client.unsubscribe(&of_type(), ["b"]);
-        client.handle_open(NOW);
+        client.handle_close();
+        client.resources_mut(&of_type()).unsubscribe(["b"]);
+        client.handle_open();
         let first = client.poll_transmit().expect("a first request").request;
         assert_eq!(first.initial_versions.keys().map(ResourceName::as_str).collect::<Vec<_>>(), ["a"]);
-        client.subscribe(&of_type(), [WILDCARD.into()]).expect("names");
+        client.resources_mut(&of_type()).subscribe([WILDCARD]).expect("names");
         drain(&mut client);
         // `a` is asked for by name, and was claimed; of `b` this server knows nothing.
         client.handle_verdict(NOW, update.accept()).expect("it is out");
         assert_eq!(client.check_invariants(), Ok(()));
         assert!(client.wants_new_stream());
-        client.handle_close(NOW);
+        client.handle_close();
         assert!(!client.wants_new_stream());
-        client.handle_open(NOW);
+        client.handle_open();
         let first = client.poll_transmit().expect("a first request").request;
         let claims = first.initial_versions.iter();
         let claims: Vec<_> = claims.map(|(name, version)| (name.as_str(), version.as_str())).collect();
@@ -349,16 +255,16 @@ mod tests {
     fn delta_what_is_accepted_late_and_asked_for_by_name_needs_none() {
         for (others, is_held) in [(&["b"][..], true), (&[], false)] {
             let mut client = client::<Delta>(&["a", "b"]);
-            client.poll_transmit().expect("the first request");
+            _ = client.poll_transmit().expect("the first request");
             client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
             let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
-            client.handle_close(NOW);
-            client.unsubscribe(&of_type(), ["b"]);
-            client.handle_open(NOW);
-            client.poll_transmit().expect("a first request");
-            client.subscribe(&of_type(), others.iter().map(|&name| name.into())).expect("names");
+            client.handle_close();
+            client.resources_mut(&of_type()).unsubscribe(["b"]);
+            client.handle_open();
+            _ = client.poll_transmit().expect("a first request");
+            client.resources_mut(&of_type()).subscribe(others.iter().copied()).expect("names");
             client.handle_verdict(NOW, update.accept()).expect("it is out");
-            assert_eq!(client.state(&of_type(), "b").is_some(), is_held);
+            assert_eq!(client.resources(&of_type()).state("b").is_some(), is_held);
             assert!(!client.wants_new_stream(), "it is asked for, or nobody has it");
         }
     }
@@ -366,15 +272,15 @@ mod tests {
     #[test]
     fn delta_what_is_lost_is_subscribed_to_again_and_not_claimed() {
         let mut client = client::<Delta>(&["a", "b"]);
-        client.poll_transmit().expect("the first request");
+        _ = client.poll_transmit().expect("the first request");
         client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
         accept(&mut client);
-        client.poll_transmit().expect("an ACK");
-        client.forget(&of_type(), ["a"]);
+        _ = client.poll_transmit().expect("an ACK");
+        client.layer_mut(&of_type()).forget(["a"]);
         let again = client.poll_transmit().expect("a request").request;
         assert_eq!((again.subscribe, again.unsubscribe), (Vec::from(["a".into()]), Vec::new()));
         assert_eq!(client.poll_transmit(), None);
-        client.handle_open(NOW);
+        client.handle_open();
         let first = client.poll_transmit().expect("the first request").request;
         assert_eq!(first.initial_versions, [("b".into(), "1".into())].into());
     }
@@ -382,11 +288,11 @@ mod tests {
     #[test]
     fn what_the_wildcard_brought_takes_the_wildcard_to_bring_it_again() {
         let mut client = client::<Delta>(&["*", "b"]);
-        client.poll_transmit().expect("the first request");
+        _ = client.poll_transmit().expect("the first request");
         client.handle_response(NOW, delta("1", &["a", "b"], &[])).expect("a response");
         accept(&mut client);
-        client.poll_transmit().expect("an ACK");
-        client.forget(&of_type(), ["a"]);
+        _ = client.poll_transmit().expect("an ACK");
+        client.layer_mut(&of_type()).forget(["a"]);
         assert_eq!(client.poll_transmit().expect("a request").request.subscribe, [ResourceName::from("*")]);
 
         let mut client = self::client::<Sotw>(&["*", "b"]);
@@ -394,24 +300,24 @@ mod tests {
         client.handle_response(NOW, sotw("1", &["a", "b"])).expect("a response");
         accept(&mut client);
         lists(&mut client);
-        client.forget(&of_type(), ["a"]);
+        client.layer_mut(&of_type()).forget(["a"]);
         let names = lists(&mut client).into_iter().map(|(names, _)| names);
         let expected: [Vec<ResourceName>; 2] = [Vec::from(["b".into()]), Vec::from(["*".into(), "b".into()])];
         assert_eq!(names.collect::<Vec<_>>(), expected);
-        client.handle_open(NOW);
+        client.handle_open();
         assert_eq!(lists(&mut client)[0].1, "", "the wildcard is not complete");
     }
 
     #[test]
     fn what_is_from_elsewhere_is_replaced_or_removed_but_not_claimed() {
         let mut client = client::<Delta>(&["a", "b"]);
-        client.handle_close(NOW);
+        client.handle_close();
         let soon = NOW + Duration::from_secs(9);
-        client.adopt(&of_type(), [("a".into(), Some(soon)), ("b".into(), None), ("c".into(), None)]);
-        let held: Vec<_> = client.held(&of_type()).map(|(name, expires)| (name.as_str(), expires)).collect();
+        client.layer_mut(&of_type()).adopt([("a", Some(soon)), ("b", None), ("c", None)]);
+        let held: Vec<_> = client.layer(&of_type()).held().map(|(name, expires)| (name.as_str(), expires)).collect();
         assert_eq!(held, [("a", Some(soon)), ("b", None)]);
         assert_eq!(client.poll_timeout(), Some(soon));
-        client.handle_open(NOW);
+        client.handle_open();
         let first = client.poll_transmit().expect("the first request").request;
         assert_eq!(first.initial_versions, [("a".into(), "".into()), ("b".into(), "".into())].into());
         client.handle_response(NOW, delta("1", &["b"], &["a"])).expect("a response");
@@ -419,11 +325,11 @@ mod tests {
         assert_eq!((update.removed(), update.resources().len()), (&["a".into()][..], 1));
         client.handle_verdict(NOW, update.accept()).expect("it is out");
         assert_eq!(client.poll_timeout(), None);
-        client.poll_transmit().expect("an ACK");
+        _ = client.poll_transmit().expect("an ACK");
         // What was claimed is asked for again; what is not held any more has no expiry.
-        client.adopt(&of_type(), [("b".into(), Some(soon))]);
+        client.layer_mut(&of_type()).adopt([("b", Some(soon))]);
         assert_eq!(client.poll_transmit().expect("a request").request.subscribe, [ResourceName::from("b")]);
-        client.adopt(&of_type(), [("b".into(), Some(soon))]);
+        client.layer_mut(&of_type()).adopt([("b", Some(soon))]);
         assert_eq!(client.poll_transmit(), None, "it is asked for");
         client.handle_timeout(soon);
         assert_eq!(client.poll_action(), Some(Action::Expired { type_url: of_type(), names: Vec::from(["b".into()]) }));
@@ -443,15 +349,15 @@ mod tests {
             }
             response
         };
-        client.subscribe(&clusters, ["a".into(), "b".into()]).expect("names");
-        client.handle_open(NOW);
-        client.poll_transmit().expect("the first request");
-        client.hold_updates(&clusters);
+        client.resources_mut(&clusters).subscribe(["a", "b"]).expect("names");
+        client.handle_open();
+        _ = client.poll_transmit().expect("the first request");
+        client.layer_mut(&clusters).hold_updates();
         client.handle_response(NOW, response("1", &["a"])).expect("a response");
         assert_eq!((client.poll_action(), client.poll_transmit()), (None, None));
         assert_eq!(client.check_invariants(), Ok(()));
-        client.adopt(&clusters, [("b".into(), None)]);
-        client.release_updates(NOW, &clusters);
+        client.layer_mut(&clusters).adopt([("b", None)]);
+        client.layer_mut(&clusters).release_updates(NOW);
         let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
         assert_eq!(update.removed(), [ResourceName::from("b")], "it came while the response waited");
     }

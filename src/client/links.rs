@@ -74,7 +74,7 @@ impl Links {
     }
 
     /// The aliases of a resource.
-    pub(super) fn aliases(&self, name: &str) -> impl Iterator<Item = &ResourceName> {
+    pub(super) fn aliases<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a ResourceName> + use<'a> {
         self.from.get(name).into_iter().flatten()
     }
 

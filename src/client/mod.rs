@@ -6,14 +6,14 @@
 //!
 //! ```
 //! use xds_machine::client::{Action, Client, Config};
-//! use xds_machine::message::{Node, sotw};
-//! use xds_machine::{Any, Instant, Sotw, TypeUrl, type_url};
+//! use xds_machine::message::{Any, Node, sotw};
+//! use xds_machine::{Instant, Sotw, TypeUrl, type_url};
 //!
 //! let now = Instant::EPOCH;
 //! let endpoints = TypeUrl::from(type_url::ENDPOINT);
 //! let mut client = Client::<Sotw>::new(Config::new(Node::new("example")));
-//! client.subscribe(&endpoints, ["a".into()])?;
-//! client.handle_open(now);
+//! client.resources_mut(&endpoints).subscribe(["a"])?;
+//! client.handle_open();
 //!
 //! let first = client.poll_transmit().expect("there is something to ask for");
 //! assert_eq!((first.request.names.len(), first.request.version.as_str()), (1, ""));
@@ -47,11 +47,13 @@ mod deadlines;
 mod delta;
 mod failure;
 mod failures;
+mod handle;
 mod holdings;
 mod in_flight;
 mod incoming;
 mod invariants;
 mod known;
+mod layer;
 mod links;
 mod names;
 mod resources;
@@ -70,6 +72,8 @@ pub use self::action::{Action, DropReason, Effect, Failed};
 pub use self::backoff::Backoff;
 pub use self::config::{Config, DataErrors, Dialect, Limits};
 pub use self::failure::Failure;
+pub use self::handle::{Resources, ResourcesMut};
+pub use self::layer::{Layer, LayerMut};
 pub(crate) use self::names::check_wish;
 pub use self::resources::Resource;
 pub use self::state::{ResourceState, ResourceStatus};
@@ -80,16 +84,19 @@ use self::variant::Of;
 pub use self::variant::Variant;
 use crate::error::{Error, Misuse};
 use crate::model::{Label, Relabel};
-use crate::name::{Nonce, ResourceName, TypeUrl};
+use crate::name::{Nonce, TypeUrl};
 use crate::queue::Queue;
 use crate::time::Instant;
-use crate::xdstp;
 
 /// One client of one server: what it wants, what it has, and the stream if there is one.
 ///
-/// Its methods are of four kinds (the picture is quinn-proto's): commands of the application, `handle_*` for what
-/// happened, `poll_*` for what is to be done, and questions. A driver calls them in any order and at any time, and
-/// after each polls what it has room for; nothing must be drained before something else may be called.
+/// Its methods are of three kinds (the picture is quinn-proto's): `handle_*` for what happened, `poll_*` for what is to be
+/// done, and questions. A driver calls them in any order and at any time, and after each polls what it has room for; nothing
+/// must be drained before something else may be called.
+///
+/// What the application wants and has is by type: [`resources_mut`](Self::resources_mut) subscribes, unsubscribes and pauses,
+/// [`resources`](Self::resources) tells what is known. Layers that put clients together use
+/// [`layer_mut`](Self::layer_mut) and [`layer`](Self::layer) besides.
 ///
 /// Subscriptions and what was received outlive streams; everything else begins anew with
 /// [`handle_open`](Self::handle_open).
@@ -131,94 +138,11 @@ impl<V: Variant> Client<V> {
         }
     }
 
-    // Commands of the application.
-
-    /// Wants these resources from now on. [`WILDCARD`](crate::WILDCARD) is all that the server has for this
-    /// client, and a name `xdstp://../*` all of one directory. A name that is wanted already costs nothing and changes
-    /// nothing.
-    ///
-    /// Any number of calls before the next poll make one request.
-    ///
-    /// # Errors
-    ///
-    /// [`Misuse::EmptyName`], and for structured names [`Misuse::MalformedName`], [`Misuse::Locator`] and
-    /// [`Misuse::NameOfOtherType`]; then none of the names is subscribed to.
-    pub fn subscribe(
-        &mut self,
-        type_url: &TypeUrl,
-        names: impl IntoIterator<Item = ResourceName>,
-    ) -> Result<(), Misuse> {
-        let mut names = names.into_iter();
-        let (Some(first), second) = (names.next(), names.next()) else { return Ok(()) };
-        if let Some(second) = second {
-            let all: Vec<ResourceName> = [first, second].into_iter().chain(names).collect();
-            all.iter().try_for_each(|name| check_wish(name, type_url))?;
-            let subscription = self.subscription_mut(type_url);
-            all.into_iter().for_each(|name| subscription.subscribe(name));
-        } else {
-            check_wish(&first, type_url)?;
-            self.subscription_mut(type_url).subscribe(first);
-        }
-        Ok(())
-    }
-
-    /// Wants these resources no longer. The application forgets them when it calls this; the machine says no more
-    /// of them. A name that is not wanted is ignored.
-    pub fn unsubscribe<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
-        self.look();
-        let settings = self.config.settings();
-        if let Some(subscription) = find(&mut self.types, type_url) {
-            names.into_iter().for_each(|name| subscription.unsubscribe::<V>(&xdstp::normal(name), settings));
-        }
-    }
-
-    /// Asks again for resources that are wanted, whether held or not: in delta by subscribing to them again, which
-    /// a server must answer; in SotW by repeating the request, which some servers take as a wish for everything
-    /// (Envoy does it to warm a cluster). Names that are not wanted are ignored.
-    pub fn refetch<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
-        self.look();
-        let Some(subscription) = find(&mut self.types, type_url) else { return };
-        let mut again = Vec::new();
-        for name in names {
-            again.extend(subscription.holdings.find_name(&xdstp::normal(name)).cloned());
-        }
-        again.iter().for_each(|name| subscription.holdings.doubt_missing(name.as_str()));
-        if !again.is_empty() {
-            V::refetch(subscription, again, self.config.settings());
-        }
-    }
-
-    /// Holds back what there is to say of a type, answers and all, until [`resume`](Self::resume) was called as often:
-    /// while clusters are applied that each need endpoints, say, so that many changes become one request. The type need
-    /// not be known yet, and other types go on.
-    ///
-    /// The first request of the type on a stream is not held back, nor is anything of what is received. But answers that
-    /// wait count as responses that wait: a type that is paused for long stops the whole stream in the end
-    /// ([`wants_response`](Self::wants_response)).
-    pub fn pause(&mut self, type_url: &TypeUrl) {
-        let times = self.paused.entry(type_url.clone()).or_default();
-        *times = times.saturating_add(1);
-    }
-
-    /// Ends one [`pause`](Self::pause).
-    ///
-    /// # Errors
-    ///
-    /// [`Misuse::NotPaused`].
-    pub fn resume(&mut self, type_url: &TypeUrl) -> Result<(), Misuse> {
-        match self.paused.get_mut(type_url) {
-            Some(1) => _ = self.paused.remove(type_url),
-            Some(times) => *times -= 1,
-            None => return Err(Misuse::NotPaused { type_url: type_url.clone() }),
-        }
-        Ok(())
-    }
-
     // What happened.
 
     /// A stream is up. A stream that was up before is down.
-    pub fn handle_open(&mut self, now: Instant) {
-        self.handle_close(now);
+    pub fn handle_open(&mut self) {
+        self.handle_close();
         self.look();
         self.epoch += 1;
         self.stream = Some(Stream::default());
@@ -296,7 +220,7 @@ impl<V: Variant> Client<V> {
 
     /// The stream is gone. What is wanted and held stays; responses that wait are dropped, and existence time-outs
     /// stop: silence proves nothing now.
-    pub fn handle_close(&mut self, _now: Instant) {
+    pub fn handle_close(&mut self) {
         self.look();
         if self.stream.take().is_some() {
             self.answers.clear();
@@ -374,9 +298,12 @@ impl<V: Variant> Client<V> {
         self.stream.is_some() && (answers() || self.types.iter().any(news))
     }
 
-    /// Whether a type is paused.
-    pub fn is_paused(&self, type_url: &TypeUrl) -> bool {
-        self.paused.contains_key(type_url)
+    /// Whether the application has something that the server of this stream can't be asked about, so that it would stay though
+    /// the server does not have it: in delta, what only the wildcard covers, or a collection, and is from
+    /// [elsewhere](LayerMut::adopt), or from an update of a former stream that was accepted late and was not wanted when this
+    /// one began. The first request of a new stream says that it is there: close this one.
+    pub fn wants_new_stream(&self) -> bool {
+        self.types.iter().any(|subscription| subscription.unsaid)
     }
 
     /// Whether the stream may be read: not while as many responses wait, of a type or of all together, as the
@@ -389,6 +316,10 @@ impl<V: Variant> Client<V> {
     }
 
     // Private.
+
+    fn of_type(&self, type_url: &TypeUrl) -> Option<&Of<V>> {
+        self.types.iter().find(|of| of.type_url() == type_url)
+    }
 
     /// How many responses of this stream wait for a verdict.
     fn unjudged(&self) -> usize {

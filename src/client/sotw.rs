@@ -22,9 +22,9 @@ use super::transmit::{Intent, answer_intent};
 use super::variant::{Composed, Of, Protocol, Variant, check_answerable};
 use crate::ensure::ensure;
 use crate::error::PeerMisbehaved;
+use crate::message::Any;
 use crate::message::sotw::{Item, Request, Response};
 use crate::name::{ResourceName, TypeUrl, Version, WILDCARD};
-use crate::resource::Any;
 use crate::resource_type::ResourceType;
 use crate::variant::Sotw;
 use crate::xdstp;
@@ -76,8 +76,6 @@ impl Start {
 impl Variant for Sotw {}
 
 impl Protocol for Sotw {
-    type Request = Request;
-    type Response = Response;
     type Told = Told;
 
     const SAYS_WHAT_IS_HELD: bool = false;
@@ -336,7 +334,7 @@ fn bare(
 
 /// A wrapped resource goes by the wrapper's name (C-RES-02), and so does its fault.
 fn wrapped(
-    resource: crate::resource::Resource,
+    resource: crate::message::Resource,
     type_url: &TypeUrl,
     incoming: &mut Incoming,
     extras: &mut Vec<Extra>,

@@ -1,6 +1,7 @@
 //! What a client knows of its resources, as a dump shows it.
 
 use alloc::collections::BTreeSet;
+use core::fmt;
 
 use super::Client;
 use super::failure::{Cause, Failure};
@@ -29,39 +30,43 @@ pub enum ResourceStatus {
     TimedOut,
 }
 
+impl fmt::Display for ResourceStatus {
+    /// The name that `ClientResourceStatus` of CSDS has for it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Requested => "REQUESTED",
+            Self::Acked => "ACKED",
+            Self::Nacked => "NACKED",
+            Self::DoesNotExist => "DOES_NOT_EXIST",
+            Self::ReceivedError => "RECEIVED_ERROR",
+            Self::TimedOut => "TIMEOUT",
+        })
+    }
+}
+
 /// What a client knows of one resource. CSDS wants to know besides when that was so: what a driver notes with the verdict,
-/// and of errors [`Failure::at`].
+/// and of errors [`Failure::at`]. Fields may be added.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub struct ResourceState<'a> {
     /// The state of the resource between the server and the application.
     pub status: ResourceStatus,
-    /// The version of what is held; `None` if nothing is. Empty if that came from [elsewhere](Client::adopt).
+    /// The version of what is held; `None` if nothing is. Empty if that came from [elsewhere](super::LayerMut::adopt).
     pub version: Option<&'a Version>,
     /// The last error, if there was no good news since.
     pub error: Option<&'a Failure>,
 }
 
 impl<V: Variant> Client<V> {
-    /// What is known of a resource; `None` if it is not wanted. Of the wildcard, and of a collection: `Acked` once
-    /// something of it is held, and errors of the whole.
-    pub fn state(&self, type_url: &TypeUrl, name: &str) -> Option<ResourceState<'_>> {
-        let mut types = self.types.iter();
-        types.find(|subscription| subscription.kind.type_url() == type_url)?.state::<V>(name)
-    }
-
     /// What is known of every resource: of each type those that are held, in the order of their names, then those that are
     /// wanted and not held, then others of which the server reported errors.
     pub fn states(&self) -> impl Iterator<Item = (&TypeUrl, &ResourceName, ResourceState<'_>)> {
-        self.types.iter().flat_map(|subscription| {
-            let type_url = subscription.kind.type_url();
-            let state = move |name| Some((type_url, name, subscription.state::<V>(ResourceName::as_str(name))?));
-            subscription.known_names().filter_map(state)
-        })
+        self.types.iter().flat_map(|of| of.states::<V>().map(|(name, state)| (of.type_url(), name, state)))
     }
 }
 
 impl<T> Subscription<T> {
-    fn state<V: Protocol<Told = T>>(&self, name: &str) -> Option<ResourceState<'_>> {
+    pub(super) fn state<V: Protocol<Told = T>>(&self, name: &str) -> Option<ResourceState<'_>> {
         let (wanted, held) = (self.wants(name), self.holdings.held().get(name));
         let error = self.failures.get(name);
         let all = self.holdings.find_name(name).is_some_and(|name| match name.is_wildcard() {
@@ -81,6 +86,10 @@ impl<T> Subscription<T> {
         let implied = |held: &Held| held.version().is_empty() && held.is_claimed() && V::implies_version(&self.kind);
         let version = held.map(|held| if implied(held) { self.holdings.version() } else { held.version() });
         Some(ResourceState { status, version, error })
+    }
+
+    pub(super) fn states<V: Protocol<Told = T>>(&self) -> impl Iterator<Item = (&ResourceName, ResourceState<'_>)> {
+        self.known_names().filter_map(|name| Some((name, self.state::<V>(name.as_str())?)))
     }
 
     fn known_names(&self) -> impl Iterator<Item = &ResourceName> {

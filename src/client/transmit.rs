@@ -3,8 +3,10 @@
 use super::in_flight::Answer;
 use crate::model::{Label, Relabel};
 
-/// A request to send, and what the driver says when the transport has taken it.
+/// A request to send, and what the driver says when the transport has taken it. Fields may be added.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[must_use = "the machine takes it for sent: a request that is dropped is never made again on this stream"]
+#[non_exhaustive]
 pub struct Transmit<R> {
     /// The request, to be encoded and sent.
     pub request: R,
@@ -16,6 +18,7 @@ pub struct Transmit<R> {
 
 /// Says which request was sent, and all before it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[must_use = "without `handle_sent` no existence time-out ever starts"]
 pub struct Sent {
     pub(super) epoch: u64,
     pub(super) seq: u64,
@@ -28,7 +31,7 @@ impl Relabel for Sent {
     }
 }
 
-/// Why a request is sent.
+/// Why a request is sent: for logs and counters. These are all the reasons that the protocol has.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Intent {
     /// The first of its type on the stream.

@@ -8,7 +8,6 @@ use core::fmt::Display;
 use super::resources::{Resource, Resources};
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
-use crate::xdstp;
 
 /// New state of one type, for the application to validate and apply. The same shape for both variants.
 ///
@@ -74,8 +73,8 @@ impl Update {
     }
 
     /// The resource of this name.
-    pub fn resource(&self, name: &str) -> Option<Resource<'_>> {
-        self.offer.resources.find(&xdstp::normal(name)).map(|at| self.offer.resources.at(at))
+    pub fn resource(&self, name: impl Into<ResourceName>) -> Option<Resource<'_>> {
+        self.offer.resources.find(name.into().as_str()).map(|at| self.offer.resources.at(at))
     }
 
     /// What is gone: names that the application was given before, in order.

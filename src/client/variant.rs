@@ -14,6 +14,7 @@ use super::subscription::Subscription;
 use super::timers::Asked;
 use super::transmit::Intent;
 use crate::error::PeerMisbehaved;
+use crate::message::Messages;
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::resource_type::ResourceType;
 
@@ -22,11 +23,7 @@ pub trait Variant: Protocol {}
 
 /// The half of [`Variant`] that nobody outside needs.
 #[allow(unnameable_types)] // this is the seal
-pub trait Protocol: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 'static {
-    /// What the client sends.
-    type Request: Clone + Debug + Eq + Hash + Send + Sync;
-    /// What the client receives.
-    type Response: Clone + Debug + Eq + Hash + Send + Sync;
+pub trait Protocol: Messages {
     /// What is known of what the server was told of a type on this stream, besides of single names.
     type Told: Clone + Debug + Default + Eq + Hash + Send + Sync;
 

@@ -6,9 +6,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::error::Status;
+use crate::message::Resource;
 use crate::message::{Node, ResourceError};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
-use crate::resource::Resource;
 
 /// A delta request: what the client adds to and removes from its subscriptions, and which response it answers
 /// (`envoy.service.discovery.v3.DeltaDiscoveryRequest`).

@@ -1,11 +1,18 @@
 //! What the machines read and write: the discovery messages, decoded. Plain data, the same for every transport;
 //! [`proto`](crate::proto) turns them into bytes and back.
+//!
+//! The fields are public, and follow the protocol: where that gets a field that machines read, so does the message. Make a
+//! message by its `new`, or with `..` of one, and a new field breaks nothing.
 
 pub mod delta;
 mod node;
+mod resource;
 pub mod sotw;
+mod variant;
 
 pub use node::{Locality, Node, feature};
+pub use resource::{Any, Resource};
+pub use variant::Messages;
 
 use crate::error::Status;
 use crate::name::ResourceName;

@@ -21,6 +21,43 @@ pub struct Node {
     /// What the client can do that a server must not assume, such as `xds.config.resource-in-sotw`.
     pub client_features: Vec<String>,
     /// All other fields (metadata, extensions, ..), encoded: kept as they came, written after the ones above.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    ///
+    /// use prost::Message;
+    /// use xds_machine::message::Node;
+    ///
+    /// /// The fields of `envoy.config.core.v3.Node` that are wanted besides; or that type as it is generated, with the others unset.
+    /// #[derive(Clone, PartialEq, Message)]
+    /// struct Rest {
+    ///     #[prost(message, optional, tag = "3")]
+    ///     metadata: Option<Struct>,
+    /// }
+    ///
+    /// /// `google.protobuf.Struct`.
+    /// #[derive(Clone, PartialEq, Message)]
+    /// struct Struct {
+    ///     #[prost(btree_map = "string, message", tag = "1")]
+    ///     fields: BTreeMap<String, Value>,
+    /// }
+    ///
+    /// /// `google.protobuf.Value`, of strings.
+    /// #[derive(Clone, PartialEq, Message)]
+    /// struct Value {
+    ///     #[prost(string, tag = "3")]
+    ///     string: String,
+    /// }
+    ///
+    /// let fields = BTreeMap::from([("NAMESPACE".into(), Value { string: "default".into() })]);
+    /// let metadata = Some(Struct { fields: fields.clone() });
+    /// let node = Node::new("sidecar~10.0.0.1").with_rest(Rest { metadata }.encode_to_vec());
+    ///
+    /// // And at the server:
+    /// let rest = Rest::decode(node.rest)?;
+    /// assert_eq!(rest.metadata.expect("it was given").fields, fields);
+    /// # Ok::<(), prost::DecodeError>(())
+    /// ```
     pub rest: Bytes,
 }
 
@@ -45,8 +82,47 @@ pub mod feature {
 
 impl Node {
     /// A node with an id and nothing else.
+    ///
+    /// ```
+    /// use xds_machine::message::{Locality, Node, feature};
+    ///
+    /// let locality = Locality { region: "eu".into(), ..Locality::default() };
+    /// let node = Node::new("n1").with_cluster("edge").with_locality(locality).with_feature(feature::TTL);
+    /// assert_eq!((node.cluster.as_str(), node.has_feature(feature::TTL)), ("edge", true));
+    /// ```
     pub fn new(id: impl Into<String>) -> Self {
         Self { id: id.into(), ..Self::default() }
+    }
+
+    /// The same in this group of clients.
+    #[must_use]
+    pub fn with_cluster(self, cluster: impl Into<String>) -> Self {
+        Self { cluster: cluster.into(), ..self }
+    }
+
+    /// The same at this place.
+    #[must_use]
+    pub fn with_locality(self, locality: Locality) -> Self {
+        Self { locality: Some(locality), ..self }
+    }
+
+    /// The same as this program in this version.
+    #[must_use]
+    pub fn with_user_agent(self, name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self { user_agent_name: name.into(), user_agent_version: version.into(), ..self }
+    }
+
+    /// The same with this [feature](feature) besides.
+    #[must_use]
+    pub fn with_feature(mut self, feature: impl Into<String>) -> Self {
+        self.client_features.push(feature.into());
+        self
+    }
+
+    /// The same with these other fields, [encoded](Self::rest).
+    #[must_use]
+    pub fn with_rest(self, rest: impl Into<Bytes>) -> Self {
+        Self { rest: rest.into(), ..self }
     }
 
     /// Whether the client says that it has this feature.

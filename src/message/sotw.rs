@@ -6,9 +6,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::error::Status;
+use crate::message::{Any, Resource};
 use crate::message::{Node, ResourceError};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
-use crate::resource::{Any, Resource};
 
 /// A SotW request: everything of a type that the client is subscribed to, and which response it answers
 /// (`envoy.service.discovery.v3.DiscoveryRequest`).
@@ -46,7 +46,7 @@ pub struct Response {
     pub errors: Vec<ResourceError>,
 }
 
-/// A resource of a SotW response.
+/// A resource of a SotW response, in one of the three forms that the wire knows.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Item {
     /// The resource itself; its name is inside.

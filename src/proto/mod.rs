@@ -11,19 +11,21 @@ mod node;
 pub mod sotw;
 #[cfg(feature = "unstable")]
 pub mod unstable;
+mod wire;
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use bytes::{Buf, Bytes};
 use prost::Message;
 
-use crate::error::Status;
+pub use self::wire::Wire;
+use crate::error::{Code, Status};
 use crate::fields::{Fields, Value};
 use crate::message::ResourceError;
+use crate::message::{Any, Resource};
 use crate::name::{ResourceName, TypeUrl};
-use crate::resource::{Any, Resource};
 
 /// The bytes are not the message that they should be.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -36,6 +38,13 @@ pub struct DecodeError {
 impl DecodeError {
     fn new(message: &'static str) -> impl FnOnce(prost::DecodeError) -> Self {
         move |error| Self { message, reason: alloc::format!("{error}") }
+    }
+}
+
+impl From<DecodeError> for Status {
+    /// What the stream is to be closed with.
+    fn from(error: DecodeError) -> Self {
+        Self::new(Code::InvalidArgument, error.to_string())
     }
 }
 

@@ -8,9 +8,9 @@ use prost::Message;
 
 use super::{DecodeError, generated, node};
 use crate::fields::{Fields, Value};
+use crate::message::Any;
 use crate::message::sotw::{Item, Request, Response};
 use crate::name::TypeUrl;
-use crate::resource::Any;
 use crate::type_url;
 
 /// Reads a `DiscoveryRequest`.
@@ -149,7 +149,7 @@ mod tests {
 
     fn message() -> Vec<u8> {
         let any = |type_url: &str| Any { type_url: type_url.into(), value: Bytes::from_static(b"\x0a\x01a") };
-        let wrapped = crate::Resource {
+        let wrapped = crate::message::Resource {
             name: "a".into(),
             version: "1".into(),
             aliases: Vec::new(),

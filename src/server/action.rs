@@ -7,6 +7,7 @@ use crate::error::Status;
 use crate::message::Node;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+use crate::revision::Revision;
 
 /// What happened on a stream, and what is to be done.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -18,6 +19,8 @@ pub enum Action {
         type_url: TypeUrl,
         /// The version of the response.
         version: Version,
+        /// [`Response::revision`](super::Response::revision) of the response: the client has accepted what changed up to it.
+        revision: Revision,
         /// The nonce of the response.
         nonce: Nonce,
     },
@@ -41,6 +44,8 @@ pub enum Action {
         type_url: TypeUrl,
         /// The version of the response.
         version: Version,
+        /// [`Response::revision`](super::Response::revision) of the response.
+        revision: Revision,
         /// The nonce of the response.
         nonce: Nonce,
         /// The `error_detail` of the client.
@@ -75,7 +80,11 @@ pub enum DropReason {
 impl Relabel for Action {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         match self {
-            Self::Ack { nonce, .. } | Self::DropStale { nonce, .. } | Self::Nack { nonce, .. } => nonce.relabel(by),
+            Self::Ack { nonce, revision, .. } | Self::Nack { nonce, revision, .. } => {
+                nonce.relabel(by);
+                revision.relabel(by);
+            }
+            Self::DropStale { nonce, .. } => nonce.relabel(by),
             Self::Close(_) | Self::Node(_) | Self::Subscribed { .. } => {}
         }
     }

@@ -2,12 +2,14 @@
 
 use alloc::string::String;
 use alloc::sync::Arc;
+use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 use super::size::Size;
 use crate::name::TypeUrl;
-use crate::resource_type::{ResourceType, Types};
+use crate::resource_type::{ResourceType, TypeRegistry};
+use crate::service::Method;
 
 /// What a server machine is to be. Cheap to clone: all streams of a server share one.
 ///
@@ -26,7 +28,7 @@ pub struct Config(Arc<Settings>);
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Settings {
     pub(super) scope: Scope,
-    pub(super) types: Types,
+    pub(super) types: TypeRegistry,
     pub(super) control_plane: Option<Arc<str>>,
     pub(super) require_node: bool,
     pub(super) removal_hold: Duration,
@@ -46,13 +48,19 @@ pub(super) enum LegacyWildcard {
     AllTypes,
 }
 
-/// Which types a stream serves.
+/// Which types a stream serves. The specification has these two, and no third.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Scope {
     /// All of them: an aggregated stream (ADS).
     Ads,
     /// One: a stream of the type's own service. Requests need not say their type.
     Single(TypeUrl),
+}
+
+impl From<Method> for Scope {
+    fn from(method: Method) -> Self {
+        method.type_url.map_or(Self::Ads, |type_url| Self::Single(type_url.into()))
+    }
 }
 
 impl Config {
@@ -66,10 +74,11 @@ impl Config {
         Self::new(Scope::Single(type_url.into()))
     }
 
-    fn new(scope: Scope) -> Self {
+    /// For a stream of this scope, or of a [method](Method) of a gRPC service.
+    pub fn new(scope: impl Into<Scope>) -> Self {
         Self(Arc::new(Settings {
-            scope,
-            types: Types::default(),
+            scope: scope.into(),
+            types: TypeRegistry::default(),
             control_plane: None,
             require_node: false,
             removal_hold: Duration::from_secs(5),
@@ -115,7 +124,7 @@ impl Config {
 
     /// Which types are full state, have a legacy wildcard, and so on. Default: those of the xDS API.
     #[must_use]
-    pub fn with_types(mut self, types: Types) -> Self {
+    pub fn with_types(mut self, types: TypeRegistry) -> Self {
         self.settings_mut().types = types;
         self
     }
@@ -202,6 +211,17 @@ pub enum Dialect {
     GoControlPlane,
 }
 
+impl fmt::Display for Dialect {
+    /// The name by which people know it, in lower case.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Spec => "spec",
+            Self::Istio => "istio",
+            Self::GoControlPlane => "go-control-plane",
+        })
+    }
+}
+
 impl Settings {
     /// What is to be known of a type.
     pub(super) fn kind(&self, type_url: &TypeUrl) -> ResourceType {
@@ -232,7 +252,8 @@ impl Hash for Config {
 /// (delta; a SotW response of a full-state type can't be split, and of others is not).
 ///
 /// Changes that come meanwhile go after what was begun; what changes before its turn may go twice, rejected or not.
-/// Heartbeats and errors, which have no content, count for nothing.
+/// Heartbeats and errors, which have no content, count for nothing. Write `Portion { .., ..Portion::default() }`: a field
+/// may be added in any release.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Portion {
     /// Resources and removed names. Default: no limit.
@@ -247,7 +268,8 @@ impl Default for Portion {
     }
 }
 
-/// Whether and when a rejected response is sent again, though nothing changed.
+/// Whether and when a rejected response is sent again, though nothing changed. Both are always needed, so no field will be
+/// added.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Retry {
     /// The time from the NACK to the retry.
@@ -258,6 +280,8 @@ pub struct Retry {
 
 /// What a client may make one stream of a server hold. An honest mesh of 100,000 resources meets none of these. A
 /// request of 4 MiB can be ten times as large once it is decoded, so counts are limited as well as bytes.
+///
+/// Write `Limits { .., ..Limits::default() }`: a limit may be added in any release, and no code that is written so breaks.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// Subscribed names of one type, and those that left and are kept until what waits was sent. A request that asks for no

@@ -1,14 +1,16 @@
 //! How far the delivery of one resource is, derived from what the stream keeps anyway: nothing is kept by name for it.
 
+use super::Server;
 use super::extent::Extent;
 use super::sent::Sent;
 use super::source::{Source, State};
 use super::subscription::Subscription;
-use crate::name::ResourceName;
+use super::variant::Variant;
+use crate::name::{ResourceName, TypeUrl};
 use crate::revision::Revision;
 
 /// What a client was sent of one resource, as the source has it now, and what the client said of that: the `config_status` of
-/// CSDS, and what a push waits for. See [`Server::delivery`](super::Server::delivery).
+/// CSDS, and what a push waits for. See [`Server::delivery`](super::Server::delivery). Fields may be added.
 ///
 /// ```
 /// use xds_machine::message::delta;
@@ -34,6 +36,7 @@ use crate::revision::Revision;
 /// # Ok::<(), xds_machine::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub struct Delivery {
     /// How far the delivery is.
     pub status: DeliveryStatus,
@@ -53,6 +56,19 @@ pub enum DeliveryStatus {
     Acknowledged,
     /// The client has rejected the response that had the resource, and was not sent it again since (CSDS: ERROR).
     Rejected,
+}
+
+impl<V: Variant> Server<V> {
+    /// How far the delivery of a resource is: of what the source has of it now, whether the client was sent that, and what it
+    /// said. The name may be an alias. `None` if the client does not want it.
+    pub fn delivery<S: Source>(
+        &self,
+        type_url: &TypeUrl,
+        name: impl Into<ResourceName>,
+        source: &S,
+    ) -> Option<Delivery> {
+        self.subscription(type_url)?.delivery(source, &name.into())
+    }
 }
 
 impl Subscription {

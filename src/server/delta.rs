@@ -47,8 +47,6 @@ impl Encoding for Delta {
 }
 
 impl Protocol for Delta {
-    type Request = Request;
-
     const NAMES_REMOVALS: bool = true;
     const ALIASES: bool = true;
 

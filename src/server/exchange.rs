@@ -10,6 +10,7 @@ use super::rejections::{DueRetries, Rejections};
 use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, Version};
+use crate::revision::Revision;
 use crate::time::Instant;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -38,6 +39,8 @@ struct Retrying {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct InFlight {
     version: Version,
+    /// Up to which the client was served with it.
+    revision: Revision,
     extent: Extent,
     /// The answer is not waited for, since nothing is wanted (S-SOTW-36).
     abandoned: bool,
@@ -55,9 +58,9 @@ impl Exchange {
     }
 
     /// A response is sent.
-    pub(super) fn send(&mut self, nonce: Nonce, version: Version, extent: Extent) {
+    pub(super) fn send(&mut self, nonce: Nonce, version: Version, revision: Revision, extent: Extent) {
         self.nonce = nonce;
-        self.in_flight = Some(InFlight { version, extent, abandoned: false });
+        self.in_flight = Some(InFlight { version, revision, extent, abandoned: false });
     }
 
     /// Nothing is wanted any more: the answer is not waited for, and nothing is sent again.
@@ -68,9 +71,15 @@ impl Exchange {
         self.clear_rejections();
     }
 
-    /// The client answered the last response, by its nonce. The version of that, if it was not answered before.
-    pub(super) fn handle_answer(&mut self, now: Instant, rejected: bool, retry: Option<Retry>) -> Option<Version> {
-        let InFlight { version, extent, .. } = self.in_flight.take()?;
+    /// The client answered the last response, by its nonce. The version and the revision of that, if it was not answered
+    /// before.
+    pub(super) fn handle_answer(
+        &mut self,
+        now: Instant,
+        rejected: bool,
+        retry: Option<Retry>,
+    ) -> Option<(Version, Revision)> {
+        let InFlight { version, revision, extent, .. } = self.in_flight.take()?;
         self.stale = 0;
         if rejected {
             self.rejections.get_or_insert_default().add(extent, now, retry);
@@ -78,7 +87,7 @@ impl Exchange {
             self.clear_rejections(); // all of it was accepted
         }
         self.tidy();
-        Some(version)
+        Some((version, revision))
     }
 
     /// A request answered nothing. How many did in a row.
@@ -192,6 +201,7 @@ impl Relabel for Exchange {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         self.nonce.relabel(by);
         if let Some(in_flight) = &mut self.in_flight {
+            in_flight.revision.relabel(by);
             in_flight.extent.relabel(by);
         }
         if let Some(rejections) = &mut self.rejections {

@@ -115,7 +115,7 @@ impl Heartbeat {
 
 /// The wanted resources that have a TTL.
 pub(super) fn expiring<'s, S: Source>(of: OfType<'s, S>, wanted: &Wanted) -> impl Iterator<Item = Entry<'s>> {
-    of.with_ttl().filter(move |entry| entry.resource().is_some_and(|resource| wanted.wants(of, resource)))
+    of.expiring().filter(move |entry| entry.resource().is_some_and(|resource| wanted.wants(of, resource)))
 }
 
 impl Relabel for Heartbeat {

@@ -2,7 +2,8 @@
 //!
 //! A [`Server`] is one accepted stream, and a value: requests go in, actions and responses come out. What it has to
 //! say it reads from a [`Source`], such as a [`Cache`], at the moment when there is room to send. The manual shows
-//! [a driver](crate::manual::_01_driver) and [a source](crate::manual::_03_source).
+//! [a driver](crate::manual::_01_driver) and [a source](crate::manual::_03_source). Clients that are to see different
+//! resources have different sources: [groups of nodes](Source#groups-of-nodes).
 //!
 //! ```
 //! use xds_machine::message::{Node, delta};
@@ -256,12 +257,6 @@ impl<V: Variant> Server<V> {
         Some(self.subscription(type_url)?.wanted.interest())
     }
 
-    /// How far the delivery of a resource is: of what the source has of it now, whether the client was sent that, and what it
-    /// said. The name may be an alias. `None` if the client does not want it.
-    pub fn delivery<S: Source>(&self, type_url: &TypeUrl, name: &str, source: &S) -> Option<Delivery> {
-        self.subscription(type_url)?.delivery(source, &name.into())
-    }
-
     // Private.
 
     fn subscription(&self, type_url: &TypeUrl) -> Option<&Subscription> {
@@ -329,13 +324,13 @@ impl<V: Variant> Server<V> {
         let of = &mut self.types[at];
         if nonce == *of.exchange.nonce() && !nonce.is_empty() {
             let limit = settings.limits.names_per_type;
-            if let Some(version) = of.handle_answer(now, error.is_some(), settings.retry, limit) {
+            if let Some((version, revision)) = of.handle_answer(now, error.is_some(), settings.retry, limit) {
                 let type_url = of.type_url().clone();
                 self.actions.push(match error {
-                    None => Action::Ack { type_url, version, nonce },
+                    None => Action::Ack { type_url, version, revision, nonce },
                     Some(mut error) => {
                         error.truncate(error_bytes);
-                        Action::Nack { type_url, version, nonce, error }
+                        Action::Nack { type_url, version, revision, nonce, error }
                     }
                 });
                 return;
@@ -444,10 +439,12 @@ impl<V: Variant> Server<V> {
         self.sent += 1;
         let of = &mut self.types[at];
         let nonce = nonce::nonce(self.stream, self.sent);
-        of.exchange.send(nonce.clone(), version.clone(), extent);
+        let revision = of.view.sent_to().unwrap_or_default();
+        of.exchange.send(nonce.clone(), version.clone(), revision, extent);
         Response {
             type_url: of.type_url().clone(),
             version,
+            revision,
             nonce,
             parts: draft.parts,
             removed: draft.removed,

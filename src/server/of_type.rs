@@ -45,7 +45,7 @@ impl<'s, S: Source> OfType<'s, S> {
 
     #[inline]
     pub(super) fn get(self, name: &ResourceName) -> Entry<'s> {
-        self.source.get(self.type_url, name.as_str())
+        self.source.get(self.type_url, name)
     }
 
     /// Whether an alias stands for the resource of this name.
@@ -65,12 +65,12 @@ impl<'s, S: Source> OfType<'s, S> {
         self.source.pages(self.type_url)
     }
 
-    pub(super) fn with_ttl(self) -> impl Iterator<Item = Entry<'s>> {
-        self.source.with_ttl(self.type_url)
+    pub(super) fn expiring(self) -> impl Iterator<Item = Entry<'s>> {
+        self.source.expiring(self.type_url)
     }
 
     pub(super) fn error(self, name: &ResourceName) -> Option<&'s Status> {
-        self.source.error(self.type_url, name.as_str())
+        self.source.error(self.type_url, name)
     }
 
     pub(super) fn errors(self, since: Revision) -> impl Iterator<Item = (&'s ResourceName, Entry<'s>)> {
@@ -83,20 +83,20 @@ impl<'s, S: Source> OfType<'s, S> {
     }
 
     pub(super) fn was(self, name: &ResourceName, at: Revision) -> Option<&'s Resource> {
-        self.source.was(self.type_url, name.as_str(), at)
+        self.source.was(self.type_url, name, at)
     }
 
     /// Whether a name is an alias, or was one.
     pub(super) fn was_alias(self, name: &ResourceName) -> bool {
-        self.source.former(self.type_url, name.as_str()).is_some()
+        self.source.former(self.type_url, name).is_some()
     }
 
     /// The resources that an alias stood for lately, and does not any more.
     pub(super) fn former(self, alias: &ResourceName) -> &'s [ResourceName] {
-        self.source.former(self.type_url, alias.as_str()).map_or(&[], |(_, names)| names)
+        self.source.former(self.type_url, alias).map_or(&[], |(_, names)| names)
     }
 
     pub(super) fn members(self, glob: &ResourceName) -> impl Iterator<Item = Entry<'s>> {
-        self.source.members(self.type_url, glob.as_str())
+        self.source.members(self.type_url, glob)
     }
 }

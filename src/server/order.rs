@@ -39,9 +39,9 @@ pub(super) fn refresh_dependents<S: Source>(
         let Some(name) = source.dependent(type_url, resource) else { return };
         let Some(dependent) = source.get(dependents.type_url(), &name).resource() else { return };
         let wanted = &dependents.wanted;
-        let own = match wanted.names().get(&*name) {
-            Some(name) => Some(name.clone()),
-            None => wanted.covers(&name).then(|| ResourceName::from(&*name)),
+        let own = match wanted.names().get(&name) {
+            Some(own) => Some(own.clone()),
+            None => wanted.covers(name.as_str()).then_some(name),
         };
         let aliases = wanted.aliases_of(dependents.of(source), dependent).cloned();
         // By all its names, for some may leave.

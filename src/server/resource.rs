@@ -73,8 +73,10 @@ impl Resource {
     /// them. Of more resources with one alias that is the last to get it. While there is a resource of this very name,
     /// that is no alias, nor afterwards until one that has it is put again.
     #[must_use]
-    pub fn with_aliases(self, aliases: impl IntoIterator<Item = ResourceName>) -> Self {
-        self.changed(|stored| stored.extra.get_or_insert_default().aliases = aliases.into_iter().collect())
+    pub fn with_aliases(self, aliases: impl IntoIterator<Item = impl Into<ResourceName>>) -> Self {
+        self.changed(|stored| {
+            stored.extra.get_or_insert_default().aliases = aliases.into_iter().map(Into::into).collect()
+        })
     }
 
     /// What says of a name that it does not exist, as an alias that has no content.

@@ -10,10 +10,11 @@ use bytes::{BufMut, Bytes};
 use super::encoding::{Encoding, Piece};
 use super::parts::{Part, Parts};
 use super::resource::Resource;
+use crate::message::Any;
 use crate::message::{self, ResourceError};
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
-use crate::resource::Any;
+use crate::revision::Revision;
 use crate::variant::{Delta, Sotw};
 use crate::wire::{Element, Envelope, Writer};
 
@@ -23,6 +24,7 @@ use crate::wire::{Element, Envelope, Writer};
 pub struct Response<V> {
     pub(super) type_url: TypeUrl,
     pub(super) version: Version,
+    pub(super) revision: Revision,
     pub(super) nonce: Nonce,
     pub(super) parts: Parts,
     pub(super) removed: Vec<ResourceName>,
@@ -44,6 +46,16 @@ impl<V: Encoding> Response<V> {
         &self.version
     }
 
+    /// Up to which revision of the source the client is served: what it wants of this type, and what changed up to then, is in
+    /// this response or was sent before. Comes back with [`Action::Ack`](super::Action::Ack).
+    ///
+    /// Removals that are held back, and the rest of an answer that goes in [portions](super::Portion), follow. A client that
+    /// a change does not concern is sent no response: what it has taken of one resource says
+    /// [`Server::delivery`](super::Server::delivery).
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
     /// Returns the nonce, which names the response on its stream.
     pub fn nonce(&self) -> &Nonce {
         &self.nonce
@@ -55,7 +67,7 @@ impl<V: Encoding> Response<V> {
     }
 
     /// Names that are said not to exist by an alias without content, as VHDS has it (delta only; see
-    /// [`ResourceType::with_heartbeats`](crate::ResourceType::with_heartbeats)).
+    /// [`ResourceType::with_heartbeats`](crate::resource_type::ResourceType::with_heartbeats)).
     pub fn nowhere(&self) -> impl Iterator<Item = &ResourceName> {
         self.parts.iter().filter_map(Part::nowhere)
     }
@@ -156,12 +168,12 @@ impl<V: Encoding> Response<V> {
         }
     }
 
-    fn message_resources(&self) -> impl Iterator<Item = (Piece<'_>, crate::Resource)> {
+    fn message_resources(&self) -> impl Iterator<Item = (Piece<'_>, crate::message::Resource)> {
         self.parts.iter().flat_map(|part| self.pieces(part)).map(|(piece, element)| {
             let body = element
                 .body
                 .map(|(type_url, _)| Any { type_url: type_url.clone(), value: piece.resource.body().clone() });
-            let resource = crate::Resource {
+            let resource = crate::message::Resource {
                 name: element.name.clone(),
                 version: element.version.clone(),
                 aliases: element.aliases.to_vec(),
@@ -216,5 +228,6 @@ impl From<&Response<Delta>> for message::delta::Response {
 impl<V: Encoding> Relabel for Response<V> {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         self.nonce.relabel(by);
+        self.revision.relabel(by);
     }
 }

@@ -49,8 +49,6 @@ impl Encoding for Sotw {
 }
 
 impl Protocol for Sotw {
-    type Request = Request;
-
     const NAMES_REMOVALS: bool = false;
     const ALIASES: bool = false;
 

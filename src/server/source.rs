@@ -1,6 +1,5 @@
 //! What a server machine asks of a store of resources.
 
-use alloc::borrow::Cow;
 use core::iter;
 
 use super::page::Page;
@@ -17,6 +16,10 @@ use crate::xdstp::Parts;
 ///
 /// A stream asks what changed since the revision up to which it was served, never what there is; that is why a
 /// change costs each stream what changed and not what exists.
+///
+/// A source is not a trait object: its methods return iterators of types of their own, so that to look at a change allocates nothing.
+/// Where sources of several kinds are served, an enum of them is a source. The iterators borrow the type URL besides the source,
+/// which Rust 1.85 can't be told otherwise for the methods of a trait.
 ///
 /// # Contract
 ///
@@ -64,6 +67,8 @@ use crate::xdstp::Parts;
 /// assert_eq!(response.resources().next().expect("c").body(), &b"of the inside"[..]);
 /// # Ok::<(), xds_machine::Error>(())
 /// ```
+///
+#[doc = include_str!("own_source.md")]
 pub trait Source {
     /// Which life of the source this is.
     fn epoch(&self) -> u64;
@@ -81,7 +86,7 @@ pub trait Source {
     /// What is to be said of one name, which may be an alias: then the resource has another name. (An alias that stands
     /// for something, or for nothing, from now on has a revision of its own, as a name has that becomes present, or
     /// absent.)
-    fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_>;
+    fn get(&self, type_url: &TypeUrl, name: &ResourceName) -> Entry<'_>;
 
     /// The resources that became present or changed after `since` and are present, the latest first.
     fn changes(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>>;
@@ -98,7 +103,7 @@ pub trait Source {
     fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page>;
 
     /// The resources of the type that have a TTL, whose clients are sent heartbeats. The default has none.
-    fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
+    fn expiring(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
         let _ = type_url;
         iter::empty()
     }
@@ -109,7 +114,7 @@ pub trait Source {
     /// collection as a whole.
     ///
     /// The default has none.
-    fn error(&self, type_url: &TypeUrl, name: &str) -> Option<&Status> {
+    fn error(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&Status> {
         let _ = (type_url, name);
         None
     }
@@ -125,14 +130,14 @@ pub trait Source {
     /// removals stay back in SotW ([`Config::with_sotw_removal_hold`](super::Config::with_sotw_removal_hold)), it is sent
     /// once more to who was sent it; and in delta, that its aliases stood for it is known by it. The default remembers nothing,
     /// as suits a source whose [`Entry::before`] is always empty.
-    fn was(&self, type_url: &TypeUrl, name: &str, at: Revision) -> Option<&Resource> {
+    fn was(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
         let _ = (type_url, name, at);
         None
     }
 
     /// The names of resources that an alias stood for lately and does not any more, and since when that is so. `None` for
     /// a name that is no alias and was none. The default has no aliases.
-    fn former(&self, type_url: &TypeUrl, alias: &str) -> Option<(Revision, &[ResourceName])> {
+    fn former(&self, type_url: &TypeUrl, alias: &ResourceName) -> Option<(Revision, &[ResourceName])> {
         let _ = (type_url, alias);
         None
     }
@@ -140,19 +145,19 @@ pub trait Source {
     /// The resources of the type in a collection, by its name `xdstp://../*`; those of which nothing is known as well,
     /// and no others. To be known by name what is in it, a source keeps them by [`ResourceName::glob`]; the default
     /// looks at all that there are.
-    fn members(&self, type_url: &TypeUrl, glob: &str) -> impl Iterator<Item = Entry<'_>> {
+    fn members(&self, type_url: &TypeUrl, glob: &ResourceName) -> impl Iterator<Item = Entry<'_>> {
         let has = |entry: &Entry<'_>| {
             let name = entry.resource().map_or("", |resource| resource.name().as_str());
-            Parts::of(glob).is_some_and(|glob| glob.has(name))
+            Parts::of(glob.as_str()).is_some_and(|glob| glob.has(name))
         };
         self.changes(type_url, Revision::default()).filter(has)
     }
 
     /// Whether the type is known at all: until it is, its subscribers hear nothing, not even that nothing exists.
-    fn is_known(&self, type_url: &TypeUrl) -> bool {
-        let _ = type_url;
-        true
-    }
+    ///
+    /// There is no default: a control plane that starts anew with an empty store and says `true` tells every client that all it
+    /// has is gone. A store says so once it is loaded.
+    fn is_known(&self, type_url: &TypeUrl) -> bool;
 
     /// The type of which a client needs a resource again once it has one of this type, though it did not change: the
     /// endpoints of a cluster, without which an Envoy leaves the cluster warming (xds_protocol.rst, "Resource
@@ -166,7 +171,7 @@ pub trait Source {
     /// The name of the resource of [`dependent_type`](Self::dependent_type) that goes with this one.
     ///
     /// The default is right for clusters: `eds_cluster_config.service_name`, else the cluster's own name.
-    fn dependent<'a>(&self, type_url: &TypeUrl, resource: &'a Resource) -> Option<Cow<'a, str>> {
+    fn dependent(&self, type_url: &TypeUrl, resource: &Resource) -> Option<ResourceName> {
         let _ = type_url;
         default_dependent(resource)
     }
@@ -176,12 +181,13 @@ pub(super) fn default_dependent_type(type_url: &TypeUrl) -> Option<&'static str>
     (type_url == type_url::CLUSTER).then_some(type_url::ENDPOINT)
 }
 
-pub(super) fn default_dependent(resource: &Resource) -> Option<Cow<'_, str>> {
-    Some(wire::endpoints_of(resource.body()).unwrap_or(resource.name().as_str()).into())
+pub(super) fn default_dependent(resource: &Resource) -> Option<ResourceName> {
+    Some(wire::endpoints_of(resource.body()).map_or_else(|| resource.name().clone(), ResourceName::from))
 }
 
-/// What is to be said of a name, and since when.
+/// What is to be said of a name, and since when. Fields may be added, with a default that the constructors give.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct Entry<'a> {
     /// What the source says of the name.
     pub state: State<'a>,
@@ -192,7 +198,8 @@ pub struct Entry<'a> {
     pub before: (Revision, Revision),
 }
 
-/// The three things that can be said of a name ([design rule 9](crate::manual::rules#rule-9)).
+/// The three things that can be said of a name ([design rule 9](crate::manual::rules#rule-9)). A server handles each of
+/// them, so there will be no fourth.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum State<'a> {
     /// The resource exists, and this is its content.
@@ -204,6 +211,40 @@ pub enum State<'a> {
 }
 
 impl<'a> Entry<'a> {
+    /// There is this resource, in this form since then.
+    pub fn present(resource: &'a Resource, since: Revision) -> Self {
+        Self::new(State::Present(resource), since)
+    }
+
+    /// The resource does not exist since then; for one that was never there, since [`Revision::default`].
+    pub fn absent(since: Revision) -> Self {
+        Self::new(State::Absent, since)
+    }
+
+    /// Since then it is not known whether the resource exists.
+    pub fn unknown(since: Revision) -> Self {
+        Self::new(State::Unknown, since)
+    }
+
+    fn new(state: State<'a>, since: Revision) -> Self {
+        Self { state, since, before: (Revision::default(), Revision::default()) }
+    }
+
+    /// The same, where it was exactly so at an earlier time too: from `from` to before `to`. So a change that was taken back
+    /// costs nothing for who has not heard of it.
+    #[must_use]
+    pub fn with_before(self, from: Revision, to: Revision) -> Self {
+        Self { before: (from, to), ..self }
+    }
+
+    /// The resource, if there is one.
+    pub fn resource(&self) -> Option<&'a Resource> {
+        match self.state {
+            State::Present(resource) => Some(resource),
+            State::Absent | State::Unknown => None,
+        }
+    }
+
     /// Whether this is news to who heard all that became so up to `heard`, and the opposite up to `other`.
     pub(super) fn is_news(&self, heard: Revision, other: Revision) -> bool {
         self.since > heard && !(self.before.0 <= heard && other < self.before.1)
@@ -214,13 +255,6 @@ impl<'a> Entry<'a> {
         match self.state {
             State::Present(resource) if resource.name() != name => Entry { state: State::Absent, ..self },
             _ => self,
-        }
-    }
-
-    pub(super) fn resource(&self) -> Option<&'a Resource> {
-        match self.state {
-            State::Present(resource) => Some(resource),
-            State::Absent | State::Unknown => None,
         }
     }
 }

@@ -23,6 +23,7 @@ use super::wanted::Wanted;
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::resource_type::ResourceType;
+use crate::revision::Revision;
 use crate::time::Instant;
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -151,8 +152,8 @@ impl Subscription {
         rejected: bool,
         retry: Option<Retry>,
         limit: usize,
-    ) -> Option<Version> {
-        let version = self.exchange.handle_answer(now, rejected, retry)?;
+    ) -> Option<(Version, Revision)> {
+        let (version, revision) = self.exchange.handle_answer(now, rejected, retry)?;
         if !rejected {
             self.heartbeat.accept(&version);
         } else if *self.pending.wildcard() == Wildcard::Asked {
@@ -160,7 +161,7 @@ impl Subscription {
         } else {
             self.pending.names().iter().for_each(|name| self.exchange.forget_rejection(name, limit));
         }
-        Some(version)
+        Some((version, revision))
     }
 
     // What is to be said.

@@ -1,8 +1,6 @@
 //! What differs between the variants, behind one door.
 
 use alloc::sync::Arc;
-use core::fmt::Debug;
-use core::hash::Hash;
 
 use super::config::{Limits, Settings};
 use super::draft::{Behind, Draft, Order};
@@ -11,7 +9,7 @@ use super::size::Size;
 use super::source::Source;
 use super::subscription::{Subscription, SubscriptionChange};
 use crate::error::{PeerMisbehaved, Status};
-use crate::message::Node;
+use crate::message::{Messages, Node};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 
 /// A variant of the protocol, as the server sees it: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta). Sealed.
@@ -19,10 +17,7 @@ pub trait Variant: Protocol {}
 
 /// The half of [`Variant`] that nobody outside needs.
 #[allow(unnameable_types)] // this is the seal
-pub trait Protocol: Encoding + Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + 'static {
-    /// What the server receives.
-    type Request: Clone + Debug + Eq + Hash + Send + Sync;
-
+pub trait Protocol: Encoding + Messages {
     /// Whether a response names what is gone.
     const NAMES_REMOVALS: bool;
 

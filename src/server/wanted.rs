@@ -106,7 +106,7 @@ impl Wanted {
 
     /// Whether a name is wanted, by itself or as one of many.
     pub(super) fn covers(&self, name: &str) -> bool {
-        self.interest.covers(name)
+        self.interest.covers_normal(name)
     }
 
     /// What is to be said of a name that is wanted.

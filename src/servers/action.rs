@@ -57,7 +57,7 @@ impl Stream {
     }
 }
 
-/// What the driver is to do about streams.
+/// What the driver is to do about streams. A driver has to do both, so there will be no third.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Connect {
     /// Connect, and say [`handle_open`](super::Servers::handle_open) or

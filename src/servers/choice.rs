@@ -114,15 +114,15 @@ impl<V: Variant> Servers<V> {
         let group = &self.groups[at];
         let (from, to) = (group.server(), group.servers[group.members]);
         for (type_url, names) in &group.wanted {
-            let subscribed = self.links[to].client.subscribe(type_url, names.iter().cloned());
+            let subscribed = self.links[to].client.resources_mut(type_url).subscribe(names);
             debug_assert!(subscribed.is_ok(), "these are names");
             let held = self.held(at, from, type_url);
-            let client = &self.links[from].client;
-            let missing = names.iter().filter(|name| client.is_missing(type_url, name.as_str()));
-            let missing: Vec<ResourceName> = missing.cloned().collect();
-            let held = held.iter().map(|(name, aliases, _)| (name.clone(), &aliases[..], None));
-            self.links[to].client.adopt_with_aliases(type_url, held);
-            self.links[to].client.take_for_missing(type_url, missing.iter().map(ResourceName::as_str));
+            let known = self.links[from].client.layer(type_url);
+            let missing: Vec<ResourceName> = names.iter().filter(|&name| known.is_missing(name)).cloned().collect();
+            let held = held.iter().map(|(name, aliases, _)| (name, &aliases[..], None));
+            let mut layer = self.links[to].client.layer_mut(type_url);
+            layer.adopt_with_aliases(held);
+            layer.take_for_missing(&missing);
         }
         self.hold_beside(to);
         let group = &mut self.groups[at];
@@ -137,18 +137,18 @@ impl<V: Variant> Servers<V> {
         for (type_url, names) in &group.wanted {
             let held = self.held(at, from, type_url);
             let expiring = held.iter().filter(|(_, _, expires)| expires.is_some());
-            let expiring = expiring.map(|(name, aliases, expires)| (name.clone(), &aliases[..], *expires));
-            self.links[to].client.adopt_with_aliases(type_url, expiring);
-            self.links[from].client.unsubscribe(type_url, names.iter().map(ResourceName::as_str));
+            let expiring = expiring.map(|(name, aliases, expires)| (name, &aliases[..], *expires));
+            self.links[to].client.layer_mut(type_url).adopt_with_aliases(expiring);
+            self.links[from].client.resources_mut(type_url).unsubscribe(names);
         }
     }
 
     /// What the application has of a group, as a server's client knows it. What is wanted by an alias is of the group of
     /// the alias.
     pub(super) fn held(&self, at: usize, server: usize, type_url: &TypeUrl) -> Vec<Held> {
-        let client = &self.links[server].client;
-        let with_aliases = client.held(type_url).map(|(name, expires)| {
-            let aliases: Vec<ResourceName> = client.aliases(type_url, name.as_str()).cloned().collect();
+        let layer = self.links[server].client.layer(type_url);
+        let with_aliases = layer.held().map(|(name, expires)| {
+            let aliases: Vec<ResourceName> = layer.aliases(name).cloned().collect();
             (name.clone(), aliases, expires)
         });
         let of_group =
@@ -159,10 +159,10 @@ impl<V: Variant> Servers<V> {
     /// Whether something is wanted that nobody knows anything of. What does not exist is known (C-TIMER-18).
     fn lacks(&self, at: usize) -> bool {
         let group = &self.groups[at];
-        let awaited = |type_url, name: &str| {
-            group.members().iter().all(|&server| self.links[server].client.is_awaited(type_url, name))
+        let awaited = |type_url, name: &ResourceName| {
+            group.members().iter().all(|&server| self.links[server].client.layer(type_url).is_awaited(name))
         };
-        group.wanted.iter().any(|(type_url, names)| names.iter().any(|name| awaited(type_url, name.as_str())))
+        group.wanted.iter().any(|(type_url, names)| names.iter().any(|name| awaited(type_url, name)))
     }
 
     /// To which list a name belongs; `None`: its authority is unknown, or has no servers.

@@ -4,11 +4,13 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::client::{self, Backoff};
 
-/// Which server is asked when there are several.
+/// Which server is asked when there are several. More policies may come.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub enum Policy {
     /// As gRPC does (gRFC A71), for each authority by itself. The next server of the list is asked too when the last one
     /// that is asked has failed (its stream ended before any response) and something is wanted that nothing is known of.
@@ -25,6 +27,16 @@ pub enum Policy {
     /// Two things differ from Envoy. Each server has its own backoff, where Envoy waits 500 ms before the primary is tried
     /// again. And each has its own versions: Envoy sends none to a server that is not the last that answered.
     Envoy,
+}
+
+impl fmt::Display for Policy {
+    /// Whose policy it is, in lower case.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Grpc => "grpc",
+            Self::Envoy => "envoy",
+        })
+    }
 }
 
 /// A server: its place among those of the configuration.

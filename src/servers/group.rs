@@ -1,6 +1,5 @@
 //! The names of one authority, and who is asked for them.
 
-use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -64,9 +63,9 @@ impl Group {
         names.into_iter().filter(|name| wanted.insert(name.clone())).collect()
     }
 
-    pub(super) fn want_no_more(&mut self, type_url: &TypeUrl, names: &[Cow<'_, str>]) {
+    pub(super) fn want_no_more(&mut self, type_url: &TypeUrl, names: &[ResourceName]) {
         if let Some(wanted) = self.wanted.get_mut(type_url) {
-            names.iter().for_each(|name| _ = wanted.remove(&**name));
+            names.iter().for_each(|name| _ = wanted.remove(name));
             if wanted.is_empty() {
                 self.wanted.remove(type_url);
             }

@@ -7,7 +7,7 @@
 //! What the application has is one set of resources, wherever they came from. The rules that keep it whole:
 //!
 //! - An update of one server replaces what another sent, and nothing else does: switching makes nothing vanish. The other
-//!   client is told that what it gave is replaced ([`Client::adopt`]), claims it no more, and asks for it again.
+//!   client is told that what it gave is replaced ([`LayerMut::adopt`](client::LayerMut::adopt)), claims it no more, and asks for it again.
 //! - What a server says is gone, by name or by absence, is gone, whoever sent it.
 //! - Of one type, one update is out at a time, also of different servers that stand in one list. What came from the next
 //!   one waits; so nothing late overwrites what is newer, and removals are worked out of what the application really has.
@@ -35,7 +35,7 @@
 //! let now = Instant::EPOCH;
 //! let client = client::Config::new(Node::new("me"));
 //! let mut servers = Servers::<Delta>::new(Config::new(Policy::Grpc, [client.clone(), client]))?;
-//! servers.subscribe(&TypeUrl::from(type_url::ENDPOINT), ["a".into()])?;
+//! servers.resources_mut(&TypeUrl::from(type_url::ENDPOINT)).subscribe(["a"])?;
 //!
 //! // The first server is tried, and can't be reached.
 //! let Some(Connect::Open(primary)) = servers.poll_connect(now) else { panic!("a stream is needed") };
@@ -46,7 +46,7 @@
 //! // So the second is asked.
 //! assert_eq!(servers.poll_action(), Some(Action::Switched { authority: None, to: ServerId(1) }));
 //! let Some(Connect::Open(fallback)) = servers.poll_connect(now) else { panic!("a stream is needed") };
-//! servers.handle_open(now, fallback);
+//! servers.handle_open();
 //! let first = servers.poll_transmit(fallback).expect("it is asked");
 //! assert_eq!(first.request.subscribe.len(), 1);
 //!
@@ -63,8 +63,8 @@ mod config;
 mod group;
 mod invariants;
 mod link;
+mod resources;
 
-use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -73,13 +73,13 @@ pub use self::action::{Action, Connect, Stream};
 pub use self::config::{Config, ConfigError, Policy, ServerId};
 use self::group::Group;
 use self::link::{Link, State};
+pub use self::resources::ResourcesMut;
 use crate::client::{self, Client, Sent, Transmit, Update, Variant, Verdict};
 use crate::error::{Error, Misuse};
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl};
 use crate::queue::Queue;
 use crate::time::Instant;
-use crate::xdstp;
 
 /// How many actions may wait to be polled.
 const WAITING_ACTIONS: usize = 1024;
@@ -121,89 +121,14 @@ impl<V: Variant> Servers<V> {
         Ok(Self { policy: config.policy, links, groups, authorities, actions: Queue::new() })
     }
 
-    // Commands of the application.
-
-    /// Wants these resources from now on, each of the servers of its authority: see [`Client::subscribe`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Client::subscribe`], and [`Misuse::NoServer`] if the authority of a name is not configured; then none of the
-    /// names is subscribed to.
-    pub fn subscribe(
-        &mut self,
-        type_url: &TypeUrl,
-        names: impl IntoIterator<Item = ResourceName>,
-    ) -> Result<(), Misuse> {
-        let mut sorted: BTreeMap<usize, Vec<ResourceName>> = BTreeMap::new();
-        for name in names {
-            client::check_wish(&name, type_url)?;
-            let Some(at) = self.group_of(name.as_str()) else { return Err(Misuse::NoServer { name }) };
-            sorted.entry(at).or_default().push(name);
-        }
-        for (at, names) in sorted {
-            let new = self.groups[at].want(type_url, names);
-            if new.is_empty() {
-                continue;
-            }
-            for place in 0..self.groups[at].members {
-                let server = self.groups[at].servers[place];
-                self.links[server].client.subscribe(type_url, new.iter().cloned())?;
-                self.hold_beside(server);
-            }
-            // gRFC A71: what was known did not lead to the next server; this does.
-            if self.links[self.groups[at].server()].failing && self.policy == Policy::Grpc {
-                self.fall_back_or_tell(at);
-            }
-        }
-        Ok(())
-    }
-
-    /// Wants these resources no longer: see [`Client::unsubscribe`].
-    pub fn unsubscribe<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
-        for (at, names) in self.by_group(names) {
-            self.groups[at].want_no_more(type_url, &names);
-            for place in 0..self.groups[at].members {
-                let server = self.groups[at].servers[place];
-                self.links[server].client.unsubscribe(type_url, names.iter().map(|name| &**name));
-            }
-            if self.groups[at].wanted.is_empty() {
-                self.reachable(at);
-            }
-            let group = &mut self.groups[at];
-            if self.policy == Policy::Grpc && group.wanted.is_empty() {
-                group.members = 1;
-                if core::mem::take(&mut group.current) > 0 {
-                    self.switched(at);
-                }
-            }
-        }
-        self.forgive();
-    }
-
-    /// Asks again for resources that are wanted, of the server whose word counts: see [`Client::refetch`].
-    pub fn refetch<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
-        for (at, names) in self.by_group(names) {
-            let server = self.groups[at].server();
-            self.links[server].client.refetch(type_url, names.iter().map(|name| &**name));
-        }
-    }
-
-    /// The application lost what it held of these: see [`Client::forget`].
-    pub fn forget<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a str>) {
-        let names: Vec<&str> = names.into_iter().collect();
-        // Whoever gave it, by whatever name it was asked for.
-        self.links.iter_mut().for_each(|link| link.client.forget(type_url, names.iter().copied()));
-        (0..self.groups.len()).for_each(|at| self.review(at));
-    }
-
     // What happened.
 
     /// Records that a stream is up. An attempt that is over is ignored.
-    pub fn handle_open(&mut self, now: Instant, stream: Stream) {
+    pub fn handle_open(&mut self, stream: Stream) {
         if let Some(link) = self.links.get_mut(stream.server.0).filter(|link| link.is(stream)) {
             if link.state == State::Connecting {
                 link.state = State::Up { answered: false };
-                link.client.handle_open(now);
+                link.client.handle_open();
             }
         }
     }
@@ -263,13 +188,13 @@ impl<V: Variant> Servers<V> {
     }
 
     /// A stream ended, or could not be opened. The next one waits as the server's backoff says; `random` is any number,
-    /// evenly distributed (see [`Backoff::next`](client::Backoff::next)).
+    /// evenly distributed (see [`Backoff::next_delay`](client::Backoff::next_delay)).
     pub fn handle_close(&mut self, now: Instant, stream: Stream, random: u64) {
         let server = stream.server.0;
         let Some(link) = self.links.get_mut(server).filter(|link| link.is(stream)) else { return };
         let answered = link.state == State::Up { answered: true };
-        link.client.handle_close(now);
-        link.state = State::Down(now + link.backoff.next(random));
+        link.client.handle_close();
+        link.state = State::Down(now + link.backoff.next_delay(random));
         link.failing |= !answered;
         self.ended(server, answered);
         self.forgive();
@@ -299,12 +224,12 @@ impl<V: Variant> Servers<V> {
                 }
                 // What this server may not have can't be said on this stream.
                 State::Up { answered: true } if used && link.client.wants_new_stream() => {
-                    link.client.handle_close(now);
+                    link.client.handle_close();
                     link.state = State::Down(now);
                     return Some(Connect::Close(link.attempt(server)));
                 }
                 State::Connecting | State::Up { .. } if !used => {
-                    link.client.handle_close(now);
+                    link.client.handle_close();
                     link.state = State::Down(now);
                     return Some(Connect::Close(link.attempt(server)));
                 }
@@ -352,11 +277,6 @@ impl<V: Variant> Servers<V> {
         up.is_some_and(|link| link.client.wants_response())
     }
 
-    /// The server whose word counts for a resource of this name; `None` if its authority is not configured.
-    pub fn server_of(&self, name: &str) -> Option<ServerId> {
-        self.group_of(name).map(|at| self.groups[at].server_id())
-    }
-
     // Private.
 
     /// Whether a server has, or should have, a stream.
@@ -370,15 +290,14 @@ impl<V: Variant> Servers<V> {
             match &action {
                 client::Action::Apply(update) => {
                     self.links[server].out.push(update.clone());
-                    self.beside(server, |client| client.hold_updates(update.type_url()));
+                    self.beside(server, |client| client.layer_mut(update.type_url()).hold_updates());
                 }
                 client::Action::Expired { type_url, names } => {
-                    self.beside(server, |client| client.forget(type_url, names.iter().map(ResourceName::as_str)));
+                    self.beside(server, |client| client.layer_mut(type_url).forget(names));
                     (0..self.groups.len()).for_each(|at| self.review(at));
                 }
                 client::Action::Missing { type_url, names } => {
-                    let names = || names.iter().map(ResourceName::as_str);
-                    self.beside(server, |client| client.take_for_missing(type_url, names()));
+                    self.beside(server, |client| client.layer_mut(type_url).take_for_missing(names));
                 }
                 _ => {}
             }
@@ -389,20 +308,21 @@ impl<V: Variant> Servers<V> {
     /// The other clients learn what became of an update: what the application has now is not what they sent.
     fn tell_the_others(&mut self, server: usize, update: &Update, rejected: &BTreeSet<ResourceName>) {
         let type_url = update.type_url();
-        let client = &self.links[server].client;
-        let missing = update.removed().iter().filter(|name| client.is_missing(type_url, name.as_str()));
+        let layer = self.links[server].client.layer(type_url);
+        let missing = update.removed().iter().filter(|&name| layer.is_missing(name));
         let missing: Vec<ResourceName> = missing.cloned().collect();
         self.beside(server, |client| {
+            let mut layer = client.layer_mut(type_url);
             let accepted = update.resources().filter(|resource| !rejected.contains(resource.name()));
             let accepted = accepted.map(|resource| (resource.name().clone(), resource.aliases(), None));
-            client.adopt_with_aliases(type_url, accepted);
+            layer.adopt_with_aliases(accepted);
             let removed = update.removed().iter().filter(|name| !rejected.contains(*name));
-            client.forget(type_url, removed.map(ResourceName::as_str));
-            client.take_for_missing(type_url, missing.iter().map(ResourceName::as_str));
+            layer.forget(removed);
+            layer.take_for_missing(&missing);
             if update.drops_rejected() {
                 let dropped =
                     update.resources().map(|resource| resource.name()).filter(|name| rejected.contains(*name));
-                client.forget(type_url, dropped.map(ResourceName::as_str));
+                layer.forget(dropped);
             }
         });
     }
@@ -413,7 +333,7 @@ impl<V: Variant> Servers<V> {
             let other = self.links[server].related.get(at).copied().unwrap_or(server);
             let judges = |link: &usize| self.links[*link].judges(type_url);
             if !judges(&other) && !self.links[other].related.iter().any(judges) {
-                self.links[other].client.release_updates(now, type_url);
+                self.links[other].client.layer_mut(type_url).release_updates(now);
                 self.drain(other);
             }
         }
@@ -423,7 +343,7 @@ impl<V: Variant> Servers<V> {
     fn hold_beside(&mut self, server: usize) {
         let out = self.links[server].related.iter().flat_map(|&other| &self.links[other].out);
         let types: Vec<TypeUrl> = out.map(|update| update.type_url().clone()).collect();
-        types.iter().for_each(|type_url| self.links[server].client.hold_updates(type_url));
+        types.iter().for_each(|type_url| self.links[server].client.layer_mut(type_url).hold_updates());
     }
 
     fn beside(&mut self, server: usize, mut each: impl FnMut(&mut Client<V>)) {
@@ -438,16 +358,6 @@ impl<V: Variant> Servers<V> {
         if !self.groups[at].wanted.is_empty() {
             self.fall_back(at);
         }
-    }
-
-    fn by_group<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> BTreeMap<usize, Vec<Cow<'a, str>>> {
-        let mut sorted: BTreeMap<usize, Vec<Cow<'_, str>>> = BTreeMap::new();
-        for name in names.into_iter().map(xdstp::normal) {
-            if let Some(at) = self.group_of(&name) {
-                sorted.entry(at).or_default().push(name);
-            }
-        }
-        sorted
     }
 
     fn check_actions(&self) -> Result<(), Misuse> {

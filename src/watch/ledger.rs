@@ -1,5 +1,7 @@
 //! Who watches what, what is known of it, and what each watcher has not been told.
 
+mod questions;
+
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
@@ -90,14 +92,6 @@ impl<T: Clone + PartialEq> Ledger<T> {
 
     fn known(&self, name: &str) -> Option<&Known<T>> {
         self.named.get(name).or_else(|| self.parts.get(name))
-    }
-
-    pub(super) fn get(&self, name: &str) -> Option<&T> {
-        self.known(name)?.value.as_ref()
-    }
-
-    pub(super) fn error(&self, name: &str) -> Option<&Status> {
-        self.known(name)?.error.as_ref()
     }
 
     // Watchers.

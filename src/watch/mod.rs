@@ -9,7 +9,8 @@
 //! # use xds_machine::message::{Node, sotw};
 //! use xds_machine::client::{Client, Config};
 //! use xds_machine::watch::{News, Watches};
-//! use xds_machine::{Any, Instant, Sotw, TypeUrl, type_url};
+//! use xds_machine::message::Any;
+//! use xds_machine::{Instant, Sotw, TypeUrl, type_url};
 //!
 //! let now = Instant::EPOCH;
 //! let endpoints = TypeUrl::from(type_url::ENDPOINT);
@@ -17,7 +18,7 @@
 //! let mut watches = Watches::<Vec<u8>>::new(endpoints.clone());
 //! let (one, two) = (watches.watch(&mut client, "a")?, watches.watch(&mut client, "a")?);
 //!
-//! client.handle_open(now);
+//! client.handle_open();
 //! let first = client.poll_transmit().expect("one request for both");
 //! # let any = Any { type_url: endpoints.clone(), value: (&b"\x0a\x01a"[..]).into() };
 //! # let response = sotw::Response { version: "1".into(), resources: vec![sotw::Item::Bare(any)],
@@ -59,12 +60,12 @@
 //! ```
 //! use xds_machine::client;
 //! use xds_machine::message::Node;
-//! use xds_machine::servers::{Config, Connect, Policy, Servers};
+//! use xds_machine::servers::{Config, Connect, Policy, ServerId, Servers};
 //! use xds_machine::watch::{News, Watches};
 //! use xds_machine::{Delta, Instant, type_url};
 //!
 //! let now = Instant::EPOCH;
-//! let decode = |resource: client::Resource<'_>| Ok::<_, String>(resource.body().to_vec());
+//! let decode = |_: ServerId, resource: client::Resource<'_>| Ok::<_, String>(resource.body().to_vec());
 //! let config = Config::new(Policy::Grpc, [client::Config::new(Node::new("me"))]);
 //! let mut servers = Servers::<Delta>::new(config)?;
 //! let mut listeners = Watches::<Vec<u8>>::new(type_url::LISTENER);
@@ -87,6 +88,12 @@
 //! }
 //! let event = clusters.poll_event().expect("who waits is told");
 //! assert!(matches!(event.news, News::Changed(Err(_))));
+//!
+//! // What there is to see of it all, for a dump: what each server's client knows, and what is watched.
+//! let known: Vec<_> = servers.states().map(|(server, _, name, state)| (server, name.as_str(), state.status)).collect();
+//! assert_eq!(known, [(ServerId(0), "c", client::ResourceStatus::Requested)]);
+//! let watched: Vec<_> = clusters.iter().map(|of| (of.name.as_str(), of.value, of.error.is_some())).collect();
+//! assert_eq!(watched, [("c", None, true)]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -103,14 +110,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Display;
 
-pub use self::event::{Event, News, WatchId};
+pub use self::event::{Event, News, WatchId, Watched};
 use self::known::Change;
 use self::ledger::Ledger;
 use crate::client::{self, Action, Client, Effect, Rejection, Update, Verdict};
 use crate::error::{Code, Misuse, Status};
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, WILDCARD};
-use crate::servers::{self, Servers};
+use crate::servers::{self, ServerId, Servers};
 
 /// Where names are subscribed to: a [`Client`], or several [`Servers`].
 pub trait Subscribe {
@@ -122,26 +129,26 @@ pub trait Subscribe {
     fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse>;
 
     /// Wants it no longer.
-    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &str);
+    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &ResourceName);
 }
 
 impl<V: client::Variant> Subscribe for Client<V> {
     fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse> {
-        Self::subscribe(self, type_url, [name])
+        self.resources_mut(type_url).subscribe([name])
     }
 
-    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &str) {
-        Self::unsubscribe(self, type_url, [name]);
+    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &ResourceName) {
+        self.resources_mut(type_url).unsubscribe([name]);
     }
 }
 
 impl<V: client::Variant> Subscribe for Servers<V> {
     fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse> {
-        Self::subscribe(self, type_url, [name])
+        self.resources_mut(type_url).subscribe([name])
     }
 
-    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &str) {
-        Self::unsubscribe(self, type_url, [name]);
+    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &ResourceName) {
+        self.resources_mut(type_url).unsubscribe([name]);
     }
 }
 
@@ -196,7 +203,7 @@ impl<T: Clone + PartialEq> Watches<T> {
     /// Watches no longer. A watcher that there is not is ignored.
     pub fn unwatch(&mut self, client: &mut impl Subscribe, watch: WatchId) {
         if let Some(name) = self.ledger.unwatch(watch) {
-            client.unsubscribe(&self.type_url, name.as_str());
+            client.unsubscribe(&self.type_url, &name);
         }
         self.release();
     }
@@ -230,7 +237,7 @@ impl<T: Clone + PartialEq> Watches<T> {
                 for name in names {
                     let status = || Status::new(Code::NotFound, "the resource does not exist");
                     // Unless why was told just before.
-                    if ledger.error(name.as_str()).is_none_or(|error| !error.is(Code::NotFound)) {
+                    if ledger.own_error(name.as_str()).is_none_or(|error| !error.is(Code::NotFound)) {
                         ledger.change(&name, Change::Gone(status()));
                     }
                 }
@@ -257,15 +264,18 @@ impl<T: Clone + PartialEq> Watches<T> {
     /// says, and with what is said of reaching them, [`handle_unreachable`](Self::handle_unreachable) and
     /// [`handle_reachable`](Self::handle_reachable) for the names of the authority. What is not about this type is given
     /// back, and so is all that is said of servers, which is for the watches of other types as well.
+    ///
+    /// `decode` is told which server a resource is of: servers may be trusted with different things.
     pub fn handle_servers_action<E: Display>(
         &mut self,
         action: servers::Action,
-        decode: impl FnMut(client::Resource<'_>) -> Result<T, E>,
+        mut decode: impl FnMut(ServerId, client::Resource<'_>) -> Result<T, E>,
     ) -> Option<servers::Action> {
         use servers::Action::{Client, Reachable, Unreachable};
         match action {
             Client { server, action } => {
-                return self.handle_action(action, decode).map(|action| Client { server, action });
+                let other = self.handle_action(action, |resource| decode(server, resource));
+                return other.map(|action| Client { server, action });
             }
             Unreachable { ref authority, server } => {
                 let status = Status::new(Code::Unavailable, format!("server {} can't be reached", server.0));
@@ -326,13 +336,24 @@ impl<T: Clone + PartialEq> Watches<T> {
     }
 
     /// What is held of a resource that is watched, by the name or an alias that it is watched by.
-    pub fn get(&self, name: &str) -> Option<&T> {
-        self.ledger.get(name)
+    pub fn get(&self, name: impl Into<ResourceName>) -> Option<&T> {
+        self.ledger.get(name.into().as_str())
     }
 
-    /// Returns the error of a resource that is watched, if there is one.
-    pub fn error(&self, name: &str) -> Option<&Status> {
-        self.ledger.error(name)
+    /// What is wrong with a resource that is watched, be it that its servers [can't be reached](Self::unreachable).
+    pub fn error(&self, name: impl Into<ResourceName>) -> Option<&Status> {
+        self.ledger.error(name.into().as_str())
+    }
+
+    /// Why the servers of a name can't be reached; `None` if they can, as far as is known.
+    pub fn unreachable(&self, name: impl Into<ResourceName>) -> Option<&Status> {
+        self.ledger.unreachable(name.into().as_str())
+    }
+
+    /// All that is watched: what is watched by name, in the order of the names, and then the other resources that a wildcard or a
+    /// collection brought, in the order of theirs.
+    pub fn iter(&self) -> impl Iterator<Item = Watched<'_, T>> {
+        self.ledger.iter()
     }
 
     // Private.
@@ -380,7 +401,7 @@ impl<T: Clone + PartialEq> Watches<T> {
         let mut owners = BTreeMap::new();
         for resource in update.resources().filter(|resource| !resource.aliases().is_empty()) {
             let watched = resource.aliases().iter().filter(|alias| self.ledger.is_watched(alias));
-            let other = watched.filter(|alias| update.resource(alias.as_str()).is_none());
+            let other = watched.filter(|alias| update.resource(*alias).is_none());
             owners.extend(other.map(|alias| (alias.clone(), resource.name().clone())));
         }
         let mut aliases: BTreeMap<ResourceName, Vec<ResourceName>> = BTreeMap::new();

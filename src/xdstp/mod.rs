@@ -1,6 +1,6 @@
 //! Structured names: `xdstp://authority/type/id?parameters` (cncf/xds TP1).
 //!
-//! A [`ResourceName`](crate::ResourceName) that is one is kept in its normal form, so that equal names are equal
+//! A [`ResourceName`](crate::message::ResourceName) that is one is kept in its normal form, so that equal names are equal
 //! strings; this module is for who wants to look inside, or to make one.
 //!
 //! ```
@@ -12,7 +12,7 @@
 //! assert!(uri.is_of(&TypeUrl::from(type_url::LISTENER)));
 //! assert_eq!(uri.to_string(), "xdstp://cp.example/envoy.config.listener.v3.Listener/a/b?x=1&y=2");
 //!
-//! let name = ResourceName::from(uri.with_param("xds.node.id", "n 1").to_string());
+//! let name = ResourceName::from(uri.with_param("xds.node.id", "n 1"));
 //! assert_eq!(name, "xdstp://cp.example/envoy.config.listener.v3.Listener/a/b?x=1&xds.node.id=n%201&y=2");
 //! # Ok::<(), xds_machine::xdstp::Error>(())
 //! ```
@@ -25,6 +25,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
+use core::str::FromStr;
 
 pub use self::error::Error;
 use self::escape::{Part, decode, encode};
@@ -157,6 +158,19 @@ impl<'a> Uri<'a> {
         Self { alternative: None, entry: None, ..self }
     }
 
+    /// The same, with all strings its own.
+    pub fn into_owned(self) -> Uri<'static> {
+        let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        Uri {
+            authority: own(self.authority),
+            resource_type: own(self.resource_type),
+            id: own(self.id),
+            params: self.params.into_iter().map(|(key, value)| (own(key), own(value))).collect(),
+            alternative: self.alternative.map(own),
+            entry: self.entry.map(own),
+        }
+    }
+
     /// Who is asked for it; may be empty. What servers that stands for, the client's configuration says (gRFC A47).
     pub fn authority(&self) -> &str {
         &self.authority
@@ -207,6 +221,15 @@ impl<'a> Uri<'a> {
     fn is_written(&self, text: &str) -> bool {
         let mut rest = Rest(text);
         write!(rest, "{self}").is_ok() && rest.0.is_empty()
+    }
+}
+
+impl FromStr for Uri<'static> {
+    type Err = Error;
+
+    /// Reads one that borrows nothing: see [`Uri::parse`].
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Uri::parse(text).map(Uri::into_owned)
     }
 }
 

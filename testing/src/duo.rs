@@ -41,7 +41,7 @@ impl Step {
 ///
 /// A value with the equality and the hash of a state: put it into a model, beside the application, and hand that to
 /// [`search::explore`](crate::search::explore). `Relabel` shows its labels, so that
-/// [`canonicalize`](crate::canonical::canonicalize) can make two states equal that differ in nothing but counters; then
+/// [`canonical`](xds_machine::model::canonical) can make two states equal that differ in nothing but counters; then
 /// [`renumbered`](Self::renumbered) is to be called.
 #[derive(Clone, Debug)]
 pub struct Duo<V: Both> {
@@ -117,7 +117,7 @@ impl<V: Both> Duo<V> {
             Step::Open => {
                 self.streams += 1;
                 self.server = Some(Server::new(self.config.clone(), StreamId(self.streams)));
-                self.client.handle_open(self.now);
+                self.client.handle_open();
             }
             Step::ClientSends => {
                 let transmit = self.client.poll_transmit().expect("wants_transmit said so");
@@ -173,7 +173,7 @@ impl<V: Both> Duo<V> {
         panic!("client and server do not come to rest");
     }
 
-    /// To be called once [`canonicalize`](crate::canonical::canonicalize) has given the server another number: new streams
+    /// To be called once [`canonical`](xds_machine::model::canonical) has given the server another number: new streams
     /// are numbered from there.
     pub fn renumbered(&mut self) {
         self.streams = 1;
@@ -183,7 +183,7 @@ impl<V: Both> Duo<V> {
         self.server = None;
         self.up.clear();
         self.down.clear();
-        self.client.handle_close(self.now);
+        self.client.handle_close();
     }
 
     fn drain(&mut self) {

@@ -18,27 +18,24 @@
 //! #[derive(Default)]
 //! struct Shelf { revision: u64, there: Vec<(u64, Resource)>, gone: Vec<(u64, ResourceName)> }
 //!
-//! fn entry(state: State<'_>, since: u64) -> Entry<'_> {
-//!     Entry { state, since: Revision(since), before: (Revision(0), Revision(0)) }
-//! }
-//!
 //! impl Source for Shelf {
 //!     fn epoch(&self) -> u64 { 1 }
 //!     fn revision(&self) -> Revision { Revision(self.revision) }
 //!     fn type_revision(&self, _: &TypeUrl) -> Revision { self.revision() }
+//!     fn is_known(&self, of: &TypeUrl) -> bool { of.as_str() == type_url::CLUSTER }
 //!     fn version(&self, _: &TypeUrl) -> Version { self.revision.to_string().into() }
-//!     fn get(&self, _: &TypeUrl, name: &str) -> Entry<'_> {
+//!     fn get(&self, _: &TypeUrl, name: &ResourceName) -> Entry<'_> {
 //!         let there = self.there.iter().find(|(_, resource)| resource.name() == name);
 //!         let gone = self.gone.iter().find(|(_, gone)| gone == name).map_or(0, |(since, _)| *since);
-//!         there.map_or(entry(State::Absent, gone), |(since, resource)| entry(State::Present(resource), *since))
+//!         there.map_or(Entry::absent(Revision(gone)), |(at, resource)| Entry::present(resource, Revision(*at)))
 //!     }
 //!     fn changes(&self, _: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>> {
 //!         let after = self.there.iter().rev().filter(move |(at, _)| *at > since.0); // the latest first
-//!         after.map(|(at, resource)| entry(State::Present(resource), *at))
+//!         after.map(|(at, resource)| Entry::present(resource, Revision(*at)))
 //!     }
 //!     fn removals(&self, _: &TypeUrl, since: Revision) -> Option<impl Iterator<Item = (&ResourceName, Entry<'_>)>> {
 //!         let after = self.gone.iter().rev().filter(move |(at, _)| *at > since.0);
-//!         Some(after.map(|(at, name)| (name, entry(State::Absent, *at))))
+//!         Some(after.map(|(at, name)| (name, Entry::absent(Revision(*at)))))
 //!     }
 //!     fn pages(&self, _: &TypeUrl) -> impl Iterator<Item = Page> {
 //!         std::iter::once(Page::new(self.there.iter().map(|(_, resource)| resource.clone()).collect()))
@@ -55,7 +52,7 @@
 //!         }
 //!     }
 //!     fn remove(&mut self, of: &TypeUrl, name: &str) {
-//!         if self.get(of, name).state != State::Absent {
+//!         if self.get(of, &name.into()).state != State::Absent {
 //!             self.revision += 1;
 //!             self.there.retain(|(_, resource)| resource.name() != name);
 //!             self.gone.push((self.revision, name.into()));
@@ -86,11 +83,11 @@
 //!
 //! fn drive(network: Network) {
 //!     let mut client = Client::<Delta>::new(Config::new(Node::new("n")));
-//!     client.subscribe(&network.type_url(), network.names()).expect("good names");
+//!     client.resources_mut(&network.type_url()).subscribe(network.names()).expect("good names");
 //!     while let Some(pipe) = network.connect() {
-//!         client.handle_open(NOW);
+//!         client.handle_open();
 //!         run(&mut client, &pipe, &network);
-//!         client.handle_close(NOW);
+//!         client.handle_close();
 //!         pipe.close();
 //!     }
 //! }
@@ -124,17 +121,16 @@
 //!
 //! A machine is a value with equality and a hash, so it can be a part of the state of a model. [`duo::Duo`] is a client, a
 //! server and the wires between them; the application beside it is the caller's. [`search::explore`] takes all steps in
-//! every order, and returns a shortest trace to what does not hold; [`canonical::canonicalize`] makes equal what differs in
+//! every order, and returns a shortest trace to what does not hold; [`canonical`](xds_machine::model::canonical) makes equal what differs in
 //! nothing but counters.
 //!
 //! ```
 //! use std::collections::BTreeMap;
 //! use xds_machine::client::{Action, Config};
 //! use xds_machine::message::Node;
-//! use xds_machine::model::{Label, Relabel};
+//! use xds_machine::model::{Label, Relabel, canonical};
 //! use xds_machine::server::{self, Cache, Resource};
 //! use xds_machine::{Delta, ResourceName, TypeUrl, type_url};
-//! use xds_machine_testing::canonical::canonicalize;
 //! use xds_machine_testing::duo::{self, Duo};
 //! use xds_machine_testing::search::{Model, explore};
 //!
@@ -176,7 +172,7 @@
 //!         }
 //!     }
 //!     fn canonicalize(&mut self) {
-//!         canonicalize(self, self.duo.now);
+//!         canonical(self, self.duo.now);
 //!         self.duo.renumbered();
 //!     }
 //! }
@@ -189,7 +185,7 @@
 //! }
 //!
 //! let mut duo = Duo::new(Config::new(Node::new("proxy")), server::Config::ads());
-//! duo.client.subscribe(&clusters(), ["*".into()]).expect("a good name");
+//! duo.client.resources_mut(&clusters()).subscribe(["*"]).expect("a good name");
 //! let report = explore(Proxy { duo, store: Cache::new(1), table: BTreeMap::new(), puts: 2, cuts: 1 }, 100_000);
 //! assert!(report.fault.is_none(), "{:?}", report.fault);
 //! assert!(report.complete && report.states > 500, "{report:?}");
@@ -206,7 +202,6 @@
 //! [`Cache`]: xds_machine::server::Cache
 //! [`Source`]: xds_machine::server::Source
 
-pub mod canonical;
 pub mod checker;
 pub mod driver;
 pub mod duo;

@@ -6,10 +6,10 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use bytes::Bytes;
-use xds_machine::message::{delta, sotw};
+use xds_machine::message::{Any, Resource, delta, sotw};
 use xds_machine::model::Relabel;
 use xds_machine::proto::{self, DecodeError};
-use xds_machine::{Any, Delta, Nonce, Resource, ResourceName, Sotw, Status, TypeUrl, Version, client, server};
+use xds_machine::{Delta, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, client, server};
 
 use crate::world::store::body;
 

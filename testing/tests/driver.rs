@@ -26,18 +26,18 @@ enum Fault {
 
 fn drive<V: Both>(network: &Network, fault: Fault) {
     let mut client = Client::<V>::new(Config::new(Node::new("n")));
-    client.subscribe(&network.type_url(), network.names()).expect("good names");
+    client.resources_mut(&network.type_url()).subscribe(network.names()).expect("good names");
     while let Some(pipe) = network.connect() {
-        client.handle_open(NOW);
+        client.handle_open();
         run(&mut client, &pipe, network, fault);
         pipe.close();
         match fault {
             Fault::ForgetsHandleClose => {
                 client = Client::new(Config::new(Node::new("n")));
-                client.subscribe(&network.type_url(), network.names()).expect("good names");
+                client.resources_mut(&network.type_url()).subscribe(network.names()).expect("good names");
             }
             Fault::NeverReconnects => return,
-            _ => client.handle_close(NOW),
+            _ => client.handle_close(),
         }
     }
 }

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 
 use xds_machine::client::{Action, Config};
 use xds_machine::message::Node;
-use xds_machine::model::{Label, Relabel};
+use xds_machine::model::{Label, Relabel, canonical};
 use xds_machine::server::{self, Cache, Resource};
 use xds_machine::{Delta, ResourceName, Sotw, TypeUrl, type_url};
-use xds_machine_testing::canonical::canonicalize;
 use xds_machine_testing::duo::{self, Duo};
 use xds_machine_testing::search::{Model, Report, explore};
 use xds_machine_testing::variant::Both;
@@ -38,7 +37,7 @@ fn clusters() -> TypeUrl {
 impl<V: Both> Proxy<V> {
     fn explore(left: [u8; 3], keeps_removed: bool) -> Report<Step> {
         let mut duo = Duo::new(Config::new(Node::new("proxy")).with_existence_timeout(None), server::Config::ads());
-        duo.client.subscribe(&clusters(), ["*".into()]).expect("a good name");
+        duo.client.resources_mut(&clusters()).subscribe(["*"]).expect("a good name");
         explore(Self { duo, store: Cache::new(1), has: BTreeSet::new(), left, keeps_removed }, usize::MAX)
     }
 }
@@ -89,7 +88,7 @@ impl<V: Both> Model for Proxy<V> {
     }
 
     fn canonicalize(&mut self) {
-        canonicalize(self, self.duo.now);
+        canonical(self, self.duo.now);
         self.duo.renumbered();
     }
 }

@@ -104,7 +104,11 @@ impl Store for Map {
 }
 
 fn entry(state: State<'_>, since: Revision) -> Entry<'_> {
-    Entry { state, since, before: (Revision(0), Revision(0)) }
+    match state {
+        State::Present(resource) => Entry::present(resource, since),
+        State::Absent => Entry::absent(since),
+        State::Unknown => Entry::unknown(since),
+    }
 }
 
 impl Source for Map {
@@ -120,11 +124,15 @@ impl Source for Map {
         self.of(type_url).revision
     }
 
+    fn is_known(&self, _: &TypeUrl) -> bool {
+        true
+    }
+
     fn version(&self, type_url: &TypeUrl) -> Version {
         self.of(type_url).revision.0.to_string().into()
     }
 
-    fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_> {
+    fn get(&self, type_url: &TypeUrl, name: &ResourceName) -> Entry<'_> {
         let kind = self.of(type_url);
         let stale = kind.stale.get(name).filter(|_| self.has(Fault::StaleGet));
         match (stale.or(kind.there.get(name)), kind.gone.get(name)) {
@@ -160,14 +168,14 @@ impl Source for Map {
         slots.map(|name| Page::new(name.iter().map(|name| kind.there[name].1.clone()).collect()))
     }
 
-    fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
+    fn expiring(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
         let forgets = self.has(Fault::ForgottenTtl);
         let all = self.of(type_url).there.values().filter(move |(_, resource)| resource.ttl().is_some() && !forgets);
         all.map(|(at, resource)| entry(State::Present(resource), *at))
     }
 
-    fn members(&self, type_url: &TypeUrl, glob: &str) -> impl Iterator<Item = Entry<'_>> {
-        let of = move |name: &ResourceName| name.glob().is_some_and(|of| of == glob);
+    fn members(&self, type_url: &TypeUrl, glob: &ResourceName) -> impl Iterator<Item = Entry<'_>> {
+        let of = move |name: &ResourceName| name.glob().is_some_and(|of| of == *glob);
         let all = self.of(type_url).there.iter().filter(move |(name, _)| of(name));
         all.skip(usize::from(self.has(Fault::LackingMember)))
             .map(|(_, (at, resource))| entry(State::Present(resource), *at))

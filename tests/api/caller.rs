@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use xds_machine::client::{self, Action, Client, Rejection};
-use xds_machine::message::{Node, delta, feature, sotw};
+use xds_machine::message::{Any, Node, delta, feature, sotw};
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};
-use xds_machine::{Any, Delta, Instant, Misuse, Sotw, Status, TypeUrl, proto, type_url};
+use xds_machine::{Delta, Instant, Misuse, Sotw, Status, TypeUrl, proto, type_url};
 
 const NOW: Instant = Instant::EPOCH;
 
@@ -17,8 +17,8 @@ fn endpoints() -> TypeUrl {
 /// A client on a stream that has asked for `a`, and its first request.
 fn client(config: client::Config) -> (Client<Sotw>, sotw::Request) {
     let mut client = Client::new(config);
-    client.subscribe(&endpoints(), ["a".into()]).expect("a name");
-    client.handle_open(NOW);
+    client.resources_mut(&endpoints()).subscribe(["a"]).expect("a name");
+    client.handle_open();
     let first = client.poll_transmit().expect("a first request").request;
     (client, first)
 }
@@ -229,14 +229,14 @@ fn the_map_of_dependents_is_replaced() {
 fn a_caller_may_limit_the_rate_of_requests() {
     fn names_of<V: client::Variant>(sent: impl Fn(V::Request) -> usize) -> (usize, usize) {
         let mut client = Client::<V>::new(client::Config::new(Node::new("n")));
-        client.handle_open(NOW);
+        client.handle_open();
         let (mut requests, mut names) = (0, 0);
         for second in 0..10 {
             for n in 0..100 {
                 let name = format!("{second}-{n}");
-                client.subscribe(&endpoints(), [name.as_str().into()]).expect("a name");
+                client.resources_mut(&endpoints()).subscribe([name.as_str()]).expect("a name");
                 if n % 2 == 1 {
-                    client.unsubscribe(&endpoints(), [name.as_str()]);
+                    client.resources_mut(&endpoints()).unsubscribe([name.as_str()]);
                 }
             }
             // One request a second.

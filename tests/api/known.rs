@@ -2,10 +2,8 @@
 
 use bytes::Bytes;
 use xds_machine::client::{Action, Client, Config, Rejection, ResourceStatus, Update, Variant};
-use xds_machine::message::{Node, ResourceError, delta, sotw};
-use xds_machine::{
-    Any, Delta, Instant, Misuse, Resource, ResourceName, Sotw, Status, TypeUrl, Version, server, type_url,
-};
+use xds_machine::message::{Any, Node, Resource, ResourceError, delta, sotw};
+use xds_machine::{Delta, Instant, Misuse, ResourceName, Sotw, Status, TypeUrl, Version, server, type_url};
 
 const NOW: Instant = Instant::EPOCH;
 const GLOB: &str = "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/dir/*";
@@ -48,8 +46,8 @@ fn response(resources: &[&str], removed: &[&str]) -> delta::Response {
 /// A client that wants these, and whose server was told.
 fn asked(names: &[&str]) -> Client<Delta> {
     let mut client = client();
-    client.subscribe(&endpoints(), names.iter().map(|&name| name.into())).expect("names");
-    client.handle_open(NOW);
+    client.resources_mut(&endpoints()).subscribe(names.iter().copied()).expect("names");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     client
 }
@@ -81,15 +79,15 @@ fn what_was_just_wanted() {
     let mut client = asked(&["b"]);
     let actions = hear(&mut client, &["b"], &[]);
     accept(&mut client, actions);
-    client.subscribe(&endpoints(), ["c".into(), "a".into(), "b".into()]).expect("names");
+    client.resources_mut(&endpoints()).subscribe(["c", "a", "b"]).expect("names");
     assert!(client.wants_transmit());
     let (acked, requested) = (ResourceStatus::Acked, ResourceStatus::Requested);
-    assert_eq!(client.state(&endpoints(), "stranger"), None);
+    assert_eq!(client.resources(&endpoints()).state("stranger"), None);
     assert_eq!(states(&client), [("b".into(), acked), ("a".into(), requested), ("c".into(), requested)]);
-    assert!(client.is_awaited(&endpoints(), "a"));
-    assert!(!client.is_awaited(&endpoints(), "d"));
+    assert!(client.layer(&endpoints()).is_awaited("a"));
+    assert!(!client.layer(&endpoints()).is_awaited("d"));
     assert!(client.poll_transmit().is_some());
-    client.subscribe(&endpoints(), ["a".into(), "d".into()]).expect("names");
+    client.resources_mut(&endpoints()).subscribe(["a", "d"]).expect("names");
     let expected = [("b", acked), ("a", requested), ("c", requested), ("d", requested)];
     assert_eq!(states(&client), expected.map(|(name, status)| (name.into(), status)));
 }
@@ -99,47 +97,47 @@ fn what_was_just_wanted() {
 fn a_collection() {
     let mut client = asked(&["b", GLOB]);
     assert_eq!(states(&client), [("b".into(), ResourceStatus::Requested), (GLOB.into(), ResourceStatus::Requested)]);
-    assert!(client.is_awaited(&endpoints(), GLOB));
+    assert!(client.layer(&endpoints()).is_awaited(GLOB));
     let actions = hear(&mut client, &["b", MEMBER], &[]);
-    assert!(!client.is_awaited(&endpoints(), GLOB), "it is in the update");
-    assert!(!client.is_awaited(&endpoints(), "b"));
+    assert!(!client.layer(&endpoints()).is_awaited(GLOB), "it is in the update");
+    assert!(!client.layer(&endpoints()).is_awaited("b"));
     accept(&mut client, actions);
-    assert!(!client.is_awaited(&endpoints(), GLOB));
+    assert!(!client.layer(&endpoints()).is_awaited(GLOB));
     let actions = hear(&mut client, &[], &[MEMBER]);
     accept(&mut client, actions);
-    assert!(!client.is_awaited(&endpoints(), GLOB), "it was there");
-    assert!(!client.is_missing(&endpoints(), GLOB));
+    assert!(!client.layer(&endpoints()).is_awaited(GLOB), "it was there");
+    assert!(!client.layer(&endpoints()).is_missing(GLOB));
     hear(&mut client, &[], &[GLOB]);
-    assert!(client.is_missing(&endpoints(), GLOB));
+    assert!(client.layer(&endpoints()).is_missing(GLOB));
     let actions = hear(&mut client, &[MEMBER], &[]);
-    assert!(client.is_missing(&endpoints(), GLOB), "nobody has accepted it");
+    assert!(client.layer(&endpoints()).is_missing(GLOB), "nobody has accepted it");
     accept(&mut client, actions);
-    assert!(!client.is_missing(&endpoints(), GLOB));
+    assert!(!client.layer(&endpoints()).is_missing(GLOB));
 }
 
 /// The wildcard is awaited until it is answered: with nothing, or with what may be gone again.
 #[test]
 fn the_wildcard() {
     let mut client = asked(&["*"]);
-    assert!(client.is_awaited(&endpoints(), "*"));
+    assert!(client.layer(&endpoints()).is_awaited("*"));
     assert!(matches!(hear(&mut client, &[], &[])[..], [Action::Synced { .. }]));
-    assert!(!client.is_awaited(&endpoints(), "*"));
+    assert!(!client.layer(&endpoints()).is_awaited("*"));
 
     let mut client = asked(&["*", "b"]);
     let actions = hear(&mut client, &["b"], &[]);
-    assert!(!client.is_awaited(&endpoints(), "*"), "it is in the update");
+    assert!(!client.layer(&endpoints()).is_awaited("*"), "it is in the update");
     accept(&mut client, actions);
     let actions = hear(&mut client, &[], &["b"]);
-    assert!(!client.is_awaited(&endpoints(), "*"));
+    assert!(!client.layer(&endpoints()).is_awaited("*"));
     accept(&mut client, actions);
-    assert!(!client.is_awaited(&endpoints(), "*"), "it was there");
-    client.unsubscribe(&endpoints(), ["*"]);
-    client.subscribe(&endpoints(), ["*".into()]).expect("a name");
-    assert!(client.is_awaited(&endpoints(), "*"), "it is asked for again");
-    client.handle_open(NOW);
+    assert!(!client.layer(&endpoints()).is_awaited("*"), "it was there");
+    client.resources_mut(&endpoints()).unsubscribe(["*"]);
+    client.resources_mut(&endpoints()).subscribe(["*"]).expect("a name");
+    assert!(client.layer(&endpoints()).is_awaited("*"), "it is asked for again");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     hear(&mut client, &[], &["b"]);
-    assert!(!client.is_awaited(&endpoints(), "*"));
+    assert!(!client.layer(&endpoints()).is_awaited("*"));
 }
 
 /// If names were asked for first, it takes an answer that is none to a name.
@@ -147,10 +145,10 @@ fn the_wildcard() {
 fn the_wildcard_after_names() {
     let answered = |resources: &[&str], removed: &[&str]| {
         let mut client = asked(&["b"]);
-        client.subscribe(&endpoints(), ["*".into()]).expect("a name");
+        client.resources_mut(&endpoints()).subscribe(["*"]).expect("a name");
         let early = hear(&mut client, &[], &[]);
         assert!(matches!(early[..], [Action::Synced { .. }]));
-        assert!(client.is_awaited(&endpoints(), "*"), "the server has not heard of it");
+        assert!(client.layer(&endpoints()).is_awaited("*"), "the server has not heard of it");
         assert!(client.poll_transmit().is_some() && client.poll_transmit().is_some());
         let actions = hear(&mut client, resources, removed);
         accept(&mut client, actions);
@@ -158,7 +156,7 @@ fn the_wildcard_after_names() {
             let actions = hear(&mut client, &[], resources);
             accept(&mut client, actions);
         }
-        !client.is_awaited(&endpoints(), "*")
+        !client.layer(&endpoints()).is_awaited("*")
     };
     assert!(!answered(&[], &["b"]));
     assert!(!answered(&["b"], &[]));
@@ -173,13 +171,13 @@ fn the_wildcard_after_names() {
 fn the_wildcard_before_names() {
     for (leaves, answered) in [("*", false), ("c", true)] {
         let mut client = asked(&["*", "b", "c"]);
-        client.unsubscribe(&endpoints(), [leaves]);
+        client.resources_mut(&endpoints()).unsubscribe([leaves]);
         assert!(client.poll_transmit().is_some());
-        client.subscribe(&endpoints(), [leaves.into()]).expect("a name");
+        client.resources_mut(&endpoints()).subscribe([leaves]).expect("a name");
         assert!(client.poll_transmit().is_some());
         let actions = hear(&mut client, &[], &["b"]);
         accept(&mut client, actions);
-        assert_eq!(client.is_awaited(&endpoints(), "*"), !answered, "{leaves}");
+        assert_eq!(client.layer(&endpoints()).is_awaited("*"), !answered, "{leaves}");
     }
 }
 
@@ -195,19 +193,19 @@ fn the_wildcard_in_sotw() {
         errors: Vec::new(),
     };
     let mut client = client::<Sotw>();
-    client.subscribe(&endpoints(), ["a".into()]).expect("a name");
-    client.handle_open(NOW);
+    client.resources_mut(&endpoints()).subscribe(["a"]).expect("a name");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
-    client.subscribe(&endpoints(), ["*".into()]).expect("a name");
+    client.resources_mut(&endpoints()).subscribe(["*"]).expect("a name");
     client.handle_response(NOW, empty("1")).expect("a response");
-    assert!(client.is_awaited(&endpoints(), "*"), "the server has not heard of it");
+    assert!(client.layer(&endpoints()).is_awaited("*"), "the server has not heard of it");
 
     let mut client = self::client::<Sotw>();
-    client.subscribe(&endpoints(), ["*".into()]).expect("a name");
-    client.handle_open(NOW);
+    client.resources_mut(&endpoints()).subscribe(["*"]).expect("a name");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     client.handle_response(NOW, empty("1")).expect("a response");
-    assert!(!client.is_awaited(&endpoints(), "*"));
+    assert!(!client.layer(&endpoints()).is_awaited("*"));
 }
 
 /// What was unwanted for a while is held at its version, though that is not claimed.
@@ -215,8 +213,8 @@ fn the_wildcard_in_sotw() {
 fn the_version_of_what_is_not_claimed() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
     let mut client = client::<Sotw>();
-    client.subscribe(&clusters, ["a".into(), "b".into()]).expect("names");
-    client.handle_open(NOW);
+    client.resources_mut(&clusters).subscribe(["a", "b"]).expect("names");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     let any = |body: &'static [u8]| sotw::Item::Bare(Any { type_url: clusters.clone(), value: body.into() });
     let response = sotw::Response {
@@ -228,8 +226,8 @@ fn the_version_of_what_is_not_claimed() {
         errors: Vec::new(),
     };
     client.handle_response(NOW, response).expect("a response");
-    client.unsubscribe(&clusters, ["a"]);
-    client.subscribe(&clusters, ["a".into()]).expect("a name");
+    client.resources_mut(&clusters).unsubscribe(["a"]);
+    client.resources_mut(&clusters).subscribe(["a"]).expect("a name");
     let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
     client.handle_verdict(NOW, update.accept()).expect("it is out");
     let versions: Vec<_> = client.states().map(|(_, name, state)| (name.as_str(), state.version)).collect();
@@ -244,8 +242,8 @@ fn an_error() {
         |name: &str, code| ResourceError { name: name.into(), status: Some(Status { code, message: String::new() }) };
     let errors = vec![error("b", 14)];
     client.handle_response(NOW, delta::Response { errors, ..response(&[], &[]) }).expect("a response");
-    assert!(client.is_awaited(&endpoints(), "a"));
-    assert!(!client.is_awaited(&endpoints(), "b"));
+    assert!(client.layer(&endpoints()).is_awaited("a"));
+    assert!(!client.layer(&endpoints()).is_awaited("b"));
 }
 
 /// A verdict is that of one update, though another of the type is out.
@@ -271,8 +269,8 @@ fn whose_update() {
     assert_ne!(config(7), config(8));
     for id in [7, 8] {
         let mut client = Client::<Delta>::new(config(id));
-        client.subscribe(&endpoints(), ["a".into()]).expect("a name");
-        client.handle_open(NOW);
+        client.resources_mut(&endpoints()).subscribe(["a"]).expect("a name");
+        client.handle_open();
         assert!(client.poll_transmit().is_some());
         let actions = hear(&mut client, &["a"], &[]);
         let [Action::Apply(update)] = &actions[..] else { panic!("no update") };
@@ -284,7 +282,7 @@ fn whose_update() {
 #[test]
 fn an_unasked_response() {
     let mut client = client::<Delta>();
-    client.handle_open(NOW);
+    client.handle_open();
     let actions = hear(&mut client, &["a"], &[]);
     assert!(matches!(&actions[..], [Action::DropStale { nonce, count: 1, .. }] if *nonce == "1"), "{actions:?}");
 }
@@ -296,9 +294,9 @@ fn what_is_adopted_is_not_claimed_to_be_nowhere() {
     nowhere.resources[0].body = None;
     nowhere.resources[0].aliases = vec!["another".into()];
     client.handle_response(NOW, nowhere).expect("a response");
-    client.adopt(&endpoints(), [("a".into(), None)]);
+    client.layer_mut(&endpoints()).adopt([("a", None)]);
     client.check_invariants().expect("a sound machine");
-    client.handle_open(NOW);
+    client.handle_open();
     let first = client.poll_transmit().expect("a first request").request;
     assert_eq!(first.initial_versions.into_iter().collect::<Vec<_>>(), [("a".into(), "".into())]);
 }
@@ -313,7 +311,7 @@ fn an_alias_that_was_rejected() {
     let verdict = update(&mut client).reject(rejections.clone());
     assert_eq!(verdict.rejections(), rejections);
     client.handle_verdict(NOW, verdict).expect("it is out");
-    assert!(!client.is_awaited(&endpoints(), "alias"));
+    assert!(!client.layer(&endpoints()).is_awaited("alias"));
 }
 
 /// A resource is no alias of itself, and in SotW nothing has an alias.
@@ -325,19 +323,19 @@ fn what_is_no_alias() {
     client.handle_response(NOW, delta::Response { resources, ..response(&[], &[]) }).expect("a response");
     let verdict = update(&mut client).accept();
     client.handle_verdict(NOW, verdict).expect("it is out");
-    assert_eq!(client.aliases(&endpoints(), "a").count(), 0);
+    assert_eq!(client.layer(&endpoints()).aliases(&"a".into()).count(), 0);
 
     let mut client = asked(&["alias"]);
     let resources = vec![of_itself("a", "alias")];
     client.handle_response(NOW, delta::Response { resources, ..response(&[], &[]) }).expect("a response");
     let verdict = update(&mut client).accept();
     client.handle_verdict(NOW, verdict).expect("it is out");
-    assert_eq!(client.aliases(&endpoints(), "a").collect::<Vec<_>>(), ["alias"], "but this is one");
-    assert_eq!(client.aliases(&"another".into(), "a").count(), 0);
+    assert_eq!(client.layer(&endpoints()).aliases(&"a".into()).collect::<Vec<_>>(), ["alias"], "but this is one");
+    assert_eq!(client.layer(&"another".into()).aliases(&"a".into()).count(), 0);
 
     let mut client = self::client::<Sotw>();
-    client.subscribe(&endpoints(), ["a".into(), "alias".into()]).expect("names");
-    client.handle_open(NOW);
+    client.resources_mut(&endpoints()).subscribe(["a", "alias"]).expect("names");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     let response = sotw::Response {
         version: "1".into(),
@@ -350,8 +348,8 @@ fn what_is_no_alias() {
     client.handle_response(NOW, response).expect("a response");
     let verdict = update(&mut client).accept();
     client.handle_verdict(NOW, verdict).expect("it is out");
-    assert_eq!(client.aliases(&endpoints(), "a").count(), 0);
-    assert!(client.is_awaited(&endpoints(), "alias"));
+    assert_eq!(client.layer(&endpoints()).aliases(&"a".into()).count(), 0);
+    assert!(client.layer(&endpoints()).is_awaited("alias"));
 }
 
 /// What is known from elsewhere not to exist: not what is there, and not everything.
@@ -360,8 +358,8 @@ fn taken_for_missing() {
     let mut client = asked(&["*", "a", "b"]);
     let actions = hear(&mut client, &["a"], &[]);
     accept(&mut client, actions);
-    client.take_for_missing(&endpoints(), ["a", "b", "*"]);
-    let missing = |name: &str| client.is_missing(&endpoints(), name);
+    client.layer_mut(&endpoints()).take_for_missing(["a", "b", "*"]);
+    let missing = |name: &str| client.layer(&endpoints()).is_missing(name);
     assert_eq!(["a", "b", "*"].map(missing), [false, true, false]);
 }
 
@@ -370,8 +368,8 @@ fn taken_for_missing() {
 fn held_names_change_while_a_response_waits() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
     let mut client = client::<Sotw>();
-    client.subscribe(&clusters, ["*".into()]).expect("a name");
-    client.handle_open(NOW);
+    client.resources_mut(&clusters).subscribe(["*"]).expect("a name");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     let response = |nonce: &str| sotw::Response {
         version: "1".into(),
@@ -384,11 +382,11 @@ fn held_names_change_while_a_response_waits() {
     client.handle_response(NOW, response("1")).expect("a response");
     let verdict = update(&mut client).accept();
     client.handle_verdict(NOW, verdict).expect("it is out");
-    client.hold_updates(&clusters);
+    client.layer_mut(&clusters).hold_updates();
     client.handle_response(NOW, response("2")).expect("a response");
-    client.forget(&clusters, ["a"]);
-    client.adopt(&clusters, [("b".into(), None)]);
-    client.release_updates(NOW, &clusters);
+    client.layer_mut(&clusters).forget(["a"]);
+    client.layer_mut(&clusters).adopt([("b", None)]);
+    client.layer_mut(&clusters).release_updates(NOW);
     assert_eq!(update(&mut client).removed(), [ResourceName::from("b")]);
 }
 
@@ -397,8 +395,8 @@ fn held_names_change_while_a_response_waits() {
 fn wrapped_resources_of_a_full_state_type() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
     let mut client = client::<Sotw>();
-    client.subscribe(&clusters, ["*".into()]).expect("a name");
-    client.handle_open(NOW);
+    client.resources_mut(&clusters).subscribe(["*"]).expect("a name");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     let mut removed = Vec::new();
     for names in [&["a", "b"][..], &["b"], &[]] {
@@ -433,5 +431,5 @@ fn what_was_removed_with_an_error() {
     client.handle_response(NOW, delta::Response { errors, ..response(&[], &[]) }).expect("a response");
     let actions = std::iter::from_fn(|| client.poll_action()).collect();
     accept(&mut client, actions);
-    assert!(client.is_missing(&endpoints(), "a"));
+    assert!(client.layer(&endpoints()).is_missing("a"));
 }

@@ -49,8 +49,8 @@ fn all(labels: &[String]) -> BTreeSet<&str> {
 #[test]
 fn of_a_client_and_what_it_gives() {
     let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")).with_id(7));
-    client.subscribe(&of_type(), ["a".into(), "b".into()]).expect("names");
-    client.handle_open(NOW);
+    client.resources_mut(&of_type()).subscribe(["a", "b"]).expect("names");
+    client.handle_open();
     let mut sent = client.poll_transmit().expect("a request").sent;
     client.handle_sent(NOW, sent);
     assert_eq!(labels(&mut sent), ["epoch 1", "request 1"]);
@@ -61,7 +61,7 @@ fn of_a_client_and_what_it_gives() {
     let names = vec!["a".into(), "b".into()];
     server.handle_request(NOW, sotw::Request { names, ..sotw::Request::new("t") }).expect("a request");
     let mut response = server.poll_transmit(NOW, &store).expect("a response");
-    assert_eq!(labels(&mut response), ["nonce 3.1"]);
+    assert_eq!(labels(&mut response), ["nonce 3.1", "revision 1"]);
     let mut stranger = sotw::Response::from(&response);
     stranger.type_url = "u".into();
     client.handle_response(NOW, stranger).expect("nobody asked for it");
@@ -108,9 +108,9 @@ fn of_a_server_and_its_store() {
     server.handle_request(NOW, nack).expect("a NACK");
     let before = labels(&mut server);
     let mut action = server.poll_action().expect("it is told");
-    assert_eq!(labels(&mut action), ["nonce 3.1"]);
+    assert_eq!(labels(&mut action), ["nonce 3.1", "revision 2"]);
     let after = labels(&mut server);
-    assert_eq!(before.len(), after.len() + 1, "of an action");
+    assert_eq!(before.len(), after.len() + 2, "of an action");
     let expected = ["stream 3", "given 1", "revision 2", "at 10", "nonce 3.1"];
     assert_eq!(all(&after), expected.into());
 
@@ -121,7 +121,7 @@ fn of_a_server_and_its_store() {
     };
     store.relabel(&mut { later });
     server.relabel(&mut { later });
-    assert_eq!((store.revision(), store.get(&of_type(), "a").since), (Revision(102), Revision(101)));
+    assert_eq!((store.revision(), store.get(&of_type(), &"a".into()).since), (Revision(102), Revision(101)));
     assert_eq!(store.changes(&of_type(), Revision(101)).count(), 1);
     assert!(server.poll_transmit(NOW, &store).is_none(), "nothing changed");
 }
@@ -130,7 +130,7 @@ fn of_a_server_and_its_store() {
 fn of_several_servers() {
     let config = servers::Config::new(Policy::Grpc, vec![client::Config::new(Node::new("n")); 2]);
     let mut servers = Servers::<Sotw>::new(config).expect("a configuration");
-    servers.subscribe(&of_type(), ["a".into()]).expect("a name");
+    servers.resources_mut(&of_type()).subscribe(["a"]).expect("a name");
     let attempts = |servers: &mut Servers<Sotw>| {
         let labels = labels(servers).into_iter();
         labels.filter(|label| label.starts_with("attempt")).collect::<Vec<_>>()
@@ -139,7 +139,7 @@ fn of_several_servers() {
     let Some(Connect::Open(mut stream)) = servers.poll_connect(NOW) else { panic!("no stream to open") };
     assert_eq!(labels(&mut stream), ["client 0", "attempt 1"]);
     assert_eq!(attempts(&mut servers), ["attempt 1", "attempt 0"]);
-    servers.handle_open(NOW, stream);
+    servers.handle_open(stream);
     let response = sotw::Response {
         version: "1".into(),
         resources: Vec::new(),

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use xds_machine::client::{self, Action, Client};
-use xds_machine::message::{Node, ResourceError, delta, sotw};
+use xds_machine::message::{Any, Node, Resource, ResourceError, delta, sotw};
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{self, Cache, Server, StreamId};
 use xds_machine::{
-    Any, Delta, Error, Instant, Misuse, Nonce, PeerMisbehaved, Resource, ResourceName, ResourceType, Sotw, Status,
-    TypeUrl, Types, Version, type_url,
+    Delta, Error, Instant, Misuse, Nonce, PeerMisbehaved, ResourceName, Sotw, Status, TypeUrl, Version, type_url,
 };
 
 const NOW: Instant = Instant::EPOCH;
@@ -190,8 +190,8 @@ fn subscriptions_are_told() {
 
 fn client(limits: client::Limits) -> Client<Sotw> {
     let mut client = Client::new(client::Config::new(Node::new("n")).with_limits(limits));
-    client.subscribe(&"t".into(), ["a".into()]).expect("a name");
-    client.handle_open(NOW);
+    client.resources_mut(&"t".into()).subscribe(["a"]).expect("a name");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     client
 }
@@ -239,16 +239,16 @@ fn responses_that_nobody_asked_for() {
 #[test]
 fn actions_of_a_client() {
     let mut client = client(client::Limits { waiting_actions: 1, ..client::Limits::default() });
-    client.subscribe(&"t".into(), ["b".into()]).expect("a name");
+    client.resources_mut(&"t".into()).subscribe(["b"]).expect("a name");
     let sent = client.poll_transmit().expect("a request").sent;
     client.handle_sent(NOW, sent);
     let due = client.poll_timeout().expect("an existence time-out");
     client.handle_response(NOW, response("u", "1", "1", 0)).expect("a response");
-    assert!(!client.is_paused(&"t".into()));
-    client.pause(&"t".into());
-    assert!(client.is_paused(&"t".into()));
-    client.resume(&"t".into()).expect("it is paused");
-    assert!(!client.is_paused(&"t".into()));
+    assert!(!client.resources(&"t".into()).is_paused());
+    client.resources_mut(&"t".into()).pause();
+    assert!(client.resources(&"t".into()).is_paused());
+    client.resources_mut(&"t".into()).resume().expect("it is paused");
+    assert!(!client.resources(&"t".into()).is_paused());
     let verdict = client.handle_response(NOW, response("t", "1", "2", 1));
     assert_eq!(verdict, Err(Error::Caller(Misuse::ActionsWaiting { limit: 1 })));
     client.handle_timeout(due);
@@ -298,8 +298,8 @@ fn resources_of_a_response() {
     assert_eq!(sotw(3, 2), ["5 resources in the response, limit 3"]);
     let delta = |resources, removed, failed| {
         let mut client = Client::<Delta>::new(client::Config::new(Node::new("n")).with_limits(limits()));
-        client.subscribe(&"t".into(), ["*".into()]).expect("a name");
-        client.handle_open(NOW);
+        client.resources_mut(&"t".into()).subscribe(["*"]).expect("a name");
+        client.handle_open();
         assert!(client.poll_transmit().is_some());
         let response = delta::Response {
             system_version: Version::default(),
@@ -331,8 +331,8 @@ fn versions_of_a_server() {
     assert_eq!(sotw("12345"), ["version of 5 bytes, limit 3"]);
     let delta = |version| {
         let mut client = Client::<Delta>::new(client::Config::new(Node::new("n")).with_limits(limits()));
-        client.subscribe(&"t".into(), ["n0".into()]).expect("a name");
-        client.handle_open(NOW);
+        client.resources_mut(&"t".into()).subscribe(["n0"]).expect("a name");
+        client.handle_open();
         assert!(client.poll_transmit().is_some());
         let response = delta::Response {
             system_version: Version::default(),
@@ -358,16 +358,16 @@ fn names_that_left() {
         let mut client = client(client::Limits { departed_names, ..client::Limits::default() });
         let type_url = TypeUrl::from("t");
         let mut lists = Vec::new();
-        client.subscribe(&type_url, ["b".into(), "c".into()]).expect("names");
+        client.resources_mut(&type_url).subscribe(["b", "c"]).expect("names");
         assert!(client.poll_transmit().is_some());
         for name in ["b", "c"] {
-            client.unsubscribe(&type_url, [name]);
+            client.resources_mut(&type_url).unsubscribe([name]);
             assert!(client.poll_transmit().is_some());
         }
         let mut response = response("t", "1", "1", 0);
         response.resources = vec![sotw::Item::Wrapped(Box::new(resource("a".into(), "")))];
         client.handle_response(NOW, response).expect("a response");
-        client.subscribe(&type_url, ["new".into()]).expect("a name");
+        client.resources_mut(&type_url).subscribe(["new"]).expect("a name");
         let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
         client.handle_verdict(NOW, update.accept()).expect("it is out");
         while let Some(transmit) = client.poll_transmit() {
@@ -386,8 +386,8 @@ fn resources_of_a_type() {
         client::Config::new(Node::new("n"))
             .with_limits(client::Limits { resources_per_type: 3, ..client::Limits::default() }),
     );
-    client.subscribe(&"t".into(), ["*".into()]).expect("a name");
-    client.handle_open(NOW);
+    client.resources_mut(&"t".into()).subscribe(["*"]).expect("a name");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     let mut hear = |resources: &[&str], removed: &[&str]| {
         let response = delta::Response {
@@ -428,10 +428,10 @@ fn resources_of_a_type_in_sotw() {
         let kind = if full_state { ResourceType::full_state("t") } else { ResourceType::partial("t") };
         let config = client::Config::new(Node::new("n"))
             .with_limits(client::Limits { resources_per_type: 3, ..client::Limits::default() })
-            .with_types(Types::new([kind]));
+            .with_types(TypeRegistry::new([kind]));
         let mut client = Client::<Sotw>::new(config);
-        client.subscribe(&"t".into(), wanted.iter().map(|&name| name.into())).expect("names");
-        client.handle_open(NOW);
+        client.resources_mut(&"t".into()).subscribe(wanted.iter().copied()).expect("names");
+        client.handle_open();
         assert!(client.poll_transmit().is_some());
         let mut found = Vec::new();
         for names in responses {
@@ -478,8 +478,8 @@ fn errors_that_are_remembered() {
     let mut client = Client::<Delta>::new(client::Config::new(Node::new("n")).with_limits(limits));
     let type_url = TypeUrl::from("t");
     let wanted = ["*", "a", "b", "c"];
-    client.subscribe(&type_url, wanted.map(ResourceName::from)).expect("names");
-    client.handle_open(NOW);
+    client.resources_mut(&type_url).subscribe(wanted).expect("names");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     let hear = |client: &mut Client<Delta>, resources: &[&str], failed: &[&str]| {
         let error =
@@ -513,22 +513,22 @@ fn errors_that_are_remembered() {
     assert_eq!(failing(&client), ["a", "b", "c", "held"]);
     hear(&mut client, &[], &["stranger"]);
     assert_eq!(failing(&client), ["a", "b", "c", "held"], "one too many");
-    client.unsubscribe(&type_url, ["a"]);
+    client.resources_mut(&type_url).unsubscribe(["a"]);
     assert_eq!(failing(&client), ["b", "c", "held"], "a stranger now");
-    client.unsubscribe(&type_url, ["b"]);
+    client.resources_mut(&type_url).unsubscribe(["b"]);
     assert_eq!(failing(&client), ["b", "c", "held"], "held");
     hear(&mut client, &["b", "held"], &[]);
     assert_eq!(failing(&client), ["c"]);
-    client.unsubscribe(&type_url, ["c"]);
+    client.resources_mut(&type_url).unsubscribe(["c"]);
     assert_eq!(failing(&client), ["c"], "a stranger, but there is room");
     for _ in 0..2 {
         hear(&mut client, &[], &["x", "y"]);
         assert_eq!(failing(&client), ["c", "x"]);
     }
-    client.subscribe(&type_url, ["x".into(), "z".into()]).expect("names");
+    client.resources_mut(&type_url).subscribe(["x", "z"]).expect("names");
     assert!(client.poll_transmit().is_some());
     hear(&mut client, &[], &["x"]);
-    client.unsubscribe(&type_url, ["x"]);
+    client.resources_mut(&type_url).unsubscribe(["x"]);
     assert_eq!(failing(&client), ["c", "x"], "at the limit");
 }
 
@@ -538,10 +538,10 @@ fn all_names_left() {
     let asked = |departed_names| {
         let mut client = client(client::Limits { departed_names, ..client::Limits::default() });
         let type_url = TypeUrl::from("t");
-        client.unsubscribe(&type_url, ["a"]);
+        client.resources_mut(&type_url).unsubscribe(["a"]);
         assert!(client.poll_transmit().is_some());
         client.handle_response(NOW, response("t", "1", "1", 0)).expect("a response");
-        client.subscribe(&type_url, ["b".into()]).expect("a name");
+        client.resources_mut(&type_url).subscribe(["b"]).expect("a name");
         let lists = std::iter::from_fn(|| client.poll_transmit()).map(|transmit| transmit.request.names);
         lists.map(|names| names.iter().map(ToString::to_string).collect()).collect::<Vec<Vec<_>>>()
     };
@@ -711,8 +711,8 @@ fn what_expired() {
     let claimed = |limit, again: &'static str| {
         let limits = client::Limits { resources_per_type: limit, ..client::Limits::default() };
         let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")).with_limits(limits));
-        client.subscribe(&"t".into(), ["*".into()]).expect("a name");
-        client.handle_open(NOW);
+        client.resources_mut(&"t".into()).subscribe(["*"]).expect("a name");
+        client.handle_open();
         assert!(client.poll_transmit().is_some());
         for (name, ttl) in [("a", Some(1)), ("b", Some(1)), (again, None)] {
             let ttl = ttl.map(std::time::Duration::from_secs);
@@ -727,8 +727,8 @@ fn what_expired() {
                 assert!(matches!(client.poll_action(), Some(Action::Expired { .. })));
             }
         }
-        client.handle_close(NOW);
-        client.handle_open(NOW);
+        client.handle_close();
+        client.handle_open();
         client.poll_transmit().expect("the first request").request.version
     };
     assert_eq!(claimed(2, "a"), "", "b expired");

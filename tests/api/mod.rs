@@ -4,6 +4,7 @@ mod caller;
 mod known;
 mod labels;
 mod limits;
+mod names;
 mod portions;
 mod sources;
 mod store;

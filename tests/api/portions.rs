@@ -90,7 +90,7 @@ fn what_changes_meanwhile_arrives_whatever_is_on_the_way() {
                 for step in 0..20 {
                     let number = (round * 977 + step * 331) % 6000;
                     match (round + step) % 3 {
-                        0 => _ = cache.remove(&clusters(), &format!("cluster-{number}")),
+                        0 => _ = cache.remove(&clusters(), format!("cluster-{number}")),
                         content => _ = cache.insert(&clusters(), resource(number, content as u8)),
                     }
                 }
@@ -115,7 +115,7 @@ fn changes_and_removals_go_in_portions_too() {
     drain(&mut server, &mut cache, &mut has, |_, _| {});
     for number in 0..20_000 {
         match number % 4 {
-            0 => _ = cache.remove(&clusters(), &format!("cluster-{number}")),
+            0 => _ = cache.remove(&clusters(), format!("cluster-{number}")),
             _ => _ = cache.insert(&clusters(), resource(number, 1)),
         }
     }
@@ -141,7 +141,7 @@ fn bytes_are_of_all_that_is_sent() {
         sizes.len()
     };
     assert!(full(&mut cache, 1700) > 10);
-    (0..200).for_each(|number| _ = cache.remove(&clusters(), &format!("cluster-{number}")));
+    (0..200).for_each(|number| _ = cache.remove(&clusters(), format!("cluster-{number}")));
     assert!(full(&mut cache, 1400) > 1);
 }
 

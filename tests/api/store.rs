@@ -23,10 +23,6 @@ impl Fixed {
     }
 }
 
-fn entry(state: State<'_>) -> Entry<'_> {
-    Entry { state, since: Revision(1), before: (Revision(0), Revision(0)) }
-}
-
 impl Source for Fixed {
     fn epoch(&self) -> u64 {
         1
@@ -44,12 +40,13 @@ impl Source for Fixed {
         "one".into()
     }
 
-    fn get(&self, _: &TypeUrl, name: &str) -> Entry<'_> {
-        entry(self.0.iter().find(|resource| resource.name() == name).map_or(State::Absent, State::Present))
+    fn get(&self, _: &TypeUrl, name: &ResourceName) -> Entry<'_> {
+        let found = self.0.iter().find(|resource| resource.name() == name);
+        found.map_or(Entry::absent(Revision(1)), |resource| Entry::present(resource, Revision(1)))
     }
 
     fn changes(&self, _: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>> {
-        self.0.iter().filter(move |_| since < Revision(1)).map(|resource| entry(State::Present(resource)))
+        self.0.iter().filter(move |_| since < Revision(1)).map(|resource| Entry::present(resource, Revision(1)))
     }
 
     fn removals(&self, _: &TypeUrl, _: Revision) -> Option<impl Iterator<Item = (&ResourceName, Entry<'_>)>> {
@@ -59,22 +56,29 @@ impl Source for Fixed {
     fn pages(&self, _: &TypeUrl) -> impl Iterator<Item = Page> {
         std::iter::once(Page::new(self.0.to_vec()))
     }
+
+    fn is_known(&self, _: &TypeUrl) -> bool {
+        true
+    }
 }
 
 #[test]
 fn defaults_of_a_source() {
     let (source, cluster, endpoint) = (Fixed::new(), type_url::CLUSTER.into(), type_url::ENDPOINT.into());
-    assert_eq!(source.with_ttl(&cluster).count(), 0);
-    assert_eq!(source.error(&cluster, "a"), None);
+    assert_eq!(source.expiring(&cluster).count(), 0);
+    assert_eq!(source.error(&cluster, &"a".into()), None);
     assert_eq!(source.errors(&cluster, Revision(0)).count(), 0);
-    assert_eq!(source.was(&cluster, "gone", Revision(0)), None);
-    assert_eq!(source.former(&cluster, "alias"), None);
-    let members: Vec<_> = source.members(&cluster, GLOB).map(|entry| entry.state).collect();
+    assert_eq!(source.was(&cluster, &"gone".into(), Revision(0)), None);
+    assert_eq!(source.former(&cluster, &"alias".into()), None);
+    let members: Vec<_> = source.members(&cluster, &GLOB.into()).map(|entry| entry.state).collect();
     assert_eq!(members, [State::Present(&source.0[0])]);
-    assert!(source.is_known(&cluster));
+    let unknown = Entry::unknown(Revision(3)).with_before(Revision(1), Revision(2));
+    assert_eq!((unknown.state, unknown.since, unknown.resource()), (State::Unknown, Revision(3), None));
+    assert_eq!(unknown.before, (Revision(1), Revision(2)));
+    assert_eq!(Entry::unknown(Revision(3)).before, (Revision(0), Revision(0)));
     assert_eq!(source.dependent_type(&cluster), Some(type_url::ENDPOINT));
     assert_eq!(source.dependent_type(&endpoint), None);
-    assert_eq!(source.dependent(&cluster, &source.0[1]).as_deref(), Some("a"));
+    assert_eq!(source.dependent(&cluster, &source.0[1]), Some("a".into()));
 }
 
 /// What a stream answers over a source with nothing but defaults.
@@ -128,7 +132,7 @@ fn what_a_cache_has() {
     let mut names: Vec<_> = cache.resources(&one).map(|resource| resource.name().as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["b", "c"]);
-    assert_eq!(cache.get(&one, "a").state, State::Absent);
+    assert_eq!(cache.get(&one, &"a".into()).state, State::Absent);
 
     // What is encoded is what is there: an element of 23 bytes or more each.
     assert_eq!(cache.published_bytes(), 0);
@@ -205,7 +209,7 @@ fn caches_are_values() {
     published.publish::<Delta>();
     assert_eq!(published, made(1, &[&a]), "what is memoised is no difference");
     assert_eq!(made(1, &[&a, &a]), made(1, &[&a]), "the same again is no change");
-    assert!(published.get(&t, "a").since > Revision(0));
+    assert!(published.get(&t, &"a".into()).since > Revision(0));
 }
 
 /// What is not known has an error or none; to say it again is no change. To ask is none either.
@@ -219,7 +223,7 @@ fn what_is_not_known() {
     assert!(!cache.set_unknown(&t, "a"));
     assert!(cache.set_error(&t, "a", Status::new(Code::Unavailable, "no")));
     assert!(cache.set_unknown(&t, "a"));
-    assert_eq!(cache.error(&t, "a"), None);
+    assert_eq!(cache.error(&t, &"a".into()), None);
     assert!(!cache.set_unknown(&t, "a"));
 }
 
@@ -232,7 +236,7 @@ fn to_the_revision() {
     cache.insert(&t, resource("a"));
     cache.insert(&t, resource("c"));
     cache.remove(&t, "a");
-    let was = |at| cache.was(&t, "a", Revision(at)).map(|resource| resource.name().as_str());
+    let was = |at| cache.was(&t, &"a".into(), Revision(at)).map(|resource| resource.name().as_str());
     assert_eq!([1, 2, 3, 4].map(was), [None, Some("a"), Some("a"), None]);
     let changed = |since| cache.changes(&t, Revision(since)).count();
     assert_eq!([0, 1, 2, 3].map(changed), [2, 1, 1, 0]);
@@ -254,7 +258,7 @@ fn what_was_before_many_changes() {
         for change in 0..changes {
             cache.insert(&t, Resource::new("other", vec![change as u8, (change >> 8) as u8]));
         }
-        ["a", "b"].map(|name| cache.was(&t, name, Revision(2)).is_some())
+        ["a", "b"].map(|name| cache.was(&t, &name.into(), Revision(2)).is_some())
     };
     assert_eq!(was(1022), [true, true]);
     assert_eq!(was(1023), [false, true]);
@@ -266,7 +270,11 @@ fn what_was_before_many_changes() {
         cache.remove(&t, "other");
     }
     cache.remove(&t, "a");
-    assert_eq!(cache.was(&t, "a", Revision(2000)), Some(&resource("a")), "that it came is forgotten, not that it went");
+    assert_eq!(
+        cache.was(&t, &"a".into(), Revision(2000)),
+        Some(&resource("a")),
+        "that it came is forgotten, not that it went"
+    );
 }
 
 /// The members of a collection are those of its name, and not those beside another's.
@@ -274,10 +282,10 @@ fn what_was_before_many_changes() {
 fn members_of_a_collection() {
     let t = TypeUrl::from("t");
     let mut cache = Cache::new(1);
-    assert_eq!(cache.members(&t, GLOB).count(), 0);
+    assert_eq!(cache.members(&t, &GLOB.into()).count(), 0);
     cache.insert(&t, resource(MEMBER));
-    assert_eq!(cache.members(&t, GLOB).count(), 1);
-    assert_eq!(cache.members(&t, MEMBER).count(), 0);
+    assert_eq!(cache.members(&t, &GLOB.into()).count(), 1);
+    assert_eq!(cache.members(&t, &MEMBER.into()).count(), 0);
 }
 
 /// What a type is made of anew is all there is of it: what was not known, or had an error, and is not in it does not exist,
@@ -301,9 +309,9 @@ fn what_a_type_is_made_of_anew() {
 
     cache.replace(&t, [resource("kept")]);
     assert_eq!(cache.check_invariants(), Ok(()));
-    assert!(names[..3].iter().all(|name| cache.get(&t, name).state == State::Absent));
-    assert!(["unknown", "failing", "kept", "*"].iter().all(|name| cache.error(&t, name).is_none()));
-    assert!(cache.error(&t, "gone").is_some(), "why it does not exist may be known still");
+    assert!(names[..3].iter().all(|&name| cache.get(&t, &name.into()).state == State::Absent));
+    assert!(["unknown", "failing", "kept", "*"].iter().all(|&name| cache.error(&t, &name.into()).is_none()));
+    assert!(cache.error(&t, &"gone".into()).is_some(), "why it does not exist may be known still");
     let second = server.poll_transmit(NOW, &cache).expect("what is new");
     assert_eq!(second.resources().map(|resource| resource.name().as_str()).collect::<Vec<_>>(), ["kept"]);
     let mut removed: Vec<_> = second.removed().iter().map(ResourceName::as_str).collect();
@@ -316,9 +324,9 @@ fn what_a_type_is_made_of_anew() {
     // The error of a collection is over, and what is in it stays.
     cache.set_error(&t, GLOB, Status::new(Code::Unavailable, "no"));
     cache.replace(&t, [resource(MEMBER)]);
-    assert_eq!((cache.error(&t, GLOB), cache.get(&t, GLOB).state), (None, State::Unknown));
+    assert_eq!((cache.error(&t, &GLOB.into()), cache.get(&t, &GLOB.into()).state), (None, State::Unknown));
     cache.replace(&t, []);
-    assert_eq!(cache.get(&t, GLOB).state, State::Absent);
+    assert_eq!(cache.get(&t, &GLOB.into()).state, State::Absent);
     let all = Cache::unknown(1).tap(|cache| cache.replace(&t, []));
     assert!(all.is_known(&t), "that there is nothing is known");
 }
@@ -331,18 +339,18 @@ fn names_in_another_form() {
     let mut cache = Cache::new(1);
     let status = Status::new(Code::Unavailable, "no");
     cache.set_error(&t, name, status.clone());
-    assert_eq!([name, other].map(|name| cache.error(&t, name)), [Some(&status); 2]);
-    cache.insert(&t, Resource::new("real", vec![1]).with_aliases([name.into()]));
+    assert_eq!([name, other].map(|name| cache.error(&t, &name.into())), [Some(&status); 2]);
+    cache.insert(&t, Resource::new("real", vec![1]).with_aliases([name]));
     cache.remove(&t, "real");
     let former = ["real".into()];
-    assert_eq!([name, other].map(|name| cache.former(&t, name)), [Some((Revision(3), &former[..])); 2]);
+    assert_eq!([name, other].map(|name| cache.former(&t, &name.into())), [Some((Revision(3), &former[..])); 2]);
     cache.insert(&t, Resource::new(name, vec![1]));
     cache.remove(&t, name);
-    let was = |name| cache.was(&t, name, Revision(4)).map(|resource| resource.name().as_str());
+    let was = |name: &str| cache.was(&t, &name.into(), Revision(4)).map(|resource| resource.name().as_str());
     assert_eq!([name, other].map(was), [Some(other); 2]);
     let (glob, other) = ("xdstp://a/T/*?b=1&a=2", "xdstp://a/T/*?a=2&b=1");
     cache.insert(&t, Resource::new(name, vec![1]));
-    assert_eq!([glob, other].map(|glob| cache.members(&t, glob).count()), [1; 2]);
+    assert_eq!([glob, other].map(|glob| cache.members(&t, &glob.into()).count()), [1; 2]);
 }
 
 trait Tap: Sized {

@@ -38,7 +38,7 @@ fn response(type_url: TypeUrl) -> sotw::Response {
 #[test]
 fn a_stream_is_its_own() {
     let mut servers = servers(1);
-    servers.subscribe(&endpoints(), ["a".into()]).expect("a name");
+    servers.resources_mut(&endpoints()).subscribe(["a"]).expect("a name");
     assert_eq!(servers.poll_timeout(), Some(NOW));
     let old = connect(&mut servers, NOW);
     assert_eq!(servers.poll_timeout(), None, "the driver is at it");
@@ -48,7 +48,7 @@ fn a_stream_is_its_own() {
         wants
     };
     assert_eq!(asks(&mut servers, old), (false, false), "not up yet");
-    servers.handle_open(NOW, old);
+    servers.handle_open(old);
     assert_eq!(asks(&mut servers, old), (true, true));
     assert!(servers.poll_transmit(old).is_some());
     assert_eq!(asks(&mut servers, old), (false, true));
@@ -58,9 +58,9 @@ fn a_stream_is_its_own() {
     let due = servers.poll_timeout().expect("the end of the backoff");
     assert!(due > NOW);
     let new = connect(&mut servers, due);
-    servers.handle_open(due, old);
+    servers.handle_open(old);
     assert_eq!(asks(&mut servers, new), (false, false), "another was");
-    servers.handle_open(due, new);
+    servers.handle_open(new);
     let before = servers.clone();
     assert_eq!(asks(&mut servers, old), (false, false));
     servers.handle_response(due, old, response(endpoints())).expect("it is ignored");
@@ -73,11 +73,11 @@ fn a_stream_is_its_own() {
 #[test]
 fn a_server_that_is_not_used_is_not_heard() {
     let mut servers = servers(1);
-    servers.subscribe(&endpoints(), ["a".into()]).expect("a name");
+    servers.resources_mut(&endpoints()).subscribe(["a"]).expect("a name");
     let stream = connect(&mut servers, NOW);
-    servers.handle_open(NOW, stream);
+    servers.handle_open(stream);
     assert!(servers.poll_transmit(stream).is_some());
-    servers.unsubscribe(&endpoints(), ["a"]);
+    servers.resources_mut(&endpoints()).unsubscribe(["a"]);
     assert!(!servers.wants_transmit(stream));
     assert!(servers.poll_transmit(stream).is_none());
     servers.handle_response(NOW, stream, response(endpoints())).expect("it is answered");
@@ -100,9 +100,9 @@ fn whose_word_counts() {
 #[test]
 fn actions_that_wait() {
     let mut servers = servers(1);
-    servers.subscribe(&endpoints(), ["a".into()]).expect("a name");
+    servers.resources_mut(&endpoints()).subscribe(["a"]).expect("a name");
     let stream = connect(&mut servers, NOW);
-    servers.handle_open(NOW, stream);
+    servers.handle_open(stream);
     let sent = servers.poll_transmit(stream).expect("a request").sent;
     servers.handle_sent(NOW, stream, sent);
     let due = servers.poll_timeout().expect("an existence time-out");

@@ -33,9 +33,9 @@ impl<V: Wire> Pair<V> {
     fn new(wildcard: bool) -> Self {
         let mut client = Client::new(client::Config::new(Node::new("n")).with_existence_timeout(None));
         if wildcard {
-            client.subscribe(&TYPES[2].into(), ["*".into()]).expect("a name");
+            client.resources_mut(&TYPES[2].into()).subscribe(["*"]).expect("a name");
         }
-        client.handle_open(Instant::EPOCH);
+        client.handle_open();
         Self {
             now: Instant::EPOCH,
             client,
@@ -72,10 +72,10 @@ impl<V: Wire> Pair<V> {
                 self.cache.remove(&type_url, NAMES[n]);
                 self.lasting.remove(&(t, n));
             }
-            5 if self.wanted.insert((t, n)) => self.client.subscribe(&type_url, [name]).expect("a name"),
+            5 if self.wanted.insert((t, n)) => self.client.resources_mut(&type_url).subscribe([name]).expect("a name"),
             5 if dice.below(3) == 0 => {
                 self.wanted.remove(&(t, n));
-                self.client.unsubscribe(&type_url, [NAMES[n]]);
+                self.client.resources_mut(&type_url).unsubscribe([NAMES[n]]);
             }
             _ => {}
         }

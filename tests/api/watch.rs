@@ -8,9 +8,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use xds_machine::client::{Client, Config, DataErrors};
 use xds_machine::message::Node;
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};
 use xds_machine::watch::{Event, News, WatchId, Watches};
-use xds_machine::{Code, Delta, Instant, ResourceType, Sotw, Status, TypeUrl, Types, client};
+use xds_machine::{Code, Delta, Instant, Sotw, Status, TypeUrl, client};
 use xds_machine_testing::variant::Both;
 
 const TYPE: &str = "type";
@@ -41,7 +42,7 @@ fn decode(resource: client::Resource<'_>) -> Result<u8, String> {
 impl<V: Both> World<V> {
     fn new(full_state: bool, data_errors: DataErrors) -> Self {
         let kind = if full_state { ResourceType::full_state(TYPE) } else { ResourceType::partial(TYPE) };
-        let types = Types::new([kind]);
+        let types = TypeRegistry::new([kind]);
         let config = Config::new(Node::new("n")).with_types(types.clone()).with_data_errors(data_errors);
         Self {
             now: Instant::EPOCH,
@@ -80,12 +81,12 @@ impl<V: Both> World<V> {
     fn open(&mut self) {
         self.streams += 1;
         self.server = Some(Server::new(self.config.clone(), StreamId(self.streams)));
-        self.client.handle_open(self.now);
+        self.client.handle_open();
     }
 
     fn cut(&mut self) {
         self.server = None;
-        self.client.handle_close(self.now);
+        self.client.handle_close();
     }
 
     /// What a driver does until nothing is left to do.
@@ -135,6 +136,7 @@ fn show(event: &Event<u8>) -> String {
         News::Ambient(Some(status)) => format!("has beside it {status}"),
         News::Ambient(None) => "is fine".into(),
         News::Synced => "is synced".into(),
+        other => panic!("{other:?}"),
     };
     format!("{watch} {} {news}", event.name)
 }
@@ -679,6 +681,7 @@ impl View {
                 seen.1 = error;
             }
             News::Synced => _ = self.0.remove(event.name.as_str()),
+            other => panic!("{other:?}"),
         }
     }
 }
@@ -748,7 +751,7 @@ fn play<V: Both>(full_state: bool, data_errors: DataErrors, ops: Vec<Op>) {
     take(&mut world, &mut views, usize::MAX);
     for (watched, view) in views.values() {
         for name in NAMES.into_iter().filter(|&name| name != "*" && (*watched == name || *watched == "*")) {
-            let state = world.client.state(&type_url(), name);
+            let state = world.client.resources(&type_url()).state(name);
             let held = state.is_some_and(|state| state.version.is_some());
             let (content, error) = view.0.get(name).cloned().unwrap_or_default();
             assert_eq!(content.is_some(), held, "{watched}: {name}: {state:?}, seen {content:?} {error:?}");

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use xds_machine::client::{Action, Client, Config, Effect, Failed, Rejection};
-use xds_machine::message::{Node, sotw};
+use xds_machine::message::{Any, Node, sotw};
 use xds_machine::servers::{self, Connect, Policy, Servers};
 use xds_machine::watch::{Event, News, Watches};
-use xds_machine::{Any, Code, Instant, Nonce, Sotw, Status, TypeUrl, client, type_url};
+use xds_machine::{Code, Instant, Nonce, Sotw, Status, TypeUrl, client, type_url};
 
 const NOW: Instant = Instant::EPOCH;
 const TYPE: &str = type_url::ENDPOINT;
@@ -82,8 +82,8 @@ fn what_is_of_the_type_is_told() {
 #[test]
 fn an_update_of_another_type_is_given_back() {
     let (mut client, mut watches) = (client(), Watches::<usize>::new("another"));
-    client.subscribe(&TYPE.into(), ["a".into()]).expect("a name");
-    client.handle_open(NOW);
+    client.resources_mut(&TYPE.into()).subscribe(["a"]).expect("a name");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     hear(&mut client);
     let action = client.poll_action().expect("an update");
@@ -95,7 +95,7 @@ fn an_update_of_another_type_is_given_back() {
 fn with_an_update(watches: &mut Watches<usize>) -> (Client<Sotw>, xds_machine::watch::WatchId) {
     let mut client = client();
     let watch = watches.watch(&mut client, "a").expect("a name");
-    client.handle_open(NOW);
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     hear(&mut client);
     (client, watch)

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use xds_machine::client::{Config, Resource};
-use xds_machine::message::{Node, sotw};
+use xds_machine::message::{Any, Node, sotw};
 use xds_machine::servers::{self, Action, Connect, Policy, ServerId, Servers, Stream};
-use xds_machine::watch::{News, WatchId, Watches};
-use xds_machine::{Any, Instant, Sotw, TypeUrl, type_url};
+use xds_machine::watch::{News, WatchId, Watched, Watches};
+use xds_machine::{Instant, Sotw, TypeUrl, type_url};
 
 const LISTENERS: &str = type_url::LISTENER;
 const ENDPOINTS: &str = type_url::ENDPOINT;
@@ -21,6 +21,8 @@ struct Program {
     watches: [Watches<u8>; 2],
     /// What was handed on and is of no type.
     others: Vec<Action>,
+    /// The servers whose resources were decoded.
+    decoded: Vec<ServerId>,
 }
 
 impl Program {
@@ -31,7 +33,7 @@ impl Program {
     fn with(config: servers::Config) -> Self {
         let servers = Servers::new(config).expect("a configuration");
         let watches = [Watches::new(LISTENERS), Watches::new(ENDPOINTS)];
-        Self { now: Instant::EPOCH, servers, watches, others: Vec::new() }
+        Self { now: Instant::EPOCH, servers, watches, others: Vec::new(), decoded: Vec::new() }
     }
 
     fn watch(&mut self, of: usize, name: &str) -> WatchId {
@@ -44,8 +46,12 @@ impl Program {
     fn drive(&mut self) {
         while let Some(action) = self.servers.poll_action() {
             let [first, second] = &mut self.watches;
-            let action = first.handle_servers_action(action, decode);
-            let action = action.and_then(|action| second.handle_servers_action(action, decode));
+            let mut decode = |server, resource: Resource<'_>| {
+                self.decoded.push(server);
+                decode(resource)
+            };
+            let action = first.handle_servers_action(action, &mut decode);
+            let action = action.and_then(|action| second.handle_servers_action(action, &mut decode));
             self.others.extend(action);
         }
         for watches in &mut self.watches {
@@ -77,7 +83,7 @@ impl Program {
     fn answer(&mut self, server: usize, content: u8) -> Stream {
         let stream = self.connect();
         assert_eq!(stream.server(), ServerId(server));
-        self.servers.handle_open(self.now, stream);
+        self.servers.handle_open(stream);
         while self.servers.poll_transmit(stream).is_some() {}
         let type_url = TypeUrl::from(LISTENERS);
         let value = Bytes::from(vec![0x0a, 1, b'a', 0x78, content]);
@@ -95,6 +101,15 @@ impl Program {
         stream
     }
 
+    /// What is watched of a type, in a line each: the name, what is held, what is wrong, and how many watch it.
+    fn watched(&self, of: usize) -> Vec<String> {
+        let line = |of: Watched<'_, u8>| {
+            let error = of.error.map_or("fine".into(), |error| format!("fails: {error}"));
+            format!("{} {:?} {error}, {}", of.name, of.value, of.watchers)
+        };
+        self.watches[of].iter().map(line).collect()
+    }
+
     /// What is told, in a line each, of both types.
     fn told(&mut self) -> Vec<String> {
         let mut told = Vec::new();
@@ -106,6 +121,7 @@ impl Program {
                     News::Ambient(Some(status)) => format!("has beside it {status}"),
                     News::Ambient(None) => "is fine".into(),
                     News::Synced => "is synced".into(),
+                    other => panic!("{other:?}"),
                 };
                 told.push(format!("{of} {} {news}", event.name));
             }
@@ -129,7 +145,12 @@ fn a_server_that_fails_is_told_to_watchers_of_all_types_until_it_answers() {
         assert_eq!(program.told(), NOTHING, "once");
         program.watch(1, "late");
         assert_eq!(program.told(), [format!("endpoints late {away}")]);
+        assert_eq!(program.watched(1), [format!("b None {away}, 1"), format!("late None {away}, 1")]);
+        assert!(program.watches[0].error("a").is_some() && program.watches[0].unreachable("whatever").is_some());
+        assert_eq!(program.watches[0].error("whatever"), None, "nobody watches it");
         let stream = program.answer(0, 1);
+        assert_eq!((program.watched(0), &program.decoded[..]), (vec!["a Some(1) fine, 1".into()], &[ServerId(0)][..]));
+        assert_eq!(program.watches[0].unreachable("a"), None);
         assert_eq!(program.told(), ["listener a is 1"]);
         assert_eq!(program.others.last(), Some(&Action::Reachable { authority: None }));
         program.watch(1, "later");
@@ -222,4 +243,19 @@ fn what_a_driver_says_itself_counts_for_all() {
     program.watches[0].handle_reachable();
     program.watches[0].watch(&mut program.servers, "b").expect("a name");
     assert_eq!(program.told(), NOTHING);
+}
+
+/// A wildcard has its parts beside it, each once, whoever watches them by name too.
+#[test]
+fn what_is_watched_of_a_whole() {
+    let mut program = Program::new(Policy::Grpc, 2);
+    program.watch(0, "*");
+    program.fail(0);
+    program.answer(1, 7);
+    assert_eq!(program.decoded, [ServerId(1)], "of the server that sent it");
+    assert_eq!(program.watched(0), ["* None fine, 1", "a Some(7) fine, 0"]);
+    program.watch(0, "a");
+    program.watch(0, "a");
+    assert_eq!(program.watched(0), ["* None fine, 1", "a Some(7) fine, 2"]);
+    assert_eq!(program.watched(1), NOTHING);
 }

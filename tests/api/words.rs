@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use xds_machine::client::{Action, Client, Config};
-use xds_machine::message::{Node, delta, sotw};
+use xds_machine::message::{Any, Node, delta, sotw};
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};
 use xds_machine::xdstp::{self, Uri};
-use xds_machine::{Any, Delta, Instant, ResourceName, ResourceType, Sotw, Status, TypeUrl, Types, Version, proto};
+use xds_machine::{Delta, Instant, ResourceName, Sotw, Status, TypeUrl, Version, proto};
 
 #[test]
 fn times() {
@@ -78,10 +79,10 @@ fn nanoseconds() {
 
 /// The actions of a client that wants everything and is given one resource that is not wrapped.
 fn given(kind: ResourceType, type_url: &str, value: Vec<u8>) -> Vec<Action> {
-    let config = Config::new(Node::new("n")).with_types(Types::new([kind]));
+    let config = Config::new(Node::new("n")).with_types(TypeRegistry::new([kind]));
     let mut client = Client::<Sotw>::new(config);
-    client.subscribe(&"t".into(), ["*".into()]).expect("a name");
-    client.handle_open(Instant::EPOCH);
+    client.resources_mut(&"t".into()).subscribe(["*"]).expect("a name");
+    client.handle_open();
     assert!(client.poll_transmit().is_some());
     let response = sotw::Response {
         version: "1".into(),

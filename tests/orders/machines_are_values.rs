@@ -92,7 +92,7 @@ fn clusters() -> TypeUrl {
 impl World {
     fn new() -> Self {
         let mut client = Client::new(client::Config::new(Node::new("proxy")));
-        client.subscribe(&clusters(), [WILDCARD.into()]).expect("a good name");
+        client.resources_mut(&clusters()).subscribe([WILDCARD]).expect("a good name");
         Self {
             proxy: Proxy::default(),
             client,
@@ -117,7 +117,7 @@ impl World {
                 }
                 next.streams += 1;
                 next.server = Some(Server::new(server::Config::ads(), StreamId(next.streams)));
-                next.client.handle_open(NOW);
+                next.client.handle_open();
             }
             Step::ClientSends => next.up.push_back(next.client.poll_transmit()?.request),
             Step::ServerReads => {
@@ -154,7 +154,7 @@ impl World {
                 next.cuts = next.cuts.checked_sub(1)?;
                 next.server.take()?;
                 (next.up, next.down) = Default::default();
-                next.client.handle_close(NOW);
+                next.client.handle_close();
             }
         }
         (next != *self).then_some(next)

@@ -52,12 +52,12 @@ impl FullResponse {
         let responses =
             [0, 1].map(|round| floor::SotwResponse { nonce: round.to_string(), ..all(n, round) }.encode_to_vec());
         let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")));
-        client.subscribe(&clusters(), [WILDCARD.into()]).expect("a good name");
-        client.handle_open(NOW);
+        client.resources_mut(&clusters()).subscribe([WILDCARD]).expect("a good name");
+        client.handle_open();
         while client.poll_transmit().is_some() {}
         let mut this = Self { client, n, from, responses, buffer: Bytes::new() };
         let first = this.prepare();
-        this.run(first);
+        _ = this.run(first);
         this
     }
 }
@@ -125,14 +125,14 @@ impl Work for OneByOne {
 
     fn prepare(&mut self) -> Client<Sotw> {
         let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")));
-        client.handle_open(NOW);
+        client.handle_open();
         client
     }
 
     fn run(&mut self, mut client: Client<Sotw>) -> Self::Output {
         let types = endpoints();
         for name in &self.names {
-            client.subscribe(&types, [name.clone()]).expect("a good name");
+            client.resources_mut(&types).subscribe([name.clone()]).expect("a good name");
         }
         let transmit = client.poll_transmit().expect("a request");
         assert_eq!(transmit.request.names.len(), self.names.len());

@@ -60,19 +60,19 @@ fn run_client(network: &ControlPlane, said: &Sender<String>) {
     let now = || Instant::from_epoch(epoch.elapsed());
     let say = |line: String| said.send(line).expect("main listens");
     let mut client = Client::<Sotw>::new(client::Config::new(Node::new("blocking")));
-    client.subscribe(&type_url::CLUSTER.into(), [WILDCARD.into()]).expect("a name");
+    client.resources_mut(&type_url::CLUSTER.into()).subscribe([WILDCARD]).expect("a name");
     let mut backoff = Backoff::envoy();
     loop {
         let (requests, responses) = match network.connect() {
             Ok(stream) => stream,
             Err(Door::Gone) => return,
             Err(_) => {
-                thread::sleep(backoff.next(RandomState::new().hash_one(())));
+                thread::sleep(backoff.next_delay(RandomState::new().hash_one(())));
                 continue;
             }
         };
         say("connected".into());
-        client.handle_open(now());
+        client.handle_open();
         loop {
             while let Some(action) = client.poll_action() {
                 if let Action::Apply(update) = action {
@@ -100,9 +100,9 @@ fn run_client(network: &ControlPlane, said: &Sender<String>) {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        client.handle_close(now());
+        client.handle_close();
         say("disconnected".into());
-        thread::sleep(backoff.next(RandomState::new().hash_one(())));
+        thread::sleep(backoff.next_delay(RandomState::new().hash_one(())));
     }
 }
 

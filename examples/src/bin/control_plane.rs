@@ -9,11 +9,11 @@ use std::{env, thread};
 use examples::dialects;
 use examples::folder::{Folder, News};
 use examples::log::{Format, Log};
-use examples::services;
 use examples::serving::{self, Shared};
 use tokio::net::TcpListener;
 use tonic::transport::server::TcpIncoming;
 use xds_machine::server::{Cache, Dialect};
+use xds_machine::service;
 
 const USAGE: &str = "\
 usage: control_plane [--listen 127.0.0.1:18000] [--resources DIR] [--dialect NAME] [--log json|text]
@@ -149,7 +149,7 @@ fn take(news: News, shared: &Shared, log: &Log) {
             cache.replace(&type_url, resources);
         }
         if news.complete {
-            services::types().for_each(|type_url| cache.set_known(&type_url.into()));
+            service::types().for_each(|type_url| cache.set_known(&type_url.into()));
         }
     });
 }

@@ -26,8 +26,8 @@ fn main() -> Result<(), xds_machine::Error> {
     println!("         client{:w$}server", "", w = WIDTH - 2);
 
     title("The client wants two clusters. The server has one of them.");
-    world.client.subscribe(&clusters, ["web".into(), "db".into()])?;
-    world.client.handle_open(NOW);
+    world.client.resources_mut(&clusters).subscribe(["web", "db"])?;
+    world.client.handle_open();
     world.talk()?;
 
     title("A cluster changes, and one that was asked for comes to be: one response.");
@@ -50,10 +50,10 @@ fn main() -> Result<(), xds_machine::Error> {
     world.talk()?;
 
     title("The stream breaks. On the next, the client says what it has, and is sent what is new.");
-    world.client.handle_close(NOW);
+    world.client.handle_close();
     world.cache.insert(&clusters, server::Resource::new("db", "port 5434").with_version("3"));
     world.server = Server::new(server::Config::ads(), StreamId(2));
-    world.client.handle_open(NOW);
+    world.client.handle_open();
     world.talk()
 }
 

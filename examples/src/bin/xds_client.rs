@@ -11,7 +11,7 @@ use std::process::exit;
 use std::time::Duration;
 
 use examples::arguments::Arguments;
-use examples::codec::{Chunks, ClientCodec, Wire};
+use examples::codec::{Chunks, ClientCodec};
 use examples::dial::{PATIENCE, dial};
 use examples::element::names;
 use examples::references::{Follower, Target, decode, references};
@@ -25,6 +25,8 @@ use tonic::transport::{Channel, Uri};
 use tonic::{Request, Status, Streaming};
 use xds_machine::client::{Action, Backoff, Client, Config, Rejection, Update, Variant};
 use xds_machine::message::Node;
+use xds_machine::proto::Wire;
+use xds_machine::service::Method;
 use xds_machine::{Delta, Instant, Sotw, TypeUrl};
 
 /// Waits grow up to this, so that who comes back is soon asked again.
@@ -41,25 +43,9 @@ async fn main() {
     });
     let limit = arguments.limit.unwrap_or(Duration::MAX);
     let ends = if arguments.delta {
-        timeout(
-            limit,
-            Program::<Delta>::new(
-                arguments,
-                "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources",
-            )
-            .run(),
-        )
-        .await
+        timeout(limit, Program::<Delta>::new(arguments).run()).await
     } else {
-        timeout(
-            limit,
-            Program::<Sotw>::new(
-                arguments,
-                "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources",
-            )
-            .run(),
-        )
-        .await
+        timeout(limit, Program::<Sotw>::new(arguments).run()).await
     };
     let Err(_) = ends;
     exit(0) // without waiting for a name that is being looked up
@@ -68,7 +54,7 @@ async fn main() {
 struct Program<V: Variant> {
     client: Client<V>,
     server: Uri,
-    method: &'static str,
+    method: PathAndQuery,
     epoch: Clock,
     streams: u64,
     follower: Option<Follower>,
@@ -76,13 +62,15 @@ struct Program<V: Variant> {
 
 impl<V> Program<V>
 where
-    V: Wire + Variant<Request = <V as Wire>::Request, Response = <V as Wire>::Response>,
+    V: Wire + Variant,
 {
-    fn new(arguments: Arguments, method: &'static str) -> Self {
+    fn new(arguments: Arguments) -> Self {
+        let method = Method { variant: V::VARIANT, type_url: None }.path().and_then(|path| path.parse().ok());
+        let method = method.expect("the aggregated service has a path");
         let Arguments { server, node, dialect, subscribe, follow, .. } = arguments;
         let mut client = Client::new(Config::new(Node::new(node)).with_dialect(dialect));
         for (type_url, name) in &subscribe {
-            client.subscribe(type_url, [name.clone()]).expect("names were checked");
+            client.resources_mut(type_url).subscribe([name.clone()]).expect("names were checked");
         }
         let follower = follow.then(|| Follower::new(subscribe));
         Self { client, server, method, epoch: Clock::now(), streams: 0, follower }
@@ -93,9 +81,9 @@ where
         let mut backoff = Backoff::grpc().with_max(LONGEST_WAIT);
         loop {
             let Err(reason) = self.stream(&mut backoff).await;
-            self.client.handle_close(self.now());
+            self.client.handle_close();
             print(json!({ "close": { "reason": reason } }));
-            let wait = backoff.next(RandomState::new().build_hasher().finish());
+            let wait = backoff.next_delay(RandomState::new().build_hasher().finish());
             self.meanwhile(sleep(wait)).await;
         }
     }
@@ -104,9 +92,10 @@ where
         let server = self.server.clone();
         let (channel, heard) = self.meanwhile(dial(&server)).await.map_err(|error| explain(&error))?;
         let (requests, outbound) = mpsc::channel(1);
-        let (mut opening, mut patience) = (pin!(open::<V>(channel, self.method, outbound)), pin!(sleep(PATIENCE)));
+        let (mut opening, mut patience) =
+            (pin!(open::<V>(channel, self.method.clone(), outbound)), pin!(sleep(PATIENCE)));
         let (mut inbound, mut writable, mut patient) = (None, true, true);
-        self.client.handle_open(self.now());
+        self.client.handle_open();
         loop {
             self.act();
             if self.client.wants_new_stream() {
@@ -206,10 +195,10 @@ where
         let Some(follower) = &mut self.follower else { return };
         let (more, less) = follower.follow(changes);
         for (type_url, name) in more {
-            self.client.subscribe(&type_url, [name]).expect("a reference has a name");
+            self.client.resources_mut(&type_url).subscribe([name]).expect("a reference has a name");
         }
         for (type_url, name) in less {
-            self.client.unsubscribe(&type_url, [name.as_str()]);
+            self.client.resources_mut(&type_url).unsubscribe([name.as_str()]);
         }
     }
 
@@ -230,12 +219,12 @@ where
 
 async fn open<V: Wire>(
     channel: Channel,
-    method: &'static str,
+    method: PathAndQuery,
     requests: mpsc::Receiver<Chunks>,
 ) -> Result<Streaming<V::Response>, Status> {
     let mut grpc = Grpc::new(channel).max_decoding_message_size(LONGEST_RESPONSE);
     grpc.ready().await.map_err(|error| Status::unavailable(explain(&error)))?;
-    let (requests, method) = (Request::new(ReceiverStream::new(requests)), PathAndQuery::from_static(method));
+    let requests = Request::new(ReceiverStream::new(requests));
     Ok(grpc.streaming(requests, method, ClientCodec::<V>::default()).await?.into_inner())
 }
 

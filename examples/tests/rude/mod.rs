@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
-use examples::codec::{Chunks, ServerCodec, Wire};
+use examples::codec::{Chunks, ServerCodec};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -24,6 +24,7 @@ use tonic::server::{Grpc, NamedService, StreamingService};
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 use tower::Service;
+use xds_machine::proto::Wire;
 
 /// How long anything may take.
 const LIMIT: Duration = Duration::from_secs(40);

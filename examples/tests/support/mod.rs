@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use examples::codec::{Chunks, ClientCodec, Wire};
+use examples::codec::{Chunks, ClientCodec};
 use http::uri::PathAndQuery;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -16,6 +16,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::client::Grpc;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
+use xds_machine::proto::Wire;
 
 /// Nothing takes so long, however busy the machine is.
 pub const LONG: Duration = Duration::from_secs(20);
@@ -151,7 +152,7 @@ impl<V: Wire> Peer<V> {
     }
 
     pub async fn status(&mut self) -> Status {
-        self.message().await.err().expect("an error")
+        self.message().await.expect_err("an error")
     }
 
     pub async fn message(&mut self) -> Result<Option<V::Response>, Status> {

@@ -3,7 +3,6 @@
 mod by_type;
 mod store;
 
-use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
@@ -18,7 +17,6 @@ use crate::error::Status;
 use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::revision::Revision;
-use crate::xdstp;
 
 /// A store of resources that knows what changed since when. A change costs what it changes, and so does reading it;
 /// nothing costs what is there.
@@ -50,8 +48,10 @@ pub struct Cache {
     nothing: Store,
 }
 
-/// The name of the resource that goes again with this one, if there is one.
-pub type DependentName = for<'a> fn(&'a Resource) -> Option<Cow<'a, str>>;
+/// The name of the resource that goes again with this one, if there is one. A function and no closure: it captures nothing,
+/// so that a [`Cache`] can be cloned, compared and sent to another thread. A rule that needs more than the resource belongs in a
+/// [`Source`] of one's own.
+pub type DependentName = fn(&Resource) -> Option<ResourceName>;
 
 impl Cache {
     /// An empty cache: nothing exists, and that is known.
@@ -109,7 +109,7 @@ impl Cache {
     ///
     /// // Besides the endpoints with their cluster, which is the default: the secret of a listener, named as that is.
     /// let cache = Cache::new(1).with_dependent(type_url::LISTENER, type_url::SECRET, |listener| {
-    ///     Some(listener.name().as_str().into())
+    ///     Some(listener.name().clone())
     /// });
     /// ```
     #[must_use]
@@ -138,9 +138,9 @@ impl Cache {
     }
 
     /// Removes a resource: it does not exist. `false` if it was known not to.
-    pub fn remove(&mut self, type_url: &TypeUrl, name: &str) -> bool {
+    pub fn remove(&mut self, type_url: &TypeUrl, name: impl Into<ResourceName>) -> bool {
         let (next, tombstones) = (self.next(), self.tombstones);
-        let changed = self.store(type_url).remove(&xdstp::normal(name), next, tombstones);
+        let changed = self.store(type_url).remove(name.into().as_str(), next, tombstones);
         self.note(changed)
     }
 
@@ -167,7 +167,7 @@ impl Cache {
     /// let mut cache = Cache::new(1);
     /// let status = Status::new(Code::Unavailable, "the registry does not answer");
     /// assert!(cache.set_error(&endpoints, "e1", status.clone()));
-    /// assert_eq!(cache.error(&endpoints, "e1"), Some(&status));
+    /// assert_eq!(cache.error(&endpoints, &"e1".into()), Some(&status));
     /// ```
     pub fn set_error(&mut self, type_url: &TypeUrl, name: impl Into<ResourceName>, status: Status) -> bool {
         if status.code == 0 {
@@ -193,7 +193,7 @@ impl Cache {
             if self.of(type_url).members(name.as_str()).next().is_some() {
                 self.set_unknown(type_url, name);
             } else {
-                self.remove(type_url, name.as_str());
+                self.remove(type_url, name);
             }
         }
         self.set_known(type_url);
@@ -271,8 +271,8 @@ impl Source for Cache {
         self.of(type_url).version()
     }
 
-    fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_> {
-        self.of(type_url).get(&xdstp::normal(name))
+    fn get(&self, type_url: &TypeUrl, name: &ResourceName) -> Entry<'_> {
+        self.of(type_url).get(name.as_str())
     }
 
     fn changes(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>> {
@@ -292,20 +292,20 @@ impl Source for Cache {
         self.of(type_url).pages()
     }
 
-    fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
-        self.of(type_url).with_ttl()
+    fn expiring(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
+        self.of(type_url).expiring()
     }
 
-    fn error(&self, type_url: &TypeUrl, name: &str) -> Option<&Status> {
-        self.of(type_url).error(&xdstp::normal(name))
+    fn error(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&Status> {
+        self.of(type_url).error(name.as_str())
     }
 
     fn errors(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
         self.of(type_url).errors(since)
     }
 
-    fn was(&self, type_url: &TypeUrl, name: &str, at: Revision) -> Option<&Resource> {
-        self.of(type_url).was(&xdstp::normal(name), at)
+    fn was(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
+        self.of(type_url).was(name.as_str(), at)
     }
 
     fn dependent_type(&self, type_url: &TypeUrl) -> Option<&str> {
@@ -315,19 +315,19 @@ impl Source for Cache {
         }
     }
 
-    fn dependent<'a>(&self, type_url: &TypeUrl, resource: &'a Resource) -> Option<Cow<'a, str>> {
+    fn dependent(&self, type_url: &TypeUrl, resource: &Resource) -> Option<ResourceName> {
         match self.dependents.get(type_url) {
             Some(own) => own.as_ref().and_then(|(_, name)| name(resource)),
             None => default_dependent(resource),
         }
     }
 
-    fn former(&self, type_url: &TypeUrl, alias: &str) -> Option<(Revision, &[ResourceName])> {
-        self.of(type_url).former(&xdstp::normal(alias))
+    fn former(&self, type_url: &TypeUrl, alias: &ResourceName) -> Option<(Revision, &[ResourceName])> {
+        self.of(type_url).former(alias.as_str())
     }
 
-    fn members(&self, type_url: &TypeUrl, glob: &str) -> impl Iterator<Item = Entry<'_>> {
-        self.of(type_url).members(&xdstp::normal(glob))
+    fn members(&self, type_url: &TypeUrl, glob: &ResourceName) -> impl Iterator<Item = Entry<'_>> {
+        self.of(type_url).members(glob.as_str())
     }
 
     fn is_known(&self, type_url: &TypeUrl) -> bool {

@@ -29,7 +29,7 @@ use crate::revision::Revision;
 use crate::server::hash;
 use crate::server::page::Page;
 use crate::server::resource::Resource;
-use crate::server::source::{Entry, State};
+use crate::server::source::Entry;
 use crate::server::variant::Variant;
 
 /// Slots in a page, unless the caller says otherwise.
@@ -53,7 +53,7 @@ pub(super) struct Store {
     present: List,
     absent: List,
     /// Slots of resources with a TTL.
-    with_ttl: BTreeSet<u32>,
+    expiring: BTreeSet<u32>,
     /// Why some are absent or unknown, by the revision of their change.
     errors: BTreeMap<Revision, (u32, Status)>,
     aliases: Aliases,
@@ -79,7 +79,7 @@ impl Store {
             index: HashTable::new(),
             present: List::EMPTY,
             absent: List::EMPTY,
-            with_ttl: BTreeSet::new(),
+            expiring: BTreeSet::new(),
             errors: BTreeMap::new(),
             aliases: Aliases::default(),
             collections: Collections::default(),
@@ -189,9 +189,9 @@ impl Store {
         slot.history = Some(Box::new(history));
         slot.since = now;
         if slot.resource().is_some_and(|resource| resource.ttl().is_some()) {
-            self.with_ttl.insert(at as u32);
-        } else if !self.with_ttl.is_empty() {
-            self.with_ttl.remove(&(at as u32));
+            self.expiring.insert(at as u32);
+        } else if !self.expiring.is_empty() {
+            self.expiring.remove(&(at as u32));
         }
         if let Some(name) = slot.what.name() {
             match slot.what {
@@ -296,9 +296,7 @@ impl Store {
     pub(super) fn get(&self, name: &str) -> Entry<'_> {
         match self.find(name) {
             Some(at) => self.entry(at),
-            None => {
-                Entry { state: State::Absent, since: self.horizon, before: (Revision::default(), Revision::default()) }
-            }
+            None => Entry::absent(self.horizon),
         }
     }
 
@@ -328,8 +326,8 @@ impl Store {
         })
     }
 
-    pub(super) fn with_ttl(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.with_ttl.iter().map(|&at| self.slots[at as usize].entry())
+    pub(super) fn expiring(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.expiring.iter().map(|&at| self.slots[at as usize].entry())
     }
 
     pub(super) fn error(&self, name: &str) -> Option<&Status> {

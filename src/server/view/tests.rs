@@ -77,7 +77,7 @@ impl World {
     }
 
     fn entry(&self, name: &str) -> Entry<'_> {
-        self.cache.get(&self.type_url, name)
+        self.cache.get(&self.type_url, &name.into())
     }
 
     fn content(&self, name: &str) -> Option<u8> {

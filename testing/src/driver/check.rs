@@ -368,8 +368,8 @@ impl Peers {
         self.connect.send(peer).map_err(gone)?;
         self.open.push(own.clone());
         let mut client = Client::new(client::Config::new(Node::new("n")).with_existence_timeout(None));
-        client.subscribe(&type_url::CLUSTER.into(), ["a".into()]).expect("a good name");
-        client.handle_open(Instant::EPOCH);
+        client.resources_mut(&type_url::CLUSTER.into()).subscribe(["a"]).expect("a good name");
+        client.handle_open();
         send(&own, &mut client);
         Ok((own, client))
     }

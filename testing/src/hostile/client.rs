@@ -53,8 +53,8 @@ impl<V: Hostile> Play<V> {
     fn step(&mut self, input: &mut Input<'_>) {
         let (client, now) = (&mut self.client, self.now);
         match input.below(20) {
-            0 => client.handle_open(now),
-            1 => client.handle_close(now),
+            0 => client.handle_open(),
+            1 => client.handle_close(),
             2..8 => {
                 let response = V::any_response(input);
                 let before = client.clone();
@@ -72,19 +72,19 @@ impl<V: Hostile> Play<V> {
             8 => {
                 let (type_url, names) = (input.type_url(), input.some(3, Input::name));
                 let before = client.clone();
-                if client.subscribe(&type_url, names.iter().cloned()).is_err() {
+                if client.resources_mut(&type_url).subscribe(names.iter().cloned()).is_err() {
                     assert!(names.iter().any(|name| name.as_str().is_empty()));
                     assert_eq!(*client, before, "a refused subscription changes nothing");
                 }
             }
-            9 => client.subscribe(&input.type_url(), [["a", "*"][input.below(2)].into()]).expect("a good name"),
+            9 => client.resources_mut(&input.type_url()).subscribe([["a", "*"][input.below(2)]]).expect("a good name"),
             10 => {
                 let (type_url, names) = (input.type_url(), input.some(3, Input::name));
-                client.unsubscribe(&type_url, names.iter().map(|name| name.as_str()));
+                client.resources_mut(&type_url).unsubscribe(names.iter().map(|name| name.as_str()));
             }
             11 => {
                 let (type_url, names) = (input.type_url(), input.some(3, Input::name));
-                client.refetch(&type_url, names.iter().map(|name| name.as_str()));
+                client.resources_mut(&type_url).refetch(names.iter().map(|name| name.as_str()));
             }
             12 | 13 => {
                 let wants = client.wants_transmit();

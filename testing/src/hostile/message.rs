@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use xds_machine::message::sotw::Item;
-use xds_machine::message::{Node, ResourceError, delta, feature, sotw};
-use xds_machine::{Any, Delta, Nonce, Resource, ResourceName, Sotw, Status, TypeUrl};
+use xds_machine::message::{Any, Node, Resource, ResourceError, delta, feature, sotw};
+use xds_machine::{Delta, Nonce, ResourceName, Sotw, Status, TypeUrl};
 
 use super::Input;
 use crate::variant::Both;

@@ -73,7 +73,7 @@ impl<V: Hostile> Play<V> {
                 let resource = Resource::new(name.clone(), body(&name, content));
                 let resource = match content {
                     0..16 => resource.with_ttl(Duration::from_secs(u64::from(content))),
-                    16..32 => resource.with_aliases(["alias".into()]),
+                    16..32 => resource.with_aliases(["alias"]),
                     32..128 => resource.with_version(["1", "2", "3"][usize::from(content) % 3]),
                     _ => resource,
                 };
@@ -133,13 +133,13 @@ impl<V: Hostile> Play<V> {
         let [last, _] = self.nonces.get(response.type_url()).cloned().unwrap_or_default();
         assert_ne!(last, *response.nonce(), "nonces are unique");
         for resource in response.resources() {
-            let entry = self.cache.get(response.type_url(), resource.name().as_str());
+            let entry = self.cache.get(response.type_url(), resource.name());
             assert_eq!(entry.state, xds_machine::server::State::Present(resource), "what is sent is what is there");
             let interest = self.server.interest(response.type_url()).expect("a type that was asked for");
             assert!(interest.covers(resource.name().as_str()), "{} is sent and not wanted", resource.name());
         }
         for name in response.removed() {
-            let state = self.cache.get(response.type_url(), name.as_str()).state;
+            let state = self.cache.get(response.type_url(), name).state;
             assert_eq!(state, xds_machine::server::State::Absent, "{name} is removed and not gone");
         }
         self.nonces.insert(response.type_url().clone(), [response.nonce().clone(), last]);

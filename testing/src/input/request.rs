@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use xds_machine::message::{Node, delta, sotw};
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{Action, Cache, Config, Limits, Resource, Server, StreamId, Variant};
-use xds_machine::{Delta, Error, Nonce, ResourceName, ResourceType, Sotw, Status, Types};
+use xds_machine::{Delta, Error, Nonce, ResourceName, Sotw, Status};
 
 use super::Row;
 use super::{NOW, refused};
@@ -74,7 +75,7 @@ fn config(config: Config) -> Config {
         stale_requests: 3,
         ..Limits::default()
     };
-    config.with_limits(limits).with_types(Types::new([ResourceType::full_state("a")]))
+    config.with_limits(limits).with_types(TypeRegistry::new([ResourceType::full_state("a")]))
 }
 
 fn names(names: &[&str]) -> Vec<ResourceName> {

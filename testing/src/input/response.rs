@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use xds_machine::client::{Action, Client, Config, Limits, Variant};
-use xds_machine::message::{Node, ResourceError, delta, sotw};
-use xds_machine::{Any, Delta, Error, Resource, ResourceType, Sotw, Status, Types, proto};
+use xds_machine::message::{Any, Node, Resource, ResourceError, delta, sotw};
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
+use xds_machine::{Delta, Error, Sotw, Status, proto};
 
 use super::Row;
 use super::{NOW, refused};
@@ -99,12 +100,12 @@ struct Played<V: Variant> {
 
 fn play<V: Make>(response: Response) -> Played<V> {
     let limits = Limits { resources_per_response: 3, nonce_bytes: 8, version_bytes: 8, ..Limits::default() };
-    let types = Types::new([ResourceType::full_state("a")]);
+    let types = TypeRegistry::new([ResourceType::full_state("a")]);
     let config = Config::new(Node::new("n")).with_limits(limits).with_types(types);
     let mut client = Client::<V>::new(config);
-    client.subscribe(&"a".into(), ["good".into(), "x".into()]).expect("names");
-    client.handle_open(NOW);
-    client.poll_transmit().expect("a first request");
+    client.resources_mut(&"a".into()).subscribe(["good", "x"]).expect("names");
+    client.handle_open();
+    _ = client.poll_transmit().expect("a first request");
     let before = client.clone();
     let mut played = Played { outcome: "taken".into(), applied: Vec::new(), client, said: String::new() };
     if let Err(error) = played.client.handle_response(NOW, V::make(response)) {
@@ -235,9 +236,9 @@ fn incremental() -> Vec<Row> {
 /// A client that wants all there is.
 fn everything() -> Client<Delta> {
     let mut client = Client::new(Config::new(Node::new("n")));
-    client.subscribe(&"a".into(), ["*".into()]).expect("a name");
-    client.handle_open(NOW);
-    client.poll_transmit().expect("a first request");
+    client.resources_mut(&"a".into()).subscribe(["*"]).expect("a name");
+    client.handle_open();
+    _ = client.poll_transmit().expect("a first request");
     client
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use xds_machine::message::{Node, feature};
-use xds_machine::{Code, Instant, Nonce, ResourceName, ResourceType, Status, Version, WILDCARD};
+use xds_machine::resource_type::ResourceType;
+use xds_machine::{Code, Instant, Nonce, ResourceName, Status, Version, WILDCARD};
 
 use super::truth::covers;
 use super::walk::{Fault, ensure};

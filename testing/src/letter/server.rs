@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use xds_machine::{Code, Instant, Nonce, ResourceName, ResourceType, Version};
+use xds_machine::resource_type::ResourceType;
+use xds_machine::{Code, Instant, Nonce, ResourceName, Version};
 
 use super::asked::Asked;
 use super::truth::{State, There, Truth, covers};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use xds_machine::{ResourceName, ResourceType, TypeUrl, Types, WILDCARD, type_url};
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
+use xds_machine::{ResourceName, TypeUrl, WILDCARD, type_url};
 
 use crate::random::Random;
 
@@ -135,7 +136,7 @@ impl Setup {
             _ => &[type_url::CLUSTER, type_url::ENDPOINT],
         };
         let (full, legacy) = (random.one_in(2), random.one_in(2));
-        let known = Types::default();
+        let known = TypeRegistry::default();
         let kind = |url: &&str| {
             let place = known.get(&(*url).into()).place();
             let kind = if full { ResourceType::full_state(*url) } else { ResourceType::partial(*url) };

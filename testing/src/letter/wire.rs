@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use xds_machine::message::{Node, ResourceError, delta, sotw};
-use xds_machine::{Any, Code, Delta, Nonce, Resource, ResourceName, Sotw, Status, TypeUrl, Version, server};
+use xds_machine::message::{Any, Node, Resource, ResourceError, delta, sotw};
+use xds_machine::{Code, Delta, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, server};
 
 use crate::variant::Both;
 

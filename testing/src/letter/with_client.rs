@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use xds_machine::client::{Action, Client, Config, Update};
 use xds_machine::message::Node;
-use xds_machine::{Code, Instant, Nonce, ResourceName, Types, Version};
+use xds_machine::resource_type::TypeRegistry;
+use xds_machine::{Code, Instant, Nonce, ResourceName, Version};
 
 use super::client::is_wanted;
 use super::server::Stream;
@@ -61,7 +62,7 @@ struct Applied {
 
 impl<V: Variant> Walk for WithClient<V> {
     fn new(setup: Setup) -> Self {
-        let types = Types::new(setup.types.iter().cloned());
+        let types = TypeRegistry::new(setup.types.iter().cloned());
         Self {
             now: Instant::EPOCH,
             late: Duration::ZERO,
@@ -132,7 +133,7 @@ impl<V: Variant> WithClient<V> {
     fn subscribe(&mut self, t: usize, name: ResourceName) {
         if self.apps[t].wanted.len() < self.setup.limit && self.apps[t].wanted.insert(name.clone()) {
             self.story.tell(|| format!("app wants {name}"));
-            self.client.subscribe(self.setup.url(t), [name]).expect("a good name");
+            self.client.resources_mut(self.setup.url(t)).subscribe([name]).expect("a good name");
         }
     }
 
@@ -140,7 +141,7 @@ impl<V: Variant> WithClient<V> {
         let app = &mut self.apps[t];
         if app.wanted.remove(name) {
             self.story.tell(|| format!("app wants {name} no longer"));
-            self.client.unsubscribe(self.setup.url(t), [name.as_str()]);
+            self.client.resources_mut(self.setup.url(t)).unsubscribe([name.as_str()]);
             // What else an alias may stand for is for the client to say.
             let held = self.held(t);
             self.apps[t].applied.retain(|name, _| held.contains(name));
@@ -241,12 +242,12 @@ impl<V: Variant> WithClient<V> {
         }
         self.streams += 1;
         self.story.tell(|| "open".into());
-        let stream = |kind: &xds_machine::ResourceType| {
+        let stream = |kind: &xds_machine::resource_type::ResourceType| {
             let prefix = format!("{}.{}.", self.streams, short(kind.type_url()));
             Stream::new(kind.clone(), V::DELTA, self.setup.hold, prefix)
         };
         self.server = Some(self.setup.types.iter().map(stream).collect());
-        self.client.handle_open(self.now);
+        self.client.handle_open();
         self.greeted = false;
         for app in &mut self.apps {
             (app.asked, app.nonce) = (false, Nonce::default());
@@ -258,7 +259,7 @@ impl<V: Variant> WithClient<V> {
     fn cut(&mut self) {
         if self.server.take().is_some() {
             self.story.tell(|| "cut".into());
-            self.client.handle_close(self.now);
+            self.client.handle_close();
             self.up.clear();
             self.down.clear();
         }

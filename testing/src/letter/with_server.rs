@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use xds_machine::resource_type::TypeRegistry;
 use xds_machine::server::{Action, Cache, Config, Portion, Resource, Retry, Server, StreamId};
-use xds_machine::{Code, Instant, ResourceName, Status, Types};
+use xds_machine::{Code, Instant, ResourceName, Status};
 
 use super::asked::Asked;
 use super::client::Client;
@@ -54,7 +55,7 @@ struct View {
 impl<V: Variant> Walk for WithServer<V> {
     fn new(setup: Setup) -> Self {
         let portion = Portion { resources: setup.portion.unwrap_or(usize::MAX), ..Portion::default() };
-        let config = Config::ads().with_types(Types::new(setup.types.iter().cloned())).with_portion(portion);
+        let config = Config::ads().with_types(TypeRegistry::new(setup.types.iter().cloned())).with_portion(portion);
         let config = if setup.hold { config.with_sotw_removal_hold() } else { config };
         let retry = setup.retry.map(|times| Retry { after: Duration::from_secs(10), times });
         let config = retry.into_iter().fold(config, Config::with_retry);

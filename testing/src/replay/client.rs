@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use xds_machine::client::{Action, Client, Config, Dialect, Update};
 use xds_machine::message::Node;
-use xds_machine::{Instant, Nonce, ResourceName, ResourceType, TypeUrl, Types, WILDCARD, type_url};
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
+use xds_machine::{Instant, Nonce, ResourceName, TypeUrl, WILDCARD, type_url};
 
 use super::message::{Asked, Wire};
 use super::{Event, Method, Recording, What, decode};
@@ -57,8 +58,7 @@ pub fn replay<V: Wire>(recording: &Recording) -> Result<(usize, usize), String> 
             }
             What::Request(bytes) => {
                 let asked = V::asked(decode(V::decode_request(bytes.clone())));
-                let at =
-                    at.unwrap_or_else(|| Session::of(&mut sessions, dialect, &methods[stream], *stream, *now, &asked));
+                let at = at.unwrap_or_else(|| Session::of(&mut sessions, dialect, &methods[stream], *stream, &asked));
                 if sessions[at].expect(*now, asked).map_err(say)? {
                     equal += 1;
                 } else {
@@ -76,7 +76,7 @@ pub fn replay<V: Wire>(recording: &Recording) -> Result<(usize, usize), String> 
 
 impl<V: Wire> Session<V> {
     /// The session that a new stream belongs to, by its first request; or a new one.
-    fn of(all: &mut Vec<Self>, dialect: Dialect, method: &Method, stream: u32, now: Instant, asked: &Asked) -> usize {
+    fn of(all: &mut Vec<Self>, dialect: Dialect, method: &Method, stream: u32, asked: &Asked) -> usize {
         let lost = |session: &Self| session.stream.is_none() && !session.over && session.method == *method;
         let same = |session: &Self| {
             let known = session.wanted.get(&asked.type_url);
@@ -97,7 +97,7 @@ impl<V: Wire> Session<V> {
         let session = &mut all[at];
         session.stream = Some(stream);
         session.types.clear();
-        session.client.handle_open(now);
+        session.client.handle_open();
         at
     }
 
@@ -109,7 +109,7 @@ impl<V: Wire> Session<V> {
         }
         self.stream = None;
         self.over = by_client;
-        self.client.handle_close(now);
+        self.client.handle_close();
         // What was not answered was applied all the same: the next stream claims it (S5, cut 4).
         for update in std::mem::take(&mut self.judging).into_values() {
             self.client.handle_verdict(now, update.accept()).map_err(|error| error.to_string())?;
@@ -153,9 +153,9 @@ impl<V: Wire> Session<V> {
             wanted.retain(|name| !asked.unsubscribe.contains(name));
         }
         let gone: Vec<&str> = before.difference(&wanted).map(ResourceName::as_str).collect();
-        self.client.unsubscribe(&asked.type_url, gone.iter().copied());
+        self.client.resources_mut(&asked.type_url).unsubscribe(gone.iter().copied());
         let new = wanted.difference(before).cloned();
-        self.client.subscribe(&asked.type_url, new).expect("names are not empty");
+        self.client.resources_mut(&asked.type_url).subscribe(new).expect("names are not empty");
         let same = wanted == *before;
         *before = wanted;
 
@@ -168,7 +168,7 @@ impl<V: Wire> Session<V> {
             return Ok(false);
         } else if same && !first {
             // Said again.
-            self.client.refetch(&asked.type_url, asked.names.iter().map(ResourceName::as_str));
+            self.client.resources_mut(&asked.type_url).refetch(asked.names.iter().map(ResourceName::as_str));
         }
         self.send(now);
         let known = self.types.entry(asked.type_url.clone()).or_default();
@@ -201,9 +201,9 @@ impl<V: Wire> Session<V> {
 }
 
 /// Envoy's VHDS begins with an empty list, and says `*` on the next stream.
-fn types() -> Types {
+fn types() -> TypeRegistry {
     let vhds = ResourceType::partial(type_url::VIRTUAL_HOST).with_legacy_wildcard(true).with_heartbeats(false);
-    Types::default().and([vhds])
+    TypeRegistry::default().and([vhds])
 }
 
 impl Asked {

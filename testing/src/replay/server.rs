@@ -1,12 +1,12 @@
 //! A recording against the server machine. The store is made to have something new whenever the recording server sent
 //! something, so that the machine sends a response where that did, and the client's answers find their response.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
+use xds_machine::resource_type::TypeRegistry;
 use xds_machine::server::{Action, Cache, Config, Entry, Page, Resource, Revision, Server, Source, StreamId};
-use xds_machine::{Instant, Nonce, ResourceName, TypeUrl, Types, Version, WILDCARD};
+use xds_machine::{Instant, Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 
 use super::message::{Asked, Said, Wire};
 use super::{Event, Recording, What, decode};
@@ -52,7 +52,7 @@ impl Source for Only<'_> {
         self.0.version(type_url)
     }
 
-    fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_> {
+    fn get(&self, type_url: &TypeUrl, name: &ResourceName) -> Entry<'_> {
         self.0.get(type_url, name)
     }
 
@@ -77,7 +77,7 @@ impl Source for Only<'_> {
     }
 
     /// The recording server decided when endpoints go again.
-    fn dependent<'a>(&self, _: &TypeUrl, _: &'a Resource) -> Option<Cow<'a, str>> {
+    fn dependent(&self, _: &TypeUrl, _: &Resource) -> Option<ResourceName> {
         None
     }
 }
@@ -232,7 +232,7 @@ impl Known {
     fn listen<V: Wire>(&mut self, asked: &Asked) {
         let first = !std::mem::replace(&mut self.asked, true);
         self.named |= !asked.names.is_empty();
-        let legacy = Types::default().get(&asked.type_url).has_legacy_wildcard();
+        let legacy = TypeRegistry::default().get(&asked.type_url).has_legacy_wildcard();
         if V::LISTS {
             self.wanted = asked.names.clone();
             self.wanted.extend((legacy && !self.named).then(|| WILDCARD.into()));

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use xds_machine::client::{Action, Client, Config, DataErrors, Dialect, Effect, Rejection, Sent, Update};
 use xds_machine::message::Node;
-use xds_machine::{Error, ResourceName, ResourceType, TypeUrl, Types};
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
+use xds_machine::{Error, ResourceName, TypeUrl};
 
 use super::Player;
 use super::notation::{Clock, Notation, Words, read_duration, read_type, write_duration, write_type};
@@ -29,7 +30,7 @@ pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let mut config = Config::new(Node::new("n"));
     for option in options {
         config = match option.split_once('=').unwrap_or((option, "")) {
-            ("full", name) => config.with_types(Types::default().and([ResourceType::full_state(name)])),
+            ("full", name) => config.with_types(TypeRegistry::default().and([ResourceType::full_state(name)])),
             ("notimer", _) => config.with_existence_timeout(None),
             ("transient", _) => config.with_transient_timeout(),
             ("keep", _) => config.with_data_errors(DataErrors::Keep),
@@ -62,23 +63,27 @@ impl<V: Notation> Player for Script<V> {
         match *words.list() {
             ["sub", kind, ref names @ ..] => {
                 let names = names.iter().map(|&name| ResourceName::from(name.trim_matches('"')));
-                if let Err(error) = self.client.subscribe(&read_type(kind), names) {
+                if let Err(error) = self.client.resources_mut(&read_type(kind)).subscribe(names) {
                     self.errors.push(format!("! misuse: {error}"));
                 }
             }
-            ["unsub", kind, ref names @ ..] => self.client.unsubscribe(&read_type(kind), names.iter().copied()),
-            ["forget", kind, ref names @ ..] => self.client.forget(&read_type(kind), names.iter().copied()),
-            ["refetch", kind, ref names @ ..] => self.client.refetch(&read_type(kind), names.iter().copied()),
-            ["pause", kind] => self.client.pause(&read_type(kind)),
+            ["unsub", kind, ref names @ ..] => {
+                self.client.resources_mut(&read_type(kind)).unsubscribe(names.iter().copied())
+            }
+            ["forget", kind, ref names @ ..] => self.client.layer_mut(&read_type(kind)).forget(names.iter().copied()),
+            ["refetch", kind, ref names @ ..] => {
+                self.client.resources_mut(&read_type(kind)).refetch(names.iter().copied())
+            }
+            ["pause", kind] => self.client.resources_mut(&read_type(kind)).pause(),
             ["resume", kind] => {
-                if let Err(error) = self.client.resume(&read_type(kind)) {
+                if let Err(error) = self.client.resources_mut(&read_type(kind)).resume() {
                     self.errors.push(format!("! misuse: {error}"));
                 }
             }
-            ["open"] => self.client.handle_open(now),
+            ["open"] => self.client.handle_open(),
             ["close"] => {
                 self.late = self.unsent.take();
-                self.client.handle_close(now);
+                self.client.handle_close();
             }
             ["blocked"] => self.room = false,
             ["unblocked"] => self.room = true,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use xds_machine::message::{Node, ResourceError, delta, sotw};
-use xds_machine::{Any, Code, Delta, Instant, Resource, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
+use xds_machine::message::{Any, Node, Resource, ResourceError, delta, sotw};
+use xds_machine::{Code, Delta, Instant, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
 
 use crate::variant::Both;
 

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use xds_machine::message::{Node, feature};
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{
     Action, Cache, Config, Dialect, DropReason, Limits, Portion, Resource, Retry, Server, StreamId,
 };
-use xds_machine::{Error, ResourceType, Status, TypeUrl, Types};
+use xds_machine::{Error, Status, TypeUrl};
 
 use super::Player;
 use super::notation::{Clock, Notation, Symbols, Words, body, read_duration, read_type, write_type};
@@ -30,7 +31,7 @@ pub(super) struct Script<V: Notation> {
 /// `bytes=N` (of a response), `names=N` (the limit of a type), `tombstones=N`, `node` (required).
 pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
-    let (mut types, mut portion) = (Types::default(), Portion::default());
+    let (mut types, mut portion) = (TypeRegistry::default(), Portion::default());
     for option in options {
         match option.split_once('=').unwrap_or((option, "")) {
             ("single", name) => config = Config::single(read_type(name)),
@@ -72,7 +73,7 @@ impl<V: Notation> Player for Script<V> {
                 for option in options {
                     resource = match option.split_once('=').ok_or("an option is `key=value`")? {
                         ("ttl", ttl) => resource.with_ttl(read_duration(ttl)?),
-                        ("alias", aliases) => resource.with_aliases(aliases.split('~').map(Into::into)),
+                        ("alias", aliases) => resource.with_aliases(aliases.split('~')),
                         ("eds", name) => {
                             let mut cluster = body(resource.name().as_str(), version);
                             cluster.extend_from_slice(&[0x1a, name.len() as u8 + 2, 0x12, name.len() as u8]);
@@ -165,10 +166,10 @@ impl<V: Notation> Script<V> {
             format!("{} v={version} n={nonce}", write_type(type_url))
         };
         Some(match action {
-            Action::Ack { type_url, version, nonce } => {
+            Action::Ack { type_url, version, nonce, .. } => {
                 format!("! ack {}", of(&type_url, version.as_str(), nonce.as_str()))
             }
-            Action::Nack { type_url, version, nonce, error } => {
+            Action::Nack { type_url, version, nonce, error, .. } => {
                 format!("! nack {} {}", of(&type_url, version.as_str(), nonce.as_str()), error.message)
             }
             Action::Close(status) => format!("! close {status}"),

@@ -59,14 +59,20 @@ impl<V: Notation> Player for Script<V> {
         match *words.list() {
             ["sub", kind, ref names @ ..] => {
                 let names = names.iter().map(|&name| ResourceName::from(name));
-                if let Err(error) = self.servers.subscribe(&read_type(kind), names) {
+                if let Err(error) = self.servers.resources_mut(&read_type(kind)).subscribe(names) {
                     self.errors.push(format!("! misuse: {error}"));
                 }
             }
-            ["unsub", kind, ref names @ ..] => self.servers.unsubscribe(&read_type(kind), names.iter().copied()),
-            ["refetch", kind, ref names @ ..] => self.servers.refetch(&read_type(kind), names.iter().copied()),
-            ["forget", kind, ref names @ ..] => self.servers.forget(&read_type(kind), names.iter().copied()),
-            ["open", server] => self.servers.handle_open(now, self.stream(number(server)?)?),
+            ["unsub", kind, ref names @ ..] => {
+                self.servers.resources_mut(&read_type(kind)).unsubscribe(names.iter().copied())
+            }
+            ["refetch", kind, ref names @ ..] => {
+                self.servers.resources_mut(&read_type(kind)).refetch(names.iter().copied())
+            }
+            ["forget", kind, ref names @ ..] => {
+                self.servers.resources_mut(&read_type(kind)).forget(names.iter().copied())
+            }
+            ["open", server] => self.servers.handle_open(self.stream(number(server)?)?),
             // No jitter: in the middle between less and more.
             ["fail", server] => self.servers.handle_close(now, self.stream(number(server)?)?, 500),
             ["wait", time] => {

@@ -43,7 +43,7 @@ impl<V: Both> World<V> {
     pub(super) fn forget_all(&mut self) {
         if self.has(Bug::FallsBackThoughCached) && self.fixed.setup.policy == Policy::Grpc {
             for (type_url, app) in self.fixed.types.iter().zip(&self.apps) {
-                self.servers.forget(type_url, app.has.keys().map(ResourceName::as_str));
+                self.servers.resources_mut(type_url).forget(app.has.keys().map(ResourceName::as_str));
             }
         }
     }

@@ -3,10 +3,9 @@
 
 use std::hash::{Hash, Hasher};
 
-use xds_machine::model::{Label, Relabel};
+use xds_machine::model::{Label, Ranks, Relabel};
 
 use super::{Both, Side, Step, World};
-use crate::canonical::canonicalize;
 use crate::search::Model;
 
 impl<V: Both> Relabel for World<V> {
@@ -73,7 +72,18 @@ impl<V: Both> Model for World<V> {
     }
 
     fn canonicalize(&mut self) {
-        canonicalize(self, self.now);
+        let (mut ranks, now) = (vec![Ranks::default(); self.sides.len()], self.now);
+        let mut of = 0;
+        self.relabel(&mut |label| {
+            of = if let Label::Client(id) = &label { *id as usize } else { of };
+            ranks[of].note(&label);
+        });
+        of = 0;
+        self.relabel(&mut |label| {
+            of = if let Label::Client(id) = &label { *id as usize } else { of };
+            ranks[of].replace(now, label);
+        });
+        // Of each server at most one stream is there.
         self.streams = 1;
     }
 

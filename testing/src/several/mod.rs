@@ -381,7 +381,7 @@ impl<V: Both> World<V> {
     }
 
     fn there(&self, s: usize, t: usize, n: usize) -> server::State<'_> {
-        self.sides[s].cache.get(&self.fixed.types[t], self.fixed.names[t][n].as_str()).state
+        self.sides[s].cache.get(&self.fixed.types[t], &self.fixed.names[t][n]).state
     }
 
     fn all(&self) -> impl Iterator<Item = (usize, usize)> + use<V> {
@@ -415,7 +415,7 @@ impl<V: Both> World<V> {
                 let stream = self.sides[s].stream.expect("an attempt");
                 self.sides[s].server = Some(Server::new(server::Config::ads(), StreamId(self.streams)));
                 self.sides[s].answered = false;
-                self.servers.handle_open(self.now, stream);
+                self.servers.handle_open(stream);
             }
             Step::Refused { s } | Step::Cut { s } => self.end(s),
             Step::ClientSends { s } => self.client_sends(s),
@@ -451,12 +451,12 @@ impl<V: Both> World<V> {
             Step::Subscribe { t, n } => {
                 let name = self.fixed.names[t][n].clone();
                 self.apps[t].wanted.insert(name.clone());
-                self.servers.subscribe(&self.fixed.types[t], [name]).expect("a name with a server");
+                self.servers.resources_mut(&self.fixed.types[t]).subscribe([name]).expect("a name with a server");
             }
             Step::Unsubscribe { t, n } => self.unsubscribe(t, n),
             Step::Forget { t, n } => {
                 self.apps[t].has.remove(&self.fixed.names[t][n]);
-                self.servers.forget(&self.fixed.types[t], [self.fixed.names[t][n].as_str()]);
+                self.servers.resources_mut(&self.fixed.types[t]).forget([self.fixed.names[t][n].as_str()]);
             }
             Step::Put { s, t, n } => self.put(s, t, n),
             Step::Delete { s, t, n } => {
@@ -488,6 +488,7 @@ impl<V: Both> World<V> {
             _ if !wanted => &[],
             Policy::Grpc => &self.list(l)[..=self.current[l]],
             Policy::Envoy => &self.list(l)[self.current[l]..=self.current[l]],
+            other => panic!("no model of {other}"),
         }
     }
 
@@ -561,7 +562,7 @@ impl<V: Both> World<V> {
 
     fn unsubscribe(&mut self, t: usize, n: usize) {
         let name = self.fixed.names[t][n].clone();
-        self.servers.unsubscribe(&self.fixed.types[t], [name.as_str()]);
+        self.servers.resources_mut(&self.fixed.types[t]).unsubscribe([name.as_str()]);
         let app = &mut self.apps[t];
         app.wanted.remove(&name);
         let wildcard = app.wanted.contains("*");
@@ -730,6 +731,7 @@ impl<V: Both> World<V> {
                     assert!(current == 0 || !first.ever, "the primary answered once and is left");
                     assert!(current == 0 || first.failures >= 2, "the failover, after {} failures", first.failures);
                 }
+                other => panic!("no model of {other}"),
             }
         }
     }
@@ -762,6 +764,7 @@ impl<V: Both> World<V> {
                     let stuck = self.sides[list[0]].ever;
                     assert!(stuck || reachable.is_none() || up(&list[current]), "{current} can't be reached");
                 }
+                other => panic!("no model of {other}"),
             }
             if up(&list[current]) {
                 self.check_data(l, list[current]);
@@ -782,7 +785,7 @@ impl<V: Both> World<V> {
     fn is_silent(&self, s: usize) -> bool {
         let news = |t: usize, name: &ResourceName| {
             let has = self.apps[t].has.get(name).copied();
-            match self.sides[s].cache.get(&self.fixed.types[t], name.as_str()).state {
+            match self.sides[s].cache.get(&self.fixed.types[t], name).state {
                 server::State::Present(_) if !V::DELTA => true,
                 server::State::Present(resource) => has != Some((s, *resource.body().last().expect("a body"))),
                 _ => V::DELTA,
@@ -803,7 +806,7 @@ impl<V: Both> World<V> {
                     continue;
                 }
                 let has = app.has.get(name).copied();
-                match self.sides[s].cache.get(&self.fixed.types[t], name.as_str()).state {
+                match self.sides[s].cache.get(&self.fixed.types[t], name).state {
                     server::State::Present(resource) => {
                         let content = *resource.body().last().expect("a body");
                         assert_eq!(has, Some((s, content)), "{name} of type {t}, which {s} has");

@@ -79,8 +79,8 @@ fn name_of<'a>(entry: &Entry<'a>) -> Option<&'a ResourceName> {
 
 impl OfType {
     /// From now on a name is looked at.
-    pub(super) fn notice(&mut self, name: &str) {
-        self.names.entry(name.into()).or_insert((Said::Absent, Revision(u64::MAX)));
+    pub(super) fn notice(&mut self, name: &ResourceName) {
+        self.names.entry(name.clone()).or_insert((Said::Absent, Revision(u64::MAX)));
     }
 
     /// Looks at all that a source says of a type, and compares that with what it said before.
@@ -103,16 +103,16 @@ impl OfType {
         self.check_pages(source, type_url, &there)?;
         check_ttls(source, type_url, &there)?;
         for name in there.keys() {
-            self.notice(name.as_str());
+            self.notice(name);
         }
         let names: Vec<ResourceName> = self.names.keys().cloned().collect();
         let mut revisions = BTreeMap::new();
         for name in &names {
-            let entry = source.get(type_url, name.as_str());
+            let entry = source.get(type_url, name);
             self.check_name(source, type_url, name, &entry, of_type)?;
             let own = match entry.state {
                 State::Present(resource) => resource.name() == name,
-                State::Absent => self.had.contains(name) && source.former(type_url, name.as_str()).is_none(),
+                State::Absent => self.had.contains(name) && source.former(type_url, name).is_none(),
                 State::Unknown => false,
             };
             // What was forgotten has the latest revision that it can have had, as others may.
@@ -134,7 +134,7 @@ impl OfType {
             self.check_removals(source, type_url, before)?;
         }
         for glob in names.iter().filter_map(ResourceName::glob).collect::<BTreeSet<_>>() {
-            self.check_members(source, type_url, glob.as_str())?;
+            self.check_members(source, type_url, &glob)?;
         }
         check_errors(source, type_url)?;
         ensure(of_type == Revision(0) || !source.version(type_url).is_empty(), "`version` is not empty", || {
@@ -165,11 +165,9 @@ impl OfType {
             ensure(stands, "`get` gives the resource of the name, or one that has it as an alias", || {
                 format!("{name} is {now}")
             })?;
-            ensure(
-                source.error(type_url, name.as_str()).is_none(),
-                "no resource that is present has an `error`",
-                || name.to_string(),
-            )?;
+            ensure(source.error(type_url, name).is_none(), "no resource that is present has an `error`", || {
+                name.to_string()
+            })?;
         }
         let Some((was, earlier)) = self.names.get(name).filter(|(_, since)| *since != Revision(u64::MAX)) else {
             // Nobody asked for it before; but what was present was seen.
@@ -207,7 +205,7 @@ impl OfType {
                 ensure(entry.since < last, "each change has a revision of its own", at)?;
             }
             last = Some(entry.since);
-            let told = source.get(type_url, name.as_str());
+            let told = source.get(type_url, name);
             ensure((told.state, told.since) == (entry.state, entry.since), "`get` says what `changes` says", || {
                 format!("{name}: {} since {:?}, and {}", Said::of(&told.state), told.since, at())
             })?;
@@ -215,7 +213,7 @@ impl OfType {
         }
         let known = self.names.keys().filter(|name| !there.contains_key(*name));
         for name in known {
-            let told = source.get(type_url, name.as_str());
+            let told = source.get(type_url, name);
             let left_out = name_of(&told) == Some(name) && told.since > after;
             ensure(!left_out, "`changes` leaves out nothing that `get` tells", || {
                 format!("{name} since {:?}, asked for after {after:?}", told.since)
@@ -240,14 +238,14 @@ impl OfType {
             let order = last.is_none_or(|last| entry.since <= last);
             ensure(order, "`removals` has the latest first", || format!("{} follows {last:?}", at()))?;
             last = Some(entry.since);
-            let told = source.get(type_url, name.as_str());
+            let told = source.get(type_url, name);
             ensure((told.state, told.since) == (entry.state, entry.since), "`get` says what `removals` says", || {
                 format!("{name}: {} since {:?}, and {}", Said::of(&told.state), told.since, at())
             })?;
             gone.insert(name);
         }
         for name in self.had.iter().filter(|name| !gone.contains(name)) {
-            let told = source.get(type_url, name.as_str());
+            let told = source.get(type_url, name);
             let left_out = told.state == State::Absent && told.since > after;
             ensure(!left_out, "`removals` leaves out nothing that `get` tells", || {
                 format!("{name} since {:?}, asked for after {after:?}", told.since)
@@ -267,7 +265,7 @@ impl OfType {
         for (number, page) in source.pages(type_url).enumerate() {
             for resource in page.resources() {
                 let name = resource.name();
-                let same = source.get(type_url, name.as_str()).state == State::Present(resource);
+                let same = source.get(type_url, name).state == State::Present(resource);
                 ensure(same, "`get` says what `pages` say", || format!("{name} of version {}", resource.version()))?;
                 let once = pages.insert(name.clone(), number).is_none();
                 ensure(once, "a resource is in one page", || name.to_string())?;
@@ -288,7 +286,12 @@ impl OfType {
     }
 
     /// The members of a collection are those of its name that are there, and perhaps some of which nothing is known.
-    pub(super) fn check_members<S: Source>(&self, source: &S, type_url: &TypeUrl, glob: &str) -> Result<(), Broken> {
+    pub(super) fn check_members<S: Source>(
+        &self,
+        source: &S,
+        type_url: &TypeUrl,
+        glob: &ResourceName,
+    ) -> Result<(), Broken> {
         let mut members = BTreeSet::new();
         for entry in source.members(type_url, glob) {
             let Some(name) = name_of(&entry) else {
@@ -296,15 +299,15 @@ impl OfType {
                 ensure(unknown, "what is in `members` is not absent", || glob.to_string())?;
                 continue;
             };
-            let told = source.get(type_url, name.as_str());
+            let told = source.get(type_url, name);
             ensure(told == entry, "`get` says what `members` say", || {
                 format!("{name}: {} since {:?}, and since {:?}", Said::of(&told.state), told.since, entry.since)
             })?;
-            ensure(is_in(name, glob), "`members` has no others", || format!("{name} in {glob}"))?;
+            ensure(is_in(name, glob.as_str()), "`members` has no others", || format!("{name} in {glob}"))?;
             members.insert(name);
         }
         for entry in source.changes(type_url, Revision(0)) {
-            let Some(name) = name_of(&entry).filter(|name| is_in(name, glob)) else { continue };
+            let Some(name) = name_of(&entry).filter(|name| is_in(name, glob.as_str())) else { continue };
             ensure(members.contains(name), "`members` leaves out nothing that `get` tells", || {
                 format!("{name} is in {glob}")
             })?;
@@ -324,11 +327,11 @@ fn check_ttls<S: Source>(
     type_url: &TypeUrl,
     there: &BTreeMap<ResourceName, Revision>,
 ) -> Result<(), Broken> {
-    let told: BTreeSet<&ResourceName> = source.with_ttl(type_url).filter_map(|entry| name_of(&entry)).collect();
+    let told: BTreeSet<&ResourceName> = source.expiring(type_url).filter_map(|entry| name_of(&entry)).collect();
     for name in there.keys() {
-        if let State::Present(resource) = source.get(type_url, name.as_str()).state {
+        if let State::Present(resource) = source.get(type_url, name).state {
             let has = resource.ttl().is_some();
-            ensure(has == told.contains(name), "`with_ttl` has the resources that have a TTL, and no others", || {
+            ensure(has == told.contains(name), "`expiring` has the resources that have a TTL, and no others", || {
                 format!("{name} has {:?}", resource.ttl())
             })?;
         }
@@ -344,7 +347,7 @@ fn check_errors<S: Source>(source: &S, type_url: &TypeUrl) -> Result<(), Broken>
         last = Some(entry.since);
         let present = matches!(entry.state, State::Present(_));
         ensure(!present, "no resource that is present has an `error`", at)?;
-        ensure(source.error(type_url, name.as_str()).is_some(), "`error` says what `errors` says", at)?;
+        ensure(source.error(type_url, name).is_some(), "`error` says what `errors` says", at)?;
     }
     Ok(())
 }

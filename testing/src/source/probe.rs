@@ -1,6 +1,5 @@
 //! A source around a source.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -92,7 +91,7 @@ impl<S: Source> Source for Probe<S> {
         self.source.version(type_url)
     }
 
-    fn get(&self, type_url: &TypeUrl, name: &str) -> Entry<'_> {
+    fn get(&self, type_url: &TypeUrl, name: &ResourceName) -> Entry<'_> {
         self.with(type_url, |seen| seen.notice(name));
         self.audit(type_url, |_| Ok(()));
         self.source.get(type_url, name)
@@ -117,12 +116,12 @@ impl<S: Source> Source for Probe<S> {
         self.source.pages(type_url)
     }
 
-    fn with_ttl(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
+    fn expiring(&self, type_url: &TypeUrl) -> impl Iterator<Item = Entry<'_>> {
         self.audit(type_url, |_| Ok(()));
-        self.source.with_ttl(type_url)
+        self.source.expiring(type_url)
     }
 
-    fn error(&self, type_url: &TypeUrl, name: &str) -> Option<&Status> {
+    fn error(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&Status> {
         self.audit(type_url, |_| Ok(()));
         self.source.error(type_url, name)
     }
@@ -132,15 +131,15 @@ impl<S: Source> Source for Probe<S> {
         self.source.errors(type_url, since)
     }
 
-    fn was(&self, type_url: &TypeUrl, name: &str, at: Revision) -> Option<&Resource> {
+    fn was(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
         self.source.was(type_url, name, at)
     }
 
-    fn former(&self, type_url: &TypeUrl, alias: &str) -> Option<(Revision, &[ResourceName])> {
+    fn former(&self, type_url: &TypeUrl, alias: &ResourceName) -> Option<(Revision, &[ResourceName])> {
         self.source.former(type_url, alias)
     }
 
-    fn members(&self, type_url: &TypeUrl, glob: &str) -> impl Iterator<Item = Entry<'_>> {
+    fn members(&self, type_url: &TypeUrl, glob: &ResourceName) -> impl Iterator<Item = Entry<'_>> {
         self.audit(type_url, |seen| seen.check_members(&self.source, type_url, glob));
         self.source.members(type_url, glob)
     }
@@ -153,7 +152,7 @@ impl<S: Source> Source for Probe<S> {
         self.source.dependent_type(type_url)
     }
 
-    fn dependent<'a>(&self, type_url: &TypeUrl, resource: &'a Resource) -> Option<Cow<'a, str>> {
+    fn dependent(&self, type_url: &TypeUrl, resource: &Resource) -> Option<ResourceName> {
         self.source.dependent(type_url, resource)
     }
 }

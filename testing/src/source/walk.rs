@@ -124,10 +124,10 @@ impl<V: Both> Side<V> {
 
     fn want(&mut self, type_url: &TypeUrl, name: &ResourceName) {
         if self.wanted.insert((type_url.clone(), name.clone())) {
-            self.duo.client.subscribe(type_url, [name.clone()]).expect("a good name");
+            self.duo.client.resources_mut(type_url).subscribe([name]).expect("a good name");
         } else {
             self.wanted.remove(&(type_url.clone(), name.clone()));
-            self.duo.client.unsubscribe(type_url, [name.as_str()]);
+            self.duo.client.resources_mut(type_url).unsubscribe([name]);
         }
         let wanted = &self.wanted;
         self.has.retain(|(of, name), _| wants(wanted, of, name));
@@ -268,7 +268,8 @@ impl<'a, S: Store> Walk<'a, S> {
                 assert_eq!(delta[0], expected, "a delta client of the store ends otherwise: {name} of {of}");
                 let sotw = self.sotw.each_ref().map(|side| side.has.get(&key));
                 // SotW can't say of a partial type that something is gone.
-                let says = there.is_some() || xds_machine::Types::default().get(of).is_full_state();
+                let says =
+                    there.is_some() || xds_machine::resource_type::TypeRegistry::default().get(of).is_full_state();
                 assert!(
                     sotw[0] == sotw[1] || !says,
                     "a SotW client of the store ends otherwise: {name} of {of}: {sotw:?}"

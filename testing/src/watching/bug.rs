@@ -52,7 +52,7 @@ impl Subscribe for Nothing {
         Ok(())
     }
 
-    fn unsubscribe(&mut self, _: &TypeUrl, _: &str) {}
+    fn unsubscribe(&mut self, _: &TypeUrl, _: &ResourceName) {}
 }
 
 impl Layer {
@@ -89,7 +89,7 @@ impl Layer {
             return;
         }
         if self.has(Bug::UnsubscribesEarly) {
-            client.unsubscribe(&self.watches.type_url().clone(), name.as_str());
+            client.unsubscribe(&self.watches.type_url().clone(), &name);
         }
         if self.has(Bug::NeverUnsubscribes) {
             return self.watches.unwatch(&mut Nothing, watch);
@@ -118,7 +118,7 @@ impl Layer {
             if self.has(Bug::TellsEqual) && self.watches.error(name.as_str()).is_none() {
                 for &watch in self.by_name.get(&name).into_iter().flatten() {
                     let news = News::Changed(Ok(content));
-                    self.queue.push_back(Event { watch, name: name.clone(), news });
+                    self.queue.push_back(Event::new(watch, name.clone(), news));
                 }
             }
         }
@@ -166,7 +166,7 @@ impl Layer {
     fn spoil(&self, event: Event<u8>) -> Event<u8> {
         match event.news {
             News::Ambient(Some(error)) if self.has(Bug::ReplacesByError) => {
-                Event { news: News::Changed(Err(error)), ..event }
+                Event::new(event.watch, event.name, News::Changed(Err(error)))
             }
             _ => event,
         }

@@ -2,10 +2,9 @@
 
 use std::hash::{Hash, Hasher};
 
-use xds_machine::model::{Label, Relabel};
+use xds_machine::model::{Label, Relabel, canonical};
 
 use super::{Both, Step, World};
-use crate::canonical::canonicalize;
 use crate::search::Model;
 
 impl<V: Both> Relabel for World<V> {
@@ -41,8 +40,7 @@ impl<V: Both> Model for World<V> {
     }
 
     fn canonicalize(&mut self) {
-        canonicalize(self, self.now);
-        self.streams = 1;
+        self.streams = canonical(self, self.now);
     }
 
     fn goals(&self) -> u128 {

@@ -281,7 +281,7 @@ impl Ghost {
     }
 
     pub(super) fn tell(&mut self, event: Event<u8>, waits: bool) -> u128 {
-        let Event { watch, name, news } = event;
+        let Event { watch, name, news, .. } = event;
         let Some(watcher) = self.watchers.get(&watch) else { panic!("{watch:?} has left, and is told {news:?}") };
         assert!(watcher.name == name || is_part(&name, &watcher.name), "{} is told of {name}", watcher.name);
         let mut goals = 0;
@@ -309,7 +309,7 @@ impl Ghost {
                 News::Changed(Ok(content)) => *told = Known { content: Some(content), error: None },
                 News::Changed(Err(error)) => *told = Known { content: None, error: Some(error) },
                 News::Ambient(error) => told.error = error,
-                News::Synced => unreachable!("told above"),
+                other => unreachable!("{other:?}: told above, or not known"),
             }
             let mut reach = |goal: Goal, reached: bool| goals |= if reached { goal.bit() } else { 0 };
             reach(Goal::Late, late && before == Known::default() && told.content.is_some());

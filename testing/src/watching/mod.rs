@@ -20,9 +20,10 @@ use ghost::{Ghost, NOTHING};
 pub use goal::Goal;
 use xds_machine::client::{self, Action, Client, Config, DataErrors, Verdict};
 use xds_machine::message::Node;
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{self, Cache, Resource, Server, Source, State, StreamId};
 use xds_machine::watch::{Subscribe, WatchId, Watches};
-use xds_machine::{Code, Instant, Misuse, ResourceName, ResourceType, Status, TypeUrl, Types};
+use xds_machine::{Code, Instant, Misuse, ResourceName, Status, TypeUrl};
 
 pub use crate::variant::Both;
 
@@ -162,7 +163,7 @@ impl Setup {
 struct Fixed {
     setup: Setup,
     type_url: TypeUrl,
-    types: Types,
+    types: TypeRegistry,
     names: Vec<ResourceName>,
 }
 
@@ -196,7 +197,7 @@ impl<V: Both> Subscribe for Spy<'_, V> {
         Subscribe::subscribe(self.client, type_url, name)
     }
 
-    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &str) {
+    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &ResourceName) {
         self.said.push(("unsubscribe", name.into()));
         Subscribe::unsubscribe(self.client, type_url, name);
     }
@@ -231,7 +232,7 @@ impl<V: Both> World<V> {
     /// Makes a world, with those watchers that are there from the beginning told all there is.
     pub fn new(setup: Setup) -> Self {
         let kind = if setup.full_state { ResourceType::full_state("type") } else { ResourceType::partial("type") };
-        let types = Types::new([kind]);
+        let types = TypeRegistry::new([kind]);
         let config = Config::new(Node::new("n")).with_types(types.clone()).with_data_errors(setup.data_errors);
         let watches = Watches::new("type");
         let watches = if setup.waits { watches.with_back_pressure() } else { watches };
@@ -291,7 +292,7 @@ impl<V: Both> World<V> {
             }
         }
         for (n, name) in self.fixed.names.iter().enumerate() {
-            let error = self.cache.error(&self.fixed.type_url, name.as_str());
+            let error = self.cache.error(&self.fixed.type_url, name);
             let codes = self.fixed.setup.codes.iter().filter(|_| !self.is_alias(n));
             for &code in codes.filter(|code| !error.is_some_and(|error| error.is(**code))) {
                 others.push(Step::Fail { n, code });
@@ -357,7 +358,7 @@ impl<V: Both> World<V> {
     }
 
     fn there(&self, name: &ResourceName) -> Option<u8> {
-        match self.cache.get(&self.fixed.type_url, name.as_str()).state {
+        match self.cache.get(&self.fixed.type_url, name).state {
             State::Present(resource) => resource.body().last().copied(),
             _ => None,
         }
@@ -395,7 +396,7 @@ impl<V: Both> World<V> {
                 let config = server::Config::ads().with_types(self.fixed.types.clone());
                 self.server = Some(Server::new(config, StreamId(self.streams)));
                 self.answered = false;
-                self.client.handle_open(self.now);
+                self.client.handle_open();
             }
             Step::Refused => self.set_away(true),
             Step::Ask => self.ask(),
@@ -520,7 +521,7 @@ impl<V: Both> World<V> {
     /// The stream ends. If nothing came on it, the server can't be reached (gRFC A57).
     fn end(&mut self) {
         self.server = None;
-        self.client.handle_close(self.now);
+        self.client.handle_close();
         if !self.answered && self.client.wants_stream() {
             self.set_away(true);
         }

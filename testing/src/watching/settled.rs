@@ -47,6 +47,7 @@ impl<V: Both> World<V> {
             DataErrors::Delete => (true, false, false),
             DataErrors::Keep => (false, true, false),
             DataErrors::Drop => (true, false, true),
+            other => panic!("no model of {other:?}"),
         };
         let type_url = &self.fixed.type_url;
         // Delta: the server reports what is wrong with a whole once, and the client takes any content for the end of it.
@@ -54,7 +55,7 @@ impl<V: Both> World<V> {
             return;
         }
         let seen = format!("{name}: {content:?} {error:?}");
-        if let Some(status) = self.cache.error(type_url, name.as_str()) {
+        if let Some(status) = self.cache.error(type_url, name) {
             let (gone, denied) = (status.is(Code::NotFound), status.is(Code::PermissionDenied));
             let hears = by_name || V::DELTA || self.fixed.setup.full_state;
             assert!(
@@ -68,7 +69,7 @@ impl<V: Both> World<V> {
             assert!(error.is_none() || away, "{seen}, and nothing is wrong");
             return;
         }
-        let there = match self.cache.get(type_url, name.as_str()).state {
+        let there = match self.cache.get(type_url, name).state {
             State::Present(resource) => resource.body().last().copied(),
             _ => None,
         };

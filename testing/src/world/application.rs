@@ -118,7 +118,7 @@ impl Application {
 
 impl<V: Both> Pair<V> {
     pub(super) fn subscribe(&mut self, setup: &Made, now: Instant, t: usize, name: &ResourceName) {
-        self.client.subscribe(&setup.types[t], [name.clone()]).expect("a good name");
+        self.client.resources_mut(&setup.types[t]).subscribe([name.clone()]).expect("a good name");
         let app = &mut self.apps[t];
         app.wanted.insert(name.clone());
         app.heard &= !name.is_wildcard();
@@ -126,7 +126,7 @@ impl<V: Both> Pair<V> {
     }
 
     pub(super) fn unsubscribe(&mut self, setup: &Made, now: Instant, t: usize, name: &ResourceName) {
-        self.client.unsubscribe(&setup.types[t], [name.as_str()]);
+        self.client.resources_mut(&setup.types[t]).unsubscribe([name.as_str()]);
         let app = &mut self.apps[t];
         let by_name: Vec<&ResourceName> = setup.names.iter().filter(|other| app.is_by(name, other)).collect();
         app.wanted.remove(name);
@@ -148,7 +148,7 @@ impl<V: Both> Pair<V> {
 
     pub(super) fn pause(&mut self, setup: &Made, t: usize) {
         if setup.bug != Some(Bug::IgnoresPause) {
-            self.client.pause(&setup.types[t]);
+            self.client.resources_mut(&setup.types[t]).pause();
         }
         self.apps[t].paused += 1;
     }
@@ -157,16 +157,16 @@ impl<V: Both> Pair<V> {
         let before = self.client.wants_transmit();
         self.apps[t].paused -= 1;
         if setup.bug != Some(Bug::IgnoresPause) {
-            self.client.resume(&setup.types[t]).expect("it is paused");
+            self.client.resources_mut(&setup.types[t]).resume().expect("it is paused");
         }
-        assert_eq!(self.client.is_paused(&setup.types[t]), self.apps[t].paused > 0);
+        assert_eq!(self.client.resources(&setup.types[t]).is_paused(), self.apps[t].paused > 0);
         if !before && self.client.wants_transmit() {
             self.goals.reach(Goal::HeldBack);
         }
     }
 
     pub(super) fn forget(&mut self, setup: &Made, now: Instant, t: usize, name: &ResourceName) {
-        self.client.forget(&setup.types[t], [name.as_str()]);
+        self.client.layer_mut(&setup.types[t]).forget([name.as_str()]);
         self.apps[t].lose(name);
         if self.server.is_some() {
             self.goals.reach(Goal::Lost);
@@ -225,7 +225,7 @@ impl<V: Both> Pair<V> {
         self.drain(setup, now);
         if self.client.wants_new_stream() {
             self.goals.reach(Goal::NewStream);
-            self.close(setup, now);
+            self.close(setup);
         }
     }
 }

@@ -2,16 +2,14 @@
 
 use std::hash::{Hash, Hasher};
 
-use xds_machine::model::{Label, Relabel};
+use xds_machine::model::{Label, Relabel, canonical};
 
 use super::{Both, Pair, World};
-use crate::canonical::canonicalize;
 
 impl<V: Both> World<V> {
     /// Makes the state what it is compared as. It is one to go on from: what comes next has labels that are new.
     pub fn canonicalize(&mut self) {
-        canonicalize(self, self.now);
-        self.streams = self.pairs.len() as u64;
+        self.streams = canonical(self, self.now);
     }
 }
 

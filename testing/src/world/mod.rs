@@ -227,7 +227,7 @@ impl<V: Both> World<V> {
             }
             Step::Cut { c } => {
                 self.budget.cuts -= 1;
-                self.pairs[c].close(&setup, self.now);
+                self.pairs[c].close(&setup);
             }
             Step::Reject { c, t } => {
                 self.budget.rejects -= 1;
@@ -256,7 +256,7 @@ impl<V: Both> World<V> {
             }
             Step::Refetch { c, t, n } => {
                 self.budget.refetches -= 1;
-                self.pairs[c].client.refetch(&setup.types[t], [setup.names[n].as_str()]);
+                self.pairs[c].client.resources_mut(&setup.types[t]).refetch([setup.names[n].as_str()]);
                 self.pairs[c].apps[t].missing.remove(&setup.names[n]);
                 self.pairs[c].drain(&setup, self.now);
             }

@@ -48,7 +48,7 @@ impl<V: Both> Pair<V> {
 
     pub(super) fn open(&mut self, setup: &Made, now: Instant, store: &Store, stream: u64) {
         self.server = Some(Server::new(setup.server.clone(), StreamId(stream)));
-        self.client.handle_open(now);
+        self.client.handle_open();
         self.ghost.open(&self.apps);
         let wants = !self.apps[0].wanted.is_empty();
         if setup.bug.is_some_and(|bug| self.faulty.client_opens(bug, wants)) {
@@ -57,7 +57,7 @@ impl<V: Both> Pair<V> {
         self.drain(setup, now);
     }
 
-    pub(super) fn close(&mut self, setup: &Made, now: Instant) {
+    pub(super) fn close(&mut self, setup: &Made) {
         self.server = None;
         if setup.bug == Some(Bug::OldAnswersOnNewStream) {
             self.up.retain(|request| !V::request(request).nonce.is_empty());
@@ -69,7 +69,7 @@ impl<V: Both> Pair<V> {
         if self.apps.iter().any(|app| app.judging.is_some()) {
             self.goals.reach(Goal::LateVerdict);
         }
-        self.client.handle_close(now);
+        self.client.handle_close();
         self.ghost.close();
         setup.bug.into_iter().for_each(|bug| self.faulty.close(bug));
     }
@@ -182,7 +182,7 @@ impl<V: Both> Pair<V> {
         }
         if closed {
             self.goals.reach(Goal::Behind);
-            return self.close(setup, now);
+            return self.close(setup);
         }
         if let Some(late) = self.faulty.server_hears_late() {
             self.server_hears(setup, now, late);

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use xds_machine::client::Dialect;
 use xds_machine::message::Node;
+use xds_machine::resource_type::{Place, ResourceType, TypeRegistry};
 use xds_machine::server::{Portion, Retry};
-use xds_machine::{Place, ResourceName, ResourceType, TypeUrl, Types, client, server, type_url};
+use xds_machine::{ResourceName, TypeUrl, client, server, type_url};
 
 use super::{Budget, Bug};
 
@@ -245,7 +246,7 @@ impl Setup {
 
     /// Makes what never changes in a world.
     pub fn make(self) -> Arc<Made> {
-        let known = Types::default();
+        let known = TypeRegistry::default();
         let kind = |url: &TypeUrl| {
             let kind = if self.full_state {
                 ResourceType::full_state(url.clone())
@@ -254,10 +255,10 @@ impl Setup {
             };
             kind.with_legacy_wildcard(self.legacy_wildcard).at(known.get(url).place())
         };
-        let types = Types::new(self.types.iter().map(kind));
+        let types = TypeRegistry::new(self.types.iter().map(kind));
         // A server that knows no order of types: all are alike.
         let unordered = self.types.iter().map(|url| kind(url).at(Place::Other));
-        let server_types = if self.bug == Some(Bug::WrongOrder) { Types::new(unordered) } else { types.clone() };
+        let server_types = if self.bug == Some(Bug::WrongOrder) { TypeRegistry::new(unordered) } else { types.clone() };
         let portion = Portion { resources: self.portion.unwrap_or(usize::MAX), ..Portion::default() };
         let server = server::Config::ads().with_types(server_types).with_portion(portion);
         let server = if self.hold { server.with_sotw_removal_hold() } else { server };

@@ -91,12 +91,12 @@ impl Store {
 
     /// Returns what the store has to say of a name.
     pub fn state(&self, setup: &Made, t: usize, name: &ResourceName) -> State<'_> {
-        self.cache.get(&setup.types[t], name.as_str()).state
+        self.cache.get(&setup.types[t], name).state
     }
 
     /// Returns why a resource can't be given.
     pub fn error(&self, setup: &Made, t: usize, name: &ResourceName) -> Option<&Status> {
-        self.cache.error(&setup.types[t], name.as_str())
+        self.cache.error(&setup.types[t], name)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use xds_machine::client::{self, DataErrors, ResourceStatus};
 use xds_machine::server::Resource;
 use xds_machine::watch::WatchId;
-use xds_machine::{Code, Delta, ResourceName};
+use xds_machine::{Code, Delta};
 
 use super::{World, type_url};
 
@@ -15,7 +15,7 @@ fn world() -> World<Delta> {
 
 fn resource(name: &str, content: u8, aliases: &[&str]) -> Resource {
     let body = [&[0x0a, name.len() as u8], name.as_bytes(), &[0x78, content]].concat();
-    Resource::new(name, body).with_aliases(aliases.iter().copied().map(ResourceName::from))
+    Resource::new(name, body).with_aliases(aliases.iter().copied())
 }
 
 impl World<Delta> {
@@ -38,7 +38,7 @@ impl World<Delta> {
     }
 
     fn status(&self, name: &str) -> Option<ResourceStatus> {
-        self.client.state(&type_url(), name).map(|state| state.status)
+        self.client.resources(&type_url()).state(name).map(|state| state.status)
     }
 }
 
@@ -307,7 +307,7 @@ fn what_is_kept_is_kept_by_its_alias() {
     assert_eq!(world.begin(), ["#1 x is 1"]);
     world.delete("r");
     world.run();
-    assert!(world.client.held(&type_url()).any(|(name, _)| name == "r"));
+    assert!(world.client.layer(&type_url()).held().any(|(name, _)| name == "r"));
     assert_eq!(world.watches.get("x"), Some(&1));
 }
 

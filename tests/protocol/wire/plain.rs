@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use prost::Message;
 use xds_machine::message::sotw::Item;
-use xds_machine::message::{self, Node, ResourceError, delta, sotw};
-use xds_machine::{Any, Delta, Nonce, Resource, ResourceName, Sotw, Status, TypeUrl, proto, server, type_url};
+use xds_machine::message::{self, Any, Node, Resource, ResourceError, delta, sotw};
+use xds_machine::{Delta, Nonce, ResourceName, Sotw, Status, TypeUrl, proto, server, type_url};
 
 /// What `cargo xtask protos` writes; a test of xtask compares it with the protos.
 #[rustfmt::skip]

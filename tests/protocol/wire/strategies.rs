@@ -7,8 +7,8 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use xds_machine::message::sotw::Item;
-use xds_machine::message::{Locality, Node, ResourceError, delta, feature, sotw};
-use xds_machine::{Any, Resource, ResourceName, Status, TypeUrl, server, type_url};
+use xds_machine::message::{Any, Locality, Node, Resource, ResourceError, delta, feature, sotw};
+use xds_machine::{ResourceName, Status, TypeUrl, server, type_url};
 
 /// A stream of a server: what is in the store, and who asks for what.
 #[derive(Clone, Debug)]

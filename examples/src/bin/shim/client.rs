@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use examples::codec::Wire;
 use examples::element;
 use examples::line::{Fault, Line};
 use serde_json::{Value, json};
 use xds_machine::Instant;
 use xds_machine::client::{self, Client, Sent, Transmit, Update};
+use xds_machine::proto::Wire;
 
 use crate::{Machine, Out};
 
@@ -32,7 +32,7 @@ impl<V: client::Variant> ClientSide<V> {
         vec![apply]
     }
 
-    fn send(&mut self, transmit: &Transmit<<V as Wire>::Request>) -> Value
+    fn send(&mut self, transmit: &Transmit<V::Request>) -> Value
     where
         V: Wire,
     {
@@ -44,16 +44,16 @@ impl<V: client::Variant> ClientSide<V> {
 
 impl<V> Machine for ClientSide<V>
 where
-    V: Wire + client::Variant<Request = <V as Wire>::Request, Response = <V as Wire>::Response>,
+    V: Wire + client::Variant,
 {
     fn run(&mut self, op: &str, line: Line<'_>, now: Instant, out: &mut Out) -> Result<(), Fault> {
         let client = &mut self.client;
         match op {
-            "subscribe" => client.subscribe(&line.type_url()?, line.names()?.into_iter().map(Into::into))?,
-            "unsubscribe" => client.unsubscribe(&line.type_url()?, line.names()?),
-            "refetch" => client.refetch(&line.type_url()?, line.names()?),
-            "open" => client.handle_open(now),
-            "close" => client.handle_close(now),
+            "subscribe" => client.resources_mut(&line.type_url()?).subscribe(line.names()?)?,
+            "unsubscribe" => client.resources_mut(&line.type_url()?).unsubscribe(line.names()?),
+            "refetch" => client.resources_mut(&line.type_url()?).refetch(line.names()?),
+            "open" => client.handle_open(),
+            "close" => client.handle_close(),
             "response" => client.handle_response(now, V::decode_response(line.base64("pb")?)?)?,
             "verdict" => {
                 let (id, rejections) = (line.number("id")?, line.rejections()?);

@@ -6,8 +6,9 @@ use examples::dialects;
 use examples::line::{Fault, Line};
 use serde_json::Map;
 use xds_machine::message::Node;
+use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{Cache, Portion, Retry};
-use xds_machine::{Delta, ResourceType, Sotw, Types, client, server};
+use xds_machine::{Delta, Sotw, client, server};
 
 use crate::Machine;
 use crate::client::ClientSide;
@@ -67,8 +68,8 @@ pub(crate) fn machine(new: Line<'_>) -> Result<Box<dyn Machine>, Fault> {
 }
 
 /// The types of the xDS API, and further full-state types. A type of the API keeps its place in the push order.
-fn types(full_state: Vec<&str>) -> Types {
-    let types = Types::default();
+fn types(full_state: Vec<&str>) -> TypeRegistry {
+    let types = TypeRegistry::default();
     let partial = full_state.into_iter().map(|url| types.get(&url.into())).filter(|known| !known.is_full_state());
     types.and(partial.map(|known| {
         let full_state = ResourceType::full_state(known.type_url().clone());
@@ -103,7 +104,7 @@ fn count_u32(number: u64) -> u32 {
 
 /// The configuration of the streams of a server, and of their cache.
 pub(crate) struct ServerConfig {
-    types: Types,
+    types: TypeRegistry,
     dialect: server::Dialect,
     limits: server::Limits,
     portion: Portion,
@@ -113,7 +114,7 @@ pub(crate) struct ServerConfig {
 }
 
 impl ServerConfig {
-    fn read(line: Line<'_>, types: Types, dialect: server::Dialect) -> Result<Self, Fault> {
+    fn read(line: Line<'_>, types: TypeRegistry, dialect: server::Dialect) -> Result<Self, Fault> {
         let mut keys = Vec::from(SERVER_KEYS);
         keys.extend(SERVER_LIMITS.map(|(key, _)| key));
         line.check_keys("\"config\" of a server", &keys)?;

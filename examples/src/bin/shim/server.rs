@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use examples::codec::Wire;
 use examples::element;
 use examples::line::{Change, Fault, Line};
 use serde_json::Value;
 use xds_machine::Instant;
+use xds_machine::proto::Wire;
 use xds_machine::server::{self, Action, Cache, Server, StreamId};
 
 use crate::config::ServerConfig;
@@ -22,7 +22,7 @@ pub(crate) struct ServerSide<V: server::Variant> {
     streams: BTreeMap<u64, Stream<V>>,
 }
 
-impl<V: Wire + server::Variant<Request = <V as Wire>::Request>> ServerSide<V> {
+impl<V: Wire + server::Variant> ServerSide<V> {
     pub(crate) fn new(config: ServerConfig) -> Self {
         Self { cache: config.cache(), config, opened: 0, streams: BTreeMap::new() }
     }
@@ -53,7 +53,7 @@ impl<V: Wire + server::Variant<Request = <V as Wire>::Request>> ServerSide<V> {
     }
 }
 
-impl<V: Wire + server::Variant<Request = <V as Wire>::Request>> Machine for ServerSide<V> {
+impl<V: Wire + server::Variant> Machine for ServerSide<V> {
     fn run(&mut self, op: &str, line: Line<'_>, now: Instant, out: &mut Out) -> Result<(), Fault> {
         match op {
             "open" => self.open(line)?,
@@ -88,7 +88,7 @@ struct Stream<V: server::Variant> {
     closing: bool,
 }
 
-impl<V: Wire + server::Variant<Request = <V as Wire>::Request>> Stream<V> {
+impl<V: Wire + server::Variant> Stream<V> {
     fn request(&mut self, pb: Bytes, now: Instant, out: &mut Out) -> Result<(), Fault> {
         if self.closing {
             return Ok(());

@@ -64,7 +64,7 @@ impl Driver {
         let (requests, outbound) = mpsc::channel(1);
         let first = wanted.recv().await.ok_or("nobody wants anything")?;
         self.subscribe(first, &mut wanted);
-        self.machine.handle_open(self.now());
+        self.machine.handle_open();
         let mut opening = std::pin::pin!(clients::open(address, outbound));
         let mut inbound: Option<Streaming<Bytes>> = None;
         loop {
@@ -102,7 +102,7 @@ impl Driver {
         let types = clusters();
         let mut next = Some(first);
         while let Some(name) = next {
-            self.machine.subscribe(&types, [name.into()]).expect("a good name");
+            self.machine.resources_mut(&types).subscribe([name]).expect("a good name");
             next = more.try_recv().ok();
         }
     }

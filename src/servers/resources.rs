@@ -1,0 +1,139 @@
+//! The resources of one type, wherever they come from: what the application asks for.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::config::Policy;
+use super::{ServerId, Servers};
+use crate::client::{self, Client, ResourceState, Variant};
+use crate::error::Misuse;
+use crate::name::{ResourceName, TypeUrl};
+
+impl<V: Variant> Servers<V> {
+    /// The resources of one type, to subscribe to them and to unsubscribe.
+    pub fn resources_mut<'a>(&'a mut self, type_url: &'a TypeUrl) -> ResourcesMut<'a, V> {
+        ResourcesMut { servers: self, type_url }
+    }
+
+    /// What each server's client knows of every resource, as a dump shows it (CSDS): see [`Client::states`]. A resource that
+    /// several servers are asked for is there once for each; that of [`server_of`](Self::server_of) counts.
+    pub fn states(&self) -> impl Iterator<Item = (ServerId, &TypeUrl, &ResourceName, ResourceState<'_>)> {
+        self.links.iter().enumerate().flat_map(|(server, link)| {
+            link.client.states().map(move |(type_url, name, state)| (ServerId(server), type_url, name, state))
+        })
+    }
+
+    /// The client of one server, to be asked; `None` if there is no such server.
+    pub fn client(&self, server: ServerId) -> Option<&Client<V>> {
+        Some(&self.links.get(server.0)?.client)
+    }
+
+    /// The server whose word counts for a resource of this name; `None` if its authority is not configured.
+    pub fn server_of(&self, name: impl Into<ResourceName>) -> Option<ServerId> {
+        self.group_of(name.into().as_str()).map(|at| self.groups[at].server_id())
+    }
+
+    fn by_group(&self, names: impl IntoIterator<Item = impl Into<ResourceName>>) -> BTreeMap<usize, Vec<ResourceName>> {
+        let mut sorted: BTreeMap<usize, Vec<ResourceName>> = BTreeMap::new();
+        for name in names.into_iter().map(Into::into) {
+            if let Some(at) = self.group_of(name.as_str()) {
+                sorted.entry(at).or_default().push(name);
+            }
+        }
+        sorted
+    }
+}
+
+/// The resources of one type, to be subscribed to: see [`Servers::resources_mut`].
+#[derive(Debug)]
+pub struct ResourcesMut<'a, V: Variant> {
+    servers: &'a mut Servers<V>,
+    type_url: &'a TypeUrl,
+}
+
+impl<V: Variant> ResourcesMut<'_, V> {
+    /// Wants these resources from now on, each of the servers of its authority: see [`client::ResourcesMut::subscribe`].
+    ///
+    /// # Errors
+    ///
+    /// As [`client::ResourcesMut::subscribe`], and [`Misuse::NoServer`] if the authority of a name is not configured; then
+    /// none of the names is subscribed to.
+    pub fn subscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) -> Result<(), Misuse> {
+        let Self { servers, type_url } = self;
+        let mut sorted: BTreeMap<usize, Vec<ResourceName>> = BTreeMap::new();
+        for name in names.into_iter().map(Into::into) {
+            client::check_wish(&name, type_url)?;
+            let Some(at) = servers.group_of(name.as_str()) else { return Err(Misuse::NoServer { name }) };
+            sorted.entry(at).or_default().push(name);
+        }
+        for (at, names) in sorted {
+            let new = servers.groups[at].want(type_url, names);
+            if new.is_empty() {
+                continue;
+            }
+            for place in 0..servers.groups[at].members {
+                let server = servers.groups[at].servers[place];
+                servers.links[server].client.resources_mut(type_url).subscribe(&new)?;
+                servers.hold_beside(server);
+            }
+            // gRFC A71: what was known did not lead to the next server; this does.
+            if servers.links[servers.groups[at].server()].failing && servers.policy == Policy::Grpc {
+                servers.fall_back_or_tell(at);
+            }
+        }
+        Ok(())
+    }
+
+    /// Wants these resources no longer: see [`client::ResourcesMut::unsubscribe`].
+    pub fn unsubscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
+        let Self { servers, type_url } = self;
+        for (at, names) in servers.by_group(names) {
+            servers.groups[at].want_no_more(type_url, &names);
+            for place in 0..servers.groups[at].members {
+                let server = servers.groups[at].servers[place];
+                servers.links[server].client.resources_mut(type_url).unsubscribe(&names);
+            }
+            if servers.groups[at].wanted.is_empty() {
+                servers.reachable(at);
+            }
+            let group = &mut servers.groups[at];
+            if servers.policy == Policy::Grpc && group.wanted.is_empty() {
+                group.members = 1;
+                if core::mem::take(&mut group.current) > 0 {
+                    servers.switched(at);
+                }
+            }
+        }
+        servers.forgive();
+    }
+
+    /// Asks again for resources that are wanted, of the server whose word counts: see [`client::ResourcesMut::refetch`].
+    pub fn refetch(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
+        for (at, names) in self.servers.by_group(names) {
+            let server = self.servers.groups[at].server();
+            self.servers.links[server].client.resources_mut(self.type_url).refetch(&names);
+        }
+    }
+
+    /// The application lost what it held of these: see [`client::LayerMut::forget`].
+    pub fn forget(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
+        let names: Vec<ResourceName> = names.into_iter().map(Into::into).collect();
+        // Whoever gave it, by whatever name it was asked for.
+        self.servers.links.iter_mut().for_each(|link| link.client.layer_mut(self.type_url).forget(&names));
+        (0..self.servers.groups.len()).for_each(|at| self.servers.review(at));
+    }
+
+    /// Holds back what there is to say of the type, to every server: see [`client::ResourcesMut::pause`].
+    pub fn pause(&mut self) {
+        self.servers.links.iter_mut().for_each(|link| link.client.resources_mut(self.type_url).pause());
+    }
+
+    /// Ends one [`pause`](Self::pause).
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::NotPaused`].
+    pub fn resume(&mut self) -> Result<(), Misuse> {
+        self.servers.links.iter_mut().try_for_each(|link| link.client.resources_mut(self.type_url).resume())
+    }
+}

@@ -1,0 +1,129 @@
+//! The gRPC services of xDS: what the path of a method says.
+//!
+//! The aggregated service (ADS) has all types on one stream; each type of the xDS API has besides a service of its own, but
+//! for [`type_url::RESOURCE`]. Each has a method for each variant, whose streams a [`Server`](crate::server::Server)
+//! serves. The third method of most, `Fetch..`, is REST's, and is not here.
+//!
+//! ```
+//! use xds_machine::server::{Config, Server, StreamId};
+//! use xds_machine::service::{Method, Variant};
+//! use xds_machine::{Sotw, type_url};
+//!
+//! let method = Method::of_path("/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters").expect("CDS");
+//! assert_eq!((method.variant, method.type_url), (Variant::Sotw, Some(type_url::CLUSTER)));
+//! let server = Server::<Sotw>::new(Config::new(method), StreamId(1));
+//!
+//! let ads = Method { variant: Variant::Delta, type_url: None };
+//! let path = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
+//! assert_eq!(ads.path().as_deref(), Some(path));
+//! ```
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::type_url;
+
+/// The service of all types, and what its methods are called after `Stream` and `Delta`.
+const AGGREGATED: (&str, &str) = ("discovery.v3.AggregatedDiscoveryService", "AggregatedResources");
+
+/// A service, what its methods are called after `Stream` and `Delta`, and its type.
+const SERVICES: [(&str, &str, &str); 10] = [
+    ("cluster.v3.ClusterDiscoveryService", "Clusters", type_url::CLUSTER),
+    ("endpoint.v3.EndpointDiscoveryService", "Endpoints", type_url::ENDPOINT),
+    ("endpoint.v3.LocalityEndpointDiscoveryService", "LocalityEndpoints", type_url::LB_ENDPOINT),
+    ("extension.v3.ExtensionConfigDiscoveryService", "ExtensionConfigs", type_url::EXTENSION_CONFIG),
+    ("listener.v3.ListenerDiscoveryService", "Listeners", type_url::LISTENER),
+    ("route.v3.RouteDiscoveryService", "Routes", type_url::ROUTE),
+    ("route.v3.ScopedRoutesDiscoveryService", "ScopedRoutes", type_url::SCOPED_ROUTE),
+    ("route.v3.VirtualHostDiscoveryService", "VirtualHosts", type_url::VIRTUAL_HOST),
+    ("runtime.v3.RuntimeDiscoveryService", "Runtime", type_url::RUNTIME),
+    ("secret.v3.SecretDiscoveryService", "Secrets", type_url::SECRET),
+];
+
+/// Which variant a method speaks: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta), as a value. There is no third.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Variant {
+    /// The incremental variant.
+    Delta,
+    /// The state-of-the-world variant.
+    Sotw,
+}
+
+/// A method of a service. The two things that a path says, and no more: no field will be added.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Method {
+    /// What it speaks.
+    pub variant: Variant,
+    /// The only type of the service; `None` for the aggregated service.
+    pub type_url: Option<&'static str>,
+}
+
+impl Method {
+    /// The method of a path (`:path` of HTTP/2). `None` if there is no such method, or not as a stream.
+    pub fn of_path(path: &str) -> Option<Self> {
+        let (service, method) = path.strip_prefix("/envoy.service.")?.split_once('/')?;
+        let (variant, method) = match method.strip_prefix("Stream") {
+            Some(method) => (Variant::Sotw, method),
+            None => (Variant::Delta, method.strip_prefix("Delta")?),
+        };
+        if (service, method) == AGGREGATED {
+            return Some(Self { variant, type_url: None });
+        }
+        let (.., type_url) = SERVICES.iter().find(|(known, name, _)| (service, method) == (*known, *name))?;
+        Some(Self { variant, type_url: Some(*type_url) })
+    }
+
+    /// The path. `None` if the type has no service of its own.
+    pub fn path(self) -> Option<String> {
+        let (service, method) = match self.type_url {
+            None => AGGREGATED,
+            Some(of) => {
+                SERVICES.iter().find(|(.., known)| *known == of).map(|(service, method, _)| (*service, *method))?
+            }
+        };
+        let variant = match self.variant {
+            Variant::Delta => "Delta",
+            Variant::Sotw => "Stream",
+        };
+        Some(format!("/envoy.service.{service}/{variant}{method}"))
+    }
+}
+
+/// The types that have a service of their own.
+pub fn types() -> impl ExactSizeIterator<Item = &'static str> {
+    SERVICES.iter().map(|(.., type_url)| *type_url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_method_has_a_path_of_its_own() {
+        let mut paths = alloc::collections::BTreeSet::new();
+        for type_url in types().map(Some).chain([None]) {
+            for variant in [Variant::Delta, Variant::Sotw] {
+                let method = Method { variant, type_url };
+                let path = method.path().expect("it has a service");
+                assert_eq!(Method::of_path(&path), Some(method), "{path}");
+                paths.insert(path);
+            }
+        }
+        assert_eq!(paths.len(), 22);
+        assert_eq!(Method { variant: Variant::Sotw, type_url: Some(type_url::RESOURCE) }.path(), None);
+    }
+
+    #[test]
+    fn what_is_no_stream_is_no_method() {
+        for path in [
+            "/envoy.service.runtime.v3.RuntimeDiscoveryService/FetchRuntime",
+            "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamRuntime",
+            "/envoy.service.cluster.v3.ClusterDiscoveryService/Clusters",
+            "/envoy.service.cluster.v2.ClusterDiscoveryService/StreamClusters",
+            "envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters",
+            "",
+        ] {
+            assert_eq!(Method::of_path(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What may be asked of a ledger.
+
+use super::super::event::Watched;
+use super::super::known::Known;
+use super::Ledger;
+use crate::error::Status;
+use crate::name::ResourceName;
+
+impl<T: Clone + PartialEq> Ledger<T> {
+    pub(in crate::watch) fn get(&self, name: &str) -> Option<&T> {
+        self.known(name)?.value.as_ref()
+    }
+
+    /// What is wrong with a resource itself.
+    pub(in crate::watch) fn own_error(&self, name: &str) -> Option<&Status> {
+        self.known(name)?.error.as_ref()
+    }
+
+    /// What is wrong with a resource that is watched, be it that its servers can't be reached.
+    pub(in crate::watch) fn error(&self, name: &str) -> Option<&Status> {
+        self.known(name)?.error.as_ref().or_else(|| self.unreachable.error(name))
+    }
+
+    /// Why the servers of a name can't be reached.
+    pub(in crate::watch) fn unreachable(&self, name: &str) -> Option<&Status> {
+        self.unreachable.error(name)
+    }
+
+    /// What is watched by its name, and then the parts of wholes that are watched.
+    pub(in crate::watch) fn iter(&self) -> impl Iterator<Item = Watched<'_, T>> {
+        let watched = |(name, known): (_, _)| self.watched(name, known);
+        let parts = self.parts.iter().filter(|&(name, known)| known.value.is_some() && !self.is_watched(name));
+        self.named.iter().chain(parts).map(watched)
+    }
+
+    fn watched<'a>(&'a self, name: &'a ResourceName, known: &'a Known<T>) -> Watched<'a, T> {
+        let error = known.error.as_ref().or_else(|| self.unreachable.error(name.as_str()));
+        Watched { name, value: known.value.as_ref(), error, watchers: known.watchers.len() }
+    }
+}
