@@ -46,7 +46,7 @@
 //! // So the second is asked.
 //! assert_eq!(servers.poll_action(), Some(Action::Switched { authority: None, to: ServerId(1) }));
 //! let Some(Connect::Open(fallback)) = servers.poll_connect(now) else { panic!("a stream is needed") };
-//! servers.handle_open();
+//! servers.handle_open(fallback);
 //! let first = servers.poll_transmit(fallback).expect("it is asked");
 //! assert_eq!(first.request.subscribe.len(), 1);
 //!

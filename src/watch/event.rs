@@ -35,8 +35,10 @@ pub struct Watched<'a, T> {
     pub name: &'a ResourceName,
     /// What is held. Nothing of a whole itself.
     pub value: Option<&'a T>,
-    /// What is wrong with it, be it that its servers can't be reached.
+    /// What is wrong with the resource itself.
     pub error: Option<&'a Status>,
+    /// Why its servers can't be reached; what a watcher is told where there is no error of the resource itself.
+    pub unreachable: Option<&'a Status>,
     /// How many watch it by this very name.
     pub watchers: usize,
 }

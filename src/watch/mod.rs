@@ -92,7 +92,7 @@
 //! // What there is to see of it all, for a dump: what each server's client knows, and what is watched.
 //! let known: Vec<_> = servers.states().map(|(server, _, name, state)| (server, name.as_str(), state.status)).collect();
 //! assert_eq!(known, [(ServerId(0), "c", client::ResourceStatus::Requested)]);
-//! let watched: Vec<_> = clusters.iter().map(|of| (of.name.as_str(), of.value, of.error.is_some())).collect();
+//! let watched: Vec<_> = clusters.iter().map(|of| (of.name.as_str(), of.value, of.unreachable.is_some())).collect();
 //! assert_eq!(watched, [("c", None, true)]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -237,7 +237,7 @@ impl<T: Clone + PartialEq> Watches<T> {
                 for name in names {
                     let status = || Status::new(Code::NotFound, "the resource does not exist");
                     // Unless why was told just before.
-                    if ledger.own_error(name.as_str()).is_none_or(|error| !error.is(Code::NotFound)) {
+                    if ledger.error(name.as_str()).is_none_or(|error| !error.is(Code::NotFound)) {
                         ledger.change(&name, Change::Gone(status()));
                     }
                 }
@@ -340,7 +340,7 @@ impl<T: Clone + PartialEq> Watches<T> {
         self.ledger.get(name.into().as_str())
     }
 
-    /// What is wrong with a resource that is watched, be it that its servers [can't be reached](Self::unreachable).
+    /// What is wrong with a resource that is watched. That its servers can't be reached is [apart](Self::unreachable).
     pub fn error(&self, name: impl Into<ResourceName>) -> Option<&Status> {
         self.ledger.error(name.into().as_str())
     }

@@ -12,13 +12,8 @@ impl<T: Clone + PartialEq> Ledger<T> {
     }
 
     /// What is wrong with a resource itself.
-    pub(in crate::watch) fn own_error(&self, name: &str) -> Option<&Status> {
-        self.known(name)?.error.as_ref()
-    }
-
-    /// What is wrong with a resource that is watched, be it that its servers can't be reached.
     pub(in crate::watch) fn error(&self, name: &str) -> Option<&Status> {
-        self.known(name)?.error.as_ref().or_else(|| self.unreachable.error(name))
+        self.known(name)?.error.as_ref()
     }
 
     /// Why the servers of a name can't be reached.
@@ -34,7 +29,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
     }
 
     fn watched<'a>(&'a self, name: &'a ResourceName, known: &'a Known<T>) -> Watched<'a, T> {
-        let error = known.error.as_ref().or_else(|| self.unreachable.error(name.as_str()));
-        Watched { name, value: known.value.as_ref(), error, watchers: known.watchers.len() }
+        let (value, error, unreachable) = (known.value.as_ref(), known.error.as_ref(), self.unreachable(name.as_str()));
+        Watched { name, value, error, unreachable, watchers: known.watchers.len() }
     }
 }
