@@ -1,5 +1,5 @@
 //! A world around the layer that watches: a store, a server and a client that are real, nothing lost between them, a
-//! driver, and watchers. Nothing of the layer is read to know what to expect ([`Ghost`]).
+//! driver, and watchers. Nothing of the layer is read to know what to expect (`ghost.rs`).
 
 mod budget;
 mod bug;
