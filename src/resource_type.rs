@@ -14,7 +14,7 @@ use crate::type_url::{
 /// (xds_protocol.rst, "Eventual consistency considerations": make before break). The order of the variants is
 /// the order of the pushes.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Place {
+pub enum PushOrder {
     /// Clusters: first, because everything else refers to them.
     Cluster,
     /// The endpoints of clusters: after the clusters that refer to them.
@@ -31,14 +31,14 @@ pub enum Place {
     Other,
 }
 
-impl Place {
+impl PushOrder {
     /// Whether resources of this place are what the front refers to: they go away last.
-    pub(crate) fn is_back(self) -> bool {
+    pub(crate) fn is_referred_to(self) -> bool {
         matches!(self, Self::Cluster | Self::Endpoint)
     }
 
     /// Whether resources of this place refer to clusters: a push of them waits for clusters that are not sent.
-    pub(crate) fn is_front(self) -> bool {
+    pub(crate) fn refers_to_clusters(self) -> bool {
         matches!(self, Self::Listener | Self::ScopedRoute | Self::Route | Self::VirtualHost)
     }
 }
@@ -46,9 +46,9 @@ impl Place {
 /// A resource type, as the protocol sees it.
 ///
 /// ```
-/// use xds_machine::resource_type::{Place, ResourceType};
+/// use xds_machine::resource_type::{PushOrder, ResourceType};
 ///
-/// let own = ResourceType::full_state("type.googleapis.com/example.Policy").at(Place::Route);
+/// let own = ResourceType::full_state("type.googleapis.com/example.Policy").at(PushOrder::Route);
 /// assert!(own.is_full_state() && own.has_legacy_wildcard());
 /// ```
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -58,7 +58,7 @@ pub struct ResourceType {
     legacy_wildcard: bool,
     heartbeats: bool,
     name_field: u32,
-    place: Place,
+    push_order: PushOrder,
 }
 
 impl ResourceType {
@@ -71,7 +71,7 @@ impl ResourceType {
             legacy_wildcard: false,
             heartbeats: true,
             name_field: 1,
-            place: Place::Other,
+            push_order: PushOrder::Other,
         }
     }
 
@@ -103,8 +103,8 @@ impl ResourceType {
 
     /// Where the type stands in the push order.
     #[must_use]
-    pub fn at(self, place: Place) -> Self {
-        Self { place, ..self }
+    pub fn with_push_order(self, push_order: PushOrder) -> Self {
+        Self { push_order, ..self }
     }
 
     /// Returns the type URL.
@@ -128,8 +128,8 @@ impl ResourceType {
     }
 
     /// Where the type stands in the push order.
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn push_order(&self) -> PushOrder {
+        self.push_order
     }
 
     /// The name of an encoded resource of this type; whether it is UTF-8 is for the caller to see.
@@ -189,13 +189,13 @@ impl TypeRegistry {
 impl Default for TypeRegistry {
     fn default() -> Self {
         Self::new([
-            ResourceType::full_state(LISTENER).at(Place::Listener),
-            ResourceType::full_state(CLUSTER).at(Place::Cluster),
-            ResourceType::partial(SCOPED_ROUTE).with_legacy_wildcard(true).at(Place::ScopedRoute),
-            ResourceType::partial(ROUTE).at(Place::Route),
-            ResourceType::partial(VIRTUAL_HOST).with_heartbeats(false).at(Place::VirtualHost),
-            ResourceType::partial(ENDPOINT).at(Place::Endpoint),
-            ResourceType::partial(LB_ENDPOINT).at(Place::Endpoint),
+            ResourceType::full_state(LISTENER).with_push_order(PushOrder::Listener),
+            ResourceType::full_state(CLUSTER).with_push_order(PushOrder::Cluster),
+            ResourceType::partial(SCOPED_ROUTE).with_legacy_wildcard(true).with_push_order(PushOrder::ScopedRoute),
+            ResourceType::partial(ROUTE).with_push_order(PushOrder::Route),
+            ResourceType::partial(VIRTUAL_HOST).with_heartbeats(false).with_push_order(PushOrder::VirtualHost),
+            ResourceType::partial(ENDPOINT).with_push_order(PushOrder::Endpoint),
+            ResourceType::partial(LB_ENDPOINT).with_push_order(PushOrder::Endpoint),
             ResourceType::partial(SECRET),
             ResourceType::partial(RUNTIME),
             ResourceType::partial(EXTENSION_CONFIG),

@@ -34,7 +34,7 @@ pub fn apply(id: u64, update: &Update) -> Value {
 
 /// All that a client says but what is to be applied.
 pub fn client_action(action: &client::Action) -> Vec<Value> {
-    use client::Action::{DropStale, Errors, Expired, Missing, Rejected, Synced};
+    use client::Action::{DoesNotExist, DropStale, Errors, Expired, Rejected, Synced};
     vec![match action {
         DropStale { type_url, nonce, reason, count } => {
             let reason = match reason {
@@ -51,7 +51,7 @@ pub fn client_action(action: &client::Action) -> Vec<Value> {
         Expired { type_url, names: gone } => {
             json!({ "expired": { "type_url": type_url.as_str(), "names": names(gone) } })
         }
-        Missing { type_url, names } => {
+        DoesNotExist { type_url, names } => {
             let missing = |name: &ResourceName| json!({ "type_url": type_url.as_str(), "name": name.as_str() });
             return names.iter().map(|name| json!({ "missing": missing(name) })).collect();
         }

@@ -66,7 +66,7 @@ fn setup<V: Both>(random: &mut Random) -> Setup {
     let setup = Setup {
         types: types.iter().map(|&url| url.into()).collect(),
         full_state,
-        portion: random.some(3).map(|random| 1 + random.below(3)),
+        response_limit: random.some(3).map(|random| 1 + random.below(3)),
         page: random.some(2).map(|random| 1 + random.below(5)),
         retry: random.some(3).map(|random| 1 + random.below(2) as u32),
         limit: random.some(4).map(|random| 1 + random.below(names.len())),

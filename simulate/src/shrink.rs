@@ -10,11 +10,11 @@ use crate::run::{attempt, come_to_rest};
 
 thread_local! {
     /// Which check failed last, and what it said.
-    static CHECK: RefCell<Option<(Place, String)>> = const { RefCell::new(None) };
+    static CHECK: RefCell<Option<(PushOrder, String)>> = const { RefCell::new(None) };
 }
 
 /// A file and a line.
-type Place = (String, u32);
+type PushOrder = (String, u32);
 
 fn note(panic: &PanicHookInfo<'_>) {
     let payload = panic.payload();
@@ -29,13 +29,13 @@ pub fn note_panics() {
 }
 
 /// The last panic of this thread.
-pub fn last_panic() -> Option<(Place, String)> {
+pub fn last_panic() -> Option<(PushOrder, String)> {
     CHECK.take()
 }
 
 /// Plays steps, those that can be taken, and lets the world come to rest. After how many steps it failed, and the check
 /// that did.
-fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step], on: impl Fn(&World<V>, Step)) -> Option<(usize, Place)> {
+fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step], on: impl Fn(&World<V>, Step)) -> Option<(usize, PushOrder)> {
     let at = Cell::new(0);
     let play = || {
         let mut world = World::<V>::new(setup.clone());

@@ -44,7 +44,7 @@ pub enum Action {
     },
     /// Resources do not exist, as far as is known: a delta server said so, or the existence time-out of gRFC A57
     /// passed. The subscription stays, and they may come at any time.
-    Missing {
+    DoesNotExist {
         /// The type of the resources.
         type_url: TypeUrl,
         /// The resources that do not exist.
@@ -61,7 +61,7 @@ pub enum Action {
         faults: Vec<Rejection>,
     },
     /// The server has answered, and the response has nothing to apply, so a caller that waits for its first resources
-    /// can go on: the wildcard matches nothing, or nothing that is not held. An [`Action::Missing`] or
+    /// can go on: the wildcard matches nothing, or nothing that is not held. An [`Action::DoesNotExist`] or
     /// [`Action::Errors`] may have come before. Heartbeats alone make this action only as long as they may be the answer
     /// to the wildcard.
     Synced {
@@ -108,7 +108,7 @@ impl Relabel for Action {
         match self {
             Self::Apply(update) => update.relabel(by),
             Self::DropStale { nonce, .. } | Self::Rejected { nonce, .. } => nonce.relabel(by),
-            Self::Errors { .. } | Self::Expired { .. } | Self::Missing { .. } | Self::Synced { .. } => {}
+            Self::Errors { .. } | Self::Expired { .. } | Self::DoesNotExist { .. } | Self::Synced { .. } => {}
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct Announced {
     forgot: bool,
     /// Wanted names that are listed since a request of which it is not sure that the server heard it when it made the last
     /// response (SotW). The first request of a stream was heard before any response.
-    unheard: BTreeSet<ResourceName>,
+    unconfirmed: BTreeSet<ResourceName>,
 }
 
 /// What the server may believe of a name.
@@ -109,7 +109,7 @@ impl Announced {
     // What the application does.
 
     /// A name that was not wanted is (SotW). `said`: under which response the last request was sent.
-    pub(super) fn want_listed(&mut self, name: &ResourceName, said: Option<u64>, serial: u64) {
+    pub(super) fn subscribe_listed(&mut self, name: &ResourceName, said: Option<u64>, serial: u64) {
         let leaving = self.states.get(name) == Some(&State::Leaving);
         if !self.asked || (!leaving && self.states.contains_key(name)) {
             return;
@@ -137,11 +137,11 @@ impl Announced {
     }
 
     /// A name is not wanted any more. `limit` is for those that left.
-    pub(super) fn unwant(&mut self, name: &ResourceName, limit: usize) {
+    pub(super) fn unsubscribe(&mut self, name: &ResourceName, limit: usize) {
         if !self.asked {
             return;
         }
-        self.unheard.remove(name);
+        self.unconfirmed.remove(name);
         let listed = match self.states.get(name) {
             Some(State::New) => None,
             Some(State::Settled) => Some(false),
@@ -153,7 +153,7 @@ impl Announced {
             Some(false) | None => _ = self.states.remove(name),
         }
         if listed == Some(false) {
-            self.note_left(name.clone(), limit);
+            self.note_unsubscribed(name.clone(), limit);
         }
     }
 
@@ -174,7 +174,7 @@ impl Announced {
             None => Relisting::BEGIN,
         };
         if self.asked {
-            self.unheard.remove(name);
+            self.unconfirmed.remove(name);
             self.states.insert(name.clone(), State::Relisting(begun));
         }
     }
@@ -194,7 +194,7 @@ impl Announced {
     /// A response settles what `settles` picks of the names that are announced in the careful way. Returns those whose time
     /// starts anew: it had run out once, or was that of the wish before.
     pub(super) fn settle(&mut self, settles: impl Fn(&ResourceName) -> bool) -> Vec<ResourceName> {
-        let (unheard, mut again) = (&mut self.unheard, Vec::new());
+        let (unconfirmed, mut again) = (&mut self.unconfirmed, Vec::new());
         self.states.retain(|name, state| {
             let State::Relisting(relisting) = *state else { return true };
             if !settles(name) {
@@ -204,7 +204,7 @@ impl Announced {
             again.extend(unanswered.then(|| name.clone()));
             *state = State::Settled;
             if relisting.is_listed() {
-                unheard.insert(name.clone()); // it may have crossed the response
+                unconfirmed.insert(name.clone()); // it may have crossed the response
             }
             !relisting.is_listed()
         });
@@ -212,13 +212,13 @@ impl Announced {
     }
 
     /// A response has something of a name, so the server had heard of it.
-    pub(super) fn note_heard(&mut self, name: &ResourceName) {
-        self.unheard.remove(name);
+    pub(super) fn confirm(&mut self, name: &ResourceName) {
+        self.unconfirmed.remove(name);
     }
 
     /// Whether a response may be the answer to names that were listed since the first request, and to nothing else.
-    pub(super) fn has_unheard(&self) -> bool {
-        !self.unheard.is_empty()
+    pub(super) fn has_unconfirmed(&self) -> bool {
+        !self.unconfirmed.is_empty()
     }
 
     /// Its time ran out. Whether it is asked for once more.
@@ -230,7 +230,7 @@ impl Announced {
         }
         if relisting.is_listed() {
             self.states.remove(name);
-            self.unheard.insert(name.clone());
+            self.unconfirmed.insert(name.clone());
         } else {
             self.states.insert(name.clone(), State::Settled); // the server has to be told all the same
         }
@@ -282,7 +282,7 @@ impl Announced {
                 }
                 Some(State::New | State::Settled) => {
                     self.states.remove(name);
-                    self.unheard.insert(name.clone());
+                    self.unconfirmed.insert(name.clone());
                     news.push(name.clone());
                 }
                 Some(_) | None => {}
@@ -292,7 +292,7 @@ impl Announced {
         let leaving = self.states.iter().filter(|(_, state)| **state == State::Leaving);
         for name in leaving.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
             self.states.remove(&name);
-            self.note_left(name, limit);
+            self.note_unsubscribed(name, limit);
         }
         List { names, news: Some(news) }
     }
@@ -376,8 +376,8 @@ impl Announced {
     }
 
     /// Whether the server had heard of a wanted name when it made the last response, and was told nothing else since.
-    pub(super) fn is_heard(&self, name: &str) -> bool {
-        self.asked && !self.states.contains_key(name) && !self.unheard.contains(name)
+    pub(super) fn is_confirmed(&self, name: &str) -> bool {
+        self.asked && !self.states.contains_key(name) && !self.unconfirmed.contains(name)
     }
 
     /// Whether a wanted name is still to be announced for the first time.
@@ -409,7 +409,7 @@ impl Announced {
         })
     }
 
-    fn note_left(&mut self, name: ResourceName, limit: usize) {
+    fn note_unsubscribed(&mut self, name: ResourceName, limit: usize) {
         self.left.insert(name);
         if self.left.len() > limit {
             self.left.clear();
@@ -437,7 +437,7 @@ impl Announced {
         }
         let astray = self.left.iter().find(|name| is_wanted(name));
         ensure!(astray.is_none(), "{astray:?} left and is wanted");
-        let astray = self.unheard.iter().find(|name| !is_wanted(name) || self.states.contains_key(*name));
+        let astray = self.unconfirmed.iter().find(|name| !is_wanted(name) || self.states.contains_key(*name));
         ensure!(astray.is_none(), "{astray:?} is listed, and is not");
         Ok(())
     }

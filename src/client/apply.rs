@@ -12,9 +12,9 @@ use core::fmt::Write;
 use super::action::{Action, Effect, Failed};
 use super::classify::Classified;
 use super::config::{DataErrors, Settings};
-use super::failure::{Cause, Failure, News};
+use super::failure::{Cause, Effects, Failure};
 use super::holdings::{Held, Taken};
-use super::in_flight::{Answer, Out, Seen};
+use super::in_flight::{Out, PendingAck, Seen};
 use super::incoming::Incoming;
 use super::subscription::Subscription;
 use super::timers::Asked;
@@ -26,33 +26,33 @@ use crate::time::Instant;
 
 impl<T: Clone> Subscription<T> {
     /// Takes in the names that were subscribed to since.
-    pub(super) fn look<V: Protocol<Told = T>>(&mut self) {
-        let mut fresh = self.take_fresh();
-        if fresh.is_empty() {
+    pub(super) fn merge_added_names<V: Protocol<StreamState = T>>(&mut self) {
+        let mut names_added = self.take_names_added();
+        if names_added.is_empty() {
             return;
         }
-        fresh.retain(|name| !self.wants(name.as_str()));
+        names_added.retain(|name| !self.wants(name.as_str()));
         if self.announced.asked() {
-            fresh.iter().for_each(|name| V::subscribed(self, name));
+            names_added.iter().for_each(|name| V::subscribed(self, name));
         }
         if !self.failures.is_empty() {
             // Who asks by name is answered, though it be the same as before.
             let asked_for = |name: &&ResourceName| !self.holdings.has(name.as_str());
-            fresh.iter().filter(asked_for).for_each(|name| _ = self.failures.remove(name));
+            names_added.iter().filter(asked_for).for_each(|name| _ = self.failures.remove(name));
         }
-        self.holdings.want(fresh);
+        self.holdings.want(names_added);
     }
 
-    pub(super) fn unsubscribe<V: Protocol<Told = T>>(&mut self, name: &str, settings: &Settings) {
+    pub(super) fn unsubscribe<V: Protocol<StreamState = T>>(&mut self, name: &str, settings: &Settings) {
         if let Some(name) = self.let_go(name, V::ALIASES, settings) {
             V::unsubscribed(self, &name, settings);
         }
     }
 
     /// A response comes: it is read, and waits for its turn.
-    pub(super) fn receive<V: Protocol<Told = T>>(&mut self, response: V::Response, settings: &Settings) {
-        self.look::<V>();
-        let mut incoming = V::read(response, self.in_flight.count(), settings, &self.kind, &self.holdings);
+    pub(super) fn receive<V: Protocol<StreamState = T>>(&mut self, response: V::Response, settings: &Settings) {
+        self.merge_added_names::<V>();
+        let mut incoming = V::read(response, self.in_flight.count(), settings, &self.resource_type, &self.holdings);
         if !settings.ttl {
             incoming.resources.drop_ttls();
         }
@@ -72,7 +72,7 @@ impl<T: Clone> Subscription<T> {
     }
 
     /// The transport took a request: the existence timers of what it asked for start.
-    pub(super) fn sent<V: Protocol<Told = T>>(&mut self, now: Instant, seq: u64, settings: &Settings) {
+    pub(super) fn sent<V: Protocol<StreamState = T>>(&mut self, now: Instant, seq: u64, settings: &Settings) {
         while let Some(asked) = self.timers.take_asked(seq) {
             let names = match asked {
                 Asked::All => self.holdings.names().cloned().collect(),
@@ -87,7 +87,7 @@ impl<T: Clone> Subscription<T> {
     }
 
     /// Processes the responses that wait, up to one that the application has to see.
-    pub(super) fn advance<V: Protocol<Told = T>>(
+    pub(super) fn advance<V: Protocol<StreamState = T>>(
         &mut self,
         now: Instant,
         epoch: u64,
@@ -101,7 +101,7 @@ impl<T: Clone> Subscription<T> {
     }
 
     /// The third stage: what a response says is taken in, and what the application is to judge goes out.
-    fn apply<V: Protocol<Told = T>>(
+    fn apply<V: Protocol<StreamState = T>>(
         &mut self,
         now: Instant,
         epoch: u64,
@@ -117,36 +117,36 @@ impl<T: Clone> Subscription<T> {
         for name in incoming.faults.iter().filter_map(|fault| fault.name.as_ref()) {
             self.holdings.note_rejected(name);
         }
-        let mut news = News { removed: gone.removed, ..News::default() };
+        let mut effects = Effects { removed: gone.removed, ..Effects::default() };
         for (name, version) in gone.missing {
             self.timers.stop(&name);
-            if self.holdings.note_missing(&name, version) {
-                news.missing.push(name);
+            if self.holdings.set_does_not_exist(&name, version) {
+                effects.missing.push(name);
             }
         }
-        self.holdings.unlink(&gone.unlinked);
-        self.hear_deletions(now, incoming.resources.version(), settings, &mut news);
-        self.hear_errors::<V>(now, &mut incoming, settings, &mut news);
-        self.beat::<V>(now, &mut incoming);
+        self.holdings.unbind(&gone.unbound);
+        self.record_deletions(now, incoming.resources.version(), settings, &mut effects);
+        self.record_errors::<V>(now, &mut incoming, settings, &mut effects);
+        self.apply_heartbeats::<V>(now, &mut incoming);
         // C-RES-12: what is not wanted is ignored, faults and all.
         incoming.faults.retain(|fault| fault.name.as_ref().is_none_or(|name| V::takes(self, name.as_str())));
-        self.note_faults(now, &incoming, settings, &mut news);
-        self.keep_what_is_wanted::<V>(&mut incoming, &news);
+        self.note_faults(now, &incoming, settings, &mut effects);
+        self.keep_what_is_wanted::<V>(&mut incoming, &effects);
         let type_url = self.type_url().clone();
-        if !news.failed.is_empty() {
-            act(Action::Errors { type_url: type_url.clone(), errors: news.take_failed() });
+        if !effects.failed.is_empty() {
+            act(Action::Errors { type_url: type_url.clone(), errors: effects.take_failed() });
         }
-        if !news.missing.is_empty() {
-            act(Action::Missing { type_url: type_url.clone(), names: news.missing });
+        if !effects.missing.is_empty() {
+            act(Action::DoesNotExist { type_url: type_url.clone(), names: effects.missing });
         }
         if !incoming.faults.is_empty() {
             let (nonce, faults) = (incoming.nonce.clone(), incoming.faults.clone());
             act(Action::Rejected { type_url: type_url.clone(), nonce, faults });
         }
-        let mut nowhere = core::mem::take(&mut incoming.nowhere);
-        nowhere.retain(|(name, _)| news.removed.binary_search(name).is_ok());
-        let out = self.offer(epoch, incoming, news.removed, settings);
-        let out = Out { nowhere, has_all, completes: V::completes(self), ..out };
+        let mut not_found = core::mem::take(&mut incoming.not_found);
+        not_found.retain(|(name, _)| effects.removed.binary_search(name).is_ok());
+        let out = self.offer(epoch, incoming, effects.removed, settings);
+        let out = Out { not_found, has_all, completes: V::completes(self), ..out };
         if !out.offer.resources.is_empty() || !out.offer.removed.is_empty() {
             act(Action::Apply(Update { token: out.token.clone(), offer: out.offer.clone() }));
             self.in_flight.set_out(out);
@@ -159,14 +159,14 @@ impl<T: Clone> Subscription<T> {
     }
 
     /// Of the resources of a response those that are wanted stay.
-    fn keep_what_is_wanted<V: Protocol<Told = T>>(&self, incoming: &mut Incoming, news: &News) {
+    fn keep_what_is_wanted<V: Protocol<StreamState = T>>(&self, incoming: &mut Incoming, effects: &Effects) {
         if V::takes(self, WILDCARD) {
             return;
         }
         let owners = self.alias_owners::<V>(incoming);
         let by_alias = owners.iter().filter(|(alias, _)| V::takes(self, alias.as_str())).map(|(_, name)| name);
         let by_alias: BTreeSet<&ResourceName> = by_alias.collect();
-        let stays = |name: &ResourceName| news.removed.binary_search(name).is_err(); // by its last alias, it may not
+        let stays = |name: &ResourceName| effects.removed.binary_search(name).is_err(); // by its last alias, it may not
         incoming.resources.retain(|resource| {
             let name = resource.name();
             (V::takes(self, name.as_str()) || by_alias.contains(name)) && stays(name)
@@ -185,14 +185,25 @@ impl<T: Clone> Subscription<T> {
         let drops_rejected = settings.data_errors == DataErrors::Drop;
         let all_fails = self.failures.contains_key(WILDCARD);
         let offer = Arc::new(Offer { resources: incoming.resources, removed, drops_rejected, all_fails });
-        let (left, unsaid) = (BTreeSet::new(), BTreeSet::new());
-        let (nowhere, has_all, completes) = (Vec::new(), false, false);
-        Out { token, offer, faults: incoming.faults, nowhere, has_all, completes, live: true, left, unsaid, seen }
+        let (unsubscribed, unannounced) = (BTreeSet::new(), BTreeSet::new());
+        let (not_found, has_all, completes) = (Vec::new(), false, false);
+        Out {
+            token,
+            offer,
+            faults: incoming.faults,
+            not_found,
+            has_all,
+            completes,
+            live: true,
+            unsubscribed,
+            unannounced,
+            seen,
+        }
     }
 
     /// Heartbeats: the TTL starts anew (C-TTL-02, C-TTL-03), nothing else happens. One that names a version that
     /// is not held is a resource without content.
-    fn beat<V: Protocol<Told = T>>(&mut self, now: Instant, incoming: &mut Incoming) {
+    fn apply_heartbeats<V: Protocol<StreamState = T>>(&mut self, now: Instant, incoming: &mut Incoming) {
         for heartbeat in core::mem::take(&mut incoming.heartbeats) {
             let matches = |held: &Held| V::heartbeat_matches(self, held, &heartbeat, incoming.resources.version());
             if self.holdings.held().get(&heartbeat.name).is_some_and(matches) {
@@ -205,7 +216,7 @@ impl<T: Clone> Subscription<T> {
 
     // What became of them.
 
-    pub(super) fn verdict<V: Protocol<Told = T>>(
+    pub(super) fn verdict<V: Protocol<StreamState = T>>(
         &mut self,
         now: Instant,
         verdict: Verdict,
@@ -214,13 +225,13 @@ impl<T: Clone> Subscription<T> {
         let Some(out) = self.in_flight.take_out(&verdict.token) else {
             return Err(Misuse::UnknownUpdate { type_url: self.type_url().clone() });
         };
-        self.look::<V>();
+        self.merge_added_names::<V>();
         self.settle::<V>(now, out, verdict.rejections, settings);
         Ok(())
     }
 
     /// Commits what was accepted of an update, and answers the response if its stream lives.
-    fn settle<V: Protocol<Told = T>>(
+    fn settle<V: Protocol<StreamState = T>>(
         &mut self,
         now: Instant,
         out: Out,
@@ -230,10 +241,10 @@ impl<T: Clone> Subscription<T> {
         let rejected: BTreeSet<&ResourceName> =
             rejections.iter().filter_map(|rejection| rejection.name.as_ref()).collect();
         let whole = rejections.is_empty() && out.faults.is_empty();
-        let implied = whole && V::implies_version(&self.kind);
+        let implied = whole && V::implies_version(&self.resource_type);
         self.holdings.take(now, &Taken { out: &out, rejected: &rejected, implied, aliases: V::ALIASES });
-        if !out.unsaid.is_empty() {
-            self.note_taken_unsaid(&out, &rejected);
+        if !out.unannounced.is_empty() {
+            self.note_taken_unannounced(&out, &rejected);
         }
         self.note_verdict(now, &out, &rejections, &rejected, settings);
         for name in &out.offer.removed {
@@ -244,8 +255,8 @@ impl<T: Clone> Subscription<T> {
         }
         if whole {
             self.holdings.set_version(out.offer.resources.version().clone());
-            if !out.completes && !self.kind.is_full_state() {
-                self.holdings.doubt_complete(WILDCARD); // this version may not be one of all
+            if !out.completes && !self.resource_type.is_full_state() {
+                self.holdings.set_incomplete(WILDCARD); // this version may not be one of all
             }
         } else if out.offer.resources.names().any(|name| !rejected.contains(name)) {
             self.holdings.note_part_accepted();
@@ -254,11 +265,12 @@ impl<T: Clone> Subscription<T> {
             return;
         }
         if whole {
-            if self.kind.is_full_state() {
+            if self.resource_type.is_full_state() {
                 self.holdings.forget_lapsed(); // it would have been there
             }
             let Self { holdings, announced, failures, .. } = self;
-            let is_complete = |name: &ResourceName| announced.is_heard(name.as_str()) && !failures.contains_key(name);
+            let is_complete =
+                |name: &ResourceName| announced.is_confirmed(name.as_str()) && !failures.contains_key(name);
             if out.has_all {
                 holdings.complete_names(is_complete);
             }
@@ -268,12 +280,12 @@ impl<T: Clone> Subscription<T> {
         }
         let error = (!whole).then(|| nack(out.faults.iter().chain(&rejections), settings.limits.error_bytes));
         let Token { nonce, serial, .. } = out.token;
-        self.in_flight.answer(Answer { nonce, serial, version: self.holdings.version().clone(), error });
+        self.in_flight.answer(PendingAck { nonce, serial, version: self.holdings.version().clone(), error });
     }
 
     /// The application accepted that a resource is gone.
     fn note_gone(&mut self, out: &Out, name: &ResourceName) {
-        let anew = out.left.contains(name);
+        let anew = out.unsubscribed.contains(name);
         self.holdings.remove(name, anew);
         if anew || !self.wants(name.as_str()) {
             self.failures.remove(name);
@@ -281,8 +293,8 @@ impl<T: Clone> Subscription<T> {
         }
         let exists = |failure: &Failure| !failure.status.is(Code::NotFound);
         if !self.failures.get(name).is_some_and(exists) {
-            let nowhere = out.nowhere.iter().find(|(other, _)| other == name);
-            self.holdings.note_missing(name, nowhere.map(|(_, version)| version.clone()));
+            let not_found = out.not_found.iter().find(|(other, _)| other == name);
+            self.holdings.set_does_not_exist(name, not_found.map(|(_, version)| version.clone()));
         }
         self.timers.stop(name);
     }
@@ -290,7 +302,7 @@ impl<T: Clone> Subscription<T> {
     // Time.
 
     /// What is due: names that are missing, and names that expired.
-    pub(super) fn timeout<V: Protocol<Told = T>>(
+    pub(super) fn timeout<V: Protocol<StreamState = T>>(
         &mut self,
         now: Instant,
         settings: &Settings,
@@ -305,7 +317,7 @@ impl<T: Clone> Subscription<T> {
                 let status = Status::new(Code::Unavailable, "the resource did not come in time");
                 self.fail(&name, Cause::TimedOut, status.clone(), &Version::default(), now, settings);
                 failed.push(Failed { name, status, effect: Effect::Fails });
-            } else if self.holdings.note_missing(&name, None) {
+            } else if self.holdings.set_does_not_exist(&name, None) {
                 self.failures.remove(&name);
                 missing.push(name);
             }
@@ -316,7 +328,7 @@ impl<T: Clone> Subscription<T> {
         }
         if !missing.is_empty() {
             missing.sort();
-            act(Action::Missing { type_url: self.type_url().clone(), names: missing });
+            act(Action::DoesNotExist { type_url: self.type_url().clone(), names: missing });
         }
         let limit = if self.announced.asked() { settings.limits.resources_per_type } else { 0 };
         let expired = self.holdings.expire(now, limit);

@@ -31,23 +31,27 @@ pub(super) struct Gone {
     /// Of what is wanted, told and not held, in order: with the version of that, if it has one.
     pub(super) missing: Vec<(ResourceName, Option<Version>)>,
     /// Aliases that stand for nothing any more, of what is wanted by other names.
-    pub(super) unlinked: Vec<ResourceName>,
+    pub(super) unbound: Vec<ResourceName>,
 }
 
 impl<T> Subscription<T> {
     /// What a response that was read says.
-    pub(super) fn classify<V: Protocol<Told = T>>(&self, mut incoming: Incoming, settings: &Settings) -> Classified {
+    pub(super) fn classify<V: Protocol<StreamState = T>>(
+        &self,
+        mut incoming: Incoming,
+        settings: &Settings,
+    ) -> Classified {
         if let Some(reason) = self.too_many_with::<V>(&incoming, settings.limits.resources_per_type) {
             incoming.refuse(reason);
         }
-        self.split_nowhere::<V>(&mut incoming);
+        self.split_not_found::<V>(&mut incoming);
         let is_answered = self.holdings.is_answered(WILDCARD);
         let answers_all = self.wants(WILDCARD) && !is_answered && V::answers_all(self, &incoming);
         // A heartbeat beside it may be all that there is to say of what the wildcard stands for.
-        let awaits_all = self.is_told(WILDCARD) && !is_answered;
+        let awaits_all = self.is_announced(WILDCARD) && !is_answered;
         let answers = answers_all || awaits_all || incoming.heartbeats.is_empty();
         let synced = answers && incoming.brings_nothing();
-        let has_all = !incoming.refused && V::absence_removes(&self.kind, &incoming);
+        let has_all = !incoming.refused && V::absence_removes(&self.resource_type, &incoming);
         let gone = match (incoming.refused, has_all) {
             (true, _) => Gone::default(),
             (false, true) => Gone { removed: self.absent(&incoming), ..Gone::default() },
@@ -57,14 +61,14 @@ impl<T> Subscription<T> {
     }
 
     /// Whether a server that was asked for everything sends more than this.
-    fn too_many_with<V: Protocol<Told = T>>(&self, incoming: &Incoming, limit: usize) -> Option<String> {
+    fn too_many_with<V: Protocol<StreamState = T>>(&self, incoming: &Incoming, limit: usize) -> Option<String> {
         let held = self.holdings.held();
         let stands_for_many = self.wants(WILDCARD) || !self.holdings.globs().is_empty();
         if held.len() + incoming.resources.len() <= limit || !stands_for_many {
             return None;
         }
         let is_held = |name: &&ResourceName| held.contains_key(*name);
-        let gone = if V::absence_removes(&self.kind, incoming) {
+        let gone = if V::absence_removes(&self.resource_type, incoming) {
             held.len() - incoming.resources.names().filter(is_held).count()
         } else {
             incoming.removed.iter().filter(is_held).count()
@@ -75,25 +79,25 @@ impl<T> Subscription<T> {
 
     /// Takes out of the heartbeats what says of names that they do not exist (C-NAME-10): what has no content and other
     /// names, and is no news of what is held.
-    fn split_nowhere<V: Protocol<Told = T>>(&self, incoming: &mut Incoming) {
+    fn split_not_found<V: Protocol<StreamState = T>>(&self, incoming: &mut Incoming) {
         if !V::ALIASES || incoming.heartbeats.is_empty() {
             return;
         }
         let says_so = |heartbeat: &Heartbeat| {
-            let beats = self.kind.has_heartbeats() && self.holdings.has(heartbeat.name.as_str());
+            let beats = self.resource_type.has_heartbeats() && self.holdings.has(heartbeat.name.as_str());
             !beats && heartbeat.ttl.is_none() && !heartbeat.aliases.is_empty()
         };
-        let (nowhere, beats) = core::mem::take(&mut incoming.heartbeats).into_iter().partition(says_so);
+        let (not_found, beats) = core::mem::take(&mut incoming.heartbeats).into_iter().partition(says_so);
         incoming.heartbeats = beats;
-        let nowhere: Vec<Heartbeat> = nowhere;
-        for Heartbeat { name, version, aliases, .. } in nowhere {
+        let not_found: Vec<Heartbeat> = not_found;
+        for Heartbeat { name, version, aliases, .. } in not_found {
             let names = aliases.into_iter().filter(|alias| *alias != name);
-            incoming.nowhere.extend(names.map(|alias| (alias, version.clone())));
-            incoming.nowhere.push((name, version));
+            incoming.not_found.extend(names.map(|alias| (alias, version.clone())));
+            incoming.not_found.push((name, version));
         }
         // What is sent is there, whatever else the response says of its name.
-        let Incoming { nowhere, resources, .. } = incoming;
-        nowhere.retain(|(name, _)| resources.find(name.as_str()).is_none());
+        let Incoming { not_found, resources, .. } = incoming;
+        not_found.retain(|(name, _)| resources.find(name.as_str()).is_none());
     }
 
     /// What is held and not in a response that has everything.
@@ -113,9 +117,9 @@ impl<T> Subscription<T> {
     }
 
     /// What a response says is gone: of what is held, and of what is wanted and not held.
-    fn named_gone<V: Protocol<Told = T>>(&self, incoming: &Incoming) -> Gone {
+    fn named_gone<V: Protocol<StreamState = T>>(&self, incoming: &Incoming) -> Gone {
         let (mut removed, mut missing) = (Vec::new(), Vec::new());
-        for name in incoming.removed.iter().chain(incoming.nowhere.iter().map(|(name, _)| name)) {
+        for name in incoming.removed.iter().chain(incoming.not_found.iter().map(|(name, _)| name)) {
             if self.holdings.globs().contains(name.as_str()) {
                 // The collection is empty (TP1, "Glob").
                 let before = removed.len();
@@ -131,22 +135,22 @@ impl<T> Subscription<T> {
             }
         }
         sort(&mut removed);
-        let mut unlinked = Vec::new();
-        if !self.holdings.links().is_empty() {
-            unlinked = self.add_strays::<V>(incoming, &mut removed, &mut missing);
+        let mut unbound = Vec::new();
+        if !self.holdings.bindings().is_empty() {
+            unbound = self.add_orphaned_targets::<V>(incoming, &mut removed, &mut missing);
         }
         sort(&mut missing);
-        missing.retain(|name| self.is_told(name.as_str()));
+        missing.retain(|name| self.is_announced(name.as_str()));
         let version = |name: &ResourceName| {
-            let nowhere = incoming.nowhere.iter().find(|(other, _)| other == name);
-            nowhere.map(|(_, version)| version.clone())
+            let not_found = incoming.not_found.iter().find(|(other, _)| other == name);
+            not_found.map(|(_, version)| version.clone())
         };
         let missing = missing.into_iter().map(|name| (name.clone(), version(&name))).collect();
-        Gone { removed, missing, unlinked }
+        Gone { removed, missing, unbound }
     }
 
     /// The wanted aliases of what comes, and what each is to stand for: of more resources the last.
-    pub(super) fn alias_owners<V: Protocol<Told = T>>(
+    pub(super) fn alias_owners<V: Protocol<StreamState = T>>(
         &self,
         incoming: &Incoming,
     ) -> BTreeMap<ResourceName, ResourceName> {
@@ -162,44 +166,45 @@ impl<T> Subscription<T> {
 
     /// Aliases that stand for something else or for nothing now, and resources that are not wanted by any name any more.
     /// Returns the aliases that stand for nothing, of what stays; one that stands for something else moves when that is accepted.
-    fn add_strays<V: Protocol<Told = T>>(
+    fn add_orphaned_targets<V: Protocol<StreamState = T>>(
         &self,
         incoming: &Incoming,
         removed: &mut Vec<ResourceName>,
         missing: &mut Vec<ResourceName>,
     ) -> Vec<ResourceName> {
-        let (holdings, links) = (&self.holdings, self.holdings.links());
+        let (holdings, bindings) = (&self.holdings, self.holdings.bindings());
         // The aliases of what is gone are gone, unless one has become the name of something that is held beside it.
-        let orphans = removed.iter().flat_map(|name| links.aliases(name.as_str()));
+        let orphans = removed.iter().flat_map(|name| bindings.aliases(name.as_str()));
         let lost = |alias: &&ResourceName| !incoming.mentions(alias.as_str()) && !holdings.has(alias.as_str());
         missing.extend(orphans.filter(lost).cloned());
         // What is said of an alias that left and came back is no answer to that yet.
-        let moves = |alias: &&ResourceName| self.is_told(alias.as_str()) && links.target(alias.as_str()).is_some();
+        let moves =
+            |alias: &&ResourceName| self.is_announced(alias.as_str()) && bindings.target(alias.as_str()).is_some();
         let lost: BTreeSet<&ResourceName> = missing.iter().filter(moves).collect();
         let mut moved = lost.clone();
         // A name may have been an alias before.
-        moved.extend(incoming.resources.names().filter(|name| links.target(name.as_str()).is_some()));
+        moved.extend(incoming.resources.names().filter(|name| bindings.target(name.as_str()).is_some()));
         let owners = self.alias_owners::<V>(incoming);
         let elsewhere = |(alias, owner): &(&ResourceName, &ResourceName)| {
-            links.target(alias.as_str()).is_some_and(|target| target != *owner)
+            bindings.target(alias.as_str()).is_some_and(|target| target != *owner)
         };
         moved.extend(owners.iter().filter(elsewhere).map(|(alias, _)| alias));
-        let mut unlinked = Vec::new();
+        let mut unbound = Vec::new();
         for &alias in &moved {
-            let Some(name) = links.target(alias.as_str()) else { continue };
+            let Some(name) = bindings.target(alias.as_str()) else { continue };
             if removed.binary_search(name).is_ok() {
                 continue; // the link goes with the resource, once that is accepted
             }
-            let stands = |alias: &&ResourceName| !moved.contains(*alias) && !links.is_lost(alias);
+            let stands = |alias: &&ResourceName| !moved.contains(*alias) && !bindings.is_unbound(alias);
             let by_name = holdings.wanted_by(name.as_str()) == WantedBy::Name;
-            if by_name || links.aliases(name.as_str()).any(|alias| stands(&alias)) {
-                unlinked.extend(lost.contains(alias).then(|| alias.clone()));
+            if by_name || bindings.aliases(name.as_str()).any(|alias| stands(&alias)) {
+                unbound.extend(lost.contains(alias).then(|| alias.clone()));
             } else if !owners.values().any(|owner| owner == name) {
                 removed.push(name.clone()); // and it does not come by another alias
                 sort(removed);
             }
         }
-        unlinked
+        unbound
     }
 }
 

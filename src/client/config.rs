@@ -31,12 +31,12 @@ pub struct Settings {
     pub(super) data_errors: DataErrors,
     pub(super) ttl: bool,
     pub(super) limits: Limits,
-    pub(super) habits: Habits,
+    pub(super) quirks: Quirks,
 }
 
 /// Where dialects differ.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct Habits {
+pub(super) struct Quirks {
     pub(super) node_on_every_request: bool,
     pub(super) explicit_wildcard: bool,
     pub(super) duplicates_allowed: bool,
@@ -63,7 +63,7 @@ impl Config {
             data_errors: DataErrors::default(),
             ttl: true,
             limits: Limits::default(),
-            habits: Habits::default(),
+            quirks: Quirks::default(),
         }))
     }
 
@@ -91,7 +91,7 @@ impl Config {
     }
 
     /// That a resource did not come in time says nothing of whether it exists: it is an error
-    /// ([`Action::Errors`](super::Action::Errors), UNAVAILABLE), and not [`Action::Missing`](super::Action::Missing). For
+    /// ([`Action::Errors`](super::Action::Errors), UNAVAILABLE), and not [`Action::DoesNotExist`](super::Action::DoesNotExist). For
     /// a server that reports what does not exist, as gRFC A88's `resource_timer_is_transient_error`; that has a time-out
     /// of 30 s.
     #[must_use]
@@ -157,14 +157,14 @@ impl Config {
     /// Sends the node with every request, and not just with the first of a stream.
     #[must_use]
     pub fn with_node_on_every_request(mut self) -> Self {
-        self.settings_mut().habits.node_on_every_request = true;
+        self.settings_mut().quirks.node_on_every_request = true;
         self
     }
 
     /// Always says `*` for everything, and never an empty list, whatever the type.
     #[must_use]
     pub fn with_explicit_wildcard(mut self) -> Self {
-        self.settings_mut().habits.explicit_wildcard = true;
+        self.settings_mut().quirks.explicit_wildcard = true;
         self
     }
 
@@ -172,7 +172,7 @@ impl Config {
     /// (xds_protocol.rst, "Duplicate Resource Names").
     #[must_use]
     pub fn with_duplicates_allowed(mut self) -> Self {
-        self.settings_mut().habits.duplicates_allowed = true;
+        self.settings_mut().quirks.duplicates_allowed = true;
         self
     }
 
@@ -180,7 +180,7 @@ impl Config {
     /// for servers that do not read the names of a NACK. (Delta never does.)
     #[must_use]
     pub fn with_bare_nacks(mut self) -> Self {
-        self.settings_mut().habits.bare_nacks = true;
+        self.settings_mut().quirks.bare_nacks = true;
         self
     }
 
@@ -188,7 +188,7 @@ impl Config {
     /// servers that do not answer a subscription to what they have sent.
     #[must_use]
     pub fn with_refetch_by_leaving(mut self) -> Self {
-        self.settings_mut().habits.refetch_by_leaving = true;
+        self.settings_mut().quirks.refetch_by_leaving = true;
         self
     }
 
@@ -197,7 +197,7 @@ impl Config {
     /// first name; a request that says nothing would ask for everything.
     #[must_use]
     pub fn with_on_demand(mut self, types: impl IntoIterator<Item = impl Into<TypeUrl>>) -> Self {
-        self.settings_mut().habits.on_demand = types.into_iter().map(Into::into).collect();
+        self.settings_mut().quirks.on_demand = types.into_iter().map(Into::into).collect();
         self
     }
 
@@ -212,9 +212,9 @@ impl Config {
 
 impl Settings {
     /// What is to be known of a type.
-    pub(super) fn kind(&self, type_url: &TypeUrl) -> ResourceType {
-        let kind = self.types.get(type_url);
-        if self.habits.explicit_wildcard { kind.with_legacy_wildcard(false) } else { kind }
+    pub(super) fn resource_type(&self, type_url: &TypeUrl) -> ResourceType {
+        let resource_type = self.types.get(type_url);
+        if self.quirks.explicit_wildcard { resource_type.with_legacy_wildcard(false) } else { resource_type }
     }
 }
 

@@ -9,13 +9,13 @@ use core::time::Duration;
 
 use super::config::Settings;
 use super::holdings::{Held, Holdings};
-use super::in_flight::Answer;
+use super::in_flight::PendingAck;
 use super::incoming::{Heartbeat, Incoming};
 use super::names::no_name;
 use super::resources::Extra;
 use super::subscription::Subscription;
 use super::timers::Asked;
-use super::transmit::{Intent, answer_intent};
+use super::transmit::{Intent, ack_intent};
 use super::variant::{Composed, Of, Protocol, Variant, check_answerable};
 use crate::error::PeerMisbehaved;
 use crate::message::delta::{Request, Response};
@@ -26,7 +26,7 @@ use crate::xdstp;
 
 /// What a stream was told, besides of single names.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
-pub struct Told {
+pub struct StreamState {
     /// The first request told the wildcard, which is wanted since: every response is an answer to it.
     all_first: bool,
 }
@@ -34,7 +34,7 @@ pub struct Told {
 impl Variant for Delta {}
 
 impl Protocol for Delta {
-    type Told = Told;
+    type StreamState = StreamState;
 
     const SAYS_WHAT_IS_HELD: bool = true;
     const ALIASES: bool = true;
@@ -108,17 +108,17 @@ impl Protocol for Delta {
     }
 
     fn unsubscribed(from: &mut Of<Self>, name: &ResourceName, settings: &Settings) {
-        from.announced.unwant(name, settings.limits.departed_names);
-        from.told.all_first &= !name.is_wildcard();
+        from.announced.unsubscribe(name, settings.limits.departed_names);
+        from.stream_state.all_first &= !name.is_wildcard();
     }
 
     /// Only what was told and is still wanted ([design rule 5](crate::manual::rules#rule-5), the client's half). What
     /// is wanted again and not yet told will be answered; an older content of it that crosses that on the wire is not
     /// for us.
     fn takes(from: &Of<Self>, name: &str) -> bool {
-        let of_collection = || from.holdings.globs().of(name).is_some_and(|glob| from.is_told(glob.as_str()));
-        let by_alias = || from.holdings.links().aliases(name).any(|alias| from.is_told(alias.as_str()));
-        from.is_told(name) || from.is_told(WILDCARD) || of_collection() || by_alias()
+        let of_collection = || from.holdings.globs().of(name).is_some_and(|glob| from.is_announced(glob.as_str()));
+        let by_alias = || from.holdings.bindings().aliases(name).any(|alias| from.is_announced(alias.as_str()));
+        from.is_announced(name) || from.is_announced(WILDCARD) || of_collection() || by_alias()
     }
 
     fn processed(_: &mut Of<Self>, _: &Incoming) {}
@@ -133,7 +133,7 @@ impl Protocol for Delta {
     }
 
     fn heartbeat_matches(of: &Of<Self>, held: &Held, heartbeat: &Heartbeat, _: &Version) -> bool {
-        of.kind.has_heartbeats() && *held.version() == heartbeat.version
+        of.resource_type.has_heartbeats() && *held.version() == heartbeat.version
     }
 
     fn completes(_: &Of<Self>) -> bool {
@@ -146,10 +146,10 @@ impl Protocol for Delta {
         let by_name = |name: &ResourceName| of.wants(name.as_str()) || of.holdings.globs().of(name.as_str()).is_some();
         let mut names = incoming.resources.names().chain(incoming.others()).chain(&incoming.removed);
         let said_of_names =
-            [incoming.removed.len(), incoming.nowhere.len(), incoming.errors.len(), incoming.faults.len()];
+            [incoming.removed.len(), incoming.not_found.len(), incoming.errors.len(), incoming.faults.len()];
         let nothing = incoming.resources.is_empty() && said_of_names == [0; 4];
-        let answers = of.told.all_first || nothing || names.any(|name| !by_name(name));
-        of.is_told(WILDCARD) && answers && !incoming.has_nameless_fault()
+        let answers = of.stream_state.all_first || nothing || names.any(|name| !by_name(name));
+        of.is_announced(WILDCARD) && answers && !incoming.has_nameless_fault()
     }
 
     /// Removals say what does not exist; the time-out guards against a server that fails to
@@ -160,17 +160,17 @@ impl Protocol for Delta {
 
     fn refetch(of: &mut Of<Self>, names: Vec<ResourceName>, settings: &Settings) {
         for name in names {
-            of.announced.ask_again(&name, settings.habits.refetch_by_leaving && !name.is_wildcard());
+            of.announced.ask_again(&name, settings.quirks.refetch_by_leaving && !name.is_wildcard());
         }
     }
 
     /// A wish is announced after the one before is gone.
     fn may_know(of: &Of<Self>, name: &str) -> bool {
-        of.is_told(name)
+        of.is_announced(name)
     }
 
     fn ask_anew(of: &mut Of<Self>, names: Vec<ResourceName>) {
-        if names.is_empty() && of.is_told(WILDCARD) {
+        if names.is_empty() && of.is_announced(WILDCARD) {
             of.announced.ask_again(&WILDCARD.into(), false);
         }
         names.iter().for_each(|name| of.announced.ask_again(name, false));
@@ -190,15 +190,15 @@ impl Protocol for Delta {
 
     /// Answers and changes go apart: shipped servers lose changes that ride on an ACK or a NACK. All that a
     /// message says is said to be heard, for a server must honour it whatever its nonce (C-DELTA-07).
-    fn compose(of: &mut Of<Self>, answer: Option<Answer>, _: &Settings) -> Composed<Self> {
-        let intent = match &answer {
-            Some(answer) => answer_intent(answer),
+    fn compose(of: &mut Of<Self>, ack: Option<PendingAck>, _: &Settings) -> Composed<Self> {
+        let intent = match &ack {
+            Some(ack) => ack_intent(ack),
             None if !of.announced.asked() => Intent::Initial,
             None => Intent::Subscribe,
         };
         let mut request = Request {
             node: None,
-            type_url: of.kind.type_url().clone(),
+            type_url: of.resource_type.type_url().clone(),
             subscribe: Vec::new(),
             unsubscribe: Vec::new(),
             initial_versions: BTreeMap::new(),
@@ -206,13 +206,13 @@ impl Protocol for Delta {
             error: None,
         };
         let mut asked_for = Asked::These(Vec::new());
-        if let Some(answer) = answer {
-            request.nonce = answer.nonce;
-            request.error = answer.error;
+        if let Some(ack) = ack {
+            request.nonce = ack.nonce;
+            request.error = ack.error;
         } else if !of.announced.asked() {
             let names: Vec<ResourceName> = of.holdings.names().cloned().collect();
             // C-SUB-10, C-SUB-12: only the wildcard is wanted, and the type lets it be said by saying nothing.
-            let legacy = of.kind.has_legacy_wildcard() && names.len() == 1 && of.wants(WILDCARD);
+            let legacy = of.resource_type.has_legacy_wildcard() && names.len() == 1 && of.wants(WILDCARD);
             if names.is_empty() {
                 request.subscribe = Vec::from([WILDCARD.into()]); // C-SUB-17: to say nothing would mean everything
                 request.unsubscribe = request.subscribe.clone();
@@ -220,7 +220,7 @@ impl Protocol for Delta {
                 request.subscribe = names;
             }
             asked_for = Asked::All;
-            of.told.all_first = of.wants(WILDCARD);
+            of.stream_state.all_first = of.wants(WILDCARD);
             request.initial_versions = of.initial_versions();
             of.note_unsaid();
         } else {
@@ -230,9 +230,9 @@ impl Protocol for Delta {
         Composed { request, asked_for, intent }
     }
 
-    fn each_serial(_: &mut Told, _: &mut dyn FnMut(&mut u64)) {}
+    fn each_serial(_: &mut StreamState, _: &mut dyn FnMut(&mut u64)) {}
 
-    fn check_told(_: &Of<Self>) -> Result<(), String> {
+    fn check_stream_state(_: &Of<Self>) -> Result<(), String> {
         Ok(()) // what is to be asked for again is looked at when it is
     }
 
@@ -241,14 +241,14 @@ impl Protocol for Delta {
     }
 }
 
-impl Subscription<Told> {
+impl Subscription<StreamState> {
     /// What the first request of a stream says of what is there (C-RECON-02): the versions of what is held. What the
     /// application may be applying or removing at this moment has none, but is named, or its removal during the
     /// outage would never be heard ([design rule 2](crate::manual::rules#rule-2)).
     fn initial_versions(&self) -> BTreeMap<ResourceName, Version> {
         let held = self.holdings.held();
         let mut versions: BTreeMap<_, _> = held.iter().map(|(name, held)| (name.clone(), held.claim())).collect();
-        versions.extend(self.holdings.nowhere().map(|(name, version)| (name.clone(), version.clone())));
+        versions.extend(self.holdings.not_found().map(|(name, version)| (name.clone(), version.clone())));
         for out in self.in_flight.out().iter().map(|out| &out.offer) {
             let unclear = out.resources.iter().filter(|&resource| self.holdings.wants_resource(resource, true));
             let removing = out.removed.iter().filter(|name| held.contains_key(*name));
@@ -264,7 +264,7 @@ impl Subscription<Told> {
     fn note_unsaid(&mut self) {
         let resources = self.in_flight.out().into_iter().flat_map(|out| out.offer.resources.iter());
         let unwanted = resources.filter(|&resource| !self.holdings.wants_resource(resource, true));
-        let unsaid = unwanted.map(|resource| resource.name().clone()).collect();
-        self.in_flight.note_unsaid(unsaid);
+        let unannounced = unwanted.map(|resource| resource.name().clone()).collect();
+        self.in_flight.note_unsaid(unannounced);
     }
 }

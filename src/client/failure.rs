@@ -35,7 +35,7 @@ pub(super) enum Cause {
 
 /// What a response says that is not content.
 #[derive(Default)]
-pub(super) struct News {
+pub(super) struct Effects {
     /// What is held and is to be removed, in order.
     pub(super) removed: Vec<ResourceName>,
     /// What is not held, and does not exist.
@@ -44,7 +44,7 @@ pub(super) struct News {
     pub(super) failed: BTreeMap<ResourceName, (Status, Effect)>,
 }
 
-impl News {
+impl Effects {
     pub(super) fn fail(&mut self, name: ResourceName, status: Status, effect: Effect) {
         self.failed.insert(name, (status, effect));
     }

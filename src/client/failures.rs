@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::action::Effect;
 use super::config::{DataErrors, Settings};
-use super::failure::{Cause, Failure, News};
+use super::failure::{Cause, Effects, Failure};
 use super::in_flight::Out;
 use super::incoming::Incoming;
 use super::subscription::Subscription;
@@ -20,31 +20,37 @@ use crate::xdstp::Parts;
 
 impl<T> Subscription<T> {
     /// What is held and deleted stays, if it is to: as an error beside it (gRFC A53, gRFC A88).
-    pub(super) fn hear_deletions(&mut self, now: Instant, version: &Version, settings: &Settings, news: &mut News) {
+    pub(super) fn record_deletions(
+        &mut self,
+        now: Instant,
+        version: &Version,
+        settings: &Settings,
+        effects: &mut Effects,
+    ) {
         if settings.data_errors != DataErrors::Keep {
-            for name in news.removed.iter().chain(&news.missing) {
+            for name in effects.removed.iter().chain(&effects.missing) {
                 self.failures.remove(name);
             }
             return;
         }
-        for name in core::mem::take(&mut news.removed) {
-            let told = |failure: &Failure| failure.status.is(Code::NotFound);
-            if !self.failures.get(&name).is_some_and(told) {
+        for name in core::mem::take(&mut effects.removed) {
+            let stream_state = |failure: &Failure| failure.status.is(Code::NotFound);
+            if !self.failures.get(&name).is_some_and(stream_state) {
                 let status = Status::new(Code::NotFound, "the server deleted the resource");
-                self.holdings.distrust(&name);
+                self.holdings.unclaim(&name);
                 self.fail(&name, Cause::Deleted, status.clone(), version, now, settings);
-                news.fail(name, status, Effect::Ambient);
+                effects.fail(name, status, Effect::Ambient);
             }
         }
     }
 
     /// What the server reports. An error is remembered until there is another, or a resource: a server says it once.
-    pub(super) fn hear_errors<V: Protocol<Told = T>>(
+    pub(super) fn record_errors<V: Protocol<StreamState = T>>(
         &mut self,
         now: Instant,
         incoming: &mut Incoming,
         settings: &Settings,
-        news: &mut News,
+        effects: &mut Effects,
     ) {
         let errors = core::mem::take(&mut incoming.errors);
         let of_all = |name: &str| name.is_empty() || name == WILDCARD;
@@ -52,7 +58,7 @@ impl<T> Subscription<T> {
         if said_more && !incoming.refused && !errors.iter().any(|error| of_all(error.name.as_str())) {
             self.failures.remove(WILDCARD);
         }
-        let said = if errors.is_empty() { Vec::new() } else { news.removed.clone() };
+        let said = if errors.is_empty() { Vec::new() } else { effects.removed.clone() };
         for error in errors {
             // What is wrong with a collection has its name: empty is the legacy wildcard (TP3).
             let all = of_all(error.name.as_str());
@@ -72,19 +78,19 @@ impl<T> Subscription<T> {
                 continue; // C-ERR-08
             }
             status.truncate(settings.limits.error_bytes);
-            let is_missing = self.holdings.is_missing(name.as_str());
-            let awaited = self.wants(name.as_str()) && status.is(Code::NotFound) && !is_missing;
+            let does_not_exist = self.holdings.does_not_exist(name.as_str());
+            let awaited = self.wants(name.as_str()) && status.is(Code::NotFound) && !does_not_exist;
             let news_to = !self.holdings.has(name.as_str()) && awaited;
             let same = |failure: &&mut Failure| failure.cause == Cause::Server && failure.status == status;
             if let Some(failure) = self.failures.get_mut(&name).filter(same).filter(|_| !news_to) {
                 failure.standing = true;
             } else {
-                let effect = self.effect(&name, &status, settings, &said, news);
+                let effect = self.effect(&name, &status, settings, &said, effects);
                 self.fail(&name, Cause::Server, status.clone(), incoming.resources.version(), now, settings);
-                news.fail(name, status, effect);
+                effects.fail(name, status, effect);
             }
         }
-        news.sort();
+        effects.sort();
     }
 
     /// What an error that the server reports does.
@@ -94,7 +100,7 @@ impl<T> Subscription<T> {
         status: &Status,
         settings: &Settings,
         removed: &[ResourceName],
-        news: &mut News,
+        effects: &mut Effects,
     ) -> Effect {
         if name.is_wildcard() {
             return if self.holdings.held().is_empty() { Effect::Fails } else { Effect::Ambient };
@@ -111,34 +117,40 @@ impl<T> Subscription<T> {
                 DataErrors::Drop => status.is_data_error(),
             };
             if removes && !said {
-                news.removed.push(name.clone());
+                effects.removed.push(name.clone());
             }
             if removes || said {
                 return Effect::Removes;
             }
-            self.holdings.distrust(name);
+            self.holdings.unclaim(name);
             return Effect::Ambient;
         }
         // The same as a time-out that passed, or a removal (TP3).
-        if gone && self.holdings.note_missing(name, None) {
+        if gone && self.holdings.set_does_not_exist(name, None) {
             self.timers.stop(name);
-            news.missing.push(name.clone());
+            effects.missing.push(name.clone());
         }
         Effect::Fails
     }
 
     /// What the machine itself finds wrong counts as rejected.
-    pub(super) fn note_faults(&mut self, now: Instant, incoming: &Incoming, settings: &Settings, news: &mut News) {
+    pub(super) fn note_faults(
+        &mut self,
+        now: Instant,
+        incoming: &Incoming,
+        settings: &Settings,
+        effects: &mut Effects,
+    ) {
         for Rejection { name, reason } in &incoming.faults {
             let Some(name) = name else { continue };
             let dropped = settings.data_errors == DataErrors::Drop && self.holdings.has(name.as_str());
             if dropped {
-                news.removed.push(name.clone());
+                effects.removed.push(name.clone());
             }
             let status = Status::new(Code::InvalidArgument, reason.as_str());
             self.fail(name, Cause::Rejected, status, incoming.resources.version(), now, settings);
         }
-        news.sort();
+        effects.sort();
     }
 
     /// What the application says of an update: what it accepts has no error any more, what it rejects has one; and what
@@ -162,7 +174,7 @@ impl<T> Subscription<T> {
         self.failures.retain(|name, _| !accepted(name) && !by_member(name));
         for Rejection { name, reason } in rejections {
             let Some(name) =
-                name.as_ref().filter(|name| self.holdings.covers(name.as_str()) && !out.left.contains(*name))
+                name.as_ref().filter(|name| self.holdings.covers(name.as_str()) && !out.unsubscribed.contains(*name))
             else {
                 continue;
             };

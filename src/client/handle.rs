@@ -51,7 +51,7 @@ impl<'a, V: Variant> Resources<'a, V> {
     /// What the application is subscribed to. A copy: costs the number of names.
     pub fn interest(&self) -> Interest {
         let mut interest = Interest::default();
-        for name in self.of.into_iter().flat_map(|of| of.holdings.names().chain(of.fresh())) {
+        for name in self.of.into_iter().flat_map(|of| of.holdings.names().chain(of.names_added())) {
             if name.is_wildcard() {
                 interest.wildcard = true;
             } else {
@@ -116,7 +116,7 @@ impl<V: Variant> ResourcesMut<'_, V> {
     /// Wants these resources no longer. The application forgets them when it calls this; the machine says no more
     /// of them. A name that is not wanted is ignored.
     pub fn unsubscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
-        self.client.look();
+        self.client.merge_added_names();
         let settings = self.client.config.settings();
         if let Some(subscription) = find(&mut self.client.types, self.type_url) {
             names.into_iter().for_each(|name| subscription.unsubscribe::<V>(name.into().as_str(), settings));
@@ -127,13 +127,13 @@ impl<V: Variant> ResourcesMut<'_, V> {
     /// a server must answer; in SotW by repeating the request, which some servers take as a wish for everything
     /// (Envoy does it to warm a cluster). Names that are not wanted are ignored.
     pub fn refetch(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
-        self.client.look();
+        self.client.merge_added_names();
         let Some(subscription) = find(&mut self.client.types, self.type_url) else { return };
         let mut again = Vec::new();
         for name in names {
             again.extend(subscription.holdings.find_name(name.into().as_str()).cloned());
         }
-        again.iter().for_each(|name| subscription.holdings.doubt_missing(name.as_str()));
+        again.iter().for_each(|name| subscription.holdings.unset_does_not_exist(name.as_str()));
         if !again.is_empty() {
             V::refetch(subscription, again, self.client.config.settings());
         }

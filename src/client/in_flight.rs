@@ -18,11 +18,11 @@ use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 pub(super) struct InFlight {
     out: Option<Out>,
     /// The application is to be given no update now.
-    on_hold: bool,
+    blocked: bool,
     /// Responses that wait for the verdict before theirs.
     waiting: VecDeque<Incoming>,
     /// What is to be answered, in order.
-    answers: VecDeque<Answer>,
+    pending_acks: VecDeque<PendingAck>,
     /// How many responses came.
     serial: u64,
     /// The nonce of the last.
@@ -37,7 +37,7 @@ pub(super) struct Out {
     /// What the machine itself rejected of the same response.
     pub(super) faults: Vec<Rejection>,
     /// Names that are said not to exist and are held: the versions of that, once their removal is accepted (delta).
-    pub(super) nowhere: Vec<(ResourceName, Version)>,
+    pub(super) not_found: Vec<(ResourceName, Version)>,
     /// What is wanted and not in the response does not exist.
     pub(super) has_all: bool,
     /// The version of the response is one of all that the wildcard stands for.
@@ -45,9 +45,9 @@ pub(super) struct Out {
     /// Whether the response came on this stream, so that its answer can be sent.
     pub(super) live: bool,
     /// Names in the offer that were unwanted at some time since.
-    pub(super) left: BTreeSet<ResourceName>,
+    pub(super) unsubscribed: BTreeSet<ResourceName>,
     /// Those of them that were not wanted when a later stream began, so that its first request did not claim them (delta).
-    pub(super) unsaid: BTreeSet<ResourceName>,
+    pub(super) unannounced: BTreeSet<ResourceName>,
     pub(super) seen: Option<Seen>,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Seen {
 
 /// An ACK or NACK that is to be sent.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct Answer {
+pub struct PendingAck {
     pub(super) nonce: Nonce,
     pub(super) serial: u64,
     /// The version to claim, as it was at the verdict.
@@ -85,17 +85,17 @@ impl InFlight {
     pub(super) fn wait(&mut self, mut incoming: Incoming) {
         self.nonce = incoming.nonce.clone();
         // What it was compared with is what it will be applied to, unless it has to wait.
-        incoming.compared &= self.waiting.is_empty() && self.out.is_none() && !self.on_hold;
+        incoming.compared &= self.waiting.is_empty() && self.out.is_none() && !self.blocked;
         self.waiting.push_back(incoming);
     }
 
     /// The response whose turn it is, if the application may be given an update.
     pub(super) fn next(&mut self) -> Option<Incoming> {
-        if self.out.is_some() || self.on_hold { None } else { self.waiting.pop_front() }
+        if self.out.is_some() || self.blocked { None } else { self.waiting.pop_front() }
     }
 
-    pub(super) fn hold(&mut self, on_hold: bool) {
-        self.on_hold = on_hold;
+    pub(super) fn hold(&mut self, blocked: bool) {
+        self.blocked = blocked;
     }
 
     // The update.
@@ -115,37 +115,37 @@ impl InFlight {
     }
 
     /// Names of the update are unwanted.
-    pub(super) fn note_left(&mut self, names: impl IntoIterator<Item = ResourceName>) {
+    pub(super) fn note_unsubscribed(&mut self, names: impl IntoIterator<Item = ResourceName>) {
         if let Some(out) = &mut self.out {
-            out.left.extend(names);
+            out.unsubscribed.extend(names);
         }
     }
 
     /// Names of the update that the first request of a stream did not claim.
     pub(super) fn note_unsaid(&mut self, names: BTreeSet<ResourceName>) {
         if let Some(out) = &mut self.out {
-            out.unsaid = names;
+            out.unannounced = names;
         }
     }
 
     // Answers.
 
-    pub(super) fn answer(&mut self, answer: Answer) {
-        self.answers.push_back(answer);
+    pub(super) fn answer(&mut self, ack: PendingAck) {
+        self.pending_acks.push_back(ack);
     }
 
-    pub(super) fn take_answer(&mut self) -> Option<Answer> {
-        self.answers.pop_front()
+    pub(super) fn take_answer(&mut self) -> Option<PendingAck> {
+        self.pending_acks.pop_front()
     }
 
     pub(super) fn leave_stream(&mut self) {
         self.waiting.clear();
-        self.answers.clear();
+        self.pending_acks.clear();
         self.serial = 0;
         self.nonce = Nonce::default();
         if let Some(out) = &mut self.out {
             out.live = false;
-            out.unsaid.clear();
+            out.unannounced.clear();
         }
     }
 
@@ -160,13 +160,13 @@ impl InFlight {
     }
 
     /// How many answers wait to be sent.
-    pub(super) fn answers(&self) -> usize {
-        self.answers.len()
+    pub(super) fn pending_acks(&self) -> usize {
+        self.pending_acks.len()
     }
 
     /// How many responses are not answered.
     pub(super) fn unanswered(&self) -> usize {
-        self.unjudged() + self.answers.len()
+        self.unjudged() + self.pending_acks.len()
     }
 
     /// How many responses of this stream wait for a verdict.
@@ -187,7 +187,7 @@ impl InFlight {
 
     /// Whether all of it is to be forgotten when a stream begins of which nothing is wanted.
     pub(super) fn is_idle(&self) -> bool {
-        self.out.is_none() && !self.on_hold
+        self.out.is_none() && !self.blocked
     }
 
     /// What must hold.
@@ -200,7 +200,7 @@ impl InFlight {
 
     /// What must hold when there is no stream.
     pub(super) fn check_no_stream(&self) -> Result<(), String> {
-        ensure!(self.waiting.is_empty() && self.answers.is_empty(), "a closed stream has a backlog");
+        ensure!(self.waiting.is_empty() && self.pending_acks.is_empty(), "a closed stream has a backlog");
         ensure!(self.serial == 0 && self.nonce.is_empty(), "a nonce outlived its stream");
         ensure!(!self.out.as_ref().is_some_and(|out| out.live), "an answer is owed to a closed stream");
         Ok(())
@@ -217,9 +217,9 @@ impl InFlight {
             by(Label::Response(type_url, &mut incoming.serial));
             incoming.nonce.relabel(by);
         }
-        for answer in &mut self.answers {
-            by(Label::Response(type_url, &mut answer.serial));
-            answer.nonce.relabel(by);
+        for ack in &mut self.pending_acks {
+            by(Label::Response(type_url, &mut ack.serial));
+            ack.nonce.relabel(by);
         }
     }
 }
@@ -232,11 +232,11 @@ impl Out {
         ensure!(offer.removed.is_sorted_by(|a, b| a < b), "removals are not in order");
         let twice = offer.removed.iter().find(|name| offer.resources.find(name.as_str()).is_some());
         ensure!(twice.is_none(), "{twice:?} is there and gone");
-        let names: BTreeSet<&ResourceName> = match self.left.is_empty() {
+        let names: BTreeSet<&ResourceName> = match self.unsubscribed.is_empty() {
             true => BTreeSet::new(),
             false => offer.resources.names().chain(&offer.removed).collect(),
         };
-        ensure!(self.left.iter().all(|name| names.contains(name)), "a name left an update that it is not in");
+        ensure!(self.unsubscribed.iter().all(|name| names.contains(name)), "a name left an update that it is not in");
         Ok(())
     }
 }

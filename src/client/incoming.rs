@@ -31,7 +31,7 @@ pub struct Incoming {
     /// In order, each once.
     pub(super) removed: Vec<ResourceName>,
     /// Names that the server says do not exist, each with the version of that (delta).
-    pub(super) nowhere: Vec<(ResourceName, Version)>,
+    pub(super) not_found: Vec<(ResourceName, Version)>,
     pub(super) errors: Vec<ResourceError>,
     /// What the machine itself finds wrong.
     pub(super) faults: Vec<Rejection>,
@@ -59,7 +59,7 @@ impl Incoming {
             compared: false,
             heartbeats: Vec::new(),
             removed: Vec::new(),
-            nowhere: Vec::new(),
+            not_found: Vec::new(),
             errors: Vec::new(),
             faults: Vec::new(),
             refused: false,
@@ -86,7 +86,7 @@ impl Incoming {
     pub(super) fn finish(&mut self, settings: &Settings) {
         self.compared &= self.resources.is_ordered(); // or the numbers change
         let mut twice = self.resources.sort();
-        if settings.habits.duplicates_allowed && twice.take().is_some() {
+        if settings.quirks.duplicates_allowed && twice.take().is_some() {
             self.resources.keep_last();
         }
         self.heartbeats.sort_by(|a, b| a.name.cmp(&b.name));

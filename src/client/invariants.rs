@@ -19,16 +19,16 @@ impl<V: Variant> Client<V> {
         let limits = &settings.limits;
         let mut types = BTreeSet::new();
         for subscription in &self.types {
-            let type_url = subscription.kind.type_url();
+            let type_url = subscription.resource_type.type_url();
             ensure!(types.insert(type_url), "{type_url} is there twice");
-            let queued = self.answers.iter().filter(|queued| *queued == type_url).count();
-            let answers = subscription.in_flight.answers();
-            ensure!(queued == answers, "{type_url}: {answers} answers, {queued} turns to answer");
+            let queued = self.pending_acks.iter().filter(|queued| *queued == type_url).count();
+            let pending_acks = subscription.in_flight.pending_acks();
+            ensure!(queued == pending_acks, "{type_url}: {pending_acks} answers, {queued} turns to answer");
             let checked = match &self.stream {
                 Some(stream) => subscription.check(settings).and_then(|()| subscription.check_stream(stream.sent)),
                 None => subscription.check(settings).and_then(|()| subscription.check_no_stream()),
             };
-            let checked = checked.and_then(|()| V::check_told(subscription));
+            let checked = checked.and_then(|()| V::check_stream_state(subscription));
             checked.map_err(|what| alloc::format!("{type_url}: {what}"))?;
             let out = subscription.in_flight.out();
             let epoch = out.map_or(0, |out| out.token.epoch);
@@ -40,7 +40,10 @@ impl<V: Variant> Client<V> {
                 self.epoch
             );
         }
-        ensure!(self.answers.iter().all(|type_url| types.contains(type_url)), "a turn to answer of an unknown type");
+        ensure!(
+            self.pending_acks.iter().all(|type_url| types.contains(type_url)),
+            "a turn to answer of an unknown type"
+        );
         ensure!(self.paused.values().all(|&times| times > 0), "a type that is not paused counts as paused");
         // Each response makes five actions at most, and those that wait are processed at once.
         let (waiting, limit) = (self.actions.len(), limits.waiting_actions + 5 * limits.waiting_responses);

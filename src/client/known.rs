@@ -11,7 +11,7 @@ use crate::name::{ResourceName, WILDCARD};
 use crate::time::Instant;
 
 impl<T> Subscription<T> {
-    pub(super) fn forget<V: Protocol<Told = T>>(&mut self, name: &str) {
+    pub(super) fn forget<V: Protocol<StreamState = T>>(&mut self, name: &str) {
         let Some((name, _)) = self.holdings.held().get_key_value(name) else { return };
         let (name, asked_by) = (name.clone(), self.asked_by::<V>(name));
         self.holdings.lose(&name);
@@ -19,7 +19,7 @@ impl<T> Subscription<T> {
         self.ask_anew::<V>(asked_by);
     }
 
-    pub(super) fn adopt<V: Protocol<Told = T>>(
+    pub(super) fn adopt<V: Protocol<StreamState = T>>(
         &mut self,
         name: ResourceName,
         aliases: &[ResourceName],
@@ -38,24 +38,24 @@ impl<T> Subscription<T> {
             Some(_) => {}
             None => {
                 let unasked = by_alias.is_empty() && !self.wants(name.as_str());
-                self.unsaid |= V::SAYS_WHAT_IS_HELD && self.announced.asked() && unasked;
+                self.unannounced |= V::SAYS_WHAT_IS_HELD && self.announced.asked() && unasked;
             }
         }
     }
 
     /// The application accepted something of which the first request of this stream said nothing.
-    pub(super) fn note_taken_unsaid(&mut self, out: &Out, rejected: &BTreeSet<&ResourceName>) {
+    pub(super) fn note_taken_unannounced(&mut self, out: &Out, rejected: &BTreeSet<&ResourceName>) {
         let taken = |name: &ResourceName| !rejected.contains(name) && self.holdings.has(name.as_str());
         let named = |name: &ResourceName| self.wants(name.as_str());
-        let mut unsaid = out.offer.resources.iter().filter(|resource| out.unsaid.contains(resource.name()));
-        self.unsaid |= unsaid
+        let mut unannounced = out.offer.resources.iter().filter(|resource| out.unannounced.contains(resource.name()));
+        self.unannounced |= unannounced
             .any(|resource| taken(resource.name()) && !named(resource.name()) && !resource.aliases().iter().any(named));
     }
 
-    pub(super) fn take_for_missing(&mut self, name: &str) {
+    pub(super) fn mark_does_not_exist(&mut self, name: &str) {
         let Some(name) = self.holdings.find_name(name).cloned() else { return };
         if !self.holdings.has(name.as_str()) && !name.is_wildcard() {
-            self.holdings.note_missing(&name, None);
+            self.holdings.set_does_not_exist(&name, None);
             self.failures.remove(&name);
             self.timers.stop(&name);
         }
@@ -63,14 +63,14 @@ impl<T> Subscription<T> {
 
     /// By which names a resource is wanted and the server was told so, of this wish or of one before: its own, its
     /// collection, its aliases.
-    fn asked_by<V: Protocol<Told = T>>(&self, name: &ResourceName) -> Vec<ResourceName> {
+    fn asked_by<V: Protocol<StreamState = T>>(&self, name: &ResourceName) -> Vec<ResourceName> {
         let collection = self.holdings.globs().of(name.as_str());
-        let names = [name].into_iter().chain(collection).chain(self.holdings.links().aliases(name.as_str()));
+        let names = [name].into_iter().chain(collection).chain(self.holdings.bindings().aliases(name.as_str()));
         names.filter(|name| V::may_know(self, name.as_str())).cloned().collect()
     }
 
     /// The server may believe that the client has what these names ask for. Who was asked nothing has given nothing.
-    fn ask_anew<V: Protocol<Told = T>>(&mut self, names: Vec<ResourceName>) {
+    fn ask_anew<V: Protocol<StreamState = T>>(&mut self, names: Vec<ResourceName>) {
         if self.announced.asked() {
             V::ask_anew(self, names);
         }
@@ -79,12 +79,12 @@ impl<T> Subscription<T> {
     pub(super) fn awaits(&self, name: &str) -> bool {
         if name == WILDCARD {
             let idle = self.holdings.held().is_empty() && self.in_flight.out().is_none();
-            let asked_for = self.wants(WILDCARD) || self.is_fresh(WILDCARD);
+            let asked_for = self.wants(WILDCARD) || self.is_name_added(WILDCARD);
             return asked_for && idle && !self.holdings.is_answered(WILDCARD);
         }
         match self.holdings.find_name(name) {
             Some(name) => self.is_awaited(name),
-            None => self.is_fresh(name),
+            None => self.is_name_added(name),
         }
     }
 }
@@ -220,7 +220,7 @@ mod tests {
         accept(&mut client);
         assert_eq!(say(&mut client, times_out), list(&["b"], Some(2)));
         client.handle_timeout(times_out + Duration::from_secs(15));
-        assert!(client.layer(&of_type()).is_missing("a"));
+        assert!(client.layer(&of_type()).does_not_exist("a"));
         assert_eq!(say(&mut client, times_out), list(&["a", "b"], Some(2)));
     }
 
@@ -352,12 +352,12 @@ mod tests {
         client.resources_mut(&clusters).subscribe(["a", "b"]).expect("names");
         client.handle_open();
         _ = client.poll_transmit().expect("the first request");
-        client.layer_mut(&clusters).hold_updates();
+        client.layer_mut(&clusters).block_updates();
         client.handle_response(NOW, response("1", &["a"])).expect("a response");
         assert_eq!((client.poll_action(), client.poll_transmit()), (None, None));
         assert_eq!(client.check_invariants(), Ok(()));
         client.layer_mut(&clusters).adopt([("b", None)]);
-        client.layer_mut(&clusters).release_updates(NOW);
+        client.layer_mut(&clusters).unblock_updates(NOW);
         let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
         assert_eq!(update.removed(), [ResourceName::from("b")], "it came while the response waited");
     }

@@ -36,7 +36,7 @@ impl<'a, V: Variant> Layer<'a, V> {
 
     /// The aliases by which a resource that is held is wanted.
     pub fn aliases(&self, name: &ResourceName) -> impl Iterator<Item = &'a ResourceName> + use<'a, V> {
-        self.of.map(|of| of.holdings.links().aliases(name.as_str())).into_iter().flatten()
+        self.of.map(|of| of.holdings.bindings().aliases(name.as_str())).into_iter().flatten()
     }
 
     /// Whether this is wanted and nothing is known of it: it is not held, its content was not rejected, it is not known
@@ -47,8 +47,8 @@ impl<'a, V: Variant> Layer<'a, V> {
     }
 
     /// Whether this is wanted, and the application knows that it does not exist.
-    pub fn is_missing(&self, name: impl Into<ResourceName>) -> bool {
-        self.of.is_some_and(|of| of.holdings.is_missing(name.into().as_str()))
+    pub fn does_not_exist(&self, name: impl Into<ResourceName>) -> bool {
+        self.of.is_some_and(|of| of.holdings.does_not_exist(name.into().as_str()))
     }
 }
 
@@ -93,23 +93,23 @@ impl<V: Variant> LayerMut<'_, V> {
 
     /// The application knows from somewhere else that these do not exist, or no more: it is not told so again. What this
     /// server sends makes them exist. What is held, or not wanted, is ignored.
-    pub fn take_for_missing(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
+    pub fn mark_does_not_exist(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         if let Some(of) = self.look_at() {
-            names.into_iter().for_each(|name| of.take_for_missing(name.into().as_str()));
+            names.into_iter().for_each(|name| of.mark_does_not_exist(name.into().as_str()));
         }
     }
 
-    /// The application is given no updates of this type until [`release_updates`](Self::release_updates), which is to be
+    /// The application is given no updates of this type until [`unblock_updates`](Self::unblock_updates), which is to be
     /// called as often. Responses wait meanwhile, and stop existence time-outs, as they do behind an update that waits for
     /// its verdict; the answers to them wait too. A type of which nothing was ever wanted is ignored.
-    pub fn hold_updates(&mut self) {
+    pub fn block_updates(&mut self) {
         if let Some(of) = self.look_at() {
             of.in_flight.hold(true);
         }
     }
 
-    /// Ends a [`hold_updates`](Self::hold_updates).
-    pub fn release_updates(&mut self, now: Instant) {
+    /// Ends a [`block_updates`](Self::block_updates).
+    pub fn unblock_updates(&mut self, now: Instant) {
         if let Some(of) = self.look_at() {
             of.in_flight.hold(false);
             self.client.advance(now, self.type_url);
@@ -117,7 +117,7 @@ impl<V: Variant> LayerMut<'_, V> {
     }
 
     fn look_at(&mut self) -> Option<&mut Of<V>> {
-        self.client.look();
+        self.client.merge_added_names();
         find(&mut self.client.types, self.type_url)
     }
 }

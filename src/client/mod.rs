@@ -41,6 +41,7 @@ mod action;
 mod announced;
 mod apply;
 mod backoff;
+mod bindings;
 mod classify;
 mod config;
 mod deadlines;
@@ -54,7 +55,6 @@ mod incoming;
 mod invariants;
 mod known;
 mod layer;
-mod links;
 mod names;
 mod resources;
 mod sotw;
@@ -106,7 +106,7 @@ pub struct Client<V: Variant> {
     /// In the order in which they were first subscribed to, which is the order of the first requests (C-STREAM-05).
     types: Vec<Of<V>>,
     /// The types that have to answer, in the order of the answers (C-ADS-03).
-    answers: VecDeque<TypeUrl>,
+    pending_acks: VecDeque<TypeUrl>,
     /// The types that are paused, and how often.
     paused: BTreeMap<TypeUrl, u32>,
     actions: Queue<Action>,
@@ -125,12 +125,12 @@ impl<V: Variant> Client<V> {
     /// A client that wants nothing yet.
     pub fn new(config: Config) -> Self {
         let settings = config.settings();
-        let on_demand = settings.habits.on_demand.iter();
-        let types = on_demand.map(|type_url| Subscription::on_demand(settings.kind(type_url))).collect();
+        let on_demand = settings.quirks.on_demand.iter();
+        let types = on_demand.map(|type_url| Subscription::on_demand(settings.resource_type(type_url))).collect();
         Self {
             config,
             types,
-            answers: VecDeque::new(),
+            pending_acks: VecDeque::new(),
             paused: BTreeMap::new(),
             actions: Queue::new(),
             epoch: 0,
@@ -143,7 +143,7 @@ impl<V: Variant> Client<V> {
     /// A stream is up. A stream that was up before is down.
     pub fn handle_open(&mut self) {
         self.handle_close();
-        self.look();
+        self.merge_added_names();
         self.epoch += 1;
         self.stream = Some(Stream::default());
         // A type that nothing is wanted of, nor was when the last stream ended, has nothing to remember.
@@ -181,7 +181,7 @@ impl<V: Variant> Client<V> {
             return Err(Misuse::ResponsesWaitingOnStream { limit }.into());
         }
         subscription.receive::<V>(response, settings);
-        let type_url = subscription.kind.type_url().clone();
+        let type_url = subscription.resource_type.type_url().clone();
         self.advance(now, &type_url);
         Ok(())
     }
@@ -189,7 +189,7 @@ impl<V: Variant> Client<V> {
     /// The transport has taken a request, and all before it: the existence time-outs of what it asked for start
     /// (gRFC A57). Of another stream than the present one, it is ignored.
     pub fn handle_sent(&mut self, now: Instant, sent: Sent) {
-        self.look();
+        self.merge_added_names();
         if self.stream.is_some() && sent.epoch == self.epoch {
             for subscription in &mut self.types {
                 subscription.sent::<V>(now, sent.seq, self.config.settings());
@@ -221,9 +221,9 @@ impl<V: Variant> Client<V> {
     /// The stream is gone. What is wanted and held stays; responses that wait are dropped, and existence time-outs
     /// stop: silence proves nothing now.
     pub fn handle_close(&mut self) {
-        self.look();
+        self.merge_added_names();
         if self.stream.take().is_some() {
-            self.answers.clear();
+            self.pending_acks.clear();
             self.types.iter_mut().for_each(Subscription::leave_stream);
         }
     }
@@ -231,7 +231,7 @@ impl<V: Variant> Client<V> {
     /// The time that [`poll_timeout`](Self::poll_timeout) gave has come; before that it does nothing. While as many
     /// actions wait as the configuration allows it does nothing either, and `poll_timeout` goes on saying so.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.look();
+        self.merge_added_names();
         for subscription in &mut self.types {
             if self.actions.len() < self.config.settings().limits.waiting_actions {
                 subscription.timeout::<V>(now, self.config.settings(), &mut |action| self.actions.push(action));
@@ -243,7 +243,7 @@ impl<V: Variant> Client<V> {
 
     /// The next thing for the application.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.look();
+        self.merge_added_names();
         self.actions.pop()
     }
 
@@ -254,24 +254,24 @@ impl<V: Variant> Client<V> {
     /// wanted meanwhile is in one request of its type, and what is not wanted any more in none. Only the answers wait, as
     /// many as [`wants_response`](Self::wants_response) lets come (in delta each must be given; a server waits for it).
     pub fn poll_transmit(&mut self) -> Option<Transmit<V::Request>> {
-        self.look();
+        self.merge_added_names();
         let stream = self.stream.as_mut()?;
         let settings = self.config.settings();
         let paused = &self.paused;
-        let turn = self.answers.iter().position(|type_url| !paused.contains_key(type_url));
-        let (subscription, answer) = match turn.and_then(|turn| self.answers.remove(turn)) {
+        let turn = self.pending_acks.iter().position(|type_url| !paused.contains_key(type_url));
+        let (subscription, ack) = match turn.and_then(|turn| self.pending_acks.remove(turn)) {
             Some(type_url) => {
                 let subscription = find(&mut self.types, &type_url)?;
-                let answer = subscription.in_flight.take_answer()?;
-                (subscription, Some(answer))
+                let ack = subscription.in_flight.take_answer()?;
+                (subscription, Some(ack))
             }
             None => (self.types.iter_mut().find(|of| V::has_news(of) && may_go(paused, of))?, None),
         };
-        let mut composed = V::compose(subscription, answer, settings);
+        let mut composed = V::compose(subscription, ack, settings);
         stream.sent += 1;
         subscription.announced.note_asked();
         subscription.timers.ask(stream.sent, composed.asked_for);
-        if stream.sent == 1 || settings.habits.node_on_every_request {
+        if stream.sent == 1 || settings.quirks.node_on_every_request {
             V::set_node(&mut composed.request, settings);
         }
         let sent = Sent { epoch: self.epoch, seq: stream.sent };
@@ -293,9 +293,9 @@ impl<V: Variant> Client<V> {
     /// Whether [`poll_transmit`](Self::poll_transmit) would give a request.
     pub fn wants_transmit(&self) -> bool {
         let news =
-            |of: &Of<V>| (V::has_news(of) || (of.has_new_wish() && V::may_speak(of))) && may_go(&self.paused, of);
-        let answers = || self.answers.iter().any(|type_url| !self.paused.contains_key(type_url));
-        self.stream.is_some() && (answers() || self.types.iter().any(news))
+            |of: &Of<V>| (V::has_news(of) || (of.has_names_added() && V::may_speak(of))) && may_go(&self.paused, of);
+        let pending_acks = || self.pending_acks.iter().any(|type_url| !self.paused.contains_key(type_url));
+        self.stream.is_some() && (pending_acks() || self.types.iter().any(news))
     }
 
     /// Whether the application has something that the server of this stream can't be asked about, so that it would stay though
@@ -303,7 +303,7 @@ impl<V: Variant> Client<V> {
     /// [elsewhere](LayerMut::adopt), or from an update of a former stream that was accepted late and was not wanted when this
     /// one began. The first request of a new stream says that it is there: close this one.
     pub fn wants_new_stream(&self) -> bool {
-        self.types.iter().any(|subscription| subscription.unsaid)
+        self.types.iter().any(|subscription| subscription.unannounced)
     }
 
     /// Whether the stream may be read: not while as many responses wait, of a type or of all together, as the
@@ -327,15 +327,15 @@ impl<V: Variant> Client<V> {
     }
 
     /// Takes in the names that were subscribed to since the last call of anything.
-    fn look(&mut self) {
-        self.types.iter_mut().for_each(|of| of.look::<V>());
+    fn merge_added_names(&mut self) {
+        self.types.iter_mut().for_each(|of| of.merge_added_names::<V>());
     }
 
     fn subscription_mut(&mut self, type_url: &TypeUrl) -> &mut Of<V> {
-        let found = self.types.iter().position(|subscription| subscription.kind.type_url() == type_url);
+        let found = self.types.iter().position(|subscription| subscription.resource_type.type_url() == type_url);
         let at = found.unwrap_or_else(|| {
-            let kind = self.config.settings().kind(type_url);
-            self.types.push(Subscription::new(kind));
+            let resource_type = self.config.settings().resource_type(type_url);
+            self.types.push(Subscription::new(resource_type));
             self.types.len() - 1
         });
         &mut self.types[at]
@@ -347,12 +347,12 @@ impl<V: Variant> Client<V> {
     }
 
     fn advance(&mut self, now: Instant, type_url: &TypeUrl) {
-        let Self { types, actions, answers, config, epoch, .. } = self;
+        let Self { types, actions, pending_acks, config, epoch, .. } = self;
         let Some(subscription) = find(types, type_url) else { return };
         let settings = config.settings();
         subscription.advance::<V>(now, *epoch, settings, &mut |action| actions.push(action));
-        let queued = answers.iter().filter(|&queued| queued == type_url).count();
-        answers.extend((queued..subscription.in_flight.answers()).map(|_| type_url.clone()));
+        let queued = pending_acks.iter().filter(|&queued| queued == type_url).count();
+        pending_acks.extend((queued..subscription.in_flight.pending_acks()).map(|_| type_url.clone()));
     }
 
     fn drop_stale(&mut self, type_url: TypeUrl, nonce: Nonce, reason: DropReason) {
@@ -376,19 +376,19 @@ impl<V: Variant> Relabel for Client<V> {
         self.stream.iter_mut().for_each(|stream| by(Label::Request(&mut stream.sent)));
         for of in &mut self.types {
             of.relabel(by);
-            let Subscription { kind, told, .. } = of;
-            V::each_serial(told, &mut |serial| by(Label::Response(kind.type_url(), serial)));
+            let Subscription { resource_type, stream_state, .. } = of;
+            V::each_serial(stream_state, &mut |serial| by(Label::Response(resource_type.type_url(), serial)));
         }
         self.actions.iter_mut().for_each(|action| action.relabel(by));
     }
 }
 
 fn find<'a, T>(types: &'a mut [Subscription<T>], type_url: &TypeUrl) -> Option<&'a mut Subscription<T>> {
-    types.iter_mut().find(|subscription| subscription.kind.type_url() == type_url)
+    types.iter_mut().find(|subscription| subscription.resource_type.type_url() == type_url)
 }
 
 /// Whether what is no answer may be sent: a pause does not hold back the first request of a type, or a type that is
 /// paused when its stream breaks may never be asked for again (C-ADS-08).
 fn may_go<T>(paused: &BTreeMap<TypeUrl, u32>, of: &Subscription<T>) -> bool {
-    paused.is_empty() || !of.announced.asked() || !paused.contains_key(of.kind.type_url())
+    paused.is_empty() || !of.announced.asked() || !paused.contains_key(of.resource_type.type_url())
 }

@@ -11,14 +11,14 @@ use bytes::Bytes;
 
 use super::announced::{List, REOPENINGS};
 use super::config::Settings;
-use super::holdings::{Held, Holdings, Wish};
-use super::in_flight::Answer;
+use super::holdings::{Held, Holdings, SubscribedName};
+use super::in_flight::PendingAck;
 use super::incoming::{Heartbeat, Incoming, Walk};
 use super::names::no_name;
 use super::resources::{Extra, Resources};
 use super::subscription::Subscription;
 use super::timers::Asked;
-use super::transmit::{Intent, answer_intent};
+use super::transmit::{Intent, ack_intent};
 use super::variant::{Composed, Of, Protocol, Variant, check_answerable};
 use crate::ensure::ensure;
 use crate::error::PeerMisbehaved;
@@ -34,7 +34,7 @@ const REPAIR: Duration = Duration::from_secs(15);
 
 /// What a stream was told, besides of single names.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
-pub struct Told {
+pub struct StreamState {
     /// Under which response the last request was sent.
     said: Option<u64>,
     start: Start,
@@ -47,7 +47,7 @@ pub struct Told {
     /// wildcard; or, of a partial type, it answers names that were added.
     lacks_all: bool,
     /// Names whose existence time starts anew with the next request.
-    retime: BTreeSet<ResourceName>,
+    restart_timers: BTreeSet<ResourceName>,
     /// Say it again, though nothing changed.
     refetch: bool,
 }
@@ -76,7 +76,7 @@ impl Start {
 impl Variant for Sotw {}
 
 impl Protocol for Sotw {
-    type Told = Told;
+    type StreamState = StreamState;
 
     const SAYS_WHAT_IS_HELD: bool = false;
     const ALIASES: bool = false;
@@ -97,7 +97,7 @@ impl Protocol for Sotw {
         response: Response,
         serial: u64,
         settings: &Settings,
-        kind: &ResourceType,
+        resource_type: &ResourceType,
         holdings: &Holdings,
     ) -> Incoming {
         let limits = &settings.limits;
@@ -117,7 +117,8 @@ impl Protocol for Sotw {
         let (mut names, mut taken) = (holdings.walks(), 0);
         incoming.resources = Resources::collect(version, response.resources, |at, item, extras| {
             let read = match item {
-                Item::Bare(any) => match bare(any, &response.type_url, kind, &mut names, &mut incoming, taken) {
+                Item::Bare(any) => match bare(any, &response.type_url, resource_type, &mut names, &mut incoming, taken)
+                {
                     Ok(read) => Some(read),
                     Err(reason) => {
                         // C-RES-05: it can't be told which resource this would have been.
@@ -140,14 +141,14 @@ impl Protocol for Sotw {
     }
 
     fn subscribed(to: &mut Of<Self>, name: &ResourceName) {
-        to.announced.want_listed(name, to.told.said, to.in_flight.serial());
+        to.announced.subscribe_listed(name, to.stream_state.said, to.in_flight.serial());
     }
 
     fn unsubscribed(from: &mut Of<Self>, name: &ResourceName, settings: &Settings) {
-        let Subscription { holdings, announced, told, .. } = from;
+        let Subscription { holdings, announced, stream_state, .. } = from;
         let was_known = !announced.is_new(name.as_str());
-        announced.unwant(name, settings.limits.departed_names.max(holdings.names().len()));
-        told.retime.remove(name);
+        announced.unsubscribe(name, settings.limits.departed_names.max(holdings.names().len()));
+        stream_state.restart_timers.remove(name);
         if name.is_wildcard() && was_known {
             // What is wanted by name was announced by the wildcard. If it is not held (it was rejected, say), the
             // server may think that it was delivered (S-SOTW-56).
@@ -165,23 +166,24 @@ impl Protocol for Sotw {
     /// partial type only one that has it: of a collection a member may have come by itself. A heartbeat settles
     /// nothing but what is held, for it brings nothing.
     fn processed(of: &mut Of<Self>, incoming: &Incoming) {
-        let full_state = of.kind.is_full_state() && !incoming.refused && !incoming.has_only_heartbeats();
-        let Subscription { holdings, announced, told, .. } = of;
-        told.lacks_all = !announced.is_heard(WILDCARD) || (!of.kind.is_full_state() && announced.has_unheard());
-        if matches!(told.start, Start::Legacy { .. }) && told.version != *incoming.resources.version() {
-            told.version = incoming.resources.version().clone();
-            told.stand_ins = 0;
+        let full_state = of.resource_type.is_full_state() && !incoming.refused && !incoming.has_only_heartbeats();
+        let Subscription { holdings, announced, stream_state, .. } = of;
+        stream_state.lacks_all =
+            !announced.is_confirmed(WILDCARD) || (!of.resource_type.is_full_state() && announced.has_unconfirmed());
+        if matches!(stream_state.start, Start::Legacy { .. }) && stream_state.version != *incoming.resources.version() {
+            stream_state.version = incoming.resources.version().clone();
+            stream_state.stand_ins = 0;
         }
         // Of a partial type what comes by the wildcard says nothing of whether a name was heard.
-        let by_name = of.kind.is_full_state() || !holdings.wants(WILDCARD);
-        if by_name && announced.has_unheard() {
+        let by_name = of.resource_type.is_full_state() || !holdings.wants(WILDCARD);
+        if by_name && announced.has_unconfirmed() {
             for name in incoming.resources.names().chain(incoming.others()) {
-                announced.note_heard(name);
-                holdings.globs().of(name.as_str()).into_iter().for_each(|glob| announced.note_heard(glob));
+                announced.confirm(name);
+                holdings.globs().of(name.as_str()).into_iter().for_each(|glob| announced.confirm(glob));
             }
         }
         // What is settled gets its time anew, if that ran out before this came.
-        told.retime.extend(announced.settle(|name| {
+        stream_state.restart_timers.extend(announced.settle(|name| {
             if name.is_glob() && !full_state {
                 return incoming.errors.iter().any(|error| error.name == *name);
             }
@@ -193,13 +195,13 @@ impl Protocol for Sotw {
     /// Of a full-state type, what is held and not in the response is gone (xds_protocol.rst, "Deleting
     /// Resources"). Not if something in it can't be told by name, which may be what is held (C-RES-10); and not if
     /// it has only heartbeats, which speak for themselves (C-TTL-07).
-    fn absence_removes(kind: &ResourceType, incoming: &Incoming) -> bool {
-        kind.is_full_state() && !incoming.has_nameless_fault() && !incoming.has_only_heartbeats()
+    fn absence_removes(resource_type: &ResourceType, incoming: &Incoming) -> bool {
+        resource_type.is_full_state() && !incoming.has_nameless_fault() && !incoming.has_only_heartbeats()
     }
 
     /// Each response of a full-state type has everything.
-    fn implies_version(kind: &ResourceType) -> bool {
-        kind.is_full_state()
+    fn implies_version(resource_type: &ResourceType) -> bool {
+        resource_type.is_full_state()
     }
 
     /// In SotW the version of a heartbeat is the response's (C-TTL-03).
@@ -209,11 +211,11 @@ impl Protocol for Sotw {
 
     /// Not what may have answered a list without the wildcard: its version is of all that changed.
     fn completes(of: &Of<Self>) -> bool {
-        of.told.start.is_of_all() && !of.told.lacks_all && of.announced.is_heard(WILDCARD)
+        of.stream_state.start.is_of_all() && !of.stream_state.lacks_all && of.announced.is_confirmed(WILDCARD)
     }
 
     fn answers_all(of: &Of<Self>, incoming: &Incoming) -> bool {
-        of.told.start.is_of_all() && !incoming.has_nameless_fault()
+        of.stream_state.start.is_of_all() && !incoming.has_nameless_fault()
     }
 
     fn timeout(of: &Of<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration> {
@@ -223,8 +225,8 @@ impl Protocol for Sotw {
 
     /// Any request lists all names: a repeat asks for all of them (what Envoy does to warm a cluster).
     fn refetch(of: &mut Of<Self>, names: Vec<ResourceName>, _: &Settings) {
-        of.told.refetch = true;
-        of.told.retime.extend(names); // what is held is not awaited all the same
+        of.stream_state.refetch = true;
+        of.stream_state.restart_timers.extend(names); // what is held is not awaited all the same
     }
 
     fn may_know(of: &Of<Self>, name: &str) -> bool {
@@ -236,9 +238,9 @@ impl Protocol for Sotw {
     fn ask_anew(of: &mut Of<Self>, mut names: Vec<ResourceName>) {
         names.extend(Self::may_know(of, WILDCARD).then(|| WILDCARD.into()));
         for name in names {
-            of.holdings.doubt_complete(name.as_str()); // until it is announced again
+            of.holdings.set_incomplete(name.as_str()); // until it is announced again
             of.announced.relist(&name, true);
-            of.told.retime.insert(name); // a response may settle it before it was left out
+            of.stream_state.restart_timers.insert(name); // a response may settle it before it was left out
         }
     }
 
@@ -251,44 +253,45 @@ impl Protocol for Sotw {
         if !of.announced.asked() {
             return of.holdings.names().len() > 0; // C-SUB-07: never an empty list that nobody meant
         }
-        let news = of.told.refetch || of.told.stand_in || of.announced.has_news(of.in_flight.serial());
+        let news = of.stream_state.refetch || of.stream_state.stand_in || of.announced.has_news(of.in_flight.serial());
         news && Self::may_speak(of)
     }
 
-    fn compose(of: &mut Of<Self>, answer: Option<Answer>, settings: &Settings) -> Composed<Self> {
-        let intent = match &answer {
-            Some(answer) => answer_intent(answer),
+    fn compose(of: &mut Of<Self>, ack: Option<PendingAck>, settings: &Settings) -> Composed<Self> {
+        let intent = match &ack {
+            Some(ack) => ack_intent(ack),
             None if !of.announced.asked() => Intent::Initial,
             None => Intent::Subscribe,
         };
-        let (nonce, serial, version, error) = match answer {
-            Some(answer) => (answer.nonce, answer.serial, answer.version, answer.error),
+        let (nonce, serial, version, error) = match ack {
+            Some(ack) => (ack.nonce, ack.serial, ack.version, ack.error),
             None => (of.in_flight.nonce().clone(), of.in_flight.serial(), of.version_to_claim(), None),
         };
-        let (names, asked_for) = if error.is_some() && settings.habits.bare_nacks {
+        let (names, asked_for) = if error.is_some() && settings.quirks.bare_nacks {
             (of.said(), Asked::These(Vec::new()))
         } else {
             of.list(serial, settings.limits.departed_names)
         };
-        let request = Request { node: None, type_url: of.kind.type_url().clone(), names, version, nonce, error };
+        let request =
+            Request { node: None, type_url: of.resource_type.type_url().clone(), names, version, nonce, error };
         Composed { request, asked_for, intent }
     }
 
-    fn each_serial(told: &mut Told, each: &mut dyn FnMut(&mut u64)) {
-        told.said.iter_mut().for_each(&mut *each);
-        if let Start::Legacy { named: Some(serial) } = &mut told.start {
+    fn each_serial(stream_state: &mut StreamState, each: &mut dyn FnMut(&mut u64)) {
+        stream_state.said.iter_mut().for_each(&mut *each);
+        if let Start::Legacy { named: Some(serial) } = &mut stream_state.start {
             each(serial);
         }
     }
 
-    fn check_told(of: &Of<Self>) -> Result<(), String> {
-        let Told { said, retime, .. } = &of.told;
+    fn check_stream_state(of: &Of<Self>) -> Result<(), String> {
+        let StreamState { said, restart_timers, .. } = &of.stream_state;
         ensure!(
             said.is_none_or(|said| said <= of.in_flight.serial()),
             "a request was sent under a response of the future"
         );
         ensure!(of.announced.asked() || said.is_none(), "something was said to a server that was asked nothing");
-        let astray = retime.iter().find(|name| !of.wants(name.as_str()));
+        let astray = restart_timers.iter().find(|name| !of.wants(name.as_str()));
         ensure!(astray.is_none(), "{astray:?} is to come in time and is not wanted");
         Ok(())
     }
@@ -299,7 +302,7 @@ impl Protocol for Sotw {
 }
 
 /// What is held, and what is wanted.
-type Names<'a> = (Walk<'a, Held>, Walk<'a, Wish>);
+type Names<'a> = (Walk<'a, Held>, Walk<'a, SubscribedName>);
 
 /// A name, a body, and whether the name is known to come after the last.
 type Read = (ResourceName, Bytes, bool);
@@ -308,17 +311,17 @@ type Read = (ResourceName, Bytes, bool);
 fn bare(
     any: Any,
     type_url: &TypeUrl,
-    kind: &ResourceType,
+    resource_type: &ResourceType,
     names: &mut Names<'_>,
     incoming: &mut Incoming,
     number: usize,
 ) -> Result<Read, String> {
     // For people: what it may be called goes into the message, and counts for nothing.
-    let guess = || kind.guess_name_of(&any.value).map_or(String::new(), |name| format!("({name}, it seems) "));
+    let guess = || resource_type.guess_name_of(&any.value).map_or(String::new(), |name| format!("({name}, it seems) "));
     if any.type_url != *type_url {
         return Err(format!("{}has the type {}", guess(), any.type_url));
     }
-    let bytes = kind.name_of(&any.value).map_err(|_| format!("{}can't be read", guess()))?;
+    let bytes = resource_type.name_of(&any.value).map_err(|_| format!("{}can't be read", guess()))?;
     if let Some((name, follows)) = names.0.find(bytes) {
         incoming.held += 1;
         return Ok((name.clone(), any.value, follows));
@@ -370,7 +373,7 @@ fn wrapped(
     None
 }
 
-impl Subscription<Told> {
+impl Subscription<StreamState> {
     /// The version for a request that answers nothing. On a new stream it claims that nothing of it is lacking
     /// ([design rule 13](crate::manual::rules#rule-13)): a server that skips what the client has would leave it
     /// without.
@@ -382,46 +385,46 @@ impl Subscription<Told> {
 
     /// What the next request lists, under this response. Marks it as told.
     fn list(&mut self, under: u64, departed_limit: usize) -> (Vec<ResourceName>, Asked) {
-        let Self { holdings, announced, in_flight, told, .. } = self;
+        let Self { holdings, announced, in_flight, stream_state, .. } = self;
         let serial = in_flight.serial();
         let left_out = announced.left_out(under, serial);
-        if holdings.names().len() == left_out && !may_be_silent(told, under) {
+        if holdings.names().len() == left_out && !may_be_empty(stream_state, under) {
             // design rule 12: an empty list would still mean everything; a name first ends that.
-            told.stand_in = true;
-            told.stand_ins += 1;
-            told.start = Start::Legacy { named: Some(under) };
+            stream_state.stand_in = true;
+            stream_state.stand_ins += 1;
+            stream_state.start = Start::Legacy { named: Some(under) };
             return (Vec::from([WILDCARD.into()]), Asked::These(Vec::new()));
         }
         let List { mut names, news } = announced.list(holdings.names(), under, serial, departed_limit);
-        let retime = core::mem::take(&mut told.retime);
+        let restart_timers = core::mem::take(&mut stream_state.restart_timers);
         let asked_for = news.map_or(Asked::All, |mut news| {
-            news.extend(retime);
+            news.extend(restart_timers);
             Asked::These(news)
         });
         let only_wildcard = left_out == 0 && names == [WILDCARD];
-        let legacy = self.kind.has_legacy_wildcard();
-        if only_wildcard && legacy && matches!(told.start, Start::Silent | Start::Legacy { named: None }) {
-            told.start = Start::Legacy { named: None };
+        let legacy = self.resource_type.has_legacy_wildcard();
+        if only_wildcard && legacy && matches!(stream_state.start, Start::Silent | Start::Legacy { named: None }) {
+            stream_state.start = Start::Legacy { named: None };
             names.clear(); // C-SUB-01: the legacy wildcard, which every server knows
         }
-        match &mut told.start {
-            Start::Silent => told.start = Start::Names { wildcard: holdings.wants(WILDCARD) },
+        match &mut stream_state.start {
+            Start::Silent => stream_state.start = Start::Names { wildcard: holdings.wants(WILDCARD) },
             Start::Legacy { named } if !names.is_empty() => *named = Some(under),
             Start::Legacy { .. } | Start::Names { .. } => {}
         }
-        told.stand_in = false;
-        told.refetch = false;
-        told.said = Some(under);
+        stream_state.stand_in = false;
+        stream_state.refetch = false;
+        stream_state.said = Some(under);
         (names, asked_for)
     }
 
     /// What the last request listed.
     fn said(&self) -> Vec<ResourceName> {
-        if self.told.stand_in {
+        if self.stream_state.stand_in {
             return Vec::from([WILDCARD.into()]);
         }
         let mut names = self.announced.said(self.holdings.names());
-        if names == [WILDCARD] && self.told.start == (Start::Legacy { named: None }) {
+        if names == [WILDCARD] && self.stream_state.start == (Start::Legacy { named: None }) {
             names.clear();
         }
         names
@@ -431,9 +434,9 @@ impl Subscription<Told> {
 /// Whether an empty list means that nothing is wanted. What was named under an older response may not have been
 /// heard; but a server that did hear answers a wildcard that comes back, and if that alone made it come back again
 /// there would be no end. So a response of no new version counts as such an answer, after some.
-fn may_be_silent(told: &Told, under: u64) -> bool {
-    match told.start {
+fn may_be_empty(stream_state: &StreamState, under: u64) -> bool {
+    match stream_state.start {
         Start::Silent | Start::Names { .. } => true,
-        Start::Legacy { named } => named == Some(under) || told.stand_ins > REOPENINGS,
+        Start::Legacy { named } => named == Some(under) || stream_state.stand_ins > REOPENINGS,
     }
 }

@@ -66,7 +66,7 @@ impl<V: Variant> Client<V> {
 }
 
 impl<T> Subscription<T> {
-    pub(super) fn state<V: Protocol<Told = T>>(&self, name: &str) -> Option<ResourceState<'_>> {
+    pub(super) fn state<V: Protocol<StreamState = T>>(&self, name: &str) -> Option<ResourceState<'_>> {
         let (wanted, held) = (self.wants(name), self.holdings.held().get(name));
         let error = self.failures.get(name);
         let all = self.holdings.find_name(name).is_some_and(|name| match name.is_wildcard() {
@@ -79,25 +79,29 @@ impl<T> Subscription<T> {
             Some(Cause::Server) => ResourceStatus::ReceivedError,
             Some(Cause::TimedOut) => ResourceStatus::TimedOut,
             None if held.is_some() || all => ResourceStatus::Acked,
-            None if self.holdings.is_missing(name) => ResourceStatus::DoesNotExist,
-            None if wanted || self.is_fresh(name) => ResourceStatus::Requested,
+            None if self.holdings.does_not_exist(name) => ResourceStatus::DoesNotExist,
+            None if wanted || self.is_name_added(name) => ResourceStatus::Requested,
             None => return None,
         };
-        let implied = |held: &Held| held.version().is_empty() && held.is_claimed() && V::implies_version(&self.kind);
+        let implied =
+            |held: &Held| held.version().is_empty() && held.is_claimed() && V::implies_version(&self.resource_type);
         let version = held.map(|held| if implied(held) { self.holdings.version() } else { held.version() });
         Some(ResourceState { status, version, error })
     }
 
-    pub(super) fn states<V: Protocol<Told = T>>(&self) -> impl Iterator<Item = (&ResourceName, ResourceState<'_>)> {
+    pub(super) fn states<V: Protocol<StreamState = T>>(
+        &self,
+    ) -> impl Iterator<Item = (&ResourceName, ResourceState<'_>)> {
         self.known_names().filter_map(|name| Some((name, self.state::<V>(name.as_str())?)))
     }
 
     fn known_names(&self) -> impl Iterator<Item = &ResourceName> {
         let held = |name: &ResourceName| self.holdings.has(name.as_str());
-        let wished = |name: &ResourceName| self.wants(name.as_str());
+        let is_subscribed = |name: &ResourceName| self.wants(name.as_str());
         let awaited = self.holdings.names().filter(move |&name| !held(name));
-        let fresh: BTreeSet<&ResourceName> = self.fresh().filter(|&name| !held(name) && !wished(name)).collect();
-        let others = self.failures.keys().filter(move |&name| !held(name) && !wished(name));
-        self.holdings.held().keys().chain(awaited).chain(fresh).chain(others)
+        let names_added: BTreeSet<&ResourceName> =
+            self.names_added().filter(|&name| !held(name) && !is_subscribed(name)).collect();
+        let others = self.failures.keys().filter(move |&name| !held(name) && !is_subscribed(name));
+        self.holdings.held().keys().chain(awaited).chain(names_added).chain(others)
     }
 }

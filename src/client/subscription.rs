@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use super::announced::Announced;
 use super::config::Settings;
 use super::failure::Failure;
-use super::holdings::{Holdings, Unwanted};
+use super::holdings::{Holdings, Unsubscribed};
 use super::in_flight::InFlight;
 use super::timers::Timers;
 use crate::ensure::ensure;
@@ -23,12 +23,12 @@ use crate::time::Instant;
 /// `T` is what the variant knows besides of what this stream was told.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Subscription<T> {
-    pub(super) kind: ResourceType,
+    pub(super) resource_type: ResourceType,
     /// It is asked for even if nothing of it is wanted (delta).
     pub(super) on_demand: bool,
     /// Names that the application wants and that nobody has looked at yet. Ten thousand that come one by one are put in
     /// order once.
-    fresh: Vec<ResourceName>,
+    names_added: Vec<ResourceName>,
     pub(super) holdings: Holdings,
     /// What is wrong, of what is wanted: of those of which something is.
     pub(super) failures: BTreeMap<ResourceName, Failure>,
@@ -38,28 +38,28 @@ pub struct Subscription<T> {
     pub(super) announced: Announced,
     pub(super) timers: Timers,
     /// The application has something that the server should have been told of with the first request, and was not.
-    pub(super) unsaid: bool,
-    pub(super) told: T,
+    pub(super) unannounced: bool,
+    pub(super) stream_state: T,
 }
 
 impl<T: Default> Subscription<T> {
-    pub(super) fn new(kind: ResourceType) -> Self {
+    pub(super) fn new(resource_type: ResourceType) -> Self {
         Self {
-            kind,
+            resource_type,
             on_demand: false,
-            fresh: Vec::new(),
+            names_added: Vec::new(),
             holdings: Holdings::default(),
             failures: BTreeMap::new(),
             in_flight: InFlight::default(),
             announced: Announced::default(),
             timers: Timers::default(),
-            unsaid: false,
-            told: T::default(),
+            unannounced: false,
+            stream_state: T::default(),
         }
     }
 
-    pub(super) fn on_demand(kind: ResourceType) -> Self {
-        Self { on_demand: true, ..Self::new(kind) }
+    pub(super) fn on_demand(resource_type: ResourceType) -> Self {
+        Self { on_demand: true, ..Self::new(resource_type) }
     }
 
     /// Forgets all that is of a stream: nonces, answers and the backlog die with it.
@@ -69,45 +69,45 @@ impl<T: Default> Subscription<T> {
         self.holdings.leave_stream();
         self.timers.stop_all();
         self.failures.values_mut().for_each(|failure| failure.standing = false);
-        self.unsaid = false;
-        self.told = T::default();
+        self.unannounced = false;
+        self.stream_state = T::default();
     }
 }
 
 impl<T> Subscription<T> {
     pub(super) fn type_url(&self) -> &TypeUrl {
-        self.kind.type_url()
+        self.resource_type.type_url()
     }
 
     // What the application wants.
 
     /// To be followed by a look before anything else that depends on what is wanted.
     pub(super) fn subscribe(&mut self, name: ResourceName) {
-        self.fresh.push(name);
+        self.names_added.push(name);
     }
 
     /// Takes the names that nobody has looked at yet.
-    pub(super) fn take_fresh(&mut self) -> Vec<ResourceName> {
-        core::mem::take(&mut self.fresh)
+    pub(super) fn take_names_added(&mut self) -> Vec<ResourceName> {
+        core::mem::take(&mut self.names_added)
     }
 
     /// Names that nobody has looked at yet.
-    pub(super) fn fresh(&self) -> impl Iterator<Item = &ResourceName> {
-        self.fresh.iter()
+    pub(super) fn names_added(&self) -> impl Iterator<Item = &ResourceName> {
+        self.names_added.iter()
     }
 
     /// Whether a name was subscribed to that was not before.
-    pub(super) fn has_new_wish(&self) -> bool {
-        self.fresh.iter().any(|name| !self.wants(name.as_str()))
+    pub(super) fn has_names_added(&self) -> bool {
+        self.names_added.iter().any(|name| !self.wants(name.as_str()))
     }
 
     /// Whether a name is among those that nobody has looked at.
-    pub(super) fn is_fresh(&self, name: &str) -> bool {
-        self.fresh.iter().any(|fresh| fresh == name)
+    pub(super) fn is_name_added(&self, name: &str) -> bool {
+        self.names_added.iter().any(|names_added| names_added == name)
     }
 
     pub(super) fn wants_anything(&self) -> bool {
-        self.holdings.names().len() > 0 || !self.fresh.is_empty() || self.on_demand
+        self.holdings.names().len() > 0 || !self.names_added.is_empty() || self.on_demand
     }
 
     /// Whether there is nothing to remember when a stream begins.
@@ -123,28 +123,28 @@ impl<T> Subscription<T> {
     /// A name is wanted no longer: what waits for a verdict is not either, of what only it stood for. `aliases`: resources
     /// have some.
     pub(super) fn let_go(&mut self, name: &str, aliases: bool, settings: &Settings) -> Option<ResourceName> {
-        let Unwanted { name, stood_for, gone } = self.holdings.unwant(name)?;
+        let Unsubscribed { name, stood_for, gone } = self.holdings.unsubscribe(name)?;
         self.timers.stop(&name);
         self.let_go_failures(&name, stood_for.as_ref(), settings);
         let Some(offer) = self.in_flight.out().map(|out| out.offer.clone()) else { return Some(name) };
         let holdings = &self.holdings;
         let unwanted = |name: &&ResourceName| !holdings.covers(name.as_str());
-        let mut left: Vec<ResourceName> = Vec::new();
+        let mut unsubscribed: Vec<ResourceName> = Vec::new();
         if name.is_wildcard() || name.is_glob() {
             let resources = offer.resources.iter().filter(|&resource| !holdings.wants_resource(resource, aliases));
-            left.extend(resources.map(|resource| resource.name().clone()));
-            left.extend(offer.removed.iter().filter(unwanted).cloned());
+            unsubscribed.extend(resources.map(|resource| resource.name().clone()));
+            unsubscribed.extend(offer.removed.iter().filter(unwanted).cloned());
         } else {
             let by_alias = offer.resources.with_alias(name.as_str());
             let by_name = offer.resources.find(name.as_str()).map(|at| offer.resources.at(at));
             let by_link = stood_for.iter().filter_map(|name| offer.resources.find(name.as_str()));
             let resources = by_alias.chain(by_name).chain(by_link.map(|at| offer.resources.at(at)));
             let resources = resources.filter(|&resource| !holdings.wants_resource(resource, aliases));
-            left.extend(resources.map(|resource| resource.name().clone()));
+            unsubscribed.extend(resources.map(|resource| resource.name().clone()));
             let is_removed = |name: &&ResourceName| offer.removed.binary_search(name).is_ok();
-            left.extend(gone.iter().chain([&name]).filter(is_removed).filter(unwanted).cloned());
+            unsubscribed.extend(gone.iter().chain([&name]).filter(is_removed).filter(unwanted).cloned());
         }
-        self.in_flight.note_left(left);
+        self.in_flight.note_unsubscribed(unsubscribed);
         Some(name)
     }
 
@@ -167,7 +167,7 @@ impl<T> Subscription<T> {
     }
 
     /// Whether the server was told that this name is wanted.
-    pub(super) fn is_told(&self, name: &str) -> bool {
+    pub(super) fn is_announced(&self, name: &str) -> bool {
         self.wants(name) && self.announced.is_listed(name)
     }
 
@@ -212,7 +212,7 @@ impl<T> Subscription<T> {
 
     pub(super) fn check_no_stream(&self) -> Result<(), String> {
         ensure!(!self.announced.asked(), "something is told to nobody");
-        ensure!(!self.unsaid, "something is to be said to a server that is not there");
+        ensure!(!self.unannounced, "something is to be said to a server that is not there");
         ensure!(self.timers.running() == 0, "silence of a closed stream counts");
         self.in_flight.check_no_stream()
     }
@@ -221,7 +221,7 @@ impl<T> Subscription<T> {
 impl<T> Subscription<T> {
     /// Shows what has a label, but for what the variant keeps.
     pub(super) fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
-        let type_url = self.kind.type_url();
+        let type_url = self.resource_type.type_url();
         self.holdings.relabel(type_url, by);
         self.in_flight.relabel(type_url, by);
         self.announced.each_serial(&mut |serial| by(Label::Response(type_url, serial)));

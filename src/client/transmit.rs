@@ -1,6 +1,6 @@
 //! A request that the client has for its transport.
 
-use super::in_flight::Answer;
+use super::in_flight::PendingAck;
 use crate::model::{Label, Relabel};
 
 /// A request to send, and what the driver says when the transport has taken it. Fields may be added.
@@ -45,6 +45,6 @@ pub enum Intent {
 }
 
 /// Why an answer is sent.
-pub(super) fn answer_intent(answer: &Answer) -> Intent {
-    if answer.error.is_some() { Intent::Nack } else { Intent::Ack }
+pub(super) fn ack_intent(ack: &PendingAck) -> Intent {
+    if ack.error.is_some() { Intent::Nack } else { Intent::Ack }
 }

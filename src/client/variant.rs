@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use super::config::Settings;
 use super::holdings::{Held, Holdings};
-use super::in_flight::Answer;
+use super::in_flight::PendingAck;
 use super::incoming::{Heartbeat, Incoming};
 use super::subscription::Subscription;
 use super::timers::Asked;
@@ -25,7 +25,7 @@ pub trait Variant: Protocol {}
 #[allow(unnameable_types)] // this is the seal
 pub trait Protocol: Messages {
     /// What is known of what the server was told of a type on this stream, besides of single names.
-    type Told: Clone + Debug + Default + Eq + Hash + Send + Sync;
+    type StreamState: Clone + Debug + Default + Eq + Hash + Send + Sync;
 
     /// Whether the first request of a stream says what is held, name by name.
     const SAYS_WHAT_IS_HELD: bool;
@@ -44,7 +44,7 @@ pub trait Protocol: Messages {
         response: Self::Response,
         serial: u64,
         settings: &Settings,
-        kind: &ResourceType,
+        resource_type: &ResourceType,
         holdings: &Holdings,
     ) -> Incoming;
 
@@ -61,10 +61,10 @@ pub trait Protocol: Messages {
     fn processed(of: &mut Of<Self>, incoming: &Incoming);
 
     /// Whether what is held and not in this response is gone.
-    fn absence_removes(kind: &ResourceType, incoming: &Incoming) -> bool;
+    fn absence_removes(resource_type: &ResourceType, incoming: &Incoming) -> bool;
 
     /// Whether the version of what is held is that of the last response that was accepted whole.
-    fn implies_version(kind: &ResourceType) -> bool;
+    fn implies_version(resource_type: &ResourceType) -> bool;
 
     /// Whether a heartbeat is one for what is held; `version` is the response's.
     fn heartbeat_matches(of: &Of<Self>, held: &Held, heartbeat: &Heartbeat, version: &Version) -> bool;
@@ -95,19 +95,19 @@ pub trait Protocol: Messages {
     fn has_news(of: &Of<Self>) -> bool;
 
     /// The next request, and the names in it whose existence the server is now to settle.
-    fn compose(of: &mut Of<Self>, answer: Option<Answer>, settings: &Settings) -> Composed<Self>;
+    fn compose(of: &mut Of<Self>, ack: Option<PendingAck>, settings: &Settings) -> Composed<Self>;
 
     /// Shows what counts the type's responses.
-    fn each_serial(told: &mut Self::Told, each: &mut dyn FnMut(&mut u64));
+    fn each_serial(stream_state: &mut Self::StreamState, each: &mut dyn FnMut(&mut u64));
 
     /// Checks what must hold of what the stream was told.
-    fn check_told(of: &Of<Self>) -> Result<(), String>;
+    fn check_stream_state(of: &Of<Self>) -> Result<(), String>;
 
     fn set_node(request: &mut Self::Request, settings: &Settings);
 }
 
 /// One type of a client of a variant.
-pub(super) type Of<V> = Subscription<<V as Protocol>::Told>;
+pub(super) type Of<V> = Subscription<<V as Protocol>::StreamState>;
 
 pub struct Composed<V: Protocol> {
     pub(super) request: V::Request,

@@ -57,7 +57,7 @@ impl Claims {
 
     /// Something is asked for, or asked for again: the client may not have what it claims of it, and what nothing wanted may
     /// be wanted now.
-    pub(super) fn doubt(&mut self, name: &ResourceName) {
+    pub(super) fn unclaim(&mut self, name: &ResourceName) {
         if name.is_wildcard() {
             self.all_doubted = true;
             self.gone.append(&mut self.unwanted);
@@ -86,7 +86,7 @@ impl Claims {
     ) {
         let not_found = Resource::nowhere_version();
         // With an alias may go what it stood for.
-        for name in names.iter().filter(|_| wanted.aliases()).flat_map(|alias| of.former(alias)) {
+        for name in names.iter().filter(|_| wanted.aliases()).flat_map(|alias| of.former_targets(alias)) {
             if let Some(version) = self.versions.get_mut(name) {
                 *version = Version::default();
             }
@@ -98,7 +98,7 @@ impl Claims {
                     if !version.is_empty() && version == *resource.version() {
                         names.remove(&name);
                         if !self.all_doubted {
-                            view.note_told(&name, of.now(), usize::MAX);
+                            view.note_sent_ahead(&name, of.now(), usize::MAX);
                         }
                     }
                     if !wanted.wants(of, resource) {
@@ -120,7 +120,7 @@ impl Claims {
             return;
         }
         for alias in wanted.names() {
-            let had = of.former(alias).iter().rev().find(|name| self.unwanted.contains(*name));
+            let had = of.former_targets(alias).iter().rev().find(|name| self.unwanted.contains(*name));
             had.into_iter().for_each(|name| view.change_aliases(|aliases| aliases.insert(alias, name)));
         }
     }

@@ -31,9 +31,9 @@ pub struct Settings {
     pub(super) types: TypeRegistry,
     pub(super) control_plane: Option<Arc<str>>,
     pub(super) require_node: bool,
-    pub(super) removal_hold: Duration,
-    pub(super) sotw_removal_hold: bool,
-    pub(super) portion: Portion,
+    pub(super) removal_delay: Duration,
+    pub(super) sotw_removal_delay: bool,
+    pub(super) response_limit: ResponseLimit,
     pub(super) retry: Option<Retry>,
     pub(super) limits: Limits,
     pub(super) legacy_wildcard: LegacyWildcard,
@@ -81,9 +81,9 @@ impl Config {
             types: TypeRegistry::default(),
             control_plane: None,
             require_node: false,
-            removal_hold: Duration::from_secs(5),
-            sotw_removal_hold: false,
-            portion: Portion::default(),
+            removal_delay: Duration::from_secs(5),
+            sotw_removal_delay: false,
+            response_limit: ResponseLimit::default(),
             retry: None,
             limits: Limits::default(),
             legacy_wildcard: LegacyWildcard::AsTheTypeSays,
@@ -147,28 +147,28 @@ impl Config {
     /// that are not sent yet (xds_protocol.rst, "Eventual consistency considerations"). Default: 5 s. Zero: not at
     /// all.
     #[must_use]
-    pub fn with_removal_hold(mut self, hold: Duration) -> Self {
-        self.settings_mut().removal_hold = hold;
+    pub fn with_removal_delay(mut self, hold: Duration) -> Self {
+        self.settings_mut().removal_delay = hold;
         self
     }
 
     /// Holds removals of clusters back in SotW too. A response of a full-state type says what is gone by leaving it out:
     /// so the old goes beside the new first, with a version of its own, and then the new alone, in the same bounded
     /// time. That is off by default, for such a response is not what there is: a client may apply a cluster that was
-    /// removed before it came. What the source does not remember ([`Source::was`](super::Source::was)) is gone at
+    /// removed before it came. What the source does not remember ([`Source::previous`](super::Source::was)) is gone at
     /// once; a [`Cache`](super::Cache) remembers a thousand changes, and of a resource that changed just before it was
     /// removed nothing.
     #[must_use]
-    pub fn with_sotw_removal_hold(mut self) -> Self {
-        self.settings_mut().sotw_removal_hold = true;
+    pub fn with_sotw_removal_delay(mut self) -> Self {
+        self.settings_mut().sotw_removal_delay = true;
         self
     }
 
     /// How much one response may hold (delta). Default: any amount. A client in Rust, say, refuses messages of more than
     /// 4 MiB unless it is told otherwise.
     #[must_use]
-    pub fn with_portion(mut self, portion: Portion) -> Self {
-        self.settings_mut().portion = portion;
+    pub fn with_response_limit(mut self, response_limit: ResponseLimit) -> Self {
+        self.settings_mut().response_limit = response_limit;
         self
     }
 
@@ -224,12 +224,12 @@ impl fmt::Display for Dialect {
 
 impl Settings {
     /// What is to be known of a type.
-    pub(super) fn kind(&self, type_url: &TypeUrl) -> ResourceType {
-        let kind = self.types.get(type_url);
+    pub(super) fn resource_type(&self, type_url: &TypeUrl) -> ResourceType {
+        let resource_type = self.types.get(type_url);
         match self.legacy_wildcard {
-            LegacyWildcard::AsTheTypeSays => kind,
-            LegacyWildcard::UnknownTypesToo if self.types.contains(type_url) => kind,
-            LegacyWildcard::UnknownTypesToo | LegacyWildcard::AllTypes => kind.with_legacy_wildcard(true),
+            LegacyWildcard::AsTheTypeSays => resource_type,
+            LegacyWildcard::UnknownTypesToo if self.types.contains(type_url) => resource_type,
+            LegacyWildcard::UnknownTypesToo | LegacyWildcard::AllTypes => resource_type.with_legacy_wildcard(true),
         }
     }
 }
@@ -252,17 +252,17 @@ impl Hash for Config {
 /// (delta; a SotW response of a full-state type can't be split, and of others is not).
 ///
 /// Changes that come meanwhile go after what was begun; what changes before its turn may go twice, rejected or not.
-/// Heartbeats and errors, which have no content, count for nothing. Write `Portion { .., ..Portion::default() }`: a field
+/// Heartbeats and errors, which have no content, count for nothing. Write `ResponseLimit { .., ..ResponseLimit::default() }`: a field
 /// may be added in any release.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct Portion {
+pub struct ResponseLimit {
     /// Resources and removed names. Default: no limit.
     pub resources: usize,
     /// Bytes of the encoded message. A resource that is larger goes alone. Default: no limit.
     pub bytes: usize,
 }
 
-impl Default for Portion {
+impl Default for ResponseLimit {
     fn default() -> Self {
         Self { resources: usize::MAX, bytes: usize::MAX }
     }

@@ -119,7 +119,7 @@ impl Protocol for Delta {
             }
         }
         for name in unsubscribe {
-            to.pending.doubt(name);
+            to.pending.unclaim(name);
             if name.is_wildcard() {
                 if to.wanted.wildcard() {
                     to.unsubscribe_from_all();
@@ -149,7 +149,7 @@ impl Protocol for Delta {
     }
 
     fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Behind> {
-        draft.room = order.room;
+        draft.budget = order.budget;
         let asked_for_all = *of.pending.wildcard() == Wildcard::Asked;
         let mut all = of.pending.is_empty() || answers::add(of, source, draft);
         let all_asked = asked_for_all && draft.pages.is_some();
@@ -162,9 +162,9 @@ impl Protocol for Delta {
             all = pushes::add_changes(of, source, draft);
         }
         if all && which != Which::Answered {
-            pushes::add_removals(of, source, order.hold_removals && !all_asked, draft)?;
+            pushes::add_removals(of, source, order.defer_removals && !all_asked, draft)?;
         }
-        pushes::add_orphans(of, source, order.hold_removals && which == Which::News, draft);
+        pushes::add_orphans(of, source, order.defer_removals && which == Which::News, draft);
         // A name may be gone for more than one of these reasons.
         draft.removed.sort();
         draft.removed.dedup();
@@ -173,11 +173,11 @@ impl Protocol for Delta {
         Ok(())
     }
 
-    fn beats_with_all(_: &Subscription) -> bool {
+    fn heartbeats_with_all(_: &Subscription) -> bool {
         false
     }
 
-    fn version_of_beats(_: &Subscription) -> Option<Version> {
+    fn version_of_heartbeats(_: &Subscription) -> Option<Version> {
         None
     }
 
@@ -202,7 +202,7 @@ fn wants_everything(request: &Request, settings: &Settings) -> bool {
     let Request { type_url, subscribe, unsubscribe, .. } = request;
     let is = |names: &[ResourceName]| names.iter().any(ResourceName::is_wildcard);
     let nothing_said = subscribe.is_empty() && unsubscribe.is_empty();
-    (nothing_said && settings.kind(type_url).has_legacy_wildcard()) || (is(subscribe) && !is(unsubscribe))
+    (nothing_said && settings.resource_type(type_url).has_legacy_wildcard()) || (is(subscribe) && !is(unsubscribe))
 }
 
 /// The size of the type's names with a request, to the name: near a limit it is worth the work to count what is really new, and

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 use super::extent::Pages;
 use super::parts::{Part, Parts};
-use super::portion::Room;
 use super::resource::Resource;
+use super::response_limit::Budget;
 use super::view::Reach;
 use crate::message::ResourceError;
 use crate::name::{ResourceName, TypeUrl, Version};
@@ -19,9 +19,9 @@ pub struct Order {
     /// Only what was asked for; what changed waits for other types.
     pub(super) answers_only: bool,
     /// Pushed removals stay back.
-    pub(super) hold_removals: bool,
+    pub(super) defer_removals: bool,
     /// How much may be sent.
-    pub(super) room: Room,
+    pub(super) budget: Budget,
     /// As many names are remembered at least.
     pub(super) names: usize,
 }
@@ -47,10 +47,10 @@ pub struct Draft {
     pub(super) content: Reach,
     pub(super) removals: Reach,
     /// Removals stay back, for a time.
-    pub(super) held: bool,
+    pub(super) defers: bool,
     /// It has all that is wanted (SotW).
     pub(super) whole: bool,
-    pub(super) room: Room,
+    pub(super) budget: Budget,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -73,7 +73,7 @@ impl Draft {
     }
 
     pub(super) fn add_part(&mut self, of: &TypeUrl, part: Part) -> bool {
-        let fits = self.room.take(1, || part.delta_len(of));
+        let fits = self.budget.take(1, || part.delta_len(of));
         if fits {
             self.parts.push(part);
         }
@@ -83,7 +83,7 @@ impl Draft {
     /// Adds the name of what is gone if there is room.
     pub(super) fn remove(&mut self, name: &ResourceName) -> bool {
         const KEY_AND_LENGTH: usize = 6;
-        let fits = self.room.take(1, || name.as_str().len() + KEY_AND_LENGTH);
+        let fits = self.budget.take(1, || name.as_str().len() + KEY_AND_LENGTH);
         if fits {
             self.removed.push(name.clone());
         }
@@ -100,7 +100,7 @@ impl Draft {
     /// apart.
     pub(super) fn version(&self, of_source: Version, names_removals: bool) -> Version {
         const STILL: char = '+';
-        if self.held && !names_removals { format!("{of_source}{STILL}").into() } else { of_source }
+        if self.defers && !names_removals { format!("{of_source}{STILL}").into() } else { of_source }
     }
 
     pub(super) fn is_empty(&self) -> bool {

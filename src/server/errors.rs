@@ -50,7 +50,7 @@ pub(super) fn errors<S: Source>(
             // What does not exist is no part of everything. Its removal may be held back, and the reason with it.
             let news = match is_unknown(&entry) {
                 true => which == Which::All || view.is_error_news(name, &entry),
-                false => view.is_error_news(name, &entry) && draft.removals == Reach::All && !draft.held,
+                false => view.is_error_news(name, &entry) && draft.removals == Reach::All && !draft.defers,
             };
             if news {
                 names.insert(name.clone());

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::of_type::OfType;
 use super::page::Page;
-use super::portion::Progress;
+use super::response_limit::Progress;
 use super::source::{Entry, Source};
 use super::wanted::Wanted;
 use crate::model::{Label, Relabel};

@@ -19,8 +19,8 @@ impl<V: Variant> Server<V> {
     pub fn check_invariants(&self) -> Result<(), String> {
         let settings = self.config.settings();
         let limits = &settings.limits;
-        let place = |of: &Subscription| (of.resource_type.place(), of.type_url().clone());
-        let in_order = self.types.is_sorted_by(|a, b| place(a) < place(b));
+        let push_order = |of: &Subscription| (of.resource_type.push_order(), of.type_url().clone());
+        let in_order = self.types.is_sorted_by(|a, b| push_order(a) < push_order(b));
         ensure!(in_order, "types are not in push order, each once");
         ensure!(self.types.len() <= limits.types, "{} types, limit {}", self.types.len(), limits.types);
         let size = self.types.iter().fold(Size::default(), |size, of| size + of.wanted.size());

@@ -49,10 +49,10 @@ mod order;
 mod page;
 mod parts;
 mod pending;
-mod portion;
 mod rejections;
 mod resource;
 mod response;
+mod response_limit;
 mod retry;
 mod sent;
 mod sent_aliases;
@@ -72,15 +72,15 @@ use core::marker::PhantomData;
 pub use self::action::{Action, DropReason};
 pub use self::cache::{Cache, DependentName};
 use self::claims::Claims;
-pub use self::config::{Config, Dialect, Limits, Portion, Retry, Scope};
+pub use self::config::{Config, Dialect, Limits, ResponseLimit, Retry, Scope};
 pub use self::delivery::{Delivery, DeliveryStatus};
 use self::draft::{Draft, Order};
 use self::extent::Extent;
 pub use self::nonce::StreamId;
 pub use self::page::Page;
-use self::portion::Room;
 pub use self::resource::Resource;
 pub use self::response::Response;
+use self::response_limit::Budget;
 pub use self::source::{Entry, Source, State};
 use self::subscription::Subscription;
 pub use self::variant::Variant;
@@ -159,10 +159,10 @@ impl<V: Variant> Server<V> {
         let (at, first) = match at {
             Ok(at) => (at, false),
             Err(at) => {
-                let kind = self.config.settings().kind(V::type_url(&mut request));
+                let resource_type = self.config.settings().resource_type(V::type_url(&mut request));
                 // One more, not twice as many: a stream has few types and there are many streams.
                 self.types.reserve_exact(1);
-                self.types.insert(at, Subscription::new(kind, V::ALIASES));
+                self.types.insert(at, Subscription::new(resource_type, V::ALIASES));
                 (at, true)
             }
         };
@@ -309,8 +309,10 @@ impl<V: Variant> Server<V> {
         if let Some(at) = self.types.iter().position(|subscription| subscription.type_url() == type_url) {
             return Ok(at);
         }
-        let place = self.config.settings().types.get(type_url).place();
-        Err(self.types.partition_point(|other| (other.resource_type.place(), other.type_url()) < (place, type_url)))
+        let push_order = self.config.settings().types.get(type_url).push_order();
+        Err(self
+            .types
+            .partition_point(|other| (other.resource_type.push_order(), other.type_url()) < (push_order, type_url)))
     }
 
     /// The half of a request that answers a response ([design rule 8](crate::manual::rules#rule-8): a NACK is the
@@ -365,8 +367,8 @@ impl<V: Variant> Server<V> {
             }
         }
         let retries = of.pending.is_empty() && of.exchange.next_retry().is_some_and(|due| due <= now);
-        let beats = of.heartbeat.is_due(now);
-        if !claimed && !beats && !retries && of.is_quiet(source) {
+        let heartbeats_due = of.heartbeat.is_due(now);
+        if !claimed && !heartbeats_due && !retries && of.is_quiet(source) {
             of.defer_until = None; // nothing is left of what was held back
             return None;
         }
@@ -377,16 +379,16 @@ impl<V: Variant> Server<V> {
             if let Some(retry) = settings.retry.filter(|_| retries) {
                 of.exchange.put_off_retries(now, now + retry.after); // or they would be due all the time
             }
-            if !beats {
+            if !heartbeats_due {
                 return None;
             }
-            if V::beats_with_all(of) && V::has_push(of, source) {
+            if V::heartbeats_with_all(of) && V::has_push(of, source) {
                 // What changed would go with it. The next heartbeat may do.
                 of.schedule_heartbeats(now, source, true, &Draft::default());
                 return None;
             }
         }
-        if let Some(version) = V::version_of_beats(of).filter(|_| beats) {
+        if let Some(version) = V::version_of_heartbeats(of).filter(|_| heartbeats_due) {
             let mut draft = Draft::default();
             of.add_heartbeats(source, &mut draft);
             of.schedule_heartbeats(now, source, true, &draft);
@@ -402,12 +404,12 @@ impl<V: Variant> Server<V> {
             self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
             return None;
         };
-        if beats {
+        if heartbeats_due {
             V::add_heartbeats(of, source, &mut draft);
         }
-        let extent = of.note_sent(now, settings.removal_hold, order.names, source, &mut draft);
-        if self.ttl && (draft.must_send || beats || of.heartbeat.due().is_none()) {
-            of.schedule_heartbeats(now, source, beats, &draft);
+        let extent = of.note_sent(now, settings.removal_delay, order.names, source, &mut draft);
+        if self.ttl && (draft.must_send || heartbeats_due || of.heartbeat.due().is_none()) {
+            of.schedule_heartbeats(now, source, heartbeats_due, &draft);
         }
         if !draft.must_send {
             return None;
@@ -421,16 +423,16 @@ impl<V: Variant> Server<V> {
     /// What the other types demand of a response, and the configuration.
     fn order<S: Source>(&self, at: usize, now: Instant, source: &S) -> Order {
         let (settings, of) = (self.config.settings(), &self.types[at]);
-        let place = of.resource_type.place();
-        let hold_removals = (V::NAMES_REMOVALS || settings.sotw_removal_hold)
-            && place.is_back()
+        let push_order = of.resource_type.push_order();
+        let defer_removals = (V::NAMES_REMOVALS || settings.sotw_removal_delay)
+            && push_order.is_referred_to()
             && of.defer_until.is_none_or(|until| now < until)
-            && !settings.removal_hold.is_zero()
+            && !settings.removal_delay.is_zero()
             && order::has_unsent_front::<V, S>(&self.types, source);
         Order {
-            answers_only: place.is_front() && order::has_unsent_clusters(&self.types, source),
-            hold_removals,
-            room: Room::new(settings.portion, || self.envelope_bytes(at, source)),
+            answers_only: push_order.refers_to_clusters() && order::has_unsent_clusters(&self.types, source),
+            defer_removals,
+            budget: Budget::new(settings.response_limit, || self.envelope_bytes(at, source)),
             names: settings.limits.names_per_type,
         }
     }

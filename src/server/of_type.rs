@@ -82,18 +82,18 @@ impl<'s, S: Source> OfType<'s, S> {
         self.errors(Revision::default()).next().is_some()
     }
 
-    pub(super) fn was(self, name: &ResourceName, at: Revision) -> Option<&'s Resource> {
-        self.source.was(self.type_url, name, at)
+    pub(super) fn previous(self, name: &ResourceName, at: Revision) -> Option<&'s Resource> {
+        self.source.previous(self.type_url, name, at)
     }
 
     /// Whether a name is an alias, or was one.
     pub(super) fn was_alias(self, name: &ResourceName) -> bool {
-        self.source.former(self.type_url, name).is_some()
+        self.source.former_targets(self.type_url, name).is_some()
     }
 
     /// The resources that an alias stood for lately, and does not any more.
-    pub(super) fn former(self, alias: &ResourceName) -> &'s [ResourceName] {
-        self.source.former(self.type_url, alias).map_or(&[], |(_, names)| names)
+    pub(super) fn former_targets(self, alias: &ResourceName) -> &'s [ResourceName] {
+        self.source.former_targets(self.type_url, alias).map_or(&[], |(_, names)| names)
     }
 
     pub(super) fn members(self, glob: &ResourceName) -> impl Iterator<Item = Entry<'s>> {

@@ -10,19 +10,19 @@ use super::source::Source;
 use super::subscription::Subscription;
 use super::variant::Protocol;
 use crate::name::{ResourceName, TypeUrl};
-use crate::resource_type::Place;
+use crate::resource_type::PushOrder;
 
 /// Whether clusters wait for the answer to the last response before they can be sent: what refers to clusters waits for them,
 /// unless it was asked for.
 pub(super) fn has_unsent_clusters<S: Source>(types: &[Subscription], source: &S) -> bool {
     let unsent = |of: &Subscription| of.exchange.is_waiting() && (!of.pending.is_empty() || of.has_change(source));
-    types.iter().any(|of| of.resource_type.place() == Place::Cluster && unsent(of))
+    types.iter().any(|of| of.resource_type.push_order() == PushOrder::Cluster && unsent(of))
 }
 
 /// Whether something that refers to clusters waits to be sent: what it may refer to is not removed before.
 pub(super) fn has_unsent_front<V: Protocol, S: Source>(types: &[Subscription], source: &S) -> bool {
     let unsent = |of: &Subscription| !of.pending.is_empty() || V::has_push(of, source);
-    types.iter().any(|of| of.resource_type.place().is_front() && unsent(of))
+    types.iter().any(|of| of.resource_type.push_order().refers_to_clusters() && unsent(of))
 }
 
 /// What a client needs again once it has what is being sent (S-ADS-20): the endpoints of the clusters that changed.

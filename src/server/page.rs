@@ -34,7 +34,7 @@ impl Page {
         if self.0.encoded[V::NUMBER].is_some() {
             return self;
         }
-        let mut room = Room::default();
+        let mut room = Budget::default();
         self.resources().iter().for_each(|resource| room.add(resource));
         let bytes = encode::<V>(self.resources(), room, type_url);
         let mut inner = Arc::unwrap_or_clone(self.0);
@@ -48,7 +48,7 @@ impl Page {
         count: usize,
         type_url: &TypeUrl,
     ) -> Self {
-        let (mut list, mut room) = (Vec::with_capacity(count), Room::default());
+        let (mut list, mut room) = (Vec::with_capacity(count), Budget::default());
         for resource in resources {
             room.add(resource);
             list.push(resource.clone());
@@ -83,12 +83,12 @@ impl Page {
 
 /// What resources take besides their type URL, keys and lengths.
 #[derive(Clone, Copy, Default)]
-struct Room {
+struct Budget {
     bytes: usize,
     ttl: bool,
 }
 
-impl Room {
+impl Budget {
     #[inline]
     fn add(&mut self, resource: &Resource) {
         self.bytes += resource.name().as_str().len() + resource.version().as_bytes().len() + resource.body().len();
@@ -97,7 +97,7 @@ impl Room {
 }
 
 /// Nothing if one has a TTL.
-fn encode<V: Encoding>(resources: &[Resource], room: Room, type_url: &TypeUrl) -> Option<Bytes> {
+fn encode<V: Encoding>(resources: &[Resource], room: Budget, type_url: &TypeUrl) -> Option<Bytes> {
     const HEADS: usize = 20; // few have longer ones
     if room.ttl {
         return None;

@@ -22,21 +22,21 @@ pub(super) enum Part {
     /// No content, just the news that it still lives.
     Heartbeat(Resource),
     /// No content, and no such resource: the news that a name stands for nothing.
-    Nowhere(Resource),
+    NotFound(Resource),
 }
 
 impl Part {
     pub(super) fn resources(&self) -> slice::Iter<'_, Resource> {
         match self {
-            Self::Nowhere(_) => slice::Iter::default(),
+            Self::NotFound(_) => slice::Iter::default(),
             _ => self.elements(),
         }
     }
 
     /// The name that is said to stand for nothing.
-    pub(super) fn nowhere(&self) -> Option<&ResourceName> {
+    pub(super) fn not_found(&self) -> Option<&ResourceName> {
         match self {
-            Self::Nowhere(stub) => Some(stub.name()),
+            Self::NotFound(stub) => Some(stub.name()),
             _ => None,
         }
     }
@@ -45,7 +45,7 @@ impl Part {
     pub(super) fn elements(&self) -> slice::Iter<'_, Resource> {
         match self {
             Self::Page(page) => page.resources().iter(),
-            Self::One(resource) | Self::Heartbeat(resource) | Self::Nowhere(resource) => {
+            Self::One(resource) | Self::Heartbeat(resource) | Self::NotFound(resource) => {
                 slice::from_ref(resource).iter()
             }
         }
@@ -60,7 +60,7 @@ impl Part {
     pub(super) fn bytes<V: Encoding>(&self) -> Option<&Bytes> {
         match self {
             Self::Page(page) => page.bytes::<V>(),
-            Self::One(_) | Self::Heartbeat(_) | Self::Nowhere(_) => None,
+            Self::One(_) | Self::Heartbeat(_) | Self::NotFound(_) => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 
 use super::claims::Claims;
-use super::portion::Progress;
+use super::response_limit::Progress;
 use super::wanted::Wanted;
 use crate::ensure::ensure;
 use crate::name::ResourceName;
@@ -111,9 +111,9 @@ impl Pending {
     }
 
     /// What the client claims of a name does not count: it is to be sent what there is.
-    pub(super) fn doubt(&mut self, name: &ResourceName) {
+    pub(super) fn unclaim(&mut self, name: &ResourceName) {
         if let Some(claims) = &mut self.claims {
-            claims.doubt(name);
+            claims.unclaim(name);
         }
     }
 

@@ -80,7 +80,7 @@ impl Resource {
     }
 
     /// What says of a name that it does not exist, as an alias that has no content.
-    pub(super) fn nowhere(name: ResourceName) -> Self {
+    pub(super) fn not_found(name: ResourceName) -> Self {
         Self::new(name.clone(), Bytes::new()).with_version(Self::nowhere_version()).with_aliases([name])
     }
 

@@ -49,7 +49,7 @@ impl<V: Encoding> Response<V> {
     /// Up to which revision of the source the client is served: what it wants of this type, and what changed up to then, is in
     /// this response or was sent before. Comes back with [`Action::Ack`](super::Action::Ack).
     ///
-    /// Removals that are held back, and the rest of an answer that goes in [portions](super::Portion), follow. A client that
+    /// Removals that are held back, and the rest of an answer that goes in [portions](super::ResponseLimit), follow. A client that
     /// a change does not concern is sent no response: what it has taken of one resource says
     /// [`Server::delivery`](super::Server::delivery).
     pub fn revision(&self) -> Revision {
@@ -68,8 +68,8 @@ impl<V: Encoding> Response<V> {
 
     /// Names that are said not to exist by an alias without content, as VHDS has it (delta only; see
     /// [`ResourceType::with_heartbeats`](crate::resource_type::ResourceType::with_heartbeats)).
-    pub fn nowhere(&self) -> impl Iterator<Item = &ResourceName> {
-        self.parts.iter().filter_map(Part::nowhere)
+    pub fn not_found(&self) -> impl Iterator<Item = &ResourceName> {
+        self.parts.iter().filter_map(Part::not_found)
     }
 
     /// Returns the names of resources that are gone (delta only).
@@ -139,13 +139,13 @@ impl<V: Encoding> Response<V> {
     }
 
     fn pieces<'a>(&'a self, part: &'a Part) -> impl Iterator<Item = (Piece<'a>, Element<'a>)> {
-        let (heartbeat, nowhere) = (matches!(part, Part::Heartbeat(_)), matches!(part, Part::Nowhere(_)));
+        let (heartbeat, not_found) = (matches!(part, Part::Heartbeat(_)), matches!(part, Part::NotFound(_)));
         part.elements().map(move |resource| {
             let mut element = resource.element(&self.type_url);
             if heartbeat {
                 element.aliases = &[]; // or it would say that they stand for nothing
             }
-            if heartbeat || nowhere {
+            if heartbeat || not_found {
                 element.body = None;
             }
             if !self.ttl {

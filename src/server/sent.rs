@@ -4,8 +4,8 @@ use alloc::collections::BTreeSet;
 
 use super::of_type::OfType;
 use super::pending::{Pending, Wildcard};
-use super::portion::Progress;
 use super::resource::Resource;
+use super::response_limit::Progress;
 use super::source::{Entry, Source};
 use super::view::View;
 use super::wanted::Wanted;
@@ -42,7 +42,7 @@ impl<'a> Sent<'a> {
         let (view, name) = (self.view, resource.name());
         // Until a wildcard is answered whole, what comes with a later portion was not sent.
         let swept = || view.sent_to().is_some() && self.swept.as_ref().is_none_or(|swept| swept.contains(name));
-        (view.is_told(name, entry.since) || swept())
+        (view.is_sent_ahead(name, entry.since) || swept())
             && !view.is_news(name, entry)
             && !self.wanted.is_among(self.pending.names(), resource)
     }
@@ -51,7 +51,7 @@ impl<'a> Sent<'a> {
     pub(super) fn has_removal(&self, entry: &Entry<'_>, name: &ResourceName) -> bool {
         let view = self.view;
         let answered = || view.sent_to().is_some() && self.swept.is_none();
-        (view.is_told(name, entry.since) || answered())
+        (view.is_sent_ahead(name, entry.since) || answered())
             && !view.is_removal_news(name, entry)
             && !self.pending.names().contains(name)
     }

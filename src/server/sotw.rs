@@ -157,13 +157,13 @@ impl Protocol for Sotw {
         Ok(())
     }
 
-    fn beats_with_all(of: &Subscription) -> bool {
+    fn heartbeats_with_all(of: &Subscription) -> bool {
         of.resource_type.is_full_state()
     }
 
     /// A heartbeat has no version but that of its response, which a client compares with what it accepted last (C-TTL-03).
     /// New content has another: it goes apart.
-    fn version_of_beats(of: &Subscription) -> Option<Version> {
+    fn version_of_heartbeats(of: &Subscription) -> Option<Version> {
         let apart = !of.resource_type.is_full_state() && !of.pending.has_wildcard();
         of.heartbeat.accepted().filter(|_| apart).cloned()
     }

@@ -98,7 +98,7 @@ pub trait Source {
 
     /// All resources of the type, in pages that streams share, some hundred resources each.
     ///
-    /// A page keeps its number, though it be empty: where an answer goes in [portions](super::Portion), it goes on with
+    /// A page keeps its number, though it be empty: where an answer goes in [portions](super::ResponseLimit), it goes on with
     /// the page of the number that the last portion came to. So a resource stays in its page as long as it is present.
     fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page>;
 
@@ -127,17 +127,17 @@ pub trait Source {
     }
 
     /// What a name that is absent was at an earlier revision, and until it became absent; if that is remembered. Where
-    /// removals stay back in SotW ([`Config::with_sotw_removal_hold`](super::Config::with_sotw_removal_hold)), it is sent
+    /// removals stay back in SotW ([`Config::with_sotw_removal_delay`](super::Config::with_sotw_removal_delay)), it is sent
     /// once more to who was sent it; and in delta, that its aliases stood for it is known by it. The default remembers nothing,
     /// as suits a source whose [`Entry::before`] is always empty.
-    fn was(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
+    fn previous(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
         let _ = (type_url, name, at);
         None
     }
 
     /// The names of resources that an alias stood for lately and does not any more, and since when that is so. `None` for
     /// a name that is no alias and was none. The default has no aliases.
-    fn former(&self, type_url: &TypeUrl, alias: &ResourceName) -> Option<(Revision, &[ResourceName])> {
+    fn former_targets(&self, type_url: &TypeUrl, alias: &ResourceName) -> Option<(Revision, &[ResourceName])> {
         let _ = (type_url, alias);
         None
     }

@@ -80,11 +80,11 @@ impl Subscription {
 
     /// A name is to be answered anew: what was told of it, claimed of it, or rejected of it does not count.
     pub(super) fn ask(&mut self, name: ResourceName, limit: usize) {
-        self.pending.doubt(&name);
+        self.pending.unclaim(&name);
         self.exchange.forget_rejection(&name, limit);
         if name.is_glob() {
             let of_collection = |told: &ResourceName| self.wanted.globs().of(told.as_str()) == Some(&name);
-            self.view.doubt(of_collection);
+            self.view.forget_sent_ahead(of_collection);
             self.view.come_back(false);
         }
         self.pending.add(name, &self.wanted, limit);
@@ -95,8 +95,8 @@ impl Subscription {
         let comes = self.view.sent_to().is_none() || *self.pending.wildcard() == Wildcard::Asked;
         if comes {
             // It does, though the client has it.
-            self.pending.doubt(&name);
-            self.view.doubt(|told| *told == name);
+            self.pending.unclaim(&name);
+            self.view.forget_sent_ahead(|told| *told == name);
         } else {
             self.ask(name, limit);
         }
@@ -110,16 +110,16 @@ impl Subscription {
         } else if !self.wanted.covers(name.as_str()) {
             self.pending.remove(&name);
         }
-        self.note_left(&name);
+        self.note_unsubscribed(&name);
         Some(name)
     }
 
     /// What came by a name that leaves goes with it, unless a response is in flight: the client may take that, and come back. A
     /// client that asks for many anew, to be answered anew, leaves and comes back as well, and keeps what it has.
-    fn note_left(&mut self, name: &ResourceName) {
+    fn note_unsubscribed(&mut self, name: &ResourceName) {
         let waiting = self.exchange.is_waiting();
         if waiting || name.is_wildcard() || name.is_glob() {
-            self.view.note_left();
+            self.view.note_unsubscribed();
         }
         if waiting {
             return;
@@ -132,9 +132,9 @@ impl Subscription {
     /// Everything is asked for, from now on or again.
     pub(super) fn subscribe_to_all(&mut self) {
         self.wanted.set_wildcard(true);
-        self.pending.doubt(&crate::WILDCARD.into());
+        self.pending.unclaim(&crate::WILDCARD.into());
         self.exchange.clear_rejections();
-        self.view.doubt(|_| true);
+        self.view.forget_sent_ahead(|_| true);
         self.view.come_back(true);
         self.pending.add_wildcard();
     }
@@ -142,7 +142,7 @@ impl Subscription {
     pub(super) fn unsubscribe_from_all(&mut self) {
         self.wanted.set_wildcard(false);
         self.pending.remove_wildcard(&self.wanted);
-        self.note_left(&crate::WILDCARD.into());
+        self.note_unsubscribed(&crate::WILDCARD.into());
     }
 
     /// The client answered the last response, by its nonce. The version of that, if it was not answered before.
@@ -223,19 +223,19 @@ impl Subscription {
     ) -> Extent {
         let Self { resource_type, wanted, view, pending, defer_until, .. } = self;
         let of = OfType::new(source, resource_type.type_url());
-        let (before, told) = (view.sent_to(), view.has_told());
-        let but = if told { view.told_names().cloned().collect() } else { BTreeSet::new() };
+        let (before, told) = (view.sent_to(), view.has_sent_ahead());
+        let but = if told { view.names_sent_ahead().cloned().collect() } else { BTreeSet::new() };
         pending.set_reply(false);
         // What stands for many is not answered whole: what the client has of it is known by name.
         let paging = pending.has_wildcard() || pending.names().iter().any(ResourceName::is_glob);
         view.advance(of.now(), draft.content, draft.removals, paging);
         if paging || view.complete_to() < of.now() {
-            note_told(of, view, draft, paging, limit);
+            note_sent_ahead(of, view, draft, paging, limit);
         }
         if wanted.aliases() {
             note_aliases(of, wanted, view, draft, limit);
         }
-        if draft.held {
+        if draft.defers {
             defer_until.get_or_insert(now + hold);
         } else if before.is_none() || draft.removals == Reach::All {
             *defer_until = None;
@@ -260,26 +260,26 @@ impl Subscription {
 }
 
 /// Notes what was told though the positions do not say so.
-fn note_told<S: Source>(of: OfType<'_, S>, view: &mut View, draft: &Draft, paging: bool, limit: usize) {
+fn note_sent_ahead<S: Source>(of: OfType<'_, S>, view: &mut View, draft: &Draft, paging: bool, limit: usize) {
     let (sent_to, removals_sent_to, now) = (view.sent_to().unwrap_or_default(), view.removals_sent_to(), of.now());
     for (at, part) in draft.parts.iter().enumerate().filter(|(_, part)| !matches!(part, Part::Heartbeat(_))) {
         let by_name = paging && at < draft.answers;
         for resource in part.resources() {
             if by_name || of.get(resource.name()).since > sent_to {
-                view.note_told(resource.name(), now, limit);
+                view.note_sent_ahead(resource.name(), now, limit);
             }
         }
     }
-    let stubs = draft.parts.iter().filter_map(Part::nowhere);
+    let stubs = draft.parts.iter().filter_map(Part::not_found);
     for name in draft.removed.iter().chain(stubs) {
         let entry = of.get(name);
         if entry.state == State::Absent && entry.since > removals_sent_to {
-            view.note_told(name, now, limit);
+            view.note_sent_ahead(name, now, limit);
         }
     }
     for error in &draft.errors {
         if of.get(&error.name).since > sent_to {
-            view.note_told(&error.name, now, limit);
+            view.note_sent_ahead(&error.name, now, limit);
         }
     }
 }

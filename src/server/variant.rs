@@ -58,10 +58,10 @@ pub trait Protocol: Encoding + Messages {
     fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Behind>;
 
     /// Whether all that is wanted has to be sent to say that some of it lives on.
-    fn beats_with_all(of: &Subscription) -> bool;
+    fn heartbeats_with_all(of: &Subscription) -> bool;
 
     /// The version of a response that has heartbeats and nothing else, for a variant in which they go alone.
-    fn version_of_beats(of: &Subscription) -> Option<Version>;
+    fn version_of_heartbeats(of: &Subscription) -> Option<Version>;
 
     /// Adds the news that resources live on, but for those that were sent since the last time, or are now.
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft);

@@ -35,7 +35,7 @@ pub(super) struct View {
     removals_sent_to: Revision,
     /// The oldest removals that the client may have to be told again: something that stands for many left while a response was
     /// in flight, and the client may take that all the same ([design rule 5](crate::manual::rules#rule-5)).
-    left_since: Option<Revision>,
+    unsubscribed_since: Option<Revision>,
     /// Something newer than these revisions was told besides.
     inexact: bool,
     /// Nearly always `None`.
@@ -46,7 +46,7 @@ pub(super) struct View {
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Few {
     /// What was told ahead of the positions, and at which revision.
-    told: BTreeMap<ResourceName, Revision>,
+    sent_ahead: BTreeMap<ResourceName, Revision>,
     aliases: SentAliases,
     /// Names whose error the client was told, so that their absence has to be told as well (SotW).
     reported_errors: BTreeSet<ResourceName>,
@@ -89,18 +89,18 @@ impl View {
 
     /// Whether something was told by name, of what the positions do not say.
     #[inline]
-    pub(super) fn has_told(&self) -> bool {
-        self.few.as_ref().is_some_and(|few| !few.told.is_empty())
+    pub(super) fn has_sent_ahead(&self) -> bool {
+        self.few.as_ref().is_some_and(|few| !few.sent_ahead.is_empty())
     }
 
     /// At which revision a resource was told ahead of the positions.
-    fn told(&self, name: &ResourceName) -> Option<Revision> {
-        self.few.as_ref()?.told.get(name).copied()
+    fn sent_ahead(&self, name: &ResourceName) -> Option<Revision> {
+        self.few.as_ref()?.sent_ahead.get(name).copied()
     }
 
     /// Whether a resource was told by name as it is since `since`, whatever the positions say.
-    pub(super) fn is_told(&self, name: &ResourceName, since: Revision) -> bool {
-        self.told(name).is_some_and(|told| told >= since)
+    pub(super) fn is_sent_ahead(&self, name: &ResourceName, since: Revision) -> bool {
+        self.sent_ahead(name).is_some_and(|sent_ahead| sent_ahead >= since)
     }
 
     /// Whether a resource that is there is news to the client. Nothing is before the source was looked at: until then all
@@ -124,7 +124,7 @@ impl View {
         let Some(sent_to) = self.sent_to else { return false };
         match self.inexact {
             false => entry.is_news(self.removals_sent_to, sent_to),
-            true => entry.since > self.removals_sent_to.max(self.told(name).unwrap_or_default()),
+            true => entry.since > self.removals_sent_to.max(self.sent_ahead(name).unwrap_or_default()),
         }
     }
 
@@ -135,7 +135,7 @@ impl View {
 
     /// Whether what a name is now began after all that was told of it.
     fn is_newer(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
-        self.told(name).max(self.sent_to).is_some_and(|told_to| entry.since > told_to)
+        self.sent_ahead(name).max(self.sent_to).is_some_and(|told_to| entry.since > told_to)
     }
 
     /// Whether a change is passed over in silence, for it came to nothing.
@@ -147,18 +147,18 @@ impl View {
     // What was told.
 
     /// A client stopped asking for something while a response was in flight.
-    pub(super) fn note_left(&mut self) {
+    pub(super) fn note_unsubscribed(&mut self) {
         if self.sent_to.is_some() {
             let since = self.complete_to();
-            self.left_since = Some(self.left_since.map_or(since, |left| left.min(since)));
+            self.unsubscribed_since = Some(self.unsubscribed_since.map_or(since, |left| left.min(since)));
         }
     }
 
     /// A client asks for many again: it is told what went since it left. `all`: for all that it may have left.
     pub(super) fn come_back(&mut self, all: bool) {
-        if let Some(left) = self.left_since {
+        if let Some(left) = self.unsubscribed_since {
             self.removals_sent_to = self.removals_sent_to.min(left);
-            self.left_since = Some(left).filter(|_| !all);
+            self.unsubscribed_since = Some(left).filter(|_| !all);
         }
     }
 
@@ -175,38 +175,38 @@ impl View {
         self.removals_sent_to = if first { now } else { to(removals, self.removals_sent_to) };
         let all = first || content == Reach::All;
         if all && (first || removals == Reach::All) && !paging {
-            self.change_few(|few| few.told.clear());
+            self.change_few(|few| few.sent_ahead.clear());
             self.inexact = false;
             return;
         }
         if !paging {
             // While an answer goes on through the pages, they don't say what the client was told of what is to come.
             let told_to = self.complete_to();
-            self.change_few(|few| few.told.retain(|_, told| *told > told_to));
+            self.change_few(|few| few.sent_ahead.retain(|_, sent_ahead| *sent_ahead > told_to));
         }
-        self.inexact |= !all || self.has_told();
+        self.inexact |= !all || self.has_sent_ahead();
     }
 
     /// A name was told ahead of the positions: the resource is there, or gone, or has an error, as of `now`. Of more than
     /// `limit` names nothing is kept.
-    pub(super) fn note_told(&mut self, name: &ResourceName, now: Revision, limit: usize) {
+    pub(super) fn note_sent_ahead(&mut self, name: &ResourceName, now: Revision, limit: usize) {
         self.inexact = true;
-        let told = &mut self.few.get_or_insert_default().told;
-        told.insert(name.clone(), now);
-        if told.len() > limit {
-            told.clear();
+        let sent_ahead = &mut self.few.get_or_insert_default().sent_ahead;
+        sent_ahead.insert(name.clone(), now);
+        if sent_ahead.len() > limit {
+            sent_ahead.clear();
             self.tidy();
         }
     }
 
     /// The names that were told ahead of the positions.
-    pub(super) fn told_names(&self) -> impl Iterator<Item = &ResourceName> {
-        self.few.iter().flat_map(|few| few.told.keys())
+    pub(super) fn names_sent_ahead(&self) -> impl Iterator<Item = &ResourceName> {
+        self.few.iter().flat_map(|few| few.sent_ahead.keys())
     }
 
     /// What was told of these names does not count any more: they are asked for again.
-    pub(super) fn doubt(&mut self, is_doubted: impl Fn(&ResourceName) -> bool) {
-        self.change_few(|few| few.told.retain(|name, _| !is_doubted(name)));
+    pub(super) fn forget_sent_ahead(&mut self, is_doubted: impl Fn(&ResourceName) -> bool) {
+        self.change_few(|few| few.sent_ahead.retain(|name, _| !is_doubted(name)));
     }
 
     // Aliases.
@@ -266,8 +266,8 @@ impl View {
     pub(super) fn check(&self) -> Result<(), String> {
         let Some(few) = &self.few else { return Ok(()) };
         ensure!(**few != Few::default(), "room for exceptions, and there are none");
-        ensure!(few.told.is_empty() || self.inexact, "something is told ahead of what counts as exact");
-        ensure!(few.told.is_empty() || self.sent_to.is_some(), "something was told, and nothing looked at");
+        ensure!(few.sent_ahead.is_empty() || self.inexact, "something is told ahead of what counts as exact");
+        ensure!(few.sent_ahead.is_empty() || self.sent_to.is_some(), "something was told, and nothing looked at");
         few.aliases.check()
     }
 }
@@ -276,9 +276,9 @@ impl Relabel for View {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         self.sent_to.relabel(by);
         self.removals_sent_to.relabel(by);
-        self.left_since.relabel(by);
+        self.unsubscribed_since.relabel(by);
         if let Some(few) = &mut self.few {
-            few.told.values_mut().for_each(|told| told.relabel(by));
+            few.sent_ahead.values_mut().for_each(|sent_ahead| sent_ahead.relabel(by));
         }
     }
 }

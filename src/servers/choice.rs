@@ -118,11 +118,11 @@ impl<V: Variant> Servers<V> {
             debug_assert!(subscribed.is_ok(), "these are names");
             let held = self.held(at, from, type_url);
             let known = self.links[from].client.layer(type_url);
-            let missing: Vec<ResourceName> = names.iter().filter(|&name| known.is_missing(name)).cloned().collect();
+            let missing: Vec<ResourceName> = names.iter().filter(|&name| known.does_not_exist(name)).cloned().collect();
             let held = held.iter().map(|(name, aliases, _)| (name, &aliases[..], None));
             let mut layer = self.links[to].client.layer_mut(type_url);
             layer.adopt_with_aliases(held);
-            layer.take_for_missing(&missing);
+            layer.mark_does_not_exist(&missing);
         }
         self.hold_beside(to);
         let group = &mut self.groups[at];

@@ -290,14 +290,14 @@ impl<V: Variant> Servers<V> {
             match &action {
                 client::Action::Apply(update) => {
                     self.links[server].out.push(update.clone());
-                    self.beside(server, |client| client.layer_mut(update.type_url()).hold_updates());
+                    self.beside(server, |client| client.layer_mut(update.type_url()).block_updates());
                 }
                 client::Action::Expired { type_url, names } => {
                     self.beside(server, |client| client.layer_mut(type_url).forget(names));
                     (0..self.groups.len()).for_each(|at| self.review(at));
                 }
-                client::Action::Missing { type_url, names } => {
-                    self.beside(server, |client| client.layer_mut(type_url).take_for_missing(names));
+                client::Action::DoesNotExist { type_url, names } => {
+                    self.beside(server, |client| client.layer_mut(type_url).mark_does_not_exist(names));
                 }
                 _ => {}
             }
@@ -309,7 +309,7 @@ impl<V: Variant> Servers<V> {
     fn tell_the_others(&mut self, server: usize, update: &Update, rejected: &BTreeSet<ResourceName>) {
         let type_url = update.type_url();
         let layer = self.links[server].client.layer(type_url);
-        let missing = update.removed().iter().filter(|&name| layer.is_missing(name));
+        let missing = update.removed().iter().filter(|&name| layer.does_not_exist(name));
         let missing: Vec<ResourceName> = missing.cloned().collect();
         self.beside(server, |client| {
             let mut layer = client.layer_mut(type_url);
@@ -318,7 +318,7 @@ impl<V: Variant> Servers<V> {
             layer.adopt_with_aliases(accepted);
             let removed = update.removed().iter().filter(|name| !rejected.contains(*name));
             layer.forget(removed);
-            layer.take_for_missing(&missing);
+            layer.mark_does_not_exist(&missing);
             if update.drops_rejected() {
                 let dropped =
                     update.resources().map(|resource| resource.name()).filter(|name| rejected.contains(*name));
@@ -333,7 +333,7 @@ impl<V: Variant> Servers<V> {
             let other = self.links[server].related.get(at).copied().unwrap_or(server);
             let judges = |link: &usize| self.links[*link].judges(type_url);
             if !judges(&other) && !self.links[other].related.iter().any(judges) {
-                self.links[other].client.layer_mut(type_url).release_updates(now);
+                self.links[other].client.layer_mut(type_url).unblock_updates(now);
                 self.drain(other);
             }
         }
@@ -343,7 +343,7 @@ impl<V: Variant> Servers<V> {
     fn hold_beside(&mut self, server: usize) {
         let out = self.links[server].related.iter().flat_map(|&other| &self.links[other].out);
         let types: Vec<TypeUrl> = out.map(|update| update.type_url().clone()).collect();
-        types.iter().for_each(|type_url| self.links[server].client.layer_mut(type_url).hold_updates());
+        types.iter().for_each(|type_url| self.links[server].client.layer_mut(type_url).block_updates());
     }
 
     fn beside(&mut self, server: usize, mut each: impl FnMut(&mut Client<V>)) {

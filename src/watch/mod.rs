@@ -233,7 +233,7 @@ impl<T: Clone + PartialEq> Watches<T> {
                     }
                 }
             }
-            Action::Missing { type_url, names } if type_url == self.type_url => {
+            Action::DoesNotExist { type_url, names } if type_url == self.type_url => {
                 for name in names {
                     let status = || Status::new(Code::NotFound, "the resource does not exist");
                     // Unless why was told just before.

@@ -106,13 +106,13 @@ fn a_collection() {
     let actions = hear(&mut client, &[], &[MEMBER]);
     accept(&mut client, actions);
     assert!(!client.layer(&endpoints()).is_awaited(GLOB), "it was there");
-    assert!(!client.layer(&endpoints()).is_missing(GLOB));
+    assert!(!client.layer(&endpoints()).does_not_exist(GLOB));
     hear(&mut client, &[], &[GLOB]);
-    assert!(client.layer(&endpoints()).is_missing(GLOB));
+    assert!(client.layer(&endpoints()).does_not_exist(GLOB));
     let actions = hear(&mut client, &[MEMBER], &[]);
-    assert!(client.layer(&endpoints()).is_missing(GLOB), "nobody has accepted it");
+    assert!(client.layer(&endpoints()).does_not_exist(GLOB), "nobody has accepted it");
     accept(&mut client, actions);
-    assert!(!client.layer(&endpoints()).is_missing(GLOB));
+    assert!(!client.layer(&endpoints()).does_not_exist(GLOB));
 }
 
 /// The wildcard is awaited until it is answered: with nothing, or with what may be gone again.
@@ -290,10 +290,10 @@ fn an_unasked_response() {
 #[test]
 fn what_is_adopted_is_not_claimed_to_be_nowhere() {
     let mut client = asked(&["a"]);
-    let mut nowhere = response(&["a"], &[]);
-    nowhere.resources[0].body = None;
-    nowhere.resources[0].aliases = vec!["another".into()];
-    client.handle_response(NOW, nowhere).expect("a response");
+    let mut not_found = response(&["a"], &[]);
+    not_found.resources[0].body = None;
+    not_found.resources[0].aliases = vec!["another".into()];
+    client.handle_response(NOW, not_found).expect("a response");
     client.layer_mut(&endpoints()).adopt([("a", None)]);
     client.check_invariants().expect("a sound machine");
     client.handle_open();
@@ -358,8 +358,8 @@ fn taken_for_missing() {
     let mut client = asked(&["*", "a", "b"]);
     let actions = hear(&mut client, &["a"], &[]);
     accept(&mut client, actions);
-    client.layer_mut(&endpoints()).take_for_missing(["a", "b", "*"]);
-    let missing = |name: &str| client.layer(&endpoints()).is_missing(name);
+    client.layer_mut(&endpoints()).mark_does_not_exist(["a", "b", "*"]);
+    let missing = |name: &str| client.layer(&endpoints()).does_not_exist(name);
     assert_eq!(["a", "b", "*"].map(missing), [false, true, false]);
 }
 
@@ -382,11 +382,11 @@ fn held_names_change_while_a_response_waits() {
     client.handle_response(NOW, response("1")).expect("a response");
     let verdict = update(&mut client).accept();
     client.handle_verdict(NOW, verdict).expect("it is out");
-    client.layer_mut(&clusters).hold_updates();
+    client.layer_mut(&clusters).block_updates();
     client.handle_response(NOW, response("2")).expect("a response");
     client.layer_mut(&clusters).forget(["a"]);
     client.layer_mut(&clusters).adopt([("b", None)]);
-    client.layer_mut(&clusters).release_updates(NOW);
+    client.layer_mut(&clusters).unblock_updates(NOW);
     assert_eq!(update(&mut client).removed(), [ResourceName::from("b")]);
 }
 
@@ -431,5 +431,5 @@ fn what_was_removed_with_an_error() {
     client.handle_response(NOW, delta::Response { errors, ..response(&[], &[]) }).expect("a response");
     let actions = std::iter::from_fn(|| client.poll_action()).collect();
     accept(&mut client, actions);
-    assert!(client.layer(&endpoints()).is_missing("a"));
+    assert!(client.layer(&endpoints()).does_not_exist("a"));
 }

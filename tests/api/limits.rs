@@ -257,7 +257,7 @@ fn actions_of_a_client() {
     assert_eq!(client.poll_action(), None);
     client.handle_timeout(due);
     assert_eq!(client.poll_timeout(), None);
-    assert!(matches!(client.poll_action(), Some(Action::Missing { .. })));
+    assert!(matches!(client.poll_action(), Some(Action::DoesNotExist { .. })));
     assert_eq!(client.handle_response(NOW, response("t", "1", "2", 1)), Ok(()));
 }
 

@@ -98,8 +98,8 @@ fn a_client_finds_a_name_in_any_spelling() {
             lost.layer_mut(&t()).forget([name]);
             assert_eq!(lost.layer(&t()).held().count(), 0, "{asked} {name}");
             assert!(lost.layer(&t()).is_awaited(name), "{asked} {name}");
-            lost.layer_mut(&t()).take_for_missing([name]);
-            assert!(SPELLINGS.iter().all(|&name| lost.layer(&t()).is_missing(name)), "{asked} {name}");
+            lost.layer_mut(&t()).mark_does_not_exist([name]);
+            assert!(SPELLINGS.iter().all(|&name| lost.layer(&t()).does_not_exist(name)), "{asked} {name}");
             lost.layer_mut(&t()).adopt([(name, None)]);
             assert_eq!(lost.layer(&t()).held().count(), 1, "{asked} {name}");
 
@@ -124,7 +124,7 @@ fn a_cache_finds_a_name_in_any_spelling() {
             assert_eq!(cache.members(&t(), &glob).count(), 1, "{put}");
             let mut gone = cache.clone();
             assert!(gone.remove(&t(), &name), "{put} {name}");
-            assert!(gone.was(&t(), &name, at).is_some(), "{put} {name}");
+            assert!(gone.previous(&t(), &name, at).is_some(), "{put} {name}");
             let status = Status::new(Code::Unavailable, "no");
             gone.set_error(&t(), put, status.clone());
             assert_eq!(gone.error(&t(), &name), Some(&status), "{put} {name}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use xds_machine::message::delta;
-use xds_machine::server::{Cache, Config, Portion, Resource, Server, StreamId};
+use xds_machine::server::{Cache, Config, Resource, ResponseLimit, Server, StreamId};
 use xds_machine::{Delta, Instant, Nonce, TypeUrl, type_url};
 
 const NOW: Instant = Instant::EPOCH;
@@ -65,8 +65,8 @@ fn there(cache: &Cache) -> BTreeMap<String, String> {
 fn a_hundred_thousand_resources_go_in_a_hundred_portions() {
     let mut cache = store(100_000);
     cache.publish::<Delta>();
-    let portion = Portion { resources: 1000, ..Portion::default() };
-    let mut server = Server::<Delta>::new(Config::ads().with_portion(portion), StreamId(1));
+    let response_limit = ResponseLimit { resources: 1000, ..ResponseLimit::default() };
+    let mut server = Server::<Delta>::new(Config::ads().with_response_limit(response_limit), StreamId(1));
     server.handle_request(NOW, delta::Request::new(clusters())).expect("a request");
     let mut has = BTreeMap::new();
     let sizes = drain(&mut server, &mut cache, &mut has, |_, _| {});
@@ -81,8 +81,8 @@ fn what_changes_meanwhile_arrives_whatever_is_on_the_way() {
         if published {
             cache.publish::<Delta>();
         }
-        let portion = Portion { resources: 300, bytes: 32 << 10 };
-        let mut server = Server::<Delta>::new(Config::ads().with_portion(portion), StreamId(1));
+        let response_limit = ResponseLimit { resources: 300, bytes: 32 << 10 };
+        let mut server = Server::<Delta>::new(Config::ads().with_response_limit(response_limit), StreamId(1));
         server.handle_request(NOW, delta::Request::new(clusters())).expect("a request");
         // Early and late pages alike, new names, and names that go and come.
         let change = |round: usize, cache: &mut Cache| {
@@ -108,8 +108,8 @@ fn what_changes_meanwhile_arrives_whatever_is_on_the_way() {
 #[test]
 fn changes_and_removals_go_in_portions_too() {
     let mut cache = store(20_000);
-    let portion = Portion { resources: 1000, ..Portion::default() };
-    let mut server = Server::<Delta>::new(Config::ads().with_portion(portion), StreamId(1));
+    let response_limit = ResponseLimit { resources: 1000, ..ResponseLimit::default() };
+    let mut server = Server::<Delta>::new(Config::ads().with_response_limit(response_limit), StreamId(1));
     server.handle_request(NOW, delta::Request::new(clusters())).expect("a request");
     let mut has = BTreeMap::new();
     drain(&mut server, &mut cache, &mut has, |_, _| {});
@@ -128,8 +128,9 @@ fn changes_and_removals_go_in_portions_too() {
 #[test]
 fn bytes_are_of_all_that_is_sent() {
     let mut cache = store(200);
-    let config =
-        Config::ads().with_control_plane("c".repeat(300)).with_portion(Portion { bytes: 2000, ..Portion::default() });
+    let config = Config::ads()
+        .with_control_plane("c".repeat(300))
+        .with_response_limit(ResponseLimit { bytes: 2000, ..ResponseLimit::default() });
     let mut server = Server::<Delta>::new(config, StreamId(1));
     server.handle_request(NOW, delta::Request::new(clusters())).expect("a request");
     let mut has = BTreeMap::new();
@@ -148,8 +149,9 @@ fn bytes_are_of_all_that_is_sent() {
 /// What is asked for by name while an answer goes on is in a response once, though the rest of its page is sent whole.
 #[test]
 fn a_name_besides_a_page() {
-    let portion = Portion { resources: 128, ..Portion::default() };
-    let (cache, mut server) = (store(130), Server::<Delta>::new(Config::ads().with_portion(portion), StreamId(1)));
+    let response_limit = ResponseLimit { resources: 128, ..ResponseLimit::default() };
+    let (cache, mut server) =
+        (store(130), Server::<Delta>::new(Config::ads().with_response_limit(response_limit), StreamId(1)));
     server.handle_request(NOW, delta::Request::new(clusters())).expect("a request");
     let first = server.poll_transmit(NOW, &cache).expect("a page");
     assert_eq!(first.resources().count(), 128);
@@ -168,8 +170,8 @@ fn bytes_of_the_envelope() {
     for number in 0..10 {
         cache.insert(&type_url, resource(number, 0));
     }
-    let portion = Portion { bytes: 500, ..Portion::default() };
-    let mut server = Server::<Delta>::new(Config::ads().with_portion(portion), StreamId(1));
+    let response_limit = ResponseLimit { bytes: 500, ..ResponseLimit::default() };
+    let mut server = Server::<Delta>::new(Config::ads().with_response_limit(response_limit), StreamId(1));
     let request = delta::Request { subscribe: vec!["*".into()], ..delta::Request::new(type_url) };
     server.handle_request(NOW, request).expect("a request");
     let response = server.poll_transmit(NOW, &cache).expect("a portion");

@@ -68,8 +68,8 @@ fn defaults_of_a_source() {
     assert_eq!(source.expiring(&cluster).count(), 0);
     assert_eq!(source.error(&cluster, &"a".into()), None);
     assert_eq!(source.errors(&cluster, Revision(0)).count(), 0);
-    assert_eq!(source.was(&cluster, &"gone".into(), Revision(0)), None);
-    assert_eq!(source.former(&cluster, &"alias".into()), None);
+    assert_eq!(source.previous(&cluster, &"gone".into(), Revision(0)), None);
+    assert_eq!(source.former_targets(&cluster, &"alias".into()), None);
     let members: Vec<_> = source.members(&cluster, &GLOB.into()).map(|entry| entry.state).collect();
     assert_eq!(members, [State::Present(&source.0[0])]);
     let unknown = Entry::unknown(Revision(3)).with_before(Revision(1), Revision(2));
@@ -99,13 +99,13 @@ fn a_stream_over_defaults() {
 
 /// A name of a virtual host that does not exist is said to be nowhere, once, and not removed.
 #[test]
-fn nowhere() {
+fn not_found() {
     let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
     let request = delta::Request { subscribe: vec!["b".into()], ..delta::Request::new(type_url::VIRTUAL_HOST) };
     server.handle_request(NOW, request).expect("a request");
     let response = server.poll_transmit(NOW, &Cache::new(1)).expect("an answer");
-    let nowhere: Vec<_> = response.nowhere().map(|name| name.as_str()).collect();
-    assert_eq!((response.resources().count(), nowhere, response.removed().len()), (0, vec!["b"], 0));
+    let not_found: Vec<_> = response.not_found().map(|name| name.as_str()).collect();
+    assert_eq!((response.resources().count(), not_found, response.removed().len()), (0, vec!["b"], 0));
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn to_the_revision() {
     cache.insert(&t, resource("a"));
     cache.insert(&t, resource("c"));
     cache.remove(&t, "a");
-    let was = |at| cache.was(&t, &"a".into(), Revision(at)).map(|resource| resource.name().as_str());
+    let was = |at| cache.previous(&t, &"a".into(), Revision(at)).map(|resource| resource.name().as_str());
     assert_eq!([1, 2, 3, 4].map(was), [None, Some("a"), Some("a"), None]);
     let changed = |since| cache.changes(&t, Revision(since)).count();
     assert_eq!([0, 1, 2, 3].map(changed), [2, 1, 1, 0]);
@@ -258,7 +258,7 @@ fn what_was_before_many_changes() {
         for change in 0..changes {
             cache.insert(&t, Resource::new("other", vec![change as u8, (change >> 8) as u8]));
         }
-        ["a", "b"].map(|name| cache.was(&t, &name.into(), Revision(2)).is_some())
+        ["a", "b"].map(|name| cache.previous(&t, &name.into(), Revision(2)).is_some())
     };
     assert_eq!(was(1022), [true, true]);
     assert_eq!(was(1023), [false, true]);
@@ -271,7 +271,7 @@ fn what_was_before_many_changes() {
     }
     cache.remove(&t, "a");
     assert_eq!(
-        cache.was(&t, &"a".into(), Revision(2000)),
+        cache.previous(&t, &"a".into(), Revision(2000)),
         Some(&resource("a")),
         "that it came is forgotten, not that it went"
     );
@@ -343,10 +343,10 @@ fn names_in_another_form() {
     cache.insert(&t, Resource::new("real", vec![1]).with_aliases([name]));
     cache.remove(&t, "real");
     let former = ["real".into()];
-    assert_eq!([name, other].map(|name| cache.former(&t, &name.into())), [Some((Revision(3), &former[..])); 2]);
+    assert_eq!([name, other].map(|name| cache.former_targets(&t, &name.into())), [Some((Revision(3), &former[..])); 2]);
     cache.insert(&t, Resource::new(name, vec![1]));
     cache.remove(&t, name);
-    let was = |name: &str| cache.was(&t, &name.into(), Revision(4)).map(|resource| resource.name().as_str());
+    let was = |name: &str| cache.previous(&t, &name.into(), Revision(4)).map(|resource| resource.name().as_str());
     assert_eq!([name, other].map(was), [Some(other); 2]);
     let (glob, other) = ("xdstp://a/T/*?b=1&a=2", "xdstp://a/T/*?a=2&b=1");
     cache.insert(&t, Resource::new(name, vec![1]));

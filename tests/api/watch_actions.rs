@@ -39,7 +39,7 @@ fn actions(type_url: &str) -> Vec<(Action, &'static str, News<usize>)> {
     let error = Failed { name: "a".into(), status: Status::new(Code::Unavailable, "no"), effect: Effect::Fails };
     vec![
         (Action::Errors { type_url: type_url.clone(), errors: vec![error] }, "a", failed(Code::Unavailable)),
-        (Action::Missing { type_url: type_url.clone(), names: vec!["a".into()] }, "a", failed(Code::NotFound)),
+        (Action::DoesNotExist { type_url: type_url.clone(), names: vec!["a".into()] }, "a", failed(Code::NotFound)),
         (Action::Expired { type_url: type_url.clone(), names: vec!["a".into()] }, "a", failed(Code::NotFound)),
         (
             Action::Rejected {
@@ -145,7 +145,7 @@ fn a_server_that_can_not_be_reached() {
     let (mut client, mut watches) = (client(), Watches::<usize>::new(TYPE));
     watches.watch(&mut client, "a").expect("a name");
     watches.watch(&mut client, "b").expect("a name");
-    watches.handle_action(Action::Missing { type_url: TYPE.into(), names: vec!["a".into()] }, decode);
+    watches.handle_action(Action::DoesNotExist { type_url: TYPE.into(), names: vec!["a".into()] }, decode);
     assert_eq!(watches.poll_event().map(kind), Some(("a".into(), failed(Code::NotFound))));
     watches.handle_unreachable(Status::new(Code::Unavailable, "down"));
     assert_eq!(watches.poll_event().map(kind), Some(("b".into(), failed(Code::Unavailable))));
@@ -159,7 +159,7 @@ fn one_watcher_at_a_time() {
     let (mut client, mut watches) = (client(), Watches::<usize>::new(TYPE));
     let one = watches.watch(&mut client, "a").expect("a name");
     let two = watches.watch(&mut client, "a").expect("a name");
-    watches.handle_action(Action::Missing { type_url: TYPE.into(), names: vec!["a".into()] }, decode);
+    watches.handle_action(Action::DoesNotExist { type_url: TYPE.into(), names: vec!["a".into()] }, decode);
     let told = watches.poll_watch(two).expect("it does not exist");
     assert_eq!((told.watch, kind(told)), (two, ("a".into(), failed(Code::NotFound))));
     assert_eq!(watches.poll_watch(two), None);

@@ -137,15 +137,15 @@ fn partial_retry(names: &[&str], budget: Budget) -> Setup {
 }
 
 fn portions(names: &[&str], budget: Budget) -> Setup {
-    Setup::full_state(names, budget).portion(1)
+    Setup::full_state(names, budget).response_limit(1)
 }
 
 fn small_pages(names: &[&str], budget: Budget) -> Setup {
-    Setup::full_state(names, budget).portion(1).page(1)
+    Setup::full_state(names, budget).response_limit(1).page(1)
 }
 
 fn warming_portions(names: &[&str], budget: Budget) -> Setup {
-    Setup::warming(names, budget).portion(1)
+    Setup::warming(names, budget).response_limit(1)
 }
 
 fn lasting(names: &[&str], budget: Budget) -> Setup {
@@ -297,7 +297,9 @@ type Ingredients = (fn(Setup) -> Setup, fn(Budget) -> Budget);
 /// What it takes for a feature to be active: how the world is set up, and what happens in it.
 fn ingredients(feature: Feature) -> Ingredients {
     match feature {
-        Feature::Portion => (|setup| setup.portion(1), |budget| Budget { puts: budget.puts + 1, ..budget }),
+        Feature::ResponseLimit => {
+            (|setup| setup.response_limit(1), |budget| Budget { puts: budget.puts + 1, ..budget })
+        }
         Feature::Pages => (|setup| setup.page(1), |budget| budget),
         Feature::Retry => (|setup| setup.retry(1), |budget| budget.rejects(1)),
         Feature::Ttl => (Setup::ttl, |budget| budget.passes(2)),
@@ -316,7 +318,7 @@ fn combination(kind: Kind, one: Feature, other: Feature) -> (Setup, Vec<Step>) {
     let has = |feature: Feature| one == feature || other == feature;
     let (hold, glob) = (has(Feature::Hold), has(Feature::Collection));
     let alias = has(Feature::Alias) || has(Feature::MovedAlias);
-    let all = has(Feature::Wildcard) || has(Feature::Pages) || (alias && has(Feature::Portion));
+    let all = has(Feature::Wildcard) || has(Feature::Pages) || (alias && has(Feature::ResponseLimit));
     // What is wanted from the start comes first.
     let names: &[&str] = match (alias, glob, all) {
         (true, true, _) => &["~", "xdstp:///T/*", "xdstp:///T/a"],
@@ -325,7 +327,7 @@ fn combination(kind: Kind, one: Feature, other: Feature) -> (Setup, Vec<Step>) {
         (false, true, false) => &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"],
         (false, true, true) => &["xdstp:///T/*", "*", "xdstp:///T/a", "xdstp:///T/b"],
         (false, false, _) if hold && !all => &["a", "b"],
-        (false, false, _) if has(Feature::Portion) => &["*", "a", "b", "c"],
+        (false, false, _) if has(Feature::ResponseLimit) => &["*", "a", "b", "c"],
         (false, false, _) => &["a", "*", "b"],
     };
     let setup = if hold { Setup::order(names, Budget::NONE) } else { Setup::collection(names, Budget::NONE) };
@@ -428,7 +430,7 @@ fn everything_holds_in_every_order() {
         ExpiredAway,
     ];
     let of_sotw = [NoClaim, StoodIn, WildcardAndNames];
-    let of_delta = [Removed, ClaimedUnjudged, Held, Behind, Portion];
+    let of_delta = [Removed, ClaimedUnjudged, Held, Behind, ResponseLimit];
     for (delta, own) in [(false, &of_sotw[..]), (true, &of_delta[..])] {
         for goal in both.iter().chain(own).filter(|&&goal| !(delta && goal == Stale)) {
             assert!(goals[&delta].has(*goal), "{goal:?} never happened (delta: {delta})");

@@ -189,14 +189,14 @@ stories! {
         "Put2 a, Sub *, Open, CS, SR, Sub2 a, CS, SR, SS, CR, Acc2, Put a, Cut, Open, CS, CS, SR, SS, CR, SR, Rej, CS, SR, SS, SS";
     /// Delta: a resource that the client had claimed changed, was sent with the first portion of the answer, and changed
     /// back: the rest of the answer took it for what was claimed, and it was not sent again.
-    a_claim_ends_with_what_is_sent: Delta, full_state().portion(1),
+    a_claim_ends_with_what_is_sent: Delta, full_state().response_limit(1),
         "Sub b, Sub a, Put a, Open, CS, SR, SS, CR, Acc, Cut, Put a, Sub *, Open, CS, SR, SS, Put a";
     /// Delta: the same where the wildcard is told after a name.
     heartbeats_answer_a_late_wildcard: Delta, full_state().ttl(),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, Cut, Open, CS, SR, Sub *, CS, SR, SS";
     /// Delta: of an answer in portions, what was to come last was unwanted. An invariant took that for the end of the answer,
     /// after which what the client had before is not kept.
-    what_is_left_of_an_answer_is_unwanted: Delta, full_state().portion(1),
+    what_is_left_of_an_answer_is_unwanted: Delta, full_state().response_limit(1),
         "Put b, Sub b, Open, CS, SR, SS, CR, Acc, Cut, Sub a, Open, CS, SR, SS, Uns b, CS, SR";
 }
 
@@ -204,13 +204,13 @@ stories! {
 stories! {
     /// Delta: of what was claimed an error was told with the first portion; it ended with just that content, which was taken
     /// for had.
-    an_error_ends_a_claim: Delta, Setup::full_state(&FOUR, Budget::PLENTY).portion(1),
+    an_error_ends_a_claim: Delta, Setup::full_state(&FOUR, Budget::PLENTY).response_limit(1),
         "Sub *, Sub a, Open, CS, SR, Put a, SS, CR, Acc, Cut, Open, CS, SR, Put b, Put c, Fail a, SS, Uns *, Put a";
     /// Delta: a collection was asked for again, and its answer went in portions: what had gone before was not told.
-    what_a_collection_lost_is_told_after_its_answer: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).portion(1),
+    what_a_collection_lost_is_told_after_its_answer: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).response_limit(1),
         "Put a, Put b, Put c, Sub *, Open, CS, SR, SS, CR, Acc, CS, SR, SS, CR, Acc, CS, SR, SS, CR, Acc, CS, Forget a, Del b, SR, CS, SR, SS, CR, Acc, CS, SR";
     /// Delta: that a collection is empty did not count for its portion.
-    an_empty_collection_counts: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).portion(2),
+    an_empty_collection_counts: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).response_limit(2),
         "Sub a, Sub b, Sub *, Open, CS, SR";
     /// SotW, full state: what is gone and kept was no longer wanted, and its error was told.
     what_is_kept_and_unwanted_has_no_error: Sotw, Setup::order(&NAMES, Budget::PLENTY).hold(),
@@ -239,7 +239,7 @@ stories! {
     what_a_new_stream_was_not_told_needs_another: Delta, full_state(),
         "Sub a, Sub b, Open, Put b, CS, SR, SS, CR, Cut, Del b, Uns b, Open, CS, Sub *";
     /// Delta, in portions: a collection that was wanted again did not fit into one, and what it had lost before was never told.
-    what_a_collection_lost_is_told_in_the_end: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).portion(1),
+    what_a_collection_lost_is_told_in_the_end: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).response_limit(1),
         "Sub a, Open, Sub *, CS, Uns *, SR, Put a, SS, Sub *, CR, Put b, Sub c, Put c, Del a, Uns a, Acc, CS";
     /// Delta: what an alias brought that had left, beside a wildcard and ahead of its turn, was not said to be gone.
     what_came_by_an_alias_that_left_is_gone: Delta, Setup::order(&ALIAS, Budget::PLENTY),

@@ -91,7 +91,7 @@ impl World {
                         let verdict = apply(update);
                         self.client.handle_verdict(NOW, verdict)?;
                     }
-                    Action::Missing { names, .. } => at_client(&format!("there is no {}", list(&names))),
+                    Action::DoesNotExist { names, .. } => at_client(&format!("there is no {}", list(&names))),
                     _ => {}
                 }
             }

@@ -148,7 +148,7 @@ where
         while let Some(action) = self.client.poll_action() {
             match action {
                 Action::Apply(update) => self.apply(update),
-                Action::Missing { type_url, names } => names.iter().for_each(|name| {
+                Action::DoesNotExist { type_url, names } => names.iter().for_each(|name| {
                     print(json!({ "missing": { "type_url": type_url.as_str(), "name": name.as_str() } }));
                 }),
                 Action::Expired { type_url, names: gone } => {

@@ -88,13 +88,13 @@ impl World {
                 (next.wanted, next.heard) = (true, false);
                 match self.delta {
                     true => next.announced.want(&name),
-                    false => next.announced.want_listed(&name, self.said, self.serial),
+                    false => next.announced.subscribe_listed(&name, self.said, self.serial),
                 }
             }
             Event::Unwant if self.wanted && self.changes > 0 => {
                 next.changes -= 1;
                 next.wanted = false;
-                next.announced.unwant(&name, 9);
+                next.announced.unsubscribe(&name, 9);
             }
             Event::Lose if self.wanted && self.heard && self.losses > 0 => {
                 next.losses -= 1;
@@ -130,7 +130,7 @@ impl World {
                 next.heard |= takes;
                 next.announced.settle(|_| has);
                 if has {
-                    next.announced.note_heard(&name);
+                    next.announced.confirm(&name);
                 }
                 next.unanswered = !self.delta;
             }

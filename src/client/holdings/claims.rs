@@ -24,20 +24,20 @@ impl Holdings {
     pub(in crate::client) fn complete_all(&mut self) {
         if self.lapsed.is_empty() {
             // What expired on this stream may be there in any version.
-            self.change(WILDCARD, |wish| wish.complete = true);
+            self.change(WILDCARD, |entry| entry.complete = true);
         }
     }
 
     /// A response of this stream was accepted whole that has all that is there of the names that `is_complete` picks: they
     /// were asked for before it was made.
     pub(in crate::client) fn complete_names(&mut self, is_complete: impl Fn(&ResourceName) -> bool) {
-        let named = self.wishes.len() - usize::from(self.wants(WILDCARD));
-        if named == 0 || (self.wishes.len() == named && named <= self.held.len() && self.globs.is_empty()) {
+        let named = self.subscribed.len() - usize::from(self.wants(WILDCARD));
+        if named == 0 || (self.subscribed.len() == named && named <= self.held.len() && self.globs.is_empty()) {
             return; // all names are held
         }
-        for (name, wish) in self.wishes.iter_mut().filter(|(name, _)| !name.is_wildcard()) {
+        for (name, entry) in self.subscribed.iter_mut().filter(|(name, _)| !name.is_wildcard()) {
             if !self.held.contains_key(name) {
-                wish.complete = is_complete(name);
+                entry.complete = is_complete(name);
             }
         }
     }
@@ -48,18 +48,18 @@ impl Holdings {
     }
 
     /// The wildcard is asked for anew: until it is answered no version has all.
-    pub(in crate::client) fn doubt_complete(&mut self, name: &str) {
-        self.change(name, |wish| wish.complete = false);
+    pub(in crate::client) fn set_incomplete(&mut self, name: &str) {
+        self.change(name, |entry| entry.complete = false);
     }
 
     /// Whether nothing of what is wanted is lacking in the last version that was accepted whole, or is newer.
     pub(in crate::client) fn is_complete(&self) -> bool {
         let is_held = |name| self.held.get(name).is_some_and(|held| held.claimed);
-        !self.partly_newer && self.wishes.iter().all(|(name, wish)| wish.complete || is_held(name))
+        !self.partly_newer && self.subscribed.iter().all(|(name, entry)| entry.complete || is_held(name))
     }
 
     /// Names that the server says do not exist, with the version of that.
-    pub(in crate::client) fn nowhere(&self) -> impl Iterator<Item = (&ResourceName, &Version)> {
-        self.nowhere.iter()
+    pub(in crate::client) fn not_found(&self) -> impl Iterator<Item = (&ResourceName, &Version)> {
+        self.not_found.iter()
     }
 }

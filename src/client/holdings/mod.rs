@@ -13,10 +13,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Bound;
 
+use super::bindings::AliasBindings;
 use super::deadlines::Deadlines;
 use super::in_flight::Out;
 use super::incoming::Walk;
-use super::links::Links;
 use super::resources::Resource;
 use crate::ensure::ensure;
 use crate::globs::Globs;
@@ -28,16 +28,16 @@ use crate::xdstp::Parts;
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Holdings {
     /// What the application wants; the wildcard is a name among the others.
-    wishes: BTreeMap<ResourceName, Wish>,
+    subscribed: BTreeMap<ResourceName, SubscribedName>,
     /// Those of the names that stand for collections.
     globs: Globs,
     /// What the application was given and accepted, and still wants.
     held: BTreeMap<ResourceName, Held>,
     /// When what has a TTL is over.
     expiry: Deadlines,
-    links: Links,
+    bindings: AliasBindings,
     /// Of what is missing: the version that the server gave to that (C-NAME-10). It is claimed on a new stream.
-    nowhere: BTreeMap<ResourceName, Version>,
+    not_found: BTreeMap<ResourceName, Version>,
     /// How often something left `held` but by an update: what a response was compared with may be gone.
     losses: u64,
     /// The version of the last response that was accepted whole.
@@ -53,7 +53,7 @@ pub struct Holdings {
 
 /// A name that is wanted.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
-pub(in crate::client) struct Wish {
+pub(in crate::client) struct SubscribedName {
     existence: Existence,
     /// The version of the last response that was accepted whole says all of this name, though it is not held: of the
     /// wildcard, all was delivered; of a name, it is not there.
@@ -68,25 +68,25 @@ enum Existence {
     #[default]
     Unknown,
     /// It is known, or taken, not to exist, and the application knows.
-    Missing,
+    DoesNotExist,
     /// The last content of this name was rejected. `missing`: as far as the application knows, it did not exist before.
     Rejected { missing: bool },
 }
 
 impl Existence {
     /// The application knows that it does not exist.
-    fn is_missing(self) -> bool {
-        matches!(self, Self::Missing | Self::Rejected { missing: true })
+    fn does_not_exist(self) -> bool {
+        matches!(self, Self::DoesNotExist | Self::Rejected { missing: true })
     }
 
     /// The content that came is rejected.
     fn rejected(self) -> Self {
-        Self::Rejected { missing: self.is_missing() }
+        Self::Rejected { missing: self.does_not_exist() }
     }
 
     /// There is nothing left that was rejected.
     fn without_rejected(self) -> Self {
-        if self.is_missing() { Self::Missing } else { Self::Unknown }
+        if self.does_not_exist() { Self::DoesNotExist } else { Self::Unknown }
     }
 }
 
@@ -107,14 +107,14 @@ pub struct Held {
 pub(in crate::client) enum WantedBy {
     Nothing,
     /// Only by aliases that are known to stand for nothing: the removal of what they stood for is out, or was rejected.
-    LostAlias,
+    UnboundAlias,
     Alias,
     /// By its name, or with others.
     Name,
 }
 
 /// What became of a name that is wanted no longer.
-pub(in crate::client) struct Unwanted {
+pub(in crate::client) struct Unsubscribed {
     pub(in crate::client) name: ResourceName,
     /// What it stood for, as an alias.
     pub(in crate::client) stood_for: Option<ResourceName>,
@@ -153,20 +153,20 @@ impl Holdings {
     /// Names that were not wanted before.
     pub(in crate::client) fn want(&mut self, names: Vec<ResourceName>) {
         names.iter().for_each(|name| _ = self.globs.insert(name));
-        let names = names.into_iter().map(|name| (name, Wish::default()));
-        if self.wishes.is_empty() {
-            self.wishes = names.collect(); // a tree that is made at once is made faster, and of fuller nodes
+        let names = names.into_iter().map(|name| (name, SubscribedName::default()));
+        if self.subscribed.is_empty() {
+            self.subscribed = names.collect(); // a tree that is made at once is made faster, and of fuller nodes
         } else {
-            self.wishes.extend(names);
+            self.subscribed.extend(names);
         }
     }
 
     /// A name is wanted no longer: so is what only it stood for.
-    pub(in crate::client) fn unwant(&mut self, name: &str) -> Option<Unwanted> {
-        let (name, _) = self.wishes.remove_entry(name)?;
+    pub(in crate::client) fn unsubscribe(&mut self, name: &str) -> Option<Unsubscribed> {
+        let (name, _) = self.subscribed.remove_entry(name)?;
         let glob = self.globs.remove(name.as_str());
-        self.nowhere.remove(&name);
-        let stood_for = self.links.remove(name.as_str());
+        self.not_found.remove(&name);
+        let stood_for = self.bindings.remove(name.as_str());
         self.losses += 1;
         let is_wanted = |name: &ResourceName| self.wanted_by(name.as_str()) >= WantedBy::Alias;
         let gone: Vec<ResourceName> = if name.is_wildcard() {
@@ -177,20 +177,20 @@ impl Holdings {
             [Some(&name), stood_for.as_ref()].into_iter().flatten().filter(|name| !is_wanted(name)).cloned().collect()
         };
         gone.iter().for_each(|name| self.drop_held(name));
-        Some(Unwanted { name, stood_for, gone })
+        Some(Unsubscribed { name, stood_for, gone })
     }
 
     #[inline]
     pub(in crate::client) fn wants(&self, name: &str) -> bool {
-        self.wishes.contains_key(name)
+        self.subscribed.contains_key(name)
     }
 
     pub(in crate::client) fn names(&self) -> impl ExactSizeIterator<Item = &ResourceName> {
-        self.wishes.keys()
+        self.subscribed.keys()
     }
 
     pub(in crate::client) fn find_name(&self, name: &str) -> Option<&ResourceName> {
-        self.wishes.get_key_value(name).map(|(name, _)| name)
+        self.subscribed.get_key_value(name).map(|(name, _)| name)
     }
 
     pub(in crate::client) fn globs(&self) -> &Globs {
@@ -202,11 +202,11 @@ impl Holdings {
         if self.wants(name) || self.wants(WILDCARD) || self.globs.cover(name) {
             return WantedBy::Name;
         }
-        if self.links.is_empty() || !self.links.has_aliases(name) {
+        if self.bindings.is_empty() || !self.bindings.has_aliases(name) {
             return WantedBy::Nothing;
         }
-        let stands = self.links.aliases(name).any(|alias| !self.links.is_lost(alias));
-        if stands { WantedBy::Alias } else { WantedBy::LostAlias }
+        let stands = self.bindings.aliases(name).any(|alias| !self.bindings.is_unbound(alias));
+        if stands { WantedBy::Alias } else { WantedBy::UnboundAlias }
     }
 
     /// Whether a resource of this name is wanted, be it by what stands for nothing any more.
@@ -222,54 +222,54 @@ impl Holdings {
 
     // What is known of it.
 
-    pub(in crate::client) fn is_missing(&self, name: &str) -> bool {
-        self.wishes.get(name).is_some_and(|wish| wish.existence.is_missing())
+    pub(in crate::client) fn does_not_exist(&self, name: &str) -> bool {
+        self.subscribed.get(name).is_some_and(|entry| entry.existence.does_not_exist())
     }
 
     /// Whether something is known of a name that is wanted: it is held, or stands for what is; or it is missing, or rejected.
     pub(in crate::client) fn knows(&self, name: &ResourceName) -> bool {
-        self.wishes.get(name).is_some_and(|wish| wish.existence != Existence::Unknown)
+        self.subscribed.get(name).is_some_and(|entry| entry.existence != Existence::Unknown)
             || self.held.contains_key(name)
-            || self.links.target(name.as_str()).is_some()
+            || self.bindings.target(name.as_str()).is_some()
             || self.has_member(name)
     }
 
     pub(in crate::client) fn is_answered(&self, name: &str) -> bool {
-        self.wishes.get(name).is_some_and(|wish| wish.answered)
+        self.subscribed.get(name).is_some_and(|entry| entry.answered)
     }
 
     /// All that the wildcard stands for was told.
     pub(in crate::client) fn note_all_answered(&mut self) {
-        self.change(WILDCARD, |wish| wish.answered = true);
+        self.change(WILDCARD, |entry| entry.answered = true);
     }
 
     /// What is held does not miss. `version`: that of the absence, if the server gave one. Whether that is news.
-    pub(in crate::client) fn note_missing(&mut self, name: &ResourceName, version: Option<Version>) -> bool {
+    pub(in crate::client) fn set_does_not_exist(&mut self, name: &ResourceName, version: Option<Version>) -> bool {
         let may_be = !name.is_wildcard() && !self.held.contains_key(name);
-        let Some(wish) = self.wishes.get_mut(name).filter(|_| may_be) else { return false };
-        let news = !core::mem::replace(&mut wish.existence, Existence::Missing).is_missing();
-        self.links.lose(name);
+        let Some(entry) = self.subscribed.get_mut(name).filter(|_| may_be) else { return false };
+        let news = !core::mem::replace(&mut entry.existence, Existence::DoesNotExist).does_not_exist();
+        self.bindings.unbind(name);
         match version {
-            Some(version) => _ = self.nowhere.insert(name.clone(), version),
-            None => _ = self.nowhere.remove(name),
+            Some(version) => _ = self.not_found.insert(name.clone(), version),
+            None => _ = self.not_found.remove(name),
         }
         news
     }
 
     /// A name that is missing is asked for again.
-    pub(in crate::client) fn doubt_missing(&mut self, name: &str) {
-        if self.is_missing(name) {
-            self.change(name, |wish| {
-                let rejected = wish.existence != Existence::Missing; // that it was is known still
-                wish.existence = if rejected { Existence::Rejected { missing: false } } else { Existence::Unknown };
-                wish.complete = false;
+    pub(in crate::client) fn unset_does_not_exist(&mut self, name: &str) {
+        if self.does_not_exist(name) {
+            self.change(name, |entry| {
+                let rejected = entry.existence != Existence::DoesNotExist; // that it was is known still
+                entry.existence = if rejected { Existence::Rejected { missing: false } } else { Existence::Unknown };
+                entry.complete = false;
             });
         }
     }
 
     pub(in crate::client) fn note_rejected(&mut self, name: &ResourceName) {
-        self.nowhere.remove(name);
-        self.change(name.as_str(), |wish| wish.existence = wish.existence.rejected());
+        self.not_found.remove(name);
+        self.change(name.as_str(), |entry| entry.existence = entry.existence.rejected());
     }
 
     // What is held.
@@ -291,8 +291,8 @@ impl Holdings {
         self.expiry.next()
     }
 
-    pub(in crate::client) fn links(&self) -> &Links {
-        &self.links
+    pub(in crate::client) fn bindings(&self) -> &AliasBindings {
+        &self.bindings
     }
 
     pub(in crate::client) fn losses(&self) -> u64 {
@@ -300,8 +300,8 @@ impl Holdings {
     }
 
     /// To look up what is held, and what is wanted.
-    pub(in crate::client) fn walks(&self) -> (Walk<'_, Held>, Walk<'_, Wish>) {
-        (Walk::new(&self.held), Walk::new(&self.wishes))
+    pub(in crate::client) fn walks(&self) -> (Walk<'_, Held>, Walk<'_, SubscribedName>) {
+        (Walk::new(&self.held), Walk::new(&self.subscribed))
     }
 
     /// What is held of a collection.
@@ -326,7 +326,7 @@ impl Holdings {
     }
 
     /// What is held is not as the server has it: it may not be told so, or it would not say when that ends.
-    pub(in crate::client) fn distrust(&mut self, name: &ResourceName) {
+    pub(in crate::client) fn unclaim(&mut self, name: &ResourceName) {
         if let Some(held) = self.held.get_mut(name) {
             self.mixed = true;
             held.claimed = false;
@@ -337,8 +337,8 @@ impl Holdings {
     }
 
     /// Aliases that stand for nothing now, of what stays by other names.
-    pub(in crate::client) fn unlink(&mut self, aliases: &[ResourceName]) {
-        aliases.iter().for_each(|alias| _ = self.links.remove(alias.as_str()));
+    pub(in crate::client) fn unbind(&mut self, aliases: &[ResourceName]) {
+        aliases.iter().for_each(|alias| _ = self.bindings.remove(alias.as_str()));
     }
 
     // What goes.
@@ -348,7 +348,7 @@ impl Holdings {
         self.drop_held(name);
         if !anew {
             // There is nothing left that was rejected.
-            self.change(name.as_str(), |wish| wish.existence = Existence::Unknown);
+            self.change(name.as_str(), |entry| entry.existence = Existence::Unknown);
         }
     }
 
@@ -369,7 +369,7 @@ impl Holdings {
             self.drop_held(name);
             self.losses += 1;
             // No version may be claimed that would have it left out.
-            self.change(name.as_str(), |wish| wish.existence = Existence::Unknown);
+            self.change(name.as_str(), |entry| entry.existence = Existence::Unknown);
             self.note_incomplete(name);
         }
         was
@@ -382,7 +382,7 @@ impl Holdings {
             self.losses += 1;
             self.drop_held(&name);
             // No version of it may be claimed any more.
-            self.change(name.as_str(), |wish| wish.existence = Existence::Unknown);
+            self.change(name.as_str(), |entry| entry.existence = Existence::Unknown);
             self.note_incomplete(&name);
             if self.lapsed.len() < limit {
                 self.lapsed.insert(name.clone());
@@ -390,7 +390,7 @@ impl Holdings {
             expired.push(name);
         }
         if !expired.is_empty() {
-            self.change(WILDCARD, |wish| wish.answered = false);
+            self.change(WILDCARD, |entry| entry.answered = false);
         }
         expired.sort();
         expired
@@ -401,14 +401,14 @@ impl Holdings {
         self.losses += 1;
         self.note_incomplete(name);
         let by = if self.wants(name.as_str()) { name.as_str() } else { WILDCARD };
-        self.change(by, |wish| *wish = Wish::default());
+        self.change(by, |entry| *entry = SubscribedName::default());
     }
 
     /// No version has all of what stands for this name, which is lacking.
     fn note_incomplete(&mut self, name: &ResourceName) {
         let glob = self.globs.of(name.as_str()).cloned();
         for name in [name.as_str(), WILDCARD].into_iter().chain(glob.as_ref().map(ResourceName::as_str)) {
-            self.change(name, |wish| wish.complete = false);
+            self.change(name, |entry| entry.complete = false);
         }
     }
 
@@ -416,14 +416,14 @@ impl Holdings {
     fn drop_held(&mut self, name: &ResourceName) {
         self.held.remove(name);
         self.expiry.set(name, None);
-        for alias in self.links.remove_all(name.as_str()) {
-            self.change(alias.as_str(), |wish| wish.existence = wish.existence.without_rejected());
+        for alias in self.bindings.remove_all(name.as_str()) {
+            self.change(alias.as_str(), |entry| entry.existence = entry.existence.without_rejected());
         }
     }
 
-    fn change(&mut self, name: &str, change: impl FnOnce(&mut Wish)) {
-        if let Some(wish) = self.wishes.get_mut(name) {
-            change(wish);
+    fn change(&mut self, name: &str, change: impl FnOnce(&mut SubscribedName)) {
+        if let Some(entry) = self.subscribed.get_mut(name) {
+            change(entry);
         }
     }
 
@@ -433,16 +433,16 @@ impl Holdings {
 
     /// What must hold.
     pub(in crate::client) fn check(&self) -> Result<(), String> {
-        let globs = self.wishes.keys().filter(|name| name.is_glob());
+        let globs = self.subscribed.keys().filter(|name| name.is_glob());
         ensure!(globs.eq(self.globs.iter().collect::<BTreeSet<_>>()), "the collections are not those that are wanted");
         for (name, held) in &self.held {
             ensure!(!name.is_wildcard() && self.covers(name.as_str()), "{name} is held and not wanted");
-            ensure!(!self.is_missing(name.as_str()), "{name} is missing and held");
+            ensure!(!self.does_not_exist(name.as_str()), "{name} is missing and held");
             let plain = held.claimed && held.version.is_empty();
             ensure!(self.mixed || plain, "{name} is held, and not as the last update leaves it");
         }
-        self.links.check(|alias| self.wants(alias.as_str()), |name| self.has(name.as_str()))?;
-        let astray = self.nowhere.keys().find(|name| !self.is_missing(name.as_str()));
+        self.bindings.check(|alias| self.wants(alias.as_str()), |name| self.has(name.as_str()))?;
+        let astray = self.not_found.keys().find(|name| !self.does_not_exist(name.as_str()));
         ensure!(astray.is_none(), "{astray:?} is nowhere, and not missing");
         self.expiry.check()?;
         let astray = self.expiry.names().find(|name| !self.has(name.as_str()));

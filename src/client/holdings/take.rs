@@ -12,7 +12,7 @@ impl Holdings {
         let &Taken { out, rejected, implied, aliases } = taken;
         let resources = &out.offer.resources;
         let wildcard = self.wants(WILDCARD);
-        let named = self.wishes.len() > usize::from(wildcard);
+        let named = self.subscribed.len() > usize::from(wildcard);
         if !wildcard && !named {
             return;
         }
@@ -24,38 +24,38 @@ impl Holdings {
         let was_mixed = core::mem::replace(&mut self.mixed, !implied);
         // With the wildcard, what is held and what came are much the same names in the same order.
         let dense = wildcard && resources.len() > self.held.len() / 8;
-        let Self { wishes, globs, held, links, nowhere, expiry, lapsed, mixed, .. } = self;
+        let Self { subscribed, globs, held, bindings, not_found, expiry, lapsed, mixed, .. } = self;
         let mut ahead = dense.then(|| held.iter_mut().peekable());
-        let (mut new, mut strays, mut count) = (Vec::new(), Vec::new(), 0);
+        let (mut new, mut orphaned, mut count) = (Vec::new(), Vec::new(), 0);
         for resource in resources.iter() {
             let name = resource.name();
             let accepted = !rejected.contains(name);
             if named {
                 let glob = globs.of(name.as_str());
                 let mut is_wanted = wildcard || glob.is_some();
-                if let Some(wish) = glob.and_then(|glob| wishes.get_mut(glob)) {
-                    wish.answered = true;
-                    if accepted && wish.existence == Existence::Missing {
-                        wish.existence = Existence::Unknown;
+                if let Some(entry) = glob.and_then(|glob| subscribed.get_mut(glob)) {
+                    entry.answered = true;
+                    if accepted && entry.existence == Existence::DoesNotExist {
+                        entry.existence = Existence::Unknown;
                     }
                 }
                 let others =
                     resource.aliases().iter().filter(|alias| aliases && *alias != name && !alias.is_wildcard());
                 for name in others.chain([name]) {
-                    if let Some(wish) = wishes.get_mut(name) {
-                        wish.existence = if accepted { Existence::Unknown } else { wish.existence.rejected() };
-                        wish.complete = false;
-                        nowhere.remove(name);
+                    if let Some(entry) = subscribed.get_mut(name) {
+                        entry.existence = if accepted { Existence::Unknown } else { entry.existence.rejected() };
+                        entry.complete = false;
+                        not_found.remove(name);
                         is_wanted = true;
                         if accepted && name == resource.name() {
-                            links.lose(name); // what was an alias is a name itself
+                            bindings.unbind(name); // what was an alias is a name itself
                         } else if accepted {
-                            strays.extend(links.insert(name, resource.name()));
+                            orphaned.extend(bindings.insert(name, resource.name()));
                         }
                     }
                 }
                 // By an alias that it had before, and does not come with now.
-                if !is_wanted && !links.aliases(name.as_str()).any(|alias| !links.is_lost(alias)) {
+                if !is_wanted && !bindings.aliases(name.as_str()).any(|alias| !bindings.is_unbound(alias)) {
                     continue;
                 }
             }
@@ -64,7 +64,7 @@ impl Holdings {
             }
             expiry.set(name, resource.ttl().map(|ttl| now + ttl));
             lapsed.remove(name);
-            let claimed = !out.left.contains(name);
+            let claimed = !out.unsubscribed.contains(name);
             let version = if implied && claimed { Version::default() } else { resource.version().clone() };
             let held = Held { version, claimed };
             *mixed |= !claimed;
@@ -80,8 +80,8 @@ impl Holdings {
         }
         self.add(new.into_iter());
         // Of two resources that have one alias the last has it, and of what it stood for before it is the only one perhaps.
-        strays.retain(|name| self.wanted_by(name.as_str()) == WantedBy::Nothing);
-        strays.iter().for_each(|name| self.drop_held(name));
+        orphaned.retain(|name| self.wanted_by(name.as_str()) == WantedBy::Nothing);
+        orphaned.iter().for_each(|name| self.drop_held(name));
         // What was held and is not in the update, such as what had a heartbeat, is as it was.
         self.mixed |= was_mixed && self.held.len() > count;
     }
@@ -101,19 +101,19 @@ impl Holdings {
         aliases: &[ResourceName],
         expires: Option<Instant>,
     ) -> Option<Held> {
-        let mut strays = Vec::new();
+        let mut orphaned = Vec::new();
         for alias in aliases {
-            self.nowhere.remove(alias);
-            self.change(alias.as_str(), |wish| wish.existence = Existence::Unknown);
-            strays.extend(self.links.insert(alias, name));
+            self.not_found.remove(alias);
+            self.change(alias.as_str(), |entry| entry.existence = Existence::Unknown);
+            orphaned.extend(self.bindings.insert(alias, name));
         }
-        self.nowhere.remove(name);
+        self.not_found.remove(name);
         let before = self.held.insert(name.clone(), Held { version: Version::default(), claimed: false });
         self.mixed = true;
         self.expiry.set(name, expires);
         self.note_lost(name);
-        strays.retain(|name| self.wanted_by(name.as_str()) == WantedBy::Nothing);
-        strays.iter().for_each(|name| self.drop_held(name));
+        orphaned.retain(|name| self.wanted_by(name.as_str()) == WantedBy::Nothing);
+        orphaned.iter().for_each(|name| self.drop_held(name));
         before
     }
 }

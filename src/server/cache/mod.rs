@@ -304,8 +304,8 @@ impl Source for Cache {
         self.of(type_url).errors(since)
     }
 
-    fn was(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
-        self.of(type_url).was(name.as_str(), at)
+    fn previous(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
+        self.of(type_url).previous(name.as_str(), at)
     }
 
     fn dependent_type(&self, type_url: &TypeUrl) -> Option<&str> {
@@ -322,8 +322,8 @@ impl Source for Cache {
         }
     }
 
-    fn former(&self, type_url: &TypeUrl, alias: &ResourceName) -> Option<(Revision, &[ResourceName])> {
-        self.of(type_url).former(alias.as_str())
+    fn former_targets(&self, type_url: &TypeUrl, alias: &ResourceName) -> Option<(Revision, &[ResourceName])> {
+        self.of(type_url).former_targets(alias.as_str())
     }
 
     fn members(&self, type_url: &TypeUrl, glob: &ResourceName) -> impl Iterator<Item = Entry<'_>> {

@@ -300,7 +300,7 @@ impl Store {
         }
     }
 
-    pub(super) fn was(&self, name: &str, at: Revision) -> Option<&Resource> {
+    pub(super) fn previous(&self, name: &str, at: Revision) -> Option<&Resource> {
         let slot = &self.slots[self.find(name)?];
         let history = slot.history.as_deref().filter(|history| history.last_since <= at && at < slot.since)?;
         match (&slot.what, history.last.as_ref()?) {

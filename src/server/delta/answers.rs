@@ -8,8 +8,8 @@ use super::super::extent::Pages;
 use super::super::of_type::OfType;
 use super::super::parts::Part;
 use super::super::pending::Wildcard;
-use super::super::portion::Progress;
 use super::super::resource::Resource;
+use super::super::response_limit::Progress;
 use super::super::source::{Source, State};
 use super::super::subscription::Subscription;
 use super::super::view::View;
@@ -39,13 +39,13 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
     if !wanted.globs().is_empty() {
         names.iter().for_each(|name| _ = globs.insert(name));
     }
-    if draft.room.is_limited() {
+    if draft.budget.is_limited() {
         // What may not fit is answered by the names of the members, in their turn.
         names.extend(globs.iter().flat_map(|glob| members(of, view, glob)).map(|member| member.name().clone()));
     }
     // The pages have what is there, but for what the client has, and unless some of them went before.
     let paged = *pending.wildcard() == Wildcard::Asked;
-    let has_page = |resource: &Resource, since| paged && !view.is_told(resource.name(), since);
+    let has_page = |resource: &Resource, since| paged && !view.is_sent_ahead(resource.name(), since);
     let gone = pending.claims().map(|claims| claims.gone());
     // Names that are answered with what another name of the resource brings, before it or after it.
     let (mut answered_with, mut comes_with) = (BTreeSet::new(), Vec::new());
@@ -59,7 +59,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
         if let Some(resource) = entry.resource().filter(|resource| resource.name() != name) {
             // S-DELTA-42: once, whatever other names it is wanted by.
             let own = resource.name();
-            let by_glob = || globs.cover(own.as_str()) && !view.is_told(own, entry.since);
+            let by_glob = || globs.cover(own.as_str()) && !view.is_sent_ahead(own, entry.since);
             if names.contains(own) || by_glob() {
                 by_page.extend(has_page(resource, entry.since).then(|| name.clone()));
                 comes_with.push((name.clone(), own.clone()));
@@ -75,7 +75,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
                 let had = gone.is_some_and(|gone| gone.contains(name)) || view.is_removal_news(name, &entry);
                 match resource_type.has_heartbeats() || had {
                     true => draft.remove(name),
-                    false => draft.add_part(of.type_url(), Part::Nowhere(Resource::nowhere(name.clone()))),
+                    false => draft.add_part(of.type_url(), Part::NotFound(Resource::not_found(name.clone()))),
                 }
             }
             State::Unknown => true,
@@ -101,7 +101,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
         rest.extend(waits);
         rest.retain(|name| !answered_with.contains(name));
         pending.put_back(rest);
-    } else if !draft.room.is_limited() && !paged {
+    } else if !draft.budget.is_limited() && !paged {
         // What is in collections, and is not answered by name.
         let members = globs.iter().flat_map(|glob| members(of, view, glob));
         members.filter(|member| !names.contains(member.name())).for_each(|member| draft.push(member));
@@ -116,7 +116,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
 /// What there is of a collection, but for what the client has.
 fn members<'s, S: Source>(of: OfType<'s, S>, view: &View, glob: &ResourceName) -> impl Iterator<Item = &'s Resource> {
     let members = of.members(glob).filter_map(|entry| Some((entry.resource()?, entry.since)));
-    members.filter(|(member, since)| !view.is_told(member.name(), *since)).map(|(member, _)| member)
+    members.filter(|(member, since)| !view.is_sent_ahead(member.name(), *since)).map(|(member, _)| member)
 }
 
 /// Says what is gone of what the client had before this stream.
@@ -157,21 +157,21 @@ fn pages_from<S: Source>(
     let mut after = from.after.as_ref();
     for (number, page) in of.pages().enumerate().skip(from.page) {
         // What was told by name is not sent again, and what the client has is not sent (S-DELTA-06).
-        let is_told = |name: &ResourceName| view.has_told() && view.is_told(name, of.get(name).since);
+        let is_sent_ahead = |name: &ResourceName| view.has_sent_ahead() && view.is_sent_ahead(name, of.get(name).since);
         let is_new = |resource: &&Resource| {
             let name = resource.name();
-            !apart.contains(name) && !is_told(name) && after.is_none_or(|after| after < name)
+            !apart.contains(name) && !is_sent_ahead(name) && after.is_none_or(|after| after < name)
         };
         let count = page.resources().len();
-        let plain = after.is_none() && apart.is_empty() && !view.has_told();
+        let plain = after.is_none() && apart.is_empty() && !view.has_sent_ahead();
         let whole = plain || page.resources().iter().all(|resource| is_new(&resource));
-        if count == 0 || (whole && draft.room.take(count, || page.delta_len(of.type_url()))) {
+        if count == 0 || (whole && draft.budget.take(count, || page.delta_len(of.type_url()))) {
             draft.parts.extend((count > 0).then_some(Part::Page(page)));
             after = None;
             continue;
         }
         let mut new: Vec<&Resource> = page.resources().iter().filter(is_new).collect();
-        if draft.room.is_limited() {
+        if draft.budget.is_limited() {
             new.sort_unstable_by(|a, b| a.name().cmp(b.name()));
         }
         let mut last = None;

@@ -18,7 +18,7 @@ use crate::revision::Revision;
 pub(super) fn add_changes<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
     let Subscription { resource_type, wanted, view, heartbeat, .. } = of;
     let of = OfType::new(source, resource_type.type_url());
-    if draft.parts.is_empty() && !draft.room.is_limited() {
+    if draft.parts.is_empty() && !draft.budget.is_limited() {
         // What most responses are: no list of what may not fit.
         let Draft { parts, answered, .. } = draft;
         let push = |_, resource: &Resource| parts.push(Part::One(resource.clone()));
@@ -71,10 +71,10 @@ pub(super) fn add_removals<S: Source>(
     let mut removed: Vec<(Revision, ResourceName)> = changes::removals(of, wanted, view)?;
     removed.retain(|(_, name)| !draft.answered.contains(name) && !draft.removed.contains(name));
     if hold && !removed.is_empty() {
-        draft.held = true;
+        draft.defers = true;
         return Ok(());
     }
-    if draft.room.is_limited() {
+    if draft.budget.is_limited() {
         removed.sort();
     }
     let mut taken = view.removals_sent_to();
@@ -104,7 +104,7 @@ pub(super) fn add_orphans<S: Source>(of: &Subscription, source: &S, hold: bool, 
     };
     for name in changes::orphans(of, wanted, view, draft) {
         if is_held(&name) {
-            (draft.held, draft.removals) = (true, Reach::Nowhere);
+            (draft.defers, draft.removals) = (true, Reach::Nowhere);
         } else {
             draft.removed.push(name);
         }

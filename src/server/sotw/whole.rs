@@ -29,12 +29,12 @@ pub(super) fn add<S: Source>(
     let retried = of.exchange.retries_whole();
     let Subscription { resource_type, wanted, view, .. } = of;
     let of = OfType::new(source, resource_type.type_url());
-    let defers = order.hold_removals || !view.deferred().is_empty();
+    let defers = order.defer_removals || !view.deferred().is_empty();
     let (deferred, goes) = match view.sent_to().filter(|_| defers && !all_asked) {
-        Some(_) => defer(of, wanted, view, order.hold_removals, draft),
+        Some(_) => defer(of, wanted, view, order.defer_removals, draft),
         None => (Vec::new(), false),
     };
-    draft.held = !deferred.is_empty();
+    draft.defers = !deferred.is_empty();
     let asked = all_asked || retried || !draft.answered.is_empty() || !draft.errors.is_empty();
     let news = || !changed.is_empty() || goes || (!defers && changes::has_removal(of, wanted, view));
     draft.must_send = draft.must_send || asked || news();
@@ -72,7 +72,7 @@ fn defer<S: Source>(
     let all = deferred.len() + new.len();
     if hold {
         let sent_to = view.sent_to().unwrap_or_default();
-        deferred.extend(new.into_iter().filter_map(|name| of.was(name, sent_to)).cloned());
+        deferred.extend(new.into_iter().filter_map(|name| of.previous(name, sent_to)).cloned());
     } else {
         deferred.clear();
     }

@@ -130,13 +130,13 @@ impl World {
             Step::Put { .. } | Step::Remove { .. } => {}
             Step::Tell { count } => {
                 let [changed, removed] = self.news();
-                let told = changed.len().min(count);
-                self.tell(&changed[..told]);
-                if told < changed.len() {
-                    self.view.advance(now, Reach::Upto(changed[told - 1].0), Reach::Nowhere, false);
+                let sent_ahead = changed.len().min(count);
+                self.tell(&changed[..sent_ahead]);
+                if sent_ahead < changed.len() {
+                    self.view.advance(now, Reach::Upto(changed[sent_ahead - 1].0), Reach::Nowhere, false);
                     return;
                 }
-                let gone = removed.len().min(count - told);
+                let gone = removed.len().min(count - sent_ahead);
                 self.tell(&removed[..gone]);
                 let reach = match gone {
                     _ if gone == removed.len() => Reach::All,
@@ -163,25 +163,25 @@ impl World {
                 let since = entry.since;
                 self.tell(&[(since, name)]);
                 if since > told_to {
-                    self.view.note_told(&name.into(), now, self.limit);
+                    self.view.note_sent_ahead(&name.into(), now, self.limit);
                 }
             }
-            Step::Doubt { name } => self.view.doubt(|told| *told == NAMES[name]),
+            Step::Doubt { name } => self.view.forget_sent_ahead(|sent_ahead| *sent_ahead == NAMES[name]),
         }
     }
 
     fn check(&self) -> Result<(), String> {
         self.view.check()?;
         let news: Vec<&str> = self.news().iter().flatten().map(|(_, name)| *name).collect();
-        for (name, told) in &self.naive {
-            let is_news = *told != self.content(name);
+        for (name, sent_ahead) in &self.naive {
+            let is_news = *sent_ahead != self.content(name);
             let lost = is_news && !news.contains(name);
             // While removals stay back, the positions don't say which of them would be news.
             let exact = !self.view.inexact && Some(self.view.complete_to()) == self.view.sent_to();
             let needless = !is_news && exact && self.changes[name] <= 2 && news.contains(name);
             if lost || needless {
                 let (word, there) = (if lost { "lost" } else { "needless" }, self.content(name));
-                return Err(alloc::format!("{word}: {name} is {there:?}, told as {told:?}: {:?}", self.view));
+                return Err(alloc::format!("{word}: {name} is {there:?}, told as {sent_ahead:?}: {:?}", self.view));
             }
         }
         Ok(())

@@ -41,7 +41,7 @@ pub fn play<V: Hostile>(data: &[u8]) -> Server<V> {
         0 => Config::single(type_url::CLUSTER),
         1 => Config::single(type_url::ENDPOINT),
         2 => Config::ads().with_node_required(),
-        3 => Config::ads().with_removal_hold(Duration::ZERO),
+        3 => Config::ads().with_removal_delay(Duration::ZERO),
         _ => Config::ads(),
     };
     let cache = match input.below(4) {

@@ -121,13 +121,13 @@ impl Stream {
         };
         let mut removed: Names = self.sent.keys().filter(is_gone).cloned().collect();
         self.sent.retain(|name, _| self.delta || full || !removed.contains(name)); // nothing can be said of it
-        let nowhere = |name: &&ResourceName| {
+        let not_found = |name: &&ResourceName| {
             !name.as_str().ends_with('*')
                 && truth.state(name) == State::Absent
                 && !truth.is_doubtful(name)
                 && !stands(truth, name)
         };
-        removed.extend(self.owed.iter().filter(nowhere).cloned());
+        removed.extend(self.owed.iter().filter(not_found).cloned());
         let errors = self.new_errors(truth, full);
         let must =
             self.reply || !items.is_empty() || !errors.is_empty() || (!removed.is_empty() && (self.delta || full));

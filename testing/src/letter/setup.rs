@@ -17,7 +17,7 @@ pub(super) struct Setup {
     pub aliases: Vec<ResourceName>,
     pub many: Vec<ResourceName>,
     pub ttls: Ttls,
-    pub portion: Option<usize>,
+    pub response_limit: Option<usize>,
     pub retry: Option<u32>,
     pub tombstones: usize,
     pub page: Option<usize>,
@@ -138,9 +138,9 @@ impl Setup {
         let (full, legacy) = (random.one_in(2), random.one_in(2));
         let known = TypeRegistry::default();
         let kind = |url: &&str| {
-            let place = known.get(&(*url).into()).place();
+            let place = known.get(&(*url).into()).push_order();
             let kind = if full { ResourceType::full_state(*url) } else { ResourceType::partial(*url) };
-            kind.with_legacy_wildcard(legacy).at(place)
+            kind.with_legacy_wildcard(legacy).with_push_order(place)
         };
         let types: Vec<ResourceType> = urls.iter().map(kind).collect();
         let name = |letter: char| if structured { format!("xdstp:///T/{letter}") } else { letter.to_string() };
@@ -161,7 +161,7 @@ impl Setup {
             aliases: aliases.map(Into::into).collect(),
             many,
             ttls: random.pick(&[Ttls::None, Ttls::None, Ttls::All, Ttls::Mixed]),
-            portion: random.one_in(3).then(|| 1 + random.below(3)),
+            response_limit: random.one_in(3).then(|| 1 + random.below(3)),
             retry: random.one_in(3).then(|| 1 + random.below(2) as u32),
             tombstones: random.pick(&[10_000, 10_000, 1, 0]),
             page: random.one_in(3).then(|| 1 + random.below(3)),

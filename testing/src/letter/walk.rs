@@ -112,7 +112,7 @@ fn simpler_setups() -> [fn(&mut Setup); 10] {
     use super::setup::Ttls;
     [
         |setup| setup.ttls = Ttls::None,
-        |setup| setup.portion = None,
+        |setup| setup.response_limit = None,
         |setup| setup.retry = None,
         |setup| setup.tombstones = 10_000,
         |setup| setup.page = None,

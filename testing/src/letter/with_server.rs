@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use xds_machine::resource_type::TypeRegistry;
-use xds_machine::server::{Action, Cache, Config, Portion, Resource, Retry, Server, StreamId};
+use xds_machine::server::{Action, Cache, Config, Resource, ResponseLimit, Retry, Server, StreamId};
 use xds_machine::{Code, Instant, ResourceName, Status};
 
 use super::asked::Asked;
@@ -54,9 +54,12 @@ struct View {
 
 impl<V: Variant> Walk for WithServer<V> {
     fn new(setup: Setup) -> Self {
-        let portion = Portion { resources: setup.portion.unwrap_or(usize::MAX), ..Portion::default() };
-        let config = Config::ads().with_types(TypeRegistry::new(setup.types.iter().cloned())).with_portion(portion);
-        let config = if setup.hold { config.with_sotw_removal_hold() } else { config };
+        let response_limit =
+            ResponseLimit { resources: setup.response_limit.unwrap_or(usize::MAX), ..ResponseLimit::default() };
+        let config = Config::ads()
+            .with_types(TypeRegistry::new(setup.types.iter().cloned()))
+            .with_response_limit(response_limit);
+        let config = if setup.hold { config.with_sotw_removal_delay() } else { config };
         let retry = setup.retry.map(|times| Retry { after: Duration::from_secs(10), times });
         let config = retry.into_iter().fold(config, Config::with_retry);
         let cache = if setup.unknown { Cache::unknown(1) } else { Cache::new(1) };

@@ -214,7 +214,7 @@ pub(super) fn write_action(action: &Action) -> String {
             format!("! errors {} {}", write_type(type_url), errors.join("; "))
         }
         Action::Expired { type_url, names } => format!("! expired {} {}", write_type(type_url), list(names)),
-        Action::Missing { type_url, names } => format!("! missing {} {}", write_type(type_url), list(names)),
+        Action::DoesNotExist { type_url, names } => format!("! missing {} {}", write_type(type_url), list(names)),
         Action::Rejected { type_url, faults, .. } => {
             let fault = |fault: &Rejection| match &fault.name {
                 Some(name) => format!("{name}: {}", fault.reason),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use xds_machine::message::{Node, feature};
 use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{
-    Action, Cache, Config, Dialect, DropReason, Limits, Portion, Resource, Retry, Server, StreamId,
+    Action, Cache, Config, Dialect, DropReason, Limits, Resource, ResponseLimit, Retry, Server, StreamId,
 };
 use xds_machine::{Error, Status, TypeUrl};
 
@@ -31,7 +31,7 @@ pub(super) struct Script<V: Notation> {
 /// `bytes=N` (of a response), `names=N` (the limit of a type), `tombstones=N`, `node` (required).
 pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
-    let (mut types, mut portion) = (TypeRegistry::default(), Portion::default());
+    let (mut types, mut response_limit) = (TypeRegistry::default(), ResponseLimit::default());
     for option in options {
         match option.split_once('=').unwrap_or((option, "")) {
             ("single", name) => config = Config::single(read_type(name)),
@@ -40,11 +40,11 @@ pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
                 let times = times.parse().map_err(|_| "a number")?;
                 config = config.with_retry(Retry { after: Duration::from_secs(10), times });
             }
-            ("hold", _) => config = config.with_sotw_removal_hold(),
+            ("hold", _) => config = config.with_sotw_removal_delay(),
             ("dialect", "istio") => config = config.with_dialect(Dialect::Istio),
             ("dialect", "go-control-plane") => config = config.with_dialect(Dialect::GoControlPlane),
-            ("portion", count) => portion.resources = count.parse().map_err(|_| "a number")?,
-            ("bytes", count) => portion.bytes = count.parse().map_err(|_| "a number")?,
+            ("portion", count) => response_limit.resources = count.parse().map_err(|_| "a number")?,
+            ("bytes", count) => response_limit.bytes = count.parse().map_err(|_| "a number")?,
             ("ttl", _) => node.client_features.extend([feature::TTL, feature::WRAPPER[0]].map(Into::into)),
             ("wrapper", _) => node.client_features.push(feature::WRAPPER[0].into()),
             ("lone-ttl", _) => node.client_features.push(feature::TTL.into()),
@@ -58,7 +58,7 @@ pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
             _ => return Err(format!("no option {option}")),
         }
     }
-    config = config.with_types(types).with_portion(portion);
+    config = config.with_types(types).with_response_limit(response_limit);
     let server = Server::new(config.clone(), StreamId(1));
     let (symbols, clock) = (Symbols::default(), Clock::default());
     Ok(Script { config, streams: 1, server, cache, symbols, clock, node: Some(node), errors: Vec::new(), room: true })

@@ -637,7 +637,7 @@ impl<V: Both> World<V> {
                     assert_eq!(app.judging.keys().find(|other| beside(other)), None, "two updates of a type are out");
                     app.judging.insert(server.0, (update, BTreeSet::new()));
                 }
-                Action::Client { action: client::Action::Missing { type_url, names }, .. } => {
+                Action::Client { action: client::Action::DoesNotExist { type_url, names }, .. } => {
                     let t = self.fixed.types.iter().position(|known| *known == type_url).expect("a type");
                     for name in names {
                         assert!(!self.apps[t].has.contains_key(&name), "{name} is missing, and there");

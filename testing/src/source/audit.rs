@@ -112,7 +112,7 @@ impl OfType {
             self.check_name(source, type_url, name, &entry, of_type)?;
             let own = match entry.state {
                 State::Present(resource) => resource.name() == name,
-                State::Absent => self.had.contains(name) && source.former(type_url, name).is_none(),
+                State::Absent => self.had.contains(name) && source.former_targets(type_url, name).is_none(),
                 State::Unknown => false,
             };
             // What was forgotten has the latest revision that it can have had, as others may.

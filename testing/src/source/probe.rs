@@ -131,12 +131,12 @@ impl<S: Source> Source for Probe<S> {
         self.source.errors(type_url, since)
     }
 
-    fn was(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
-        self.source.was(type_url, name, at)
+    fn previous(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
+        self.source.previous(type_url, name, at)
     }
 
-    fn former(&self, type_url: &TypeUrl, alias: &ResourceName) -> Option<(Revision, &[ResourceName])> {
-        self.source.former(type_url, alias)
+    fn former_targets(&self, type_url: &TypeUrl, alias: &ResourceName) -> Option<(Revision, &[ResourceName])> {
+        self.source.former_targets(type_url, alias)
     }
 
     fn members(&self, type_url: &TypeUrl, glob: &ResourceName) -> impl Iterator<Item = Entry<'_>> {

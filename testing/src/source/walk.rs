@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use xds_machine::client::{self, Action};
 use xds_machine::message::Node;
-use xds_machine::server::{self, Cache, Portion, Resource, Source};
+use xds_machine::server::{self, Cache, Resource, ResponseLimit, Source};
 use xds_machine::xdstp::Uri;
 use xds_machine::{Delta, ResourceName, Sotw, TypeUrl, WILDCARD, type_url};
 
@@ -116,9 +116,9 @@ struct Side<V: Both> {
 type Content = Vec<u8>;
 
 impl<V: Both> Side<V> {
-    fn new(portion: Portion) -> Self {
+    fn new(response_limit: ResponseLimit) -> Self {
         let client = client::Config::new(Node::new("n")).with_existence_timeout(None);
-        let server = server::Config::ads().with_portion(portion);
+        let server = server::Config::ads().with_response_limit(response_limit);
         Self { duo: Duo::new(client, server), has: BTreeMap::new(), wanted: BTreeSet::new() }
     }
 
@@ -193,14 +193,14 @@ struct Walk<'a, S> {
 impl<'a, S: Store> Walk<'a, S> {
     fn new(plan: &'a Plan, store: S, random: &mut Random) -> Self {
         let resources = random.pick(&[1, 2, 3, usize::MAX]);
-        let portion = Portion { resources, ..Portion::default() };
+        let response_limit = ResponseLimit { resources, ..ResponseLimit::default() };
         let globs: BTreeSet<ResourceName> = plan.names.iter().filter_map(ResourceName::glob).collect();
         Self {
             plan,
             store: Probe::new(store),
             cache: Cache::new(1),
-            sotw: [Side::new(portion), Side::new(portion)],
-            delta: [Side::new(portion), Side::new(portion)],
+            sotw: [Side::new(response_limit), Side::new(response_limit)],
+            delta: [Side::new(response_limit), Side::new(response_limit)],
             wishes: plan.names.iter().cloned().chain(globs).chain([WILDCARD.into()]).collect(),
             contents: 0,
         }

@@ -212,7 +212,7 @@ impl Ghost {
                     });
                 }
             }
-            Action::Missing { names, .. } => {
+            Action::DoesNotExist { names, .. } => {
                 for name in names {
                     if let Some((of, _)) = self.aliases.remove(name) {
                         self.lost.insert(name.clone(), of);

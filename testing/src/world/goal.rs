@@ -52,7 +52,7 @@ pub enum Goal {
     /// Clusters that are gone were sent beside those that are there.
     Union,
     /// An answer went in portions.
-    Portion,
+    ResponseLimit,
     /// A type was let go that had something to say.
     HeldBack,
     /// A type was asked for on a new stream though it was held back.
@@ -78,7 +78,7 @@ impl Goal {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Feature {
     /// An answer goes on with the next portion.
-    Portion,
+    ResponseLimit,
     /// Everything is wanted of a store of several pages.
     Pages,
     /// What was rejected is to be sent again.
@@ -108,7 +108,7 @@ pub enum Feature {
 impl Feature {
     /// All of them.
     pub const ALL: [Self; 13] = [
-        Self::Portion,
+        Self::ResponseLimit,
         Self::Pages,
         Self::Retry,
         Self::Ttl,
@@ -126,7 +126,8 @@ impl Feature {
     /// All pairs, but for those that can't be: SotW has neither portions nor aliases, and types in an order have no
     /// collections here.
     pub fn pairs(delta: bool) -> impl Iterator<Item = (Self, Self)> {
-        let is_of = move |feature: &Self| delta || !matches!(feature, Self::Portion | Self::Alias | Self::MovedAlias);
+        let is_of =
+            move |feature: &Self| delta || !matches!(feature, Self::ResponseLimit | Self::Alias | Self::MovedAlias);
         let all = move || Self::ALL.into_iter().filter(is_of);
         let pairs = all().flat_map(move |a| all().filter(move |b| a < *b).map(move |b| (a, b)));
         pairs.filter(|pair| *pair != (Self::Hold, Self::Collection))

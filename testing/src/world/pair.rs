@@ -198,17 +198,17 @@ impl<V: Both> Pair<V> {
         if !response.resources.iter().all(|(name, _)| has(name).is_some()) {
             self.goals.reach(Goal::Union);
         }
-        let Some(portion) = setup.portion.filter(|_| !V::LISTS) else { return };
+        let Some(response_limit) = setup.response_limit.filter(|_| !V::LISTS) else { return };
         // What a store forgot went at one revision, and goes at once; and with an alias what it stood for.
         let at_once = setup.is_forgetful() || setup.names.iter().any(is_alias);
         let size = size - if at_once { response.removed.len() } else { 0 };
-        assert!(size <= portion, "{size} in a portion of {portion}");
+        assert!(size <= response_limit, "{size} in a portion of {response_limit}");
         let lacks = |name: &&ResourceName| {
             let (app, there) = (&self.apps[t], has(name));
             is_resource(name) && there.is_some() && app.wants(name, there) && !app.applied.contains_key(*name)
         };
-        if setup.names.iter().filter(lacks).count() > portion {
-            self.goals.reach(Goal::Portion);
+        if setup.names.iter().filter(lacks).count() > response_limit {
+            self.goals.reach(Goal::ResponseLimit);
         }
     }
 
@@ -264,7 +264,7 @@ impl<V: Both> Pair<V> {
                     self.ghost.finds_faults::<V>(setup, t, &self.apps[t], &nonce, &faults);
                     self.apps[t].heard = true; // a heartbeat of what expired may be all that answers a wildcard
                 }
-                client::Action::Missing { type_url, names } => {
+                client::Action::DoesNotExist { type_url, names } => {
                     self.goals.reach(Goal::TimedOut);
                     self.apps[setup.type_number(&type_url)].miss(names);
                 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use xds_machine::client::Dialect;
 use xds_machine::message::Node;
-use xds_machine::resource_type::{Place, ResourceType, TypeRegistry};
-use xds_machine::server::{Portion, Retry};
+use xds_machine::resource_type::{PushOrder, ResourceType, TypeRegistry};
+use xds_machine::server::{ResponseLimit, Retry};
 use xds_machine::{ResourceName, TypeUrl, client, server, type_url};
 
 use super::{Budget, Bug};
@@ -39,7 +39,7 @@ pub struct Setup {
     /// How often what was rejected is sent again.
     pub retry: Option<u32>,
     /// How many resources and removals a response may hold.
-    pub portion: Option<usize>,
+    pub response_limit: Option<usize>,
     /// How many resources a page of the store has.
     pub page: Option<usize>,
     /// Which resources live for a limited time unless a heartbeat comes.
@@ -103,7 +103,7 @@ impl Setup {
             slow_transport: false,
             hold: false,
             retry: None,
-            portion: None,
+            response_limit: None,
             page: None,
             ttl: Ttls::None,
             unknown: false,
@@ -181,8 +181,8 @@ impl Setup {
     }
 
     /// Answers go in portions of so many resources.
-    pub fn portion(self, portion: usize) -> Self {
-        Self { portion: Some(portion), ..self }
+    pub fn response_limit(self, response_limit: usize) -> Self {
+        Self { response_limit: Some(response_limit), ..self }
     }
 
     /// Pages of this many resources.
@@ -253,15 +253,16 @@ impl Setup {
             } else {
                 ResourceType::partial(url.clone())
             };
-            kind.with_legacy_wildcard(self.legacy_wildcard).at(known.get(url).place())
+            kind.with_legacy_wildcard(self.legacy_wildcard).with_push_order(known.get(url).push_order())
         };
         let types = TypeRegistry::new(self.types.iter().map(kind));
         // A server that knows no order of types: all are alike.
-        let unordered = self.types.iter().map(|url| kind(url).at(Place::Other));
+        let unordered = self.types.iter().map(|url| kind(url).with_push_order(PushOrder::Other));
         let server_types = if self.bug == Some(Bug::WrongOrder) { TypeRegistry::new(unordered) } else { types.clone() };
-        let portion = Portion { resources: self.portion.unwrap_or(usize::MAX), ..Portion::default() };
-        let server = server::Config::ads().with_types(server_types).with_portion(portion);
-        let server = if self.hold { server.with_sotw_removal_hold() } else { server };
+        let response_limit =
+            ResponseLimit { resources: self.response_limit.unwrap_or(usize::MAX), ..ResponseLimit::default() };
+        let server = server::Config::ads().with_types(server_types).with_response_limit(response_limit);
+        let server = if self.hold { server.with_sotw_removal_delay() } else { server };
         let retry = self.retry.map(|times| Retry { after: Duration::from_secs(10), times });
         let server = retry.into_iter().fold(server, server::Config::with_retry);
         let client = client::Config::new(Node::new("n"))

@@ -7,7 +7,7 @@ use examples::line::{Fault, Line};
 use serde_json::Map;
 use xds_machine::message::Node;
 use xds_machine::resource_type::{ResourceType, TypeRegistry};
-use xds_machine::server::{Cache, Portion, Retry};
+use xds_machine::server::{Cache, ResponseLimit, Retry};
 use xds_machine::{Delta, Sotw, client, server};
 
 use crate::Machine;
@@ -73,7 +73,7 @@ fn types(full_state: Vec<&str>) -> TypeRegistry {
     let partial = full_state.into_iter().map(|url| types.get(&url.into())).filter(|known| !known.is_full_state());
     types.and(partial.map(|known| {
         let full_state = ResourceType::full_state(known.type_url().clone());
-        full_state.at(known.place()).with_heartbeats(known.has_heartbeats())
+        full_state.with_push_order(known.push_order()).with_heartbeats(known.has_heartbeats())
     }))
 }
 
@@ -107,9 +107,9 @@ pub(crate) struct ServerConfig {
     types: TypeRegistry,
     dialect: server::Dialect,
     limits: server::Limits,
-    portion: Portion,
+    response_limit: ResponseLimit,
     retry: Option<Retry>,
-    removal_hold: Option<Duration>,
+    removal_delay: Option<Duration>,
     tombstones: Option<usize>,
 }
 
@@ -121,15 +121,16 @@ impl ServerConfig {
         let mut limits = server::Limits::default();
         read_limits(line, &SERVER_LIMITS, &mut limits)?;
         limits.stale_requests = line.number_if_any("stale_requests")?.map_or(limits.stale_requests, count_u32);
-        let portion =
-            line.number_if_any("portion")?.map(|number| Portion { resources: count(number), ..Portion::default() });
+        let response_limit = line
+            .number_if_any("portion")?
+            .map(|number| ResponseLimit { resources: count(number), ..ResponseLimit::default() });
         Ok(Self {
             types,
             dialect,
             limits,
-            portion: portion.unwrap_or_default(),
+            response_limit: response_limit.unwrap_or_default(),
             retry: retry(line)?,
-            removal_hold: line.number_if_any("removal_hold_ms")?.map(Duration::from_millis),
+            removal_delay: line.number_if_any("removal_hold_ms")?.map(Duration::from_millis),
             tombstones: line.number_if_any("tombstones")?.map(count),
         })
     }
@@ -138,12 +139,12 @@ impl ServerConfig {
     pub(crate) fn stream(&self, type_url: Option<&str>) -> server::Config {
         let config = type_url.map_or_else(server::Config::ads, server::Config::single);
         let config = config.with_types(self.types.clone()).with_dialect(self.dialect);
-        let mut config = config.with_limits(self.limits.clone()).with_portion(self.portion);
+        let mut config = config.with_limits(self.limits.clone()).with_response_limit(self.response_limit);
         if let Some(retry) = self.retry {
             config = config.with_retry(retry);
         }
-        if let Some(hold) = self.removal_hold {
-            config = config.with_removal_hold(hold).with_sotw_removal_hold();
+        if let Some(hold) = self.removal_delay {
+            config = config.with_removal_delay(hold).with_sotw_removal_delay();
         }
         config
     }

@@ -100,7 +100,7 @@ impl Store {
     }
 
     /// What an alias stood for, and since when it does not.
-    pub(in crate::server::cache) fn former(&self, alias: &str) -> Option<(Revision, &[ResourceName])> {
+    pub(in crate::server::cache) fn former_targets(&self, alias: &str) -> Option<(Revision, &[ResourceName])> {
         if !self.aliases.ever {
             return None;
         }

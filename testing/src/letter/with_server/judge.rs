@@ -142,7 +142,9 @@ impl<V: Variant> WithServer<V> {
             let now = (*content, truth.touched(name));
             let again = view.told.insert(name.clone(), now) == Some(now);
             // With portions what changes before its turn may go twice; endpoints go with their clusters; in SotW all does.
-            let may = setup.portion.is_some() || setup.types.len() > 1 || (!V::DELTA && setup.types[t].is_full_state());
+            let may = setup.response_limit.is_some()
+                || setup.types.len() > 1
+                || (!V::DELTA && setup.types[t].is_full_state());
             ensure(may || !again, "what did not change is sent again", fault)?;
         }
         for name in &said.removed {

@@ -221,9 +221,9 @@ impl Memory {
         };
         let is_gone = |name: &ResourceName| !is_unknown(store, setup, t, name) && there(name).is_none();
         match feature {
-            Feature::Portion => {
+            Feature::ResponseLimit => {
                 let out = self.out.as_ref().map_or(0, |out| out.resources.len());
-                setup.portion.is_some_and(|portion| out >= portion) && names.any(is_unsent)
+                setup.response_limit.is_some_and(|response_limit| out >= response_limit) && names.any(is_unsent)
             }
             Feature::Pages => setup.page.is_some_and(|page| names.count() > page) && self.listed.contains(WILDCARD),
             Feature::Retry => self.awaits_retry(),
@@ -400,8 +400,8 @@ impl Memory {
             self.reasons.clear();
         }
         // What fills a portion may not be the whole answer.
-        let fills = |portion: usize| response.resources.len() + response.removed.len() >= portion;
-        self.asked_since &= !V::LISTS && setup.portion.is_some_and(fills);
+        let fills = |response_limit: usize| response.resources.len() + response.removed.len() >= response_limit;
+        self.asked_since &= !V::LISTS && setup.response_limit.is_some_and(fills);
         warm
     }
 }

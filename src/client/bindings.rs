@@ -9,23 +9,23 @@ use crate::name::ResourceName;
 
 /// What wanted aliases stand for.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
-pub(super) struct Links {
+pub(super) struct AliasBindings {
     /// By alias.
-    to: BTreeMap<ResourceName, Link>,
+    to: BTreeMap<ResourceName, Binding>,
     /// The same from the other end.
     from: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
 }
 
 /// What an alias stands for.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct Link {
+struct Binding {
     name: ResourceName,
     /// It is said not to any more, and the removal of what it stood for is out, or was rejected. That keeps nothing, though
     /// the alias be asked for again.
-    lost: bool,
+    unbound: bool,
 }
 
-impl Links {
+impl AliasBindings {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.to.is_empty()
@@ -34,14 +34,14 @@ impl Links {
     /// Returns what the alias stood for before, if that was something else.
     pub(super) fn insert(&mut self, alias: &ResourceName, name: &ResourceName) -> Option<ResourceName> {
         let before = self.remove(alias.as_str()).filter(|before| before != name);
-        self.to.insert(alias.clone(), Link { name: name.clone(), lost: false });
+        self.to.insert(alias.clone(), Binding { name: name.clone(), unbound: false });
         self.from.entry(name.clone()).or_default().insert(alias.clone());
         before
     }
 
     /// Forgets an alias. Returns what it stood for.
     pub(super) fn remove(&mut self, alias: &str) -> Option<ResourceName> {
-        let Link { name, .. } = self.to.remove(alias)?;
+        let Binding { name, .. } = self.to.remove(alias)?;
         if let Some(aliases) = self.from.get_mut(&name) {
             aliases.remove(alias);
             if aliases.is_empty() {
@@ -59,18 +59,18 @@ impl Links {
     }
 
     /// An alias is said to stand for nothing any more.
-    pub(super) fn lose(&mut self, alias: &ResourceName) {
-        if let Some(link) = self.to.get_mut(alias) {
-            link.lost = true;
+    pub(super) fn unbind(&mut self, alias: &ResourceName) {
+        if let Some(binding) = self.to.get_mut(alias) {
+            binding.unbound = true;
         }
     }
 
     pub(super) fn target(&self, alias: &str) -> Option<&ResourceName> {
-        self.to.get(alias).map(|link| &link.name)
+        self.to.get(alias).map(|binding| &binding.name)
     }
 
-    pub(super) fn is_lost(&self, alias: &ResourceName) -> bool {
-        self.to.get(alias).is_some_and(|link| link.lost)
+    pub(super) fn is_unbound(&self, alias: &ResourceName) -> bool {
+        self.to.get(alias).is_some_and(|binding| binding.unbound)
     }
 
     /// The aliases of a resource.
@@ -92,7 +92,7 @@ impl Links {
     ) -> Result<(), String> {
         let count: usize = self.from.values().map(BTreeSet::len).sum();
         ensure!(self.to.len() == count, "{} aliases, {count} seen from the other end", self.to.len());
-        for (alias, Link { name, .. }) in &self.to {
+        for (alias, Binding { name, .. }) in &self.to {
             ensure!(is_wanted(alias), "{alias} stands for {name} and is not wanted");
             ensure!(is_held(name), "{alias} stands for {name}, which is not held");
             let back = self.from.get(name).is_some_and(|aliases| aliases.contains(alias));

@@ -1,22 +1,22 @@
 //! Answers that are too large for one response go in portions, each after the answer to the last. What is left is a
 //! position, never a list: names that are owed yet, a page, a revision.
 
-use super::config::Portion;
+use super::config::ResponseLimit;
 use crate::name::ResourceName;
 
 /// What is left of a portion.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
-    left: Portion,
+pub(super) struct Budget {
+    left: ResponseLimit,
     limited: bool,
     taken: bool,
 }
 
-impl Room {
-    pub(super) fn new(portion: Portion, around: impl FnOnce() -> usize) -> Self {
-        let limited = portion != Portion::default();
-        let bytes = if limited { portion.bytes.saturating_sub(around()) } else { portion.bytes };
-        Self { left: Portion { bytes, ..portion }, limited, taken: false }
+impl Budget {
+    pub(super) fn new(response_limit: ResponseLimit, around: impl FnOnce() -> usize) -> Self {
+        let limited = response_limit != ResponseLimit::default();
+        let bytes = if limited { response_limit.bytes.saturating_sub(around()) } else { response_limit.bytes };
+        Self { left: ResponseLimit { bytes, ..response_limit }, limited, taken: false }
     }
 
     pub(super) fn is_limited(self) -> bool {
@@ -40,9 +40,9 @@ impl Room {
     }
 }
 
-impl Default for Room {
+impl Default for Budget {
     fn default() -> Self {
-        Self::new(Portion::default(), || 0)
+        Self::new(ResponseLimit::default(), || 0)
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_first_thing_always_fits() {
-        let mut room = Room::new(Portion { resources: 0, bytes: 10 }, || 20);
+        let mut room = Budget::new(ResponseLimit { resources: 0, bytes: 10 }, || 20);
         assert!(!room.take(2, || 5), "a page can be split");
         assert!(room.take(1, || 100));
         assert!(!room.take(1, || 0));
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn both_limits_count() {
-        let mut room = Room::new(Portion { resources: 3, bytes: 20 }, || 5);
+        let mut room = Budget::new(ResponseLimit { resources: 3, bytes: 20 }, || 5);
         assert!(room.take(2, || 10));
         assert!(!room.take(1, || 6), "bytes");
         assert!(room.take(1, || 5));
@@ -78,6 +78,6 @@ mod tests {
 
     #[test]
     fn without_a_limit_nothing_is_measured() {
-        assert!(Room::default().take(usize::MAX, || unreachable!()));
+        assert!(Budget::default().take(usize::MAX, || unreachable!()));
     }
 }
