@@ -48,7 +48,7 @@ impl PushOrder {
 /// ```
 /// use xds_machine::resource_type::{PushOrder, ResourceType};
 ///
-/// let own = ResourceType::full_state("type.googleapis.com/example.Policy").at(PushOrder::Route);
+/// let own = ResourceType::full_state("type.googleapis.com/example.Policy").with_push_order(PushOrder::Route);
 /// assert!(own.is_full_state() && own.has_legacy_wildcard());
 /// ```
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]

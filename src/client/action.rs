@@ -27,7 +27,7 @@ pub enum Action {
     /// Something is wrong with resources: the server reported errors of them (`resource_errors`; cncf/xds TP3), deleted
     /// what is to stay all the same ([`DataErrors::Keep`](super::DataErrors::Keep)), or let the time pass
     /// ([`Config::with_transient_timeout`](super::Config::with_transient_timeout)). Comes before what follows from it:
-    /// [`Missing`](Self::Missing) of what does not exist, [`Apply`](Self::Apply) of what is to be removed. An error that
+    /// [`DoesNotExist`](Self::DoesNotExist) of what does not exist, [`Apply`](Self::Apply) of what is to be removed. An error that
     /// is reported again is not told again. What is rejected is no news to the application, and not here.
     Errors {
         /// The type of the resources.

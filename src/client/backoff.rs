@@ -5,7 +5,7 @@ use core::time::Duration;
 /// How long to wait before the next stream. Beside the machine and not in it: which server is connected to, and when,
 /// is the driver's.
 ///
-/// Call [`next`](Self::next) when a stream has ended, and [`reset`](Self::reset) when a response has come on one: that,
+/// Call [`next_delay`](Self::next_delay) when a stream has ended, and [`reset`](Self::reset) when a response has come on one: that,
 /// and not the connection, is the proof that the server works (gRFC A57).
 ///
 /// ```

@@ -112,7 +112,7 @@ impl Node {
         Self { user_agent_name: name.into(), user_agent_version: version.into(), ..self }
     }
 
-    /// The same with this [feature](feature) besides.
+    /// The same with this [feature] besides.
     #[must_use]
     pub fn with_feature(mut self, feature: impl Into<String>) -> Self {
         self.client_features.push(feature.into());

@@ -153,7 +153,7 @@ fn control_plane_out(identifier: &str) -> Option<generated::ControlPlane> {
     (!identifier.is_empty()).then(|| generated::ControlPlane { identifier: identifier.into() })
 }
 
-/// The names of locators. Their dynamic parameters are for who asks for them in [`unstable`]: no machine looks at them.
+/// The names of locators. Their dynamic parameters are for callers of the feature `unstable`: no machine looks at them.
 fn locator_names(locators: Vec<generated::ResourceLocator>) -> impl Iterator<Item = ResourceName> {
     locators.into_iter().map(|locator| locator.name.into())
 }

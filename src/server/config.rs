@@ -155,7 +155,7 @@ impl Config {
     /// Holds removals of clusters back in SotW too. A response of a full-state type says what is gone by leaving it out:
     /// so the old goes beside the new first, with a version of its own, and then the new alone, in the same bounded
     /// time. That is off by default, for such a response is not what there is: a client may apply a cluster that was
-    /// removed before it came. What the source does not remember ([`Source::previous`](super::Source::was)) is gone at
+    /// removed before it came. What the source does not remember ([`Source::previous`](super::Source::previous)) is gone at
     /// once; a [`Cache`](super::Cache) remembers a thousand changes, and of a resource that changed just before it was
     /// removed nothing.
     #[must_use]

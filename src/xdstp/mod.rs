@@ -1,6 +1,6 @@
 //! Structured names: `xdstp://authority/type/id?parameters` (cncf/xds TP1).
 //!
-//! A [`ResourceName`](crate::message::ResourceName) that is one is kept in its normal form, so that equal names are equal
+//! A [`ResourceName`](crate::ResourceName) that is one is kept in its normal form, so that equal names are equal
 //! strings; this module is for who wants to look inside, or to make one.
 //!
 //! ```

@@ -212,7 +212,7 @@ fn every_fault_is_found_and_named() {
         (Fault::StandingRevision, "each change has a revision of its own"),
         (Fault::UnorderedRemovals, "`removals` has the latest first"),
         (Fault::LateRemovalIsSilent, "what changed between two calls has a revision that is later than what was seen"),
-        (Fault::ForgottenTtl, "`with_ttl` has the resources that have a TTL, and no others"),
+        (Fault::ForgottenTtl, "`expiring` has the resources that have a TTL, and no others"),
         (Fault::ChangesOfTheGone, "what is in `changes` is present"),
     ];
     let mut wrong = Vec::new();

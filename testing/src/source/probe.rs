@@ -9,7 +9,7 @@ use xds_machine::{ResourceName, Status, TypeUrl, Version};
 use super::audit::{Broken, OfType};
 
 /// A [`Source`] that hands on what another says, and checks the contract of `Source` at each call: order, `since` greater
-/// than asked, what is present is present, `get` agrees with `changes`, `removals`, `pages`, `members`, `with_ttl` and
+/// than asked, what is present is present, `get` agrees with `changes`, `removals`, `pages`, `members`, `expiring` and
 /// `errors`; revisions grow, and what changed between two calls has a revision of its own; pages keep their numbers. Each call
 /// costs what there is of the type, so this is for tests.
 ///
