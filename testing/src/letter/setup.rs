@@ -104,10 +104,6 @@ pub(super) enum Step {
     Rest,
 }
 
-/// Whether to walk with aliases that sort before the names of resources, of which is known: `put b [A]; +A +b` is silence, for
-/// the alias leaves `b` to the name, and the name finds it answered by the alias.
-const KNOWN_ALIAS_BEFORE_NAME: bool = true;
-
 impl Step {
     /// The type that it is about.
     pub(super) fn t(self) -> Option<usize> {
@@ -147,11 +143,7 @@ impl Setup {
         let count = random.pick(&[2, 3, 3, 4, 6]);
         let names = ('a'..='z').take(count).map(|letter| name(letter).into()).collect();
         let choices = [["y", "z"], ["A", "y"], ["A", "B"]];
-        let aliases = random.pick(&choices[..if KNOWN_ALIAS_BEFORE_NAME { 3 } else { 1 }]).into_iter().take(if delta {
-            random.pick(&[0, 1, 2])
-        } else {
-            0
-        });
+        let aliases = random.pick(&choices).into_iter().take(if delta { random.pick(&[0, 1, 2]) } else { 0 });
         let mut many: Vec<ResourceName> = Vec::new();
         many.extend((structured && random.below(4) > 0).then(|| "xdstp:///T/*".into()));
         many.extend((random.below(3) > 0).then(|| WILDCARD.into()));

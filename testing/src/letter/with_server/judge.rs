@@ -20,11 +20,6 @@ use super::{View, WithServer};
 pub(super) const KNOWN_RACE_OF_ALIASES: bool = false;
 /// `put a/90s; +a -> {a}; NACK`, and 30 s later a heartbeat of `a`, which who rejected it does not have.
 const KNOWN_HEARTBEATS_OF_REJECTED: bool = false;
-/// `put a; +a -> {a}; cut; put a [x]; open; +a +x has a` is silence: the version is the same, so `a` counts as had, and the
-/// client never learns what `x` is.
-const KNOWN_ALIASES_WITHOUT_VERSION: bool = true;
-/// `put d [x]; +x -> {d}; cut; put d []; del d; open; +x has d` is answered by `removed=[x]`: the client keeps `d`.
-const KNOWN_CLAIMS_BY_ALIAS: bool = true;
 /// `put a [x]; fail a; put c [x]; del c; +a` is silence: the error is lost when the alias goes back to unknown. And
 /// `put a [x]; fail a; put c [x]; doubt c; put a [x]; +x` is silence, though `x` is `a`.
 const KNOWN_ALIASES_OF_UNKNOWN: bool = false;
@@ -91,9 +86,6 @@ impl<V: Variant> WithServer<V> {
                     });
                     // What an alias stands for that belonged to what is not known is not known either.
                     let mut doubts = of.wanted.iter().filter(|wish| truth.was_asked_by(wish, name));
-                    let claimed =
-                        !KNOWN_CLAIMS_BY_ALIAS && truth.had_alias(name) && self.views[t].claimed.contains(name);
-                    let raced = raced || (claimed && truth.there(name).is_none());
                     let excused = is_rejected(&None) || !deletes || raced || doubts.any(|wish| truth.is_doubtful(wish));
                     ensure(has.is_none() || excused, "what is gone is held", || {
                         format!("{kind}: {name} is {:?}, held is {has:?}", truth.state(name))
@@ -104,10 +96,7 @@ impl<V: Variant> WithServer<V> {
         for wish in of.wanted.iter().filter(|wish| V::DELTA && !wish.as_str().ends_with('*')) {
             let unknown = matches!(truth.state(wish), State::Unknown(_)) || truth.is_doubtful(wish);
             let knows = of.answered.contains(wish)
-                || of.held.iter().any(|(name, held)| {
-                    let unversioned = !KNOWN_ALIASES_WITHOUT_VERSION && truth.is_asked_by(wish, name);
-                    name == wish || held.aliases.contains(wish) || unversioned
-                });
+                || of.held.iter().any(|(name, held)| name == wish || held.aliases.contains(wish));
             ensure(knows || unknown, "a name has no answer", || format!("{kind}: {wish}"))?;
         }
         Ok(())
