@@ -187,6 +187,9 @@ impl<T> Subscription<T> {
             };
             if settings.data_errors == DataErrors::Drop {
                 self.holdings.drop_rejected(name);
+                if !self.holdings.covers(name.as_str()) {
+                    continue; // only an alias stood for it, which is free now
+                }
             }
             let (status, resource) = (Status::new(Code::InvalidArgument, reason.as_str()), out.offer.resources.at(at));
             self.fail(name, Cause::Rejected, status, resource.version(), now, settings);

@@ -313,7 +313,6 @@ fn what_is_kept_is_kept_by_its_alias() {
 
 /// What is rejected is dropped, by its alias too.
 #[test]
-#[ignore = "the client keeps the link of an alias to what it drops: `x stands for r, which is not held`"]
 fn what_is_dropped_is_dropped_by_its_alias() {
     let mut world = World::<Delta>::new(false, DataErrors::Drop);
     world.put_as("r", 1, &["x"]);
