@@ -44,7 +44,7 @@
 //!
 //! impl Store for Shelf {
 //!     fn put(&mut self, of: &TypeUrl, resource: Resource) {
-//!         if self.get(of, resource.name().as_str()).state != State::Present(&resource) {
+//!         if self.get(of, resource.name()).state != State::Present(&resource) {
 //!             self.revision += 1;
 //!             self.there.retain(|(_, other)| other.name() != resource.name());
 //!             self.gone.retain(|(_, name)| name != resource.name());
