@@ -1,4 +1,4 @@
-//! What the client was sent of what it wants, as it is now.
+//! Subscribed resources that the client was sent in their current form.
 
 use alloc::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use super::view::View;
 use super::wanted::Wanted;
 use crate::name::ResourceName;
 
-/// The view of a client, less what is pending.
+/// The view of a client, without pending resources.
 pub(super) struct Sent<'a> {
     wanted: &'a Wanted,
     view: &'a View,
     pending: &'a Pending,
-    /// What the answer to the wildcard has had, until that is whole.
+    /// Names that the answer to the wildcard has covered, until it is complete.
     swept: Option<BTreeSet<ResourceName>>,
 }
 
 impl<'a> Sent<'a> {
-    /// For resources that `is_asked_for` selects.
+    /// Creates the view for the resources that `is_asked_for` selects.
     pub(super) fn new<S: Source>(
         of: OfType<'_, S>,
         wanted: &'a Wanted,
@@ -37,17 +37,17 @@ impl<'a> Sent<'a> {
         Self { wanted, view, pending, swept }
     }
 
-    /// Whether the client was sent a resource that is there.
+    /// Returns whether the client was sent a present resource.
     pub(super) fn has(&self, entry: &Entry<'_>, resource: &Resource) -> bool {
         let (view, name) = (self.view, resource.name());
-        // Until a wildcard is answered whole, what comes with a later portion was not sent.
+        // Until a wildcard is answered completely, resources of later portions were not sent.
         let swept = || view.sent_to().is_some() && self.swept.as_ref().is_none_or(|swept| swept.contains(name));
         (view.is_sent_ahead(name, entry.since) || swept())
             && !view.is_news(name, entry)
             && !self.wanted.is_among(self.pending.names(), resource)
     }
 
-    /// Whether the client was told that a name does not exist.
+    /// Returns whether the client was sent the absence of a name.
     pub(super) fn has_removal(&self, entry: &Entry<'_>, name: &ResourceName) -> bool {
         let view = self.view;
         let answered = || view.sent_to().is_some() && self.swept.is_none();
@@ -57,7 +57,7 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// The names of which the answer to a wildcard is complete.
+/// Returns the names that the answer to a wildcard has covered.
 fn swept<S: Source>(
     of: OfType<'_, S>,
     progress: &Progress,
