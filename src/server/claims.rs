@@ -56,8 +56,8 @@ impl Claims {
         self.versions.len() + self.gone.len() + self.unwanted.len()
     }
 
-    /// Drops the claimed version of a name that is subscribed again, because the client may no longer have it; claims
-    /// that the name newly covers become subscribed.
+    /// Handles a name that is subscribed, for the first time or again: the client may not have the version that it
+    /// claims, and claims that the name newly covers may have to be announced as removed.
     pub(super) fn unclaim(&mut self, name: &ResourceName) {
         if name.is_wildcard() {
             self.all_doubted = true;
