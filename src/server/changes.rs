@@ -96,7 +96,7 @@ fn may_have<S: Source>(of: OfType<'_, S>, wanted: &Wanted, name: &ResourceName) 
     wanted.names().contains(name) || (wanted.covers(name.as_str()) && !of.was_alias(name))
 }
 
-/// Returns whether a subscribed resource became absent; also if the source no longer remembers.
+/// Returns whether a subscribed resource became absent; `true` also if the source no longer remembers.
 pub(super) fn has_removal<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View) -> bool {
     view.sent_to().is_some()
         && of.revision() > view.removals_sent_to()
@@ -115,9 +115,10 @@ pub(super) fn orphans<S: Source>(
     if aliases.is_empty() {
         return BTreeSet::new();
     }
-    let said = draft.answered.iter().chain(&draft.removed);
+    let announced = draft.answered.iter().chain(&draft.removed);
     let sent = draft.resources().flat_map(|resource| resource.aliases().iter().chain([resource.name()]));
-    let mut touched: BTreeSet<&ResourceName> = said.chain(sent).filter_map(|name| aliases.resource(name)).collect();
+    let mut touched: BTreeSet<&ResourceName> =
+        announced.chain(sent).filter_map(|name| aliases.resource(name)).collect();
     let only_answers = draft.content == Reach::Nowhere && draft.removals == Reach::Nowhere;
     if let Some(sent_to) = view.sent_to().filter(|_| !only_answers) {
         let is_known = |name: &&ResourceName| aliases.of(name).next().is_some();

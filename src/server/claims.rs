@@ -16,8 +16,8 @@ use crate::xdstp::Parts;
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Claims {
     /// Claims not compared yet. A doubted claim has an empty version: its name was subscribed again before the first
-    /// response, and the client may have dropped the resource in between ([design rule
-    /// 5](crate::manual::rules#rule-5)).
+    /// response, and the client may have dropped the resource in between
+    /// ([design rule 5](crate::manual::rules#rule-5)).
     versions: BTreeMap<ResourceName, Version>,
     /// Whether the wildcard was subscribed again.
     all_doubted: bool,

@@ -147,17 +147,18 @@ impl Config {
     /// Sets how long pushed removals of clusters and endpoints (delta) may wait for unsent changes of listeners and
     /// routes (xds_protocol.rst, "Eventual consistency considerations"). Default: 5 s. Zero disables the delay.
     #[must_use]
-    pub fn with_removal_delay(mut self, hold: Duration) -> Self {
-        self.settings_mut().removal_delay = hold;
+    pub fn with_removal_delay(mut self, delay: Duration) -> Self {
+        self.settings_mut().removal_delay = delay;
         self
     }
 
     /// Defers removals of clusters in SotW too. A response of a full-state type removes a resource by omission, so
     /// the old resources are first sent beside the new ones, in a response with a version of its own, and the new
     /// ones follow alone within the same bounded time. Off by default, because the first response differs from the
-    /// source: a client may apply a cluster that was removed before it was sent. A resource that the source does not
-    /// remember ([`Source::previous`](super::Source::previous)) is removed at once; a [`Cache`](super::Cache)
-    /// remembers a thousand changes, and nothing of a resource that changed just before its removal.
+    /// source: a client may apply a cluster that was removed before that response was sent. A resource that the
+    /// source does not remember ([`Source::previous`](super::Source::previous)) is removed at once; a
+    /// [`Cache`](super::Cache) remembers a thousand changes, and nothing of a resource that changed just before its
+    /// removal.
     #[must_use]
     pub fn with_sotw_removal_delay(mut self) -> Self {
         self.settings_mut().sotw_removal_delay = true;
@@ -251,8 +252,8 @@ impl Hash for Config {
 /// before (delta; a SotW response of a full-state type can't be split, and one of another type is not).
 ///
 /// Changes that occur meanwhile follow the answer that was begun; a resource that changes before its turn may be sent
-/// twice, rejected or not. Heartbeats and errors have no content and do not count. Write `ResponseLimit { ..,
-/// ..ResponseLimit::default() }`: a field may be added in any release.
+/// twice, rejected or not. Heartbeats and errors have no content and do not count. Write
+/// `ResponseLimit { .., ..ResponseLimit::default() }`: a field may be added in any release.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ResponseLimit {
     /// Number of resources and removed names. Default: no limit.
@@ -273,7 +274,7 @@ impl Default for ResponseLimit {
 pub struct Retry {
     /// The time from the NACK to the retry.
     pub after: Duration,
-    /// The number of retries of one rejection. Rejected new content is counted from zero.
+    /// The number of retries of one rejection. A rejection of new content starts a count of its own.
     pub times: u32,
 }
 

@@ -139,7 +139,8 @@ impl Protocol for Delta {
         change
     }
 
-    /// Only an ACK or NACK of another response is stale: the nonce of a request does not apply to its names.
+    /// Only an ACK or NACK of a response that is not in flight is stale: the nonce does not apply to the names of the
+    /// request.
     fn is_stale(nonce: &Nonce, of: &Subscription) -> bool {
         !nonce.is_empty() && (!of.exchange.is_waiting() || nonce != of.exchange.nonce())
     }
@@ -209,10 +210,10 @@ fn wants_everything(request: &Request, settings: &Settings) -> bool {
 /// counting. The sets avoid scanning a list for each name, which would take ten seconds for a request of 4 MiB.
 fn size_with(request: &Request, known: Option<&Subscription>) -> Size {
     let is_known = |name: &ResourceName| known.is_some_and(|known| known.wanted.names().contains(name));
-    let leaves: BTreeSet<&ResourceName> = request.unsubscribe.iter().collect();
-    let is_new = |name: &&ResourceName| !name.is_wildcard() && !leaves.contains(name) && !is_known(name);
+    let unsubscribe: BTreeSet<&ResourceName> = request.unsubscribe.iter().collect();
+    let is_new = |name: &&ResourceName| !name.is_wildcard() && !unsubscribe.contains(name) && !is_known(name);
     let new: BTreeSet<_> = request.subscribe.iter().filter(is_new).collect();
     let size = known.map_or(Size::default(), |known| known.wanted.size());
-    let leaving = Size::of(leaves.into_iter().filter(|name| is_known(name)));
-    size - leaving + Size::of(new)
+    let removed = Size::of(unsubscribe.into_iter().filter(|name| is_known(name)));
+    size - removed + Size::of(new)
 }

@@ -22,7 +22,7 @@ pub struct Order {
     pub(super) defer_removals: bool,
     /// The room in the response.
     pub(super) budget: Budget,
-    /// The minimum number of names that may be remembered.
+    /// The number of names up to which notes by name are kept.
     pub(super) names: usize,
 }
 

@@ -34,7 +34,7 @@ pub(super) fn errors<S: Source>(
     which: Which,
 ) -> Vec<ResourceError> {
     if !of.has_errors() {
-        return Vec::new(); // most types never have an error
+        return Vec::new(); // most types have none at any time
     }
     let has_error = |name: &&ResourceName| wanted.covers(name.as_str()) && of.error(name).is_some();
     let mut names: BTreeSet<ResourceName> =
@@ -67,12 +67,12 @@ pub(super) fn standing<S: Source>(
     wanted: &Wanted,
     view: &View,
     deferred: &[Resource],
-    told: Vec<ResourceError>,
+    drafted: Vec<ResourceError>,
 ) -> Vec<ResourceError> {
-    let mut names: BTreeSet<ResourceName> = told.into_iter().map(|error| error.name).collect();
-    let let_go = view.deferred().iter().map(Resource::name);
+    let mut names: BTreeSet<ResourceName> = drafted.into_iter().map(|error| error.name).collect();
+    let kept_back = view.deferred().iter().map(Resource::name);
     let has_reason = |name: &&ResourceName| wanted.covers(name.as_str()) && of.error(name).is_some();
-    names.extend(let_go.filter(has_reason).cloned());
+    names.extend(kept_back.filter(has_reason).cloned());
     each_error(of, wanted, view, Which::All, |name, entry| {
         if is_unknown(&entry) {
             names.insert(name.clone());
@@ -82,9 +82,9 @@ pub(super) fn standing<S: Source>(
     named(of, names)
 }
 
-/// Returns the names that no longer exist and whose error was sent: the client remembers the error until something
-/// else is sent, and in SotW beyond the absence of the resource. Names that are not `answered` are included only if
-/// `all`. Removes the returned names from the reported errors.
+/// Returns the absent names whose error the client was sent: it remembers the error until something else is sent, and
+/// in SotW beyond the absence of the resource. Names that are not `answered` are included only if `all`. The returned
+/// names are removed from the reported errors.
 pub(super) fn ended<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,

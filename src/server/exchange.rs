@@ -19,7 +19,7 @@ pub(super) struct Exchange {
     nonce: Nonce,
     /// The last response, until its ACK or NACK.
     in_flight: Option<InFlight>,
-    /// Stale requests since the last ACK or NACK.
+    /// Consecutive stale requests.
     stale: u32,
     rejections: Option<Box<Rejections>>,
     /// Resources to resend that were not resent yet.

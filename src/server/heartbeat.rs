@@ -28,7 +28,7 @@ struct Schedule {
     due: Option<Instant>,
     /// Resources that changed since this revision and were sent need no heartbeat yet. `None`: a change was reverted
     /// and so not sent, hence every resource needs one.
-    said_to: Option<Revision>,
+    sent_to: Option<Revision>,
     /// The version that the client accepted last, which a SotW heartbeat repeats.
     accepted: Version,
 }
@@ -61,17 +61,17 @@ impl Heartbeat {
     /// (S-TTL-04).
     pub(super) fn claim(&mut self, now: Instant, at: Revision) {
         let schedule = self.0.get_or_insert_default();
-        (schedule.due, schedule.said_to) = (Some(now), Some(at));
+        (schedule.due, schedule.sent_to) = (Some(now), Some(at));
     }
 
     /// Notes that a resource with a TTL changed and changed back to the form that the client has.
     pub(super) fn note_flap(&mut self) {
         if let Some(schedule) = &mut self.0 {
-            schedule.said_to = None;
+            schedule.sent_to = None;
         }
     }
 
-    /// Schedules the next heartbeats after a response; `said`: heartbeats were due now. The interval is a third of
+    /// Schedules the next heartbeats after a response; `was_due`: heartbeats were due now. The interval is a third of
     /// the shortest TTL, so that one heartbeat may be lost and one late (S-TTL-04). An earlier due time stays, unless
     /// heartbeats were due now or every resource with a TTL was sent.
     pub(super) fn schedule<'a, S: Source>(
@@ -79,7 +79,7 @@ impl Heartbeat {
         now: Instant,
         of: OfType<'_, S>,
         wanted: &Wanted,
-        said: bool,
+        was_due: bool,
         sent: impl Iterator<Item = &'a Resource>,
     ) {
         let ttls = || expiring(of, wanted).filter_map(|entry| entry.resource()?.ttl());
@@ -93,8 +93,8 @@ impl Heartbeat {
         let schedule = self.0.get_or_insert_default();
         let sent_all = || sent.filter(|resource| resource.ttl().is_some()).count() == ttls().count();
         match schedule.due {
-            Some(due) if !said && !sent_all() => schedule.due = Some(due.min(next)),
-            _ => (schedule.due, schedule.said_to) = (Some(next), Some(of.now())),
+            Some(due) if !was_due && !sent_all() => schedule.due = Some(due.min(next)),
+            _ => (schedule.due, schedule.sent_to) = (Some(next), Some(of.now())),
         }
     }
 
@@ -107,7 +107,7 @@ impl Heartbeat {
         pending: &Pending,
     ) -> Vec<Resource> {
         let Some(schedule) = &self.0 else { return Vec::new() };
-        let sent_lately = |entry: &Entry<'_>| schedule.said_to.is_some_and(|said_to| entry.since > said_to);
+        let sent_lately = |entry: &Entry<'_>| schedule.sent_to.is_some_and(|sent_to| entry.since > sent_to);
         let sent = Sent::new(of, wanted, view, pending, |resource| resource.ttl().is_some());
         let alive = expiring(of, wanted).filter(|entry| !sent_lately(entry));
         alive.filter_map(|entry| entry.resource().filter(|resource| sent.has(&entry, resource)).cloned()).collect()
@@ -123,7 +123,7 @@ impl Relabel for Heartbeat {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         if let Some(schedule) = &mut self.0 {
             schedule.due.relabel(by);
-            schedule.said_to.relabel(by);
+            schedule.sent_to.relabel(by);
         }
     }
 }

@@ -184,7 +184,7 @@ impl<V: Variant> Server<V> {
         Ok(())
     }
 
-    /// Handles the time that [`poll_timeout`](Self::poll_timeout) returned: the next
+    /// Handles the arrival of the time that [`poll_timeout`](Self::poll_timeout) returned: the next
     /// [`poll_transmit`](Self::poll_transmit) may have something to send.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_some_and(|due| due <= now) {

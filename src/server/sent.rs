@@ -17,7 +17,7 @@ pub(super) struct Sent<'a> {
     view: &'a View,
     pending: &'a Pending,
     /// Names that the answer to the wildcard has covered, until it is complete.
-    swept: Option<BTreeSet<ResourceName>>,
+    covered: Option<BTreeSet<ResourceName>>,
 }
 
 impl<'a> Sent<'a> {
@@ -29,20 +29,20 @@ impl<'a> Sent<'a> {
         pending: &'a Pending,
         is_asked_for: impl Fn(&Resource) -> bool,
     ) -> Self {
-        let swept = match pending.wildcard() {
+        let covered = match pending.wildcard() {
             Wildcard::Answered => None,
             Wildcard::Asked => Some(BTreeSet::new()),
-            Wildcard::Begun(progress) => Some(swept(of, progress, is_asked_for)),
+            Wildcard::Begun(progress) => Some(covered_names(of, progress, is_asked_for)),
         };
-        Self { wanted, view, pending, swept }
+        Self { wanted, view, pending, covered }
     }
 
     /// Returns whether the client was sent a present resource.
     pub(super) fn has(&self, entry: &Entry<'_>, resource: &Resource) -> bool {
         let (view, name) = (self.view, resource.name());
         // Until a wildcard is answered completely, resources of later portions were not sent.
-        let swept = || view.sent_to().is_some() && self.swept.as_ref().is_none_or(|swept| swept.contains(name));
-        (view.is_sent_ahead(name, entry.since) || swept())
+        let covered = || view.sent_to().is_some() && self.covered.as_ref().is_none_or(|covered| covered.contains(name));
+        (view.is_sent_ahead(name, entry.since) || covered())
             && !view.is_news(name, entry)
             && !self.wanted.is_among(self.pending.names(), resource)
     }
@@ -50,7 +50,7 @@ impl<'a> Sent<'a> {
     /// Returns whether the client was sent the absence of a name.
     pub(super) fn has_removal(&self, entry: &Entry<'_>, name: &ResourceName) -> bool {
         let view = self.view;
-        let answered = || view.sent_to().is_some() && self.swept.is_none();
+        let answered = || view.sent_to().is_some() && self.covered.is_none();
         (view.is_sent_ahead(name, entry.since) || answered())
             && !view.is_removal_news(name, entry)
             && !self.pending.names().contains(name)
@@ -58,19 +58,19 @@ impl<'a> Sent<'a> {
 }
 
 /// Returns the names that the answer to a wildcard has covered.
-fn swept<S: Source>(
+fn covered_names<S: Source>(
     of: OfType<'_, S>,
     progress: &Progress,
     is_asked_for: impl Fn(&Resource) -> bool,
 ) -> BTreeSet<ResourceName> {
-    let mut swept = BTreeSet::new();
+    let mut covered = BTreeSet::new();
     for (number, page) in of.pages().enumerate().take(progress.page.saturating_add(1)) {
         let before = |name: &ResourceName| match number < progress.page {
             true => true,
             false => progress.after.as_ref().is_some_and(|after| name <= after),
         };
         let resources = page.resources().iter().filter(|resource| is_asked_for(resource));
-        swept.extend(resources.map(Resource::name).filter(|name| before(name)).cloned());
+        covered.extend(resources.map(Resource::name).filter(|name| before(name)).cloned());
     }
-    swept
+    covered
 }

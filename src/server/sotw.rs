@@ -104,7 +104,7 @@ impl Protocol for Sotw {
             to.pending.set_reply(true);
         }
         if to.wanted.is_empty() {
-            // S-SOTW-36: a client need not send an ACK or NACK for a type that it no longer subscribes to.
+            // S-SOTW-36: a client may send no ACK or NACK for a type that it no longer subscribes to.
             to.exchange.abandon();
             to.pending.set_reply(false);
         }
@@ -207,8 +207,8 @@ fn add_errors<S: Source>(of: &mut Subscription, source: &S, which: Which, draft:
     draft.errors = errors::errors(of, wanted, view, draft, which);
     let ended = errors::ended(of, wanted, view, &draft.answered, which != Which::Answered);
     if !ended.is_empty() {
-        let told = draft.errors.drain(..).map(|error| error.name);
-        draft.errors = errors::named(of, told.chain(ended).collect());
+        let reported = draft.errors.drain(..).map(|error| error.name);
+        draft.errors = errors::named(of, reported.chain(ended).collect());
     }
 }
 

@@ -40,8 +40,8 @@ use crate::xdstp::Parts;
 /// [`epoch`](Self::epoch) of its own. The node determines the group of a client
 /// ([`Action::Node`](super::Action::Node), [`Server::node`](super::Server::node)). A stream is bound to the source of
 /// the first poll after its first request, and is closed if it is then polled with a source of another epoch. So the
-/// driver polls once the group is known, and from then on with the source of that group. The manual has a [chapter on
-/// groups](crate::manual::_04_groups); in short:
+/// driver polls once the group is known, and from then on with the source of that group. The manual has a
+/// [chapter on groups](crate::manual::_04_groups); in short:
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -131,8 +131,8 @@ pub trait Source {
     /// Returns the resource that an absent name had at an earlier revision and until it became absent, if that is
     /// remembered. Where SotW removals are deferred
     /// ([`Config::with_sotw_removal_delay`](super::Config::with_sotw_removal_delay)), the resource is sent once more
-    /// to clients that were sent it; in delta, the resource identifies the aliases that stood for it. The default
-    /// remembers nothing, which suits a source whose [`Entry::before`] is always empty.
+    /// to clients that were sent it. The default remembers nothing, which suits a source whose [`Entry::before`] is
+    /// always empty.
     fn previous(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
         let _ = (type_url, name, at);
         None

@@ -71,7 +71,7 @@ impl Subscription {
 
     // Subscribed names.
 
-    /// Subscribes to a name, which is answered even if it was subscribed before. Returns whether it is new.
+    /// Subscribes to a name, which is answered even if it was subscribed before. Returns whether the name is new.
     pub(super) fn subscribe(&mut self, name: ResourceName, limit: usize) -> bool {
         let new = self.wanted.add(name.clone());
         self.ask(name, limit);
@@ -83,7 +83,7 @@ impl Subscription {
         self.pending.unclaim(&name);
         self.exchange.forget_rejection(&name, limit);
         if name.is_glob() {
-            let of_collection = |told: &ResourceName| self.wanted.globs().of(told.as_str()) == Some(&name);
+            let of_collection = |sent: &ResourceName| self.wanted.globs().of(sent.as_str()) == Some(&name);
             self.view.forget_sent_ahead(of_collection);
             self.view.come_back(false);
         }
@@ -94,9 +94,9 @@ impl Subscription {
     pub(super) fn ask_again(&mut self, name: ResourceName, limit: usize) {
         let comes = self.view.sent_to().is_none() || *self.pending.wildcard() == Wildcard::Asked;
         if comes {
-            // The resource is sent even if the client claimed it or was sent it by name.
+            // The pending response sends the resource even if the client claimed it or was sent it by name.
             self.pending.unclaim(&name);
-            self.view.forget_sent_ahead(|told| *told == name);
+            self.view.forget_sent_ahead(|sent| *sent == name);
         } else {
             self.ask(name, limit);
         }
@@ -114,9 +114,9 @@ impl Subscription {
         Some(name)
     }
 
-    /// Drops the alias of an unsubscribed name, unless a response is in flight: the client may accept that response,
-    /// and subscribe again. A client that unsubscribes and resubscribes to a wildcard or collection, to be answered
-    /// anew, keeps what it has.
+    /// Notes that a name was unsubscribed. The binding of an alias is dropped, unless a response is in flight: the
+    /// client may accept that response, and subscribe again. A client that unsubscribes from a wildcard or collection
+    /// and resubscribes, to be answered anew, keeps what it has.
     fn note_unsubscribed(&mut self, name: &ResourceName) {
         let waiting = self.exchange.is_waiting();
         if waiting || name.is_wildcard() || name.is_glob() {
@@ -181,7 +181,7 @@ impl Subscription {
         changes::has_change(self.of(source), &self.wanted, &self.view)
     }
 
-    /// Returns whether a subscribed resource became absent; also if the source no longer remembers.
+    /// Returns whether a subscribed resource became absent; `true` also if the source no longer remembers.
     pub(super) fn has_removal<S: Source>(&self, source: &S) -> bool {
         changes::has_removal(self.of(source), &self.wanted, &self.view)
     }
@@ -207,28 +207,28 @@ impl Subscription {
         draft.parts.extend(alive.into_iter().map(Part::Heartbeat));
     }
 
-    /// Schedules the next heartbeats. `said`: heartbeats were due now.
-    pub(super) fn schedule_heartbeats<S: Source>(&mut self, now: Instant, source: &S, said: bool, draft: &Draft) {
+    /// Schedules the next heartbeats. `was_due`: heartbeats were due now.
+    pub(super) fn schedule_heartbeats<S: Source>(&mut self, now: Instant, source: &S, was_due: bool, draft: &Draft) {
         let of = OfType::new(source, self.resource_type.type_url());
-        self.heartbeat.schedule(now, of, &self.wanted, said, draft.resources());
+        self.heartbeat.schedule(now, of, &self.wanted, was_due, draft.resources());
     }
 
-    /// Notes that a draft is sent, or that there was nothing to send. Removals may be deferred until `hold` from now;
+    /// Notes that a draft is sent, or that there was nothing to send. Removals may be deferred for `delay` from now;
     /// `limit` bounds the names that are kept. Returns the extent of the draft.
     pub(super) fn note_sent<S: Source>(
         &mut self,
         now: Instant,
-        hold: Duration,
+        delay: Duration,
         limit: usize,
         source: &S,
         draft: &mut Draft,
     ) -> Extent {
         let Self { resource_type, wanted, view, pending, defer_until, .. } = self;
         let of = OfType::new(source, resource_type.type_url());
-        let (before, told) = (view.sent_to(), view.has_sent_ahead());
-        let but = if told { view.names_sent_ahead().cloned().collect() } else { BTreeSet::new() };
+        let before = view.sent_to();
+        let but = if view.has_sent_ahead() { view.names_sent_ahead().cloned().collect() } else { BTreeSet::new() };
         pending.set_reply(false);
-        // A wildcard or collection is answered in part: the resources that the client was sent are kept by name.
+        // A wildcard or collection is answered in part: the resources sent for it are kept by name.
         let paging = pending.has_wildcard() || pending.names().iter().any(ResourceName::is_glob);
         view.advance(of.now(), draft.content, draft.removals, paging);
         if paging || view.complete_to() < of.now() {
@@ -238,7 +238,7 @@ impl Subscription {
             note_aliases(of, wanted, view, draft, limit);
         }
         if draft.defers {
-            defer_until.get_or_insert(now + hold);
+            defer_until.get_or_insert(now + delay);
         } else if before.is_none() || draft.removals == Reach::All {
             *defer_until = None;
         }

@@ -35,11 +35,11 @@ pub(super) struct View {
     sent_to: Option<Revision>,
     /// The same for removals, which may be deferred.
     removals_sent_to: Revision,
-    /// The position of the oldest removals that may have to be sent again: a wildcard or collection was unsubscribed
-    /// while a response was in flight, and the client may accept that response all the same ([design rule
-    /// 5](crate::manual::rules#rule-5)).
+    /// The position of the oldest removals that may have to be sent again. A client may unsubscribe from a wildcard or
+    /// collection and come back, or unsubscribe while a response is in flight and accept that response all the same
+    /// ([design rule 5](crate::manual::rules#rule-5)).
     unsubscribed_since: Option<Revision>,
-    /// Something newer than these revisions was sent besides.
+    /// Whether anything newer than the positions was sent.
     inexact: bool,
     /// The exceptions; nearly always `None`.
     few: Option<Box<Few>>,
@@ -138,7 +138,7 @@ impl View {
 
     /// Returns whether the current state of a name began after all that was sent of it.
     fn is_newer(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
-        self.sent_ahead(name).max(self.sent_to).is_some_and(|told_to| entry.since > told_to)
+        self.sent_ahead(name).max(self.sent_to).is_some_and(|sent_to| entry.since > sent_to)
     }
 
     /// Returns whether a change is skipped in silence, because it was reverted.
@@ -149,7 +149,7 @@ impl View {
 
     // Sent state.
 
-    /// Notes that a client unsubscribed while a response was in flight.
+    /// Notes that a client unsubscribed, and may still have or get resources of which it is sent no removal.
     pub(super) fn note_unsubscribed(&mut self) {
         if self.sent_to.is_some() {
             let since = self.complete_to();
@@ -157,8 +157,8 @@ impl View {
         }
     }
 
-    /// Notes that a client subscribes to the wildcard or a collection again: removals since it unsubscribed are sent.
-    /// `all`: everything that it may have unsubscribed from is covered.
+    /// Notes that a client subscribes to the wildcard or a collection again: the removals since it unsubscribed are
+    /// sent. `all`: no earlier unsubscription needs them later.
     pub(super) fn come_back(&mut self, all: bool) {
         if let Some(left) = self.unsubscribed_since {
             self.removals_sent_to = self.removals_sent_to.min(left);
@@ -184,9 +184,9 @@ impl View {
             return;
         }
         if !paging {
-            // While an answer continues through the pages, the positions say nothing of the pages to come.
-            let told_to = self.complete_to();
-            self.change_few(|few| few.sent_ahead.retain(|_, sent_ahead| *sent_ahead > told_to));
+            // While an answer continues through the pages, the positions do not describe the pages to come.
+            let complete_to = self.complete_to();
+            self.change_few(|few| few.sent_ahead.retain(|_, sent_ahead| *sent_ahead > complete_to));
         }
         self.inexact |= !all || self.has_sent_ahead();
     }

@@ -54,7 +54,7 @@ pub struct Cache {
 pub type DependentName = fn(&Resource) -> Option<ResourceName>;
 
 impl Cache {
-    /// Creates an empty cache in which nothing is known to exist: every name is absent.
+    /// Creates an empty cache: every name is known not to exist.
     ///
     /// `epoch` distinguishes the lives of the cache, and the caches of different groups of nodes: a number that a
     /// process never uses twice. Streams that were served from another epoch are closed. Where clients choose names
@@ -92,9 +92,9 @@ impl Cache {
         Self { nothing: self.nothing.with_page(resources.max(1)), ..self }
     }
 
-    /// Sets how many removals of a type are remembered; it is never fewer than the type has resources. A wildcard stream
-    /// that falls behind the oldest one is closed; its client recovers the removals through `initial_resource_versions`
-    /// when it reconnects. Default 10,000.
+    /// Sets how many removals of a type are remembered; the limit is never below the number of its resources. A
+    /// wildcard stream that falls behind the oldest one is closed; its client recovers the removals through
+    /// `initial_resource_versions` when it reconnects. Default 10,000.
     #[must_use]
     pub fn with_tombstones(self, tombstones: usize) -> Self {
         Self { tombstones, ..self }

@@ -55,11 +55,11 @@ pub(super) fn add_changes<S: Source>(of: &mut Subscription, source: &S, draft: &
     true
 }
 
-/// Adds the removals, the oldest first, unless they are deferred by `hold`.
+/// Adds the removals, the oldest first, or marks them as deferred if `defer` is set.
 pub(super) fn add_removals<S: Source>(
     of: &Subscription,
     source: &S,
-    hold: bool,
+    defer: bool,
     draft: &mut Draft,
 ) -> Result<(), Behind> {
     let Subscription { wanted, view, .. } = of;
@@ -70,7 +70,7 @@ pub(super) fn add_removals<S: Source>(
     }
     let mut removed: Vec<(Revision, ResourceName)> = changes::removals(of, wanted, view)?;
     removed.retain(|(_, name)| !draft.answered.contains(name) && !draft.removed.contains(name));
-    if hold && !removed.is_empty() {
+    if defer && !removed.is_empty() {
         draft.defers = true;
         return Ok(());
     }
@@ -92,19 +92,20 @@ pub(super) fn add_removals<S: Source>(
     Ok(())
 }
 
-/// Adds removals of resources that the client has by an alias that now stands for something else. `hold`: a resource
-/// that no longer exists is deferred as any other removal, and is found again by its removal.
-pub(super) fn add_orphans<S: Source>(of: &Subscription, source: &S, hold: bool, draft: &mut Draft) {
+/// Adds removals of resources that the client has by an alias that now stands for something else. With `defer`, a
+/// resource that no longer exists is deferred as any other removal, and is found again by its removal.
+pub(super) fn add_orphans<S: Source>(of: &Subscription, source: &S, defer: bool, draft: &mut Draft) {
     let Subscription { wanted, view, .. } = of;
     let of = of.of(source);
-    // If an alias of it stands for another resource now, its removal is sent with that one: no later change would
+    // If one of its aliases stands for another resource now, the removal is sent with that one: no later change would
     // reveal it.
-    let has_no_heir = |name: &ResourceName| view.aliases().of(name).all(|alias| of.get(alias).resource().is_none());
-    let is_held = |name: &ResourceName| {
-        hold && view.sent_to().is_some() && of.get(name).state == State::Absent && has_no_heir(name)
+    let has_no_successor =
+        |name: &ResourceName| view.aliases().of(name).all(|alias| of.get(alias).resource().is_none());
+    let is_deferred = |name: &ResourceName| {
+        defer && view.sent_to().is_some() && of.get(name).state == State::Absent && has_no_successor(name)
     };
     for name in changes::orphans(of, wanted, view, draft) {
-        if is_held(&name) {
+        if is_deferred(&name) {
             (draft.defers, draft.removals) = (true, Reach::Nowhere);
         } else {
             draft.removed.push(name);

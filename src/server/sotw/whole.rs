@@ -30,13 +30,13 @@ pub(super) fn add<S: Source>(
     let Subscription { resource_type, wanted, view, .. } = of;
     let of = OfType::new(source, resource_type.type_url());
     let defers = order.defer_removals || !view.deferred().is_empty();
-    let (deferred, goes) = match view.sent_to().filter(|_| defers && !all_asked) {
+    let (deferred, removes) = match view.sent_to().filter(|_| defers && !all_asked) {
         Some(_) => defer(of, wanted, view, order.defer_removals, draft),
         None => (Vec::new(), false),
     };
     draft.defers = !deferred.is_empty();
     let asked = all_asked || retried || !draft.answered.is_empty() || !draft.errors.is_empty();
-    let news = || !changed.is_empty() || goes || (!defers && changes::has_removal(of, wanted, view));
+    let news = || !changed.is_empty() || removes || (!defers && changes::has_removal(of, wanted, view));
     draft.must_send = draft.must_send || asked || news();
     if draft.must_send {
         draft.whole = true;
@@ -58,26 +58,26 @@ fn defer<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,
     view: &View,
-    hold: bool,
+    defer_removals: bool,
     draft: &Draft,
 ) -> (Vec<Resource>, bool) {
     let Ok(gone) = changes::removals(of, wanted, view) else { return (Vec::new(), true) };
-    let goes = |name: &ResourceName| {
+    let is_removed = |name: &ResourceName| {
         wanted.covers(name.as_str()) && !draft.answered.contains(name) && of.get(name).state == State::Absent
     };
     let mut deferred: Vec<Resource> = view.deferred().to_vec();
-    deferred.retain(|resource| goes(resource.name()));
-    let is_new = |name: &&ResourceName| goes(name) && deferred.iter().all(|old| old.name() != *name);
+    deferred.retain(|resource| is_removed(resource.name()));
+    let is_new = |name: &&ResourceName| is_removed(name) && deferred.iter().all(|old| old.name() != *name);
     let new: Vec<&ResourceName> = gone.iter().map(|(_, name)| name).filter(is_new).collect();
     let all = deferred.len() + new.len();
-    if hold {
+    if defer_removals {
         let sent_to = view.sent_to().unwrap_or_default();
         deferred.extend(new.into_iter().filter_map(|name| of.previous(name, sent_to)).cloned());
     } else {
         deferred.clear();
     }
-    let goes = deferred.len() < all;
-    (deferred, goes)
+    let removes = deferred.len() < all;
+    (deferred, removes)
 }
 
 /// Adds all subscribed resources, if one of them has a TTL.

@@ -157,13 +157,13 @@ impl World {
             }
             Step::Answer { name } => {
                 let (name, entry) = (NAMES[name], self.entry(NAMES[name]));
-                let told_to = match entry.state {
+                let sent_to = match entry.state {
                     State::Present(_) => self.view.sent_to().unwrap_or_default(),
                     State::Absent | State::Unknown => self.view.removals_sent_to(),
                 };
                 let since = entry.since;
                 self.tell(&[(since, name)]);
-                if since > told_to {
+                if since > sent_to {
                     self.view.note_sent_ahead(&name.into(), now, self.limit);
                 }
             }

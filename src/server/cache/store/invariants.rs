@@ -51,11 +51,11 @@ impl Store {
                 "{name:?} is in slot {at}, found in {found:?}"
             );
             ensure!(slot.since <= self.revision, "{name:?} changed in the future, at {:?}", slot.since);
-            let lives = slot.resource().is_some_and(|resource| resource.ttl().is_some());
+            let expires = slot.resource().is_some_and(|resource| resource.ttl().is_some());
             let listed = |glob: ResourceName| self.collections.members(glob.as_str()).any(|&other| other == at);
             let listed = name.and_then(ResourceName::glob).is_some_and(listed);
             ensure!(listed == slot.is_member(), "{name:?} is there or not, and in its collection or not");
-            ensure!(lives == self.expiring.contains(&at), "{name:?} has a TTL or not, and is listed or not");
+            ensure!(expires == self.expiring.contains(&at), "{name:?} has a TTL or not, and is listed or not");
         }
         let named = self.slots.len() - self.free.len();
         ensure!(self.index.len() == named, "{named} slots in use, {} names in the index", self.index.len());
