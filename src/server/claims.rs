@@ -85,7 +85,7 @@ impl Claims {
         view: &mut View,
         names: &mut BTreeSet<ResourceName>,
     ) {
-        let not_found = Resource::nowhere_version();
+        let not_found = Resource::not_found_version();
         // A client may have dropped the former targets of an alias together with it.
         for name in names.iter().filter(|_| wanted.aliases()).flat_map(|alias| of.former_targets(alias)) {
             if let Some(version) = self.versions.get_mut(name) {

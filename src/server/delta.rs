@@ -81,7 +81,7 @@ impl Protocol for Delta {
                 return Err(PeerMisbehaved::VersionTooLong { type_url: type_url.clone(), len, limit });
             }
         }
-        if settings.named_by_initial_versions && known.is_none() && !wants_everything(request, settings) {
+        if settings.named_by_initial_versions && known.is_none() && !subscribes_to_all(request, settings) {
             let named = request.initial_versions.keys().filter(|name| !request.unsubscribe.contains(name));
             request.subscribe.extend(named.cloned());
         }
@@ -199,7 +199,7 @@ fn says_nothing(request: &Request) -> bool {
 }
 
 /// Returns whether the first request of a type subscribes to the wildcard.
-fn wants_everything(request: &Request, settings: &Settings) -> bool {
+fn subscribes_to_all(request: &Request, settings: &Settings) -> bool {
     let Request { type_url, subscribe, unsubscribe, .. } = request;
     let is = |names: &[ResourceName]| names.iter().any(ResourceName::is_wildcard);
     let nothing_said = subscribe.is_empty() && unsubscribe.is_empty();

@@ -95,9 +95,9 @@ impl Draft {
         self.parts.iter().flat_map(Part::resources)
     }
 
-    /// Returns the version of the response. A response with removed resources cannot have the version of the source
-    /// ([design rule 13](crate::manual::rules#rule-13)); a variant that names its removals need not distinguish the
-    /// two.
+    /// Returns the version of the response. A response that keeps removed resources needs another version than the
+    /// source ([design rule 13](crate::manual::rules#rule-13)); a variant that names its removals need not
+    /// distinguish the two.
     pub(super) fn version(&self, of_source: Version, names_removals: bool) -> Version {
         const STILL: char = '+';
         if self.defers && !names_removals { format!("{of_source}{STILL}").into() } else { of_source }

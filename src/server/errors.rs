@@ -70,9 +70,9 @@ pub(super) fn standing<S: Source>(
     drafted: Vec<ResourceError>,
 ) -> Vec<ResourceError> {
     let mut names: BTreeSet<ResourceName> = drafted.into_iter().map(|error| error.name).collect();
-    let kept_back = view.deferred().iter().map(Resource::name);
+    let deferred_names = view.deferred().iter().map(Resource::name);
     let has_reason = |name: &&ResourceName| wanted.covers(name.as_str()) && of.error(name).is_some();
-    names.extend(kept_back.filter(has_reason).cloned());
+    names.extend(deferred_names.filter(has_reason).cloned());
     each_error(of, wanted, view, Which::All, |name, entry| {
         if is_unknown(&entry) {
             names.insert(name.clone());
@@ -82,8 +82,8 @@ pub(super) fn standing<S: Source>(
     named(of, names)
 }
 
-/// Returns the absent names whose error the client was sent: it remembers the error until something else is sent, and
-/// in SotW beyond the absence of the resource. Names that are not `answered` are included only if `all`. The returned
+/// Returns the absent names whose error was sent: a client remembers an error until something else is sent, and in
+/// SotW beyond the absence of the resource. Names that are not `answered` are included only if `all`. The returned
 /// names are removed from the reported errors.
 pub(super) fn ended<S: Source>(
     of: OfType<'_, S>,

@@ -97,7 +97,7 @@ impl Exchange {
     }
 
     /// Resets the count after a request that is rightly no ACK or NACK.
-    pub(super) fn forgive_stale(&mut self) {
+    pub(super) fn reset_stale(&mut self) {
         self.stale = 0;
     }
 

@@ -340,7 +340,7 @@ impl<V: Variant> Server<V> {
             }
         }
         if error.is_none() && !V::is_stale(&nonce, &self.types[at]) {
-            self.types[at].exchange.forgive_stale();
+            self.types[at].exchange.reset_stale();
             return;
         }
         let too_many = self.types[at].exchange.count_stale() > most;

@@ -89,7 +89,7 @@ impl Rejections {
         for rejection in &mut self.list {
             rejection.again.insert(name.clone());
         }
-        // Beyond the limit the rejection is dropped, rather than resend accepted resources.
+        // Drops a rejection beyond the limit, rather than resending accepted resources.
         self.list.retain(|rejection| rejection.again.len() <= limit && !rejection.is_over());
     }
 

@@ -80,11 +80,11 @@ impl Resource {
 
     /// Returns the stub that announces a name as not existing: an alias without content.
     pub(super) fn not_found(name: ResourceName) -> Self {
-        Self::new(name.clone(), Bytes::new()).with_version(Self::nowhere_version()).with_aliases([name])
+        Self::new(name.clone(), Bytes::new()).with_version(Self::not_found_version()).with_aliases([name])
     }
 
     /// Returns the version of that stub, which no content has.
-    pub(super) fn nowhere_version() -> Version {
+    pub(super) fn not_found_version() -> Version {
         hash::version(0)
     }
 

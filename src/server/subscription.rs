@@ -85,7 +85,7 @@ impl Subscription {
         if name.is_glob() {
             let of_collection = |sent: &ResourceName| self.wanted.globs().of(sent.as_str()) == Some(&name);
             self.view.forget_sent_ahead(of_collection);
-            self.view.come_back(false);
+            self.view.note_resubscribed(false);
         }
         self.pending.add(name, &self.wanted, limit);
     }
@@ -136,7 +136,7 @@ impl Subscription {
         self.pending.unclaim(&crate::WILDCARD.into());
         self.exchange.clear_rejections();
         self.view.forget_sent_ahead(|_| true);
-        self.view.come_back(true);
+        self.view.note_resubscribed(true);
         self.pending.add_wildcard();
     }
 

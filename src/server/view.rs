@@ -159,7 +159,7 @@ impl View {
 
     /// Notes that a client subscribes to the wildcard or a collection again: the removals since it unsubscribed are
     /// sent. `all`: no earlier unsubscription needs them later.
-    pub(super) fn come_back(&mut self, all: bool) {
+    pub(super) fn note_resubscribed(&mut self, all: bool) {
         if let Some(left) = self.unsubscribed_since {
             self.removals_sent_to = self.removals_sent_to.min(left);
             self.unsubscribed_since = Some(left).filter(|_| !all);

@@ -47,7 +47,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
     let paged = *pending.wildcard() == Wildcard::Asked;
     let has_page = |resource: &Resource, since| paged && !view.is_sent_ahead(resource.name(), since);
     let gone = pending.claims().map(|claims| claims.gone());
-    // Names whose resource is sent for another of its names, before or after this one.
+    // Names that need no answer of their own: another name of the resource was answered before, or is answered later.
     let (mut answered_with, mut comes_with) = (BTreeSet::new(), Vec::new());
     let mut by_page = Vec::new();
     let mut no_room_for = None;

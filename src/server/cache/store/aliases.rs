@@ -1,6 +1,5 @@
-//! Other names of resources. Each alias has a slot as a name of its own has, so that the revisions at which it begins
-//! and ceases to stand for something are tracked in the same way. A store without aliases keeps nothing here, at no
-//! cost.
+//! Other names of resources. An alias has a slot like any name, which tracks the revisions at which it begins and
+//! ceases to stand for a resource. A store without aliases keeps nothing here, at no cost.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

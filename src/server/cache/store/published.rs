@@ -76,8 +76,8 @@ impl Published {
     pub(super) fn check(&self, slots: &[Slot]) -> Result<(), String> {
         for (at, encoded) in self.pages.iter().enumerate() {
             let slots = || slots.iter().skip(at * self.size).take(self.size).filter_map(Slot::resource);
-            let true_to_life = |page: &Page| page.resources().iter().eq(slots());
-            ensure!(encoded.page.as_ref().is_none_or(true_to_life), "page {at} is out of date");
+            let up_to_date = |page: &Page| page.resources().iter().eq(slots());
+            ensure!(encoded.page.as_ref().is_none_or(up_to_date), "page {at} is out of date");
             for (stale, &listed) in self.stale.iter().zip(&encoded.stale) {
                 let times = stale.iter().filter(|&&page| page as usize == at).count();
                 ensure!(times == usize::from(listed), "page {at} is to be published, and listed {times} times");
