@@ -1,4 +1,5 @@
-//! What a server machine reports: verdicts of the client, changes of its subscriptions, and the end of the stream.
+//! Events that a server machine reports: verdicts of the client, changes of its subscriptions, and the end of the
+//! stream.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -9,7 +10,7 @@ use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 use crate::revision::Revision;
 
-/// What happened on a stream, and what is to be done.
+/// An event on a stream, or work for the driver.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Action {
@@ -19,15 +20,16 @@ pub enum Action {
         type_url: TypeUrl,
         /// The version of the response.
         version: Version,
-        /// [`Response::revision`](super::Response::revision) of the response: the client has accepted what changed up to it.
+        /// [`Response::revision`](super::Response::revision) of the response: the client has accepted all changes up
+        /// to it.
         revision: Revision,
         /// The nonce of the response.
         nonce: Nonce,
     },
-    /// The stream can't go on: close it with this status. The machine sends nothing more.
+    /// The stream cannot continue: close it with this status. The machine sends nothing more.
     Close(Status),
-    /// A request's verdict was not counted: it answers no response that waits for an answer. In SotW its names were
-    /// recorded, and in delta honoured ([design rule 4](crate::manual::rules#rule-4)).
+    /// A request's verdict was not counted, because no response with its nonce awaits an ACK or NACK. In SotW its
+    /// names were recorded, and in delta honoured ([design rule 4](crate::manual::rules#rule-4)).
     DropStale {
         /// The type URL of the exchange.
         type_url: TypeUrl,
@@ -38,7 +40,7 @@ pub enum Action {
         /// The number of such requests in a row.
         count: u64,
     },
-    /// The client rejected a response, in whole or in part. What it rejected is not sent again until it changes.
+    /// The client rejected a response, in whole or in part. Rejected resources are not sent again until they change.
     Nack {
         /// The type URL of the exchange.
         type_url: TypeUrl,
@@ -51,29 +53,30 @@ pub enum Action {
         /// The `error_detail` of the client.
         error: Status,
     },
-    /// The client said who it is, in the first request of the stream.
+    /// The client identified itself, in the first request of the stream.
     Node(Arc<Node>),
-    /// The client wants something else of a type than before.
+    /// The client changed its subscription to a type.
     Subscribed {
         /// The type URL of the exchange.
         type_url: TypeUrl,
-        /// Names that it wants now, and did not before.
+        /// Names that were added to the subscription.
         added: Vec<ResourceName>,
-        /// Names that it wants no longer.
+        /// Names that were removed from the subscription.
         removed: Vec<ResourceName>,
-        /// Whether it wants everything, be it by `*` or by the legacy empty list.
+        /// Whether the wildcard is subscribed, be it by `*` or by the legacy empty list.
         wildcard: bool,
     },
 }
 
-/// Why a verdict was not counted.
+/// The reason why a verdict was not counted.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum DropReason {
-    /// The request has a nonce that is not that of the last response, or of none that waits.
+    /// The request has a nonce other than that of the last response, or the last response already has its ACK or
+    /// NACK.
     OtherNonce,
-    /// The request has no nonce, though a response is out: it was sent before that came (SotW), or it reports an
-    /// error without saying of what.
+    /// The request has no nonce, though a response is in flight: it was sent before the response arrived (SotW), or
+    /// it reports an error without naming the response.
     NoNonce,
 }
 

@@ -1,4 +1,4 @@
-//! What of that which a client wants is news to it.
+//! The subscribed changes that are news to a client.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -12,8 +12,9 @@ use super::wanted::Wanted;
 use crate::name::ResourceName;
 use crate::revision::Revision;
 
-/// Takes the wanted resources that are news, the latest first. Looks at the fewer of what changed and what is wanted. Returns
-/// whether something with a TTL changed and is as the client has it, and is not among what is answered by name.
+/// Takes the subscribed resources that are news, the latest first. Iterates over the smaller of the changes and the
+/// subscribed names. Returns whether a resource with a TTL changed and changed back to the form that the client has,
+/// and is not answered by name.
 #[inline]
 pub(super) fn each_change<'s, S: Source>(
     of: OfType<'s, S>,
@@ -48,7 +49,7 @@ pub(super) fn each_change<'s, S: Source>(
     flapped
 }
 
-/// Whether something wanted became present or changed.
+/// Returns whether a subscribed resource became present or changed.
 pub(super) fn has_change<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View) -> bool {
     let Some(sent_to) = view.sent_to() else { return false };
     if of.revision() <= sent_to {
@@ -65,8 +66,8 @@ pub(super) fn has_change<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &V
     }
 }
 
-/// The wanted names that became absent and that the client was not told of, with when they did; also resources that it was
-/// sent by an alias.
+/// Returns the subscribed names whose absence is news, with the revision of each; also resources that were sent by an
+/// alias.
 pub(super) fn removals<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,
@@ -90,19 +91,20 @@ pub(super) fn removals<S: Source>(
     })
 }
 
-/// Whether a name that is gone is one that was wanted: of many together an alias is none.
+/// Returns whether a removed name was subscribed: neither wildcard nor collection covers an alias.
 fn may_have<S: Source>(of: OfType<'_, S>, wanted: &Wanted, name: &ResourceName) -> bool {
     wanted.names().contains(name) || (wanted.covers(name.as_str()) && !of.was_alias(name))
 }
 
-/// Whether something wanted became absent; also if that is not known.
+/// Returns whether a subscribed resource became absent; `true` also if the source no longer remembers.
 pub(super) fn has_removal<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View) -> bool {
     view.sent_to().is_some()
         && of.revision() > view.removals_sent_to()
         && removals(of, wanted, view).map_or(true, |removed| !removed.is_empty())
 }
 
-/// What the client has by an alias that does not stand for it any more, and wants by no other name.
+/// Returns the resources that the client has by an alias that no longer stands for them, and that no other name
+/// subscribes to.
 pub(super) fn orphans<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,
@@ -113,9 +115,10 @@ pub(super) fn orphans<S: Source>(
     if aliases.is_empty() {
         return BTreeSet::new();
     }
-    let said = draft.answered.iter().chain(&draft.removed);
+    let announced = draft.answered.iter().chain(&draft.removed);
     let sent = draft.resources().flat_map(|resource| resource.aliases().iter().chain([resource.name()]));
-    let mut touched: BTreeSet<&ResourceName> = said.chain(sent).filter_map(|name| aliases.resource(name)).collect();
+    let mut touched: BTreeSet<&ResourceName> =
+        announced.chain(sent).filter_map(|name| aliases.resource(name)).collect();
     let only_answers = draft.content == Reach::Nowhere && draft.removals == Reach::Nowhere;
     if let Some(sent_to) = view.sent_to().filter(|_| !only_answers) {
         let is_known = |name: &&ResourceName| aliases.of(name).next().is_some();
@@ -135,7 +138,7 @@ fn is_orphan<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View, name: &
         return false;
     }
     let entry = of.get(name);
-    // Of an alias that stands for something unknown it is not known that it does not stand for this.
+    // An alias with an unknown target may still stand for this resource.
     let may_stand = |alias: &&ResourceName| wanted.names().contains(*alias) && of.get(alias).state == State::Unknown;
     match entry.state {
         State::Present(resource) if resource.name() == name => !wanted.wants(of, resource),

@@ -1,4 +1,4 @@
-//! What a client says that it has as a stream begins (`initial_resource_versions`).
+//! The resources that a client claims to have as a stream begins (`initial_resource_versions`).
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -11,18 +11,19 @@ use super::wanted::Wanted;
 use crate::name::{ResourceName, Version};
 use crate::xdstp::Parts;
 
-/// Claims are compared with the store when it is first looked at; from then on the view says what the client has. What is
-/// left of them are names that may be gone.
+/// Claimed versions. They are compared with the store when it is first read; from then on the view describes the
+/// client. The remaining claims are names whose removal may have to be announced.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Claims {
-    /// What was not compared yet. A claim that is doubted has no version: its name was said again before the first answer, and
-    /// the client may have dropped the resource in between ([design rule 5](crate::manual::rules#rule-5)).
+    /// Claims not compared yet. A doubted claim has an empty version: its name was subscribed again before the first
+    /// response, and the client may have dropped the resource in between
+    /// ([design rule 5](crate::manual::rules#rule-5)).
     versions: BTreeMap<ResourceName, Version>,
-    /// The wildcard was said again.
+    /// Whether the wildcard was subscribed again.
     all_doubted: bool,
-    /// Names that the client has, and that are to be said to be gone if they do not exist.
+    /// Claimed names to announce as removed if they do not exist.
     gone: BTreeSet<ResourceName>,
-    /// Names that the client has and that nothing asked for: should something, they may be gone.
+    /// Claimed names that no subscription covers: once one does, their removal may have to be announced.
     unwanted: BTreeSet<ResourceName>,
 }
 
@@ -35,17 +36,17 @@ impl Claims {
         *self == Self::default()
     }
 
-    /// Whether the client is to hear something because of them.
+    /// Returns whether something has to be sent because of the claims.
     pub(super) fn is_pending(&self) -> bool {
         !self.versions.is_empty() || !self.gone.is_empty()
     }
 
-    /// Whether they were not compared yet.
+    /// Returns whether the claims were not compared yet.
     pub(super) fn is_unsettled(&self) -> bool {
         !self.versions.is_empty()
     }
 
-    /// The bytes of names and versions.
+    /// Returns the bytes of names and versions.
     pub(super) fn bytes(&self) -> usize {
         let names = self.gone.iter().chain(&self.unwanted).map(|name| name.as_str().len());
         bytes_of(&self.versions) + names.sum::<usize>()
@@ -55,8 +56,8 @@ impl Claims {
         self.versions.len() + self.gone.len() + self.unwanted.len()
     }
 
-    /// Something is asked for, or asked for again: the client may not have what it claims of it, and what nothing wanted may
-    /// be wanted now.
+    /// Handles a name that is subscribed, for the first time or again: the client may not have the version that it
+    /// claims, and claims that the name newly covers may have to be announced as removed.
     pub(super) fn unclaim(&mut self, name: &ResourceName) {
         if name.is_wildcard() {
             self.all_doubted = true;
@@ -72,11 +73,11 @@ impl Claims {
             if let Some(version) = self.versions.get_mut(name) {
                 *version = Version::default();
             }
-            self.unwanted.remove(name); // it is answered by itself
+            self.unwanted.remove(name); // the name is answered by itself
         }
     }
 
-    /// Compares the claims with the store. Names that the client has as they are need no answer.
+    /// Compares the claims with the store. Names of which the client has the current version need no answer.
     pub(super) fn settle<S: Source>(
         &mut self,
         of: OfType<'_, S>,
@@ -84,8 +85,8 @@ impl Claims {
         view: &mut View,
         names: &mut BTreeSet<ResourceName>,
     ) {
-        let not_found = Resource::nowhere_version();
-        // With an alias may go what it stood for.
+        let not_found = Resource::not_found_version();
+        // A client may have dropped the former targets of an alias together with it.
         for name in names.iter().filter(|_| wanted.aliases()).flat_map(|alias| of.former_targets(alias)) {
             if let Some(version) = self.versions.get_mut(name) {
                 *version = Version::default();
@@ -114,7 +115,7 @@ impl Claims {
         self.note_aliases(of, wanted, view);
     }
 
-    /// What nothing asks for the client may have by an alias that stands for something else now.
+    /// Notes that the client may have an uncovered resource by an alias that now stands for another one.
     fn note_aliases<S: Source>(&self, of: OfType<'_, S>, wanted: &Wanted, view: &mut View) {
         if self.unwanted.is_empty() || !wanted.aliases() {
             return;
@@ -125,18 +126,18 @@ impl Claims {
         }
     }
 
-    /// The names to be said to be gone, if they do not exist.
+    /// Returns the names to announce as removed if they do not exist.
     pub(super) fn gone(&self) -> &BTreeSet<ResourceName> {
         &self.gone
     }
 
-    /// Those up to this one were said.
+    /// Replaces the names to announce, after the first ones were sent.
     pub(super) fn set_gone(&mut self, rest: BTreeSet<ResourceName>) {
         self.gone = rest;
     }
 }
 
-/// The bytes of names and versions.
+/// Returns the bytes of names and versions.
 pub(super) fn bytes_of(versions: &BTreeMap<ResourceName, Version>) -> usize {
     versions.iter().map(|(name, version)| name.as_str().len() + version.as_bytes().len()).sum()
 }

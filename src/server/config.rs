@@ -1,4 +1,4 @@
-//! The configuration of a server machine: scope, dialect, limits, portions, retries.
+//! The configuration of a server machine: scope, dialect, limits, response size, retries.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -11,7 +11,7 @@ use crate::name::TypeUrl;
 use crate::resource_type::{ResourceType, TypeRegistry};
 use crate::service::Method;
 
-/// What a server machine is to be. Cheap to clone: all streams of a server share one.
+/// The configuration of a server machine. Cheap to clone: all streams of a server share one.
 ///
 /// ```
 /// use core::time::Duration;
@@ -40,7 +40,7 @@ pub struct Settings {
     pub(super) named_by_initial_versions: bool,
 }
 
-/// Which types an empty first request means everything of.
+/// Types for which an empty first request subscribes to the wildcard.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum LegacyWildcard {
     AsTheTypeSays,
@@ -48,12 +48,12 @@ pub(super) enum LegacyWildcard {
     AllTypes,
 }
 
-/// Which types a stream serves. The specification has these two, and no third.
+/// The types that a stream serves. The specification defines exactly these two scopes.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Scope {
-    /// All of them: an aggregated stream (ADS).
+    /// All types: an aggregated stream (ADS).
     Ads,
-    /// One: a stream of the type's own service. Requests need not say their type.
+    /// One type: a stream of the type's own service, whose requests may omit the type URL.
     Single(TypeUrl),
 }
 
@@ -74,7 +74,7 @@ impl Config {
         Self::new(Scope::Single(type_url.into()))
     }
 
-    /// For a stream of this scope, or of a [method](Method) of a gRPC service.
+    /// Returns the default configuration of a stream of this scope, or of a [method](Method) of a gRPC service.
     pub fn new(scope: impl Into<Scope>) -> Self {
         Self(Arc::new(Settings {
             scope: scope.into(),
@@ -91,7 +91,8 @@ impl Config {
         }))
     }
 
-    /// Behaves as clients of a real server need it: sets what [`Dialect`] says, and leaves the rest.
+    /// Applies the settings of a [`Dialect`], which clients of a real server rely on; leaves all other settings
+    /// unchanged.
     #[must_use]
     pub fn with_dialect(self, dialect: Dialect) -> Self {
         match dialect {
@@ -101,86 +102,85 @@ impl Config {
         }
     }
 
-    /// Takes an empty first request for everything also of types that the configuration does not know.
+    /// Treats an empty first request as a wildcard also for types that are not registered.
     #[must_use]
     pub fn with_legacy_wildcard_of_unknown_types(mut self) -> Self {
         self.settings_mut().legacy_wildcard = LegacyWildcard::UnknownTypesToo;
         self
     }
 
-    /// Takes an empty first request for everything of whatever type.
+    /// Treats an empty first request as a wildcard for every type.
     #[must_use]
     pub fn with_legacy_wildcard_of_all_types(mut self) -> Self {
         self.settings_mut().legacy_wildcard = LegacyWildcard::AllTypes;
         self
     }
 
-    /// Takes the names in `initial_resource_versions` for subscriptions, unless everything is wanted (delta).
+    /// Treats the names in `initial_resource_versions` as subscriptions, unless the wildcard is subscribed (delta).
     #[must_use]
     pub fn with_names_by_initial_versions(mut self) -> Self {
         self.settings_mut().named_by_initial_versions = true;
         self
     }
 
-    /// Which types are full state, have a legacy wildcard, and so on. Default: those of the xDS API.
+    /// Sets the properties of the types: full state, legacy wildcard, and so on. Default: the types of the xDS API.
     #[must_use]
     pub fn with_types(mut self, types: TypeRegistry) -> Self {
         self.settings_mut().types = types;
         self
     }
 
-    /// What every response says of who answers (`control_plane.identifier`). Default: nothing.
+    /// Sets the `control_plane.identifier` of every response. Default: none.
     #[must_use]
     pub fn with_control_plane(mut self, identifier: impl Into<String>) -> Self {
         self.settings_mut().control_plane = Some(identifier.into().into());
         self
     }
 
-    /// Refuses a stream whose first request names no node. Default: takes it.
+    /// Rejects a stream whose first request names no node. Default: accepted.
     #[must_use]
     pub fn with_node_required(mut self) -> Self {
         self.settings_mut().require_node = true;
         self
     }
 
-    /// How long pushed removals of clusters and endpoints (delta) may stay back for changes of listeners and routes
-    /// that are not sent yet (xds_protocol.rst, "Eventual consistency considerations"). Default: 5 s. Zero: not at
-    /// all.
+    /// Sets how long pushed removals of clusters and endpoints (delta) may wait for unsent changes of listeners and
+    /// routes (xds_protocol.rst, "Eventual consistency considerations"). Default: 5 s. Zero disables the delay.
     #[must_use]
-    pub fn with_removal_delay(mut self, hold: Duration) -> Self {
-        self.settings_mut().removal_delay = hold;
+    pub fn with_removal_delay(mut self, delay: Duration) -> Self {
+        self.settings_mut().removal_delay = delay;
         self
     }
 
-    /// Holds removals of clusters back in SotW too. A response of a full-state type says what is gone by leaving it out:
-    /// so the old goes beside the new first, with a version of its own, and then the new alone, in the same bounded
-    /// time. That is off by default, for such a response is not what there is: a client may apply a cluster that was
-    /// removed before it came. What the source does not remember ([`Source::previous`](super::Source::previous)) is gone at
-    /// once; a [`Cache`](super::Cache) remembers a thousand changes, and of a resource that changed just before it was
-    /// removed nothing.
+    /// Defers removals of clusters in SotW too. A response of a full-state type removes a resource by omission, so
+    /// the old resources are first sent beside the new ones, in a response with a version of its own, and the new
+    /// ones follow alone within the same bounded time. Off by default, because the first response differs from the
+    /// source: a client may apply a cluster that was removed before that response was sent. A resource that the
+    /// source does not remember ([`Source::previous`](super::Source::previous)) is removed at once; a
+    /// [`Cache`](super::Cache) remembers a thousand changes, and nothing of a resource that changed just before its
+    /// removal.
     #[must_use]
     pub fn with_sotw_removal_delay(mut self) -> Self {
         self.settings_mut().sotw_removal_delay = true;
         self
     }
 
-    /// How much one response may hold (delta). Default: any amount. A client in Rust, say, refuses messages of more than
-    /// 4 MiB unless it is told otherwise.
+    /// Limits the size of one response (delta). Default: no limit. Clients in Rust, for example, reject messages of
+    /// more than 4 MiB unless configured otherwise.
     #[must_use]
     pub fn with_response_limit(mut self, response_limit: ResponseLimit) -> Self {
         self.settings_mut().response_limit = response_limit;
         self
     }
 
-    /// Sends again what was rejected, though it did not change: for clients that reject for reasons that pass. Default:
-    /// never.
+    /// Resends rejected resources that did not change, for clients that reject for transient reasons. Default: never.
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.settings_mut().retry = Some(retry);
         self
     }
 
-    /// What a client may make the machine hold.
+    /// Sets the limits on what a client may make the machine hold.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.settings_mut().limits = limits;
@@ -196,23 +196,23 @@ impl Config {
     }
 }
 
-/// Whose clients are served: presets of what is not the same everywhere.
+/// Presets for the clients of a real server, where servers differ.
 ///
 #[doc = include_str!("../dialects.md")]
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Dialect {
-    /// What the specification says, and the most careful where it says nothing.
+    /// Follows the specification, and is as careful as possible where the specification is silent.
     #[default]
     Spec,
-    /// Serves clients that are used to an istiod.
+    /// Serves clients that rely on istiod.
     Istio,
-    /// Serves clients that are used to a go-control-plane.
+    /// Serves clients that rely on go-control-plane.
     GoControlPlane,
 }
 
 impl fmt::Display for Dialect {
-    /// The name by which people know it, in lower case.
+    /// Writes the common name of the dialect, in lower case.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Spec => "spec",
@@ -223,7 +223,7 @@ impl fmt::Display for Dialect {
 }
 
 impl Settings {
-    /// What is to be known of a type.
+    /// Returns the properties of a type, with the legacy wildcard as configured.
     pub(super) fn resource_type(&self, type_url: &TypeUrl) -> ResourceType {
         let resource_type = self.types.get(type_url);
         match self.legacy_wildcard {
@@ -243,22 +243,22 @@ impl PartialEq for Config {
 impl Eq for Config {}
 
 impl Hash for Config {
-    /// Nothing: a configuration never changes during a machine's life, and a model checker hashes machines by the
-    /// million.
+    /// Hashes nothing: a configuration never changes during a machine's life, and a model checker hashes machines by
+    /// the million.
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// How much one response may hold. What is more goes in further responses, each when the one before is acknowledged
-/// (delta; a SotW response of a full-state type can't be split, and of others is not).
+/// The size limit of one response. The rest is sent in further responses, each after the ACK or NACK of the one
+/// before (delta; a SotW response of a full-state type can't be split, and one of another type is not).
 ///
-/// Changes that come meanwhile go after what was begun; what changes before its turn may go twice, rejected or not.
-/// Heartbeats and errors, which have no content, count for nothing. Write `ResponseLimit { .., ..ResponseLimit::default() }`: a field
-/// may be added in any release.
+/// Changes that occur meanwhile follow the answer that was begun; a resource that changes before its turn may be sent
+/// twice, rejected or not. Heartbeats and errors have no content and do not count. Write
+/// `ResponseLimit { .., ..ResponseLimit::default() }`: a field may be added in any release.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ResponseLimit {
-    /// Resources and removed names. Default: no limit.
+    /// Number of resources and removed names. Default: no limit.
     pub resources: usize,
-    /// Bytes of the encoded message. A resource that is larger goes alone. Default: no limit.
+    /// Bytes of the encoded message. A larger resource is sent alone. Default: no limit.
     pub bytes: usize,
 }
 
@@ -268,37 +268,37 @@ impl Default for ResponseLimit {
     }
 }
 
-/// Whether and when a rejected response is sent again, though nothing changed. Both are always needed, so no field will be
-/// added.
+/// The schedule by which a rejected response is resent though nothing changed. Both fields are always needed, so no
+/// field will be added.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Retry {
     /// The time from the NACK to the retry.
     pub after: Duration,
-    /// The number of retries of one rejection. New content that is rejected counts anew.
+    /// The number of retries of one rejection. A rejection of new content starts a count of its own.
     pub times: u32,
 }
 
-/// What a client may make one stream of a server hold. An honest mesh of 100,000 resources meets none of these. A
-/// request of 4 MiB can be ten times as large once it is decoded, so counts are limited as well as bytes.
+/// Limits on what a client may make one stream of a server hold. A legitimate mesh of 100,000 resources reaches none
+/// of them. A request of 4 MiB can grow tenfold when it is decoded, so counts are limited as well as bytes.
 ///
-/// Write `Limits { .., ..Limits::default() }`: a limit may be added in any release, and no code that is written so breaks.
+/// Write `Limits { .., ..Limits::default() }`: such code keeps compiling when a release adds a limit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Limits {
-    /// Subscribed names of one type, and those that left and are kept until what waits was sent. A request that asks for no
-    /// more than before is not refused. Default 100,000.
+    /// Subscribed names of one type; also bounds the unsubscribed names that are kept until pending resources are
+    /// sent. A request that subscribes to nothing new is not rejected. Default 100,000.
     pub names_per_type: usize,
     /// Subscribed names of all types. Default 200,000.
     pub names_per_stream: usize,
-    /// Bytes of all subscribed names; and apart from them, of all names and versions in `initial_resource_versions`.
+    /// Bytes of all subscribed names, and separately of all names and versions in `initial_resource_versions`.
     /// Default 32 MiB.
     pub name_bytes_per_stream: usize,
     /// Bytes of one name. Default 4 KiB.
     pub name_bytes: usize,
     /// Entries of `initial_resource_versions`. Default 200,000.
     pub initial_versions: usize,
-    /// Bytes of a version in it. Default 256.
+    /// Bytes of one version in `initial_resource_versions`. Default 256.
     pub version_bytes: usize,
-    /// Resource types that one stream may ask for. Default 64.
+    /// Resource types that one stream may request. Default 64.
     pub types: usize,
     /// Bytes of a type URL. Default 256.
     pub type_url_bytes: usize,
@@ -329,7 +329,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether one type may be of this size, whatever the others are.
+    /// Returns whether one type may have this size, whatever the size of the others.
     pub(super) fn allow(&self, size: Size) -> bool {
         size.names <= self.names_per_type.min(self.names_per_stream) && size.bytes <= self.name_bytes_per_stream
     }

@@ -1,4 +1,4 @@
-//! How far the delivery of one resource is, derived from what the stream keeps anyway: nothing is kept by name for it.
+//! The delivery status of one resource, derived from the state of the stream: nothing is kept by name for it.
 
 use super::Server;
 use super::extent::Extent;
@@ -9,8 +9,9 @@ use super::variant::Variant;
 use crate::name::{ResourceName, TypeUrl};
 use crate::revision::Revision;
 
-/// What a client was sent of one resource, as the source has it now, and what the client said of that: the `config_status` of
-/// CSDS, and what a push waits for. See [`Server::delivery`](super::Server::delivery). Fields may be added.
+/// The delivery of the current form of one resource to a client, and the client's verdict: the `config_status` of
+/// CSDS, and the condition that a push waits for. See [`Server::delivery`](super::Server::delivery). Fields may be
+/// added.
 ///
 /// ```
 /// use xds_machine::message::delta;
@@ -38,29 +39,30 @@ use crate::revision::Revision;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Delivery {
-    /// How far the delivery is.
+    /// The status of the delivery.
     pub status: DeliveryStatus,
-    /// Since when the resource is as it is, or is absent: what the status is about.
+    /// The revision since which the resource has its current form, or is absent: the status refers to this form.
     pub revision: Revision,
 }
 
-/// How far the delivery of a resource is.
+/// The status of the delivery of a resource.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum DeliveryStatus {
-    /// The client was not sent the resource as it is now, or the source does not know it (CSDS: NOT_SENT).
+    /// The client was not sent the current form of the resource, or the source does not know the resource (CSDS:
+    /// NOT_SENT).
     NotSent,
-    /// The client was sent the resource, and has not answered (CSDS: STALE).
+    /// The client was sent the resource and has not sent an ACK or NACK yet (CSDS: STALE).
     Sent,
-    /// The client has accepted the resource, or claimed as the stream began that it has it (CSDS: SYNCED).
+    /// The client has accepted the resource, or claimed its version at the start of the stream (CSDS: SYNCED).
     Acknowledged,
-    /// The client has rejected the response that had the resource, and was not sent it again since (CSDS: ERROR).
+    /// The client has rejected the response with the resource, which was not sent again since (CSDS: ERROR).
     Rejected,
 }
 
 impl<V: Variant> Server<V> {
-    /// How far the delivery of a resource is: of what the source has of it now, whether the client was sent that, and what it
-    /// said. The name may be an alias. `None` if the client does not want it.
+    /// Returns the delivery of a resource: whether the client was sent its current form in the source, and with what
+    /// verdict. The name may be an alias. `None` if the client does not subscribe to it.
     pub fn delivery<S: Source>(
         &self,
         type_url: &TypeUrl,
@@ -72,7 +74,7 @@ impl<V: Variant> Server<V> {
 }
 
 impl Subscription {
-    /// How far the delivery of what a name stands for is. `None`: the name is not wanted.
+    /// Returns the delivery of the resource that a name stands for; `None` if the name is not subscribed.
     pub(super) fn delivery<S: Source>(&self, source: &S, name: &ResourceName) -> Option<Delivery> {
         let of = self.of(source);
         let entry = self.wanted.get(of, name);

@@ -1,5 +1,5 @@
-//! The incremental variant. A request says what changed in what is wanted, and is honoured whatever its nonce; a
-//! response has what changed, what was subscribed to, and what is gone.
+//! The incremental variant. A request changes the subscribed names, and is honoured whatever its nonce; a response
+//! has changed resources, answers to subscriptions, and removals.
 
 mod answers;
 mod pushes;
@@ -64,7 +64,7 @@ impl Protocol for Delta {
 
     fn check(request: &mut Request, known: Option<&Subscription>, settings: &Settings) -> Result<Size, PeerMisbehaved> {
         if let Some(known) = known.filter(|_| says_nothing(request)) {
-            return Ok(known.wanted.size()); // most requests: a verdict
+            return Ok(known.wanted.size()); // most requests: an ACK or NACK
         }
         let (type_url, limits) = (&request.type_url, &settings.limits);
         check_names(type_url, &request.subscribe, limits)?;
@@ -73,7 +73,7 @@ impl Protocol for Delta {
         if count > limit {
             return Err(PeerMisbehaved::TooManyInitialVersions { type_url: type_url.clone(), count, limit });
         }
-        request.initial_versions.remove(WILDCARD); // no resource has this name, so it would be said to be gone
+        request.initial_versions.remove(WILDCARD); // no resource has this name, so it would be announced as removed
         check_names(type_url, request.initial_versions.keys(), limits)?;
         for version in request.initial_versions.values() {
             let (len, limit) = (version.as_str().len(), limits.version_bytes);
@@ -81,7 +81,7 @@ impl Protocol for Delta {
                 return Err(PeerMisbehaved::VersionTooLong { type_url: type_url.clone(), len, limit });
             }
         }
-        if settings.named_by_initial_versions && known.is_none() && !wants_everything(request, settings) {
+        if settings.named_by_initial_versions && known.is_none() && !subscribes_to_all(request, settings) {
             let named = request.initial_versions.keys().filter(|name| !request.unsubscribe.contains(name));
             request.subscribe.extend(named.cloned());
         }
@@ -104,7 +104,7 @@ impl Protocol for Delta {
         }
         let limit = settings.limits.names_per_type;
         let nothing = request.subscribe.is_empty() && request.unsubscribe.is_empty();
-        // S-DELTA-36: of a name in both lists the unsubscription counts.
+        // S-DELTA-36: for a name in both lists the unsubscription counts.
         let unsubscribe: BTreeSet<&ResourceName> = request.unsubscribe.iter().collect();
         if first && nothing && to.resource_type.has_legacy_wildcard() {
             to.subscribe_to_all(); // design rule 12
@@ -128,7 +128,7 @@ impl Protocol for Delta {
                 }
             } else if let Some(name) = to.unsubscribe(name.as_str()) {
                 if to.wanted.covers(name.as_str()) && !name.is_glob() {
-                    to.ask(name.clone(), limit); // S-DELTA-34: the client can't tell whether the wildcard has it
+                    to.ask(name.clone(), limit); // S-DELTA-34: the client cannot tell whether the wildcard covers it
                 }
                 change.removed.push(name);
             }
@@ -139,7 +139,8 @@ impl Protocol for Delta {
         change
     }
 
-    /// Only an answer to something else than the last response: the nonce of a request says nothing about its names.
+    /// Only an ACK or NACK of a response that is not in flight is stale: the nonce does not apply to the names of the
+    /// request.
     fn is_stale(nonce: &Nonce, of: &Subscription) -> bool {
         !nonce.is_empty() && (!of.exchange.is_waiting() || nonce != of.exchange.nonce())
     }
@@ -155,7 +156,7 @@ impl Protocol for Delta {
         let all_asked = asked_for_all && draft.pages.is_some();
         let mut which = Which::Answered;
         if all_asked {
-            // What changed comes with the pages, now or in their turn.
+            // The changes are part of the pages, now or in their turn.
             (draft.content, which) = (Reach::All, Which::All);
         } else if all && !order.answers_only {
             which = Which::News;
@@ -165,7 +166,7 @@ impl Protocol for Delta {
             pushes::add_removals(of, source, order.defer_removals && !all_asked, draft)?;
         }
         pushes::add_orphans(of, source, order.defer_removals && which == Which::News, draft);
-        // A name may be gone for more than one of these reasons.
+        // A name may be removed for more than one of these reasons.
         draft.removed.sort();
         draft.removed.dedup();
         draft.errors = errors::errors(of.of(source), &of.wanted, &of.view, draft, which);
@@ -192,27 +193,27 @@ impl Protocol for Delta {
     }
 }
 
-/// Whether a request says nothing of names, the wildcard among them.
+/// Returns whether a request changes no names, the wildcard among them.
 fn says_nothing(request: &Request) -> bool {
     request.subscribe.is_empty() && request.unsubscribe.is_empty() && request.initial_versions.is_empty()
 }
 
-/// Whether the first request of a type is for everything.
-fn wants_everything(request: &Request, settings: &Settings) -> bool {
+/// Returns whether the first request of a type subscribes to the wildcard.
+fn subscribes_to_all(request: &Request, settings: &Settings) -> bool {
     let Request { type_url, subscribe, unsubscribe, .. } = request;
     let is = |names: &[ResourceName]| names.iter().any(ResourceName::is_wildcard);
     let nothing_said = subscribe.is_empty() && unsubscribe.is_empty();
     (nothing_said && settings.resource_type(type_url).has_legacy_wildcard()) || (is(subscribe) && !is(unsubscribe))
 }
 
-/// The size of the type's names with a request, to the name: near a limit it is worth the work to count what is really new, and
-/// what leaves. Not by looking through a list for each name: that would take ten seconds for a request of 4 MiB.
+/// Returns the exact size of the type's names with a request: near a limit the new and the removed names are worth
+/// counting. The sets avoid scanning a list for each name, which would take ten seconds for a request of 4 MiB.
 fn size_with(request: &Request, known: Option<&Subscription>) -> Size {
     let is_known = |name: &ResourceName| known.is_some_and(|known| known.wanted.names().contains(name));
-    let leaves: BTreeSet<&ResourceName> = request.unsubscribe.iter().collect();
-    let is_new = |name: &&ResourceName| !name.is_wildcard() && !leaves.contains(name) && !is_known(name);
+    let unsubscribe: BTreeSet<&ResourceName> = request.unsubscribe.iter().collect();
+    let is_new = |name: &&ResourceName| !name.is_wildcard() && !unsubscribe.contains(name) && !is_known(name);
     let new: BTreeSet<_> = request.subscribe.iter().filter(is_new).collect();
     let size = known.map_or(Size::default(), |known| known.wanted.size());
-    let leaving = Size::of(leaves.into_iter().filter(|name| is_known(name)));
-    size - leaving + Size::of(new)
+    let removed = Size::of(unsubscribe.into_iter().filter(|name| is_known(name)));
+    size - removed + Size::of(new)
 }

@@ -1,4 +1,4 @@
-//! A response in the making, and what is demanded of it.
+//! A response under construction, and the constraints on it.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -12,43 +12,43 @@ use super::view::Reach;
 use crate::message::ResourceError;
 use crate::name::{ResourceName, TypeUrl, Version};
 
-/// What the order of the types ([design rule 11](crate::manual::rules#rule-11)) and the configuration demand of a
-/// response.
+/// The constraints on a response from the order of the types ([design rule 11](crate::manual::rules#rule-11)) and the
+/// configuration.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Order {
-    /// Only what was asked for; what changed waits for other types.
+    /// Only pending answers are sent; changes wait for other types.
     pub(super) answers_only: bool,
-    /// Pushed removals stay back.
+    /// Pushed removals are deferred.
     pub(super) defer_removals: bool,
-    /// How much may be sent.
+    /// The room in the response.
     pub(super) budget: Budget,
-    /// As many names are remembered at least.
+    /// The number of names up to which notes by name are kept.
     pub(super) names: usize,
 }
 
-/// A response in the making.
+/// A response under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
     pub(super) parts: Parts,
-    /// How many of the parts answer names: the first.
+    /// The number of leading parts that answer names.
     pub(super) answers: usize,
     pub(super) removed: Vec<ResourceName>,
-    /// In the order of the names.
+    /// Errors, in the order of the names.
     pub(super) errors: Vec<ResourceError>,
-    /// The response is sent, though it be empty.
+    /// Whether the response is sent even if it is empty.
     pub(super) must_send: bool,
-    /// Which resources in it are new or changed.
+    /// The resources in the response that are new or changed.
     pub(super) changed: Changed,
-    /// Names that were pending and are answered.
+    /// Pending names that the response answers.
     pub(super) answered: BTreeSet<ResourceName>,
-    /// The part of the answer to the wildcard that it has.
+    /// The pages that the response has of the answer to the wildcard.
     pub(super) pages: Option<Pages>,
-    /// Up to where it has what changed, and what is gone.
+    /// How far the response covers changes and removals.
     pub(super) content: Reach,
     pub(super) removals: Reach,
-    /// Removals stay back, for a time.
+    /// Whether removals are deferred.
     pub(super) defers: bool,
-    /// It has all that is wanted (SotW).
+    /// Whether the response has all subscribed resources (SotW).
     pub(super) whole: bool,
     pub(super) budget: Budget,
 }
@@ -57,7 +57,7 @@ pub struct Draft {
 pub(super) enum Changed {
     #[default]
     WhatIsSent,
-    /// The response has more than what changed, because its type is full state.
+    /// The response has more than the changes, because its type is full state.
     These(Vec<Resource>),
 }
 
@@ -67,7 +67,7 @@ impl Draft {
         self.parts.push(Part::One(resource.clone()));
     }
 
-    /// Adds a resource if there is room.
+    /// Adds a resource if there is room. Returns whether there was.
     pub(super) fn add(&mut self, of: &TypeUrl, resource: &Resource) -> bool {
         self.add_part(of, Part::One(resource.clone()))
     }
@@ -80,7 +80,7 @@ impl Draft {
         fits
     }
 
-    /// Adds the name of what is gone if there is room.
+    /// Adds the name of a removed resource if there is room. Returns whether there was.
     pub(super) fn remove(&mut self, name: &ResourceName) -> bool {
         const KEY_AND_LENGTH: usize = 6;
         let fits = self.budget.take(1, || name.as_str().len() + KEY_AND_LENGTH);
@@ -90,14 +90,14 @@ impl Draft {
         fits
     }
 
-    /// The resources in it that are there, heartbeats among them.
+    /// Returns the present resources in the draft, including heartbeats.
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.parts.iter().flat_map(Part::resources)
     }
 
-    /// The version of the response. If what is gone is still there, that is not the version of what there is
-    /// ([design rule 13](crate::manual::rules#rule-13)); a variant that names its removals need not tell the two
-    /// apart.
+    /// Returns the version of the response. A response that keeps removed resources needs another version than the
+    /// source ([design rule 13](crate::manual::rules#rule-13)); a variant that names its removals need not
+    /// distinguish the two.
     pub(super) fn version(&self, of_source: Version, names_removals: bool) -> Version {
         const STILL: char = '+';
         if self.defers && !names_removals { format!("{of_source}{STILL}").into() } else { of_source }
@@ -108,6 +108,6 @@ impl Draft {
     }
 }
 
-/// The source does not remember the removals that the stream has not heard of.
+/// The source no longer remembers removals that the stream was not sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Behind;

@@ -1,18 +1,18 @@
-//! How a variant of the protocol encodes a response.
+//! The encoding of a response in a variant of the protocol.
 
 use super::resource::Resource;
 use crate::wire::{Element, Writer};
 
-/// The part of [`Variant`](super::Variant) that says how a response is encoded, which nobody outside needs.
+/// The part of [`Variant`](super::Variant) that encodes responses, for internal use.
 #[allow(unnameable_types)] // as `Protocol` is
 pub trait Encoding {
-    /// Tells the variants apart: 0 or 1.
+    /// Index of the variant: 0 or 1.
     const NUMBER: usize;
 
-    /// The field of `control_plane` in the response.
+    /// Field number of `control_plane` in the response.
     const CONTROL_PLANE: u8;
 
-    /// The field of `resource_errors`.
+    /// Field number of `resource_errors`.
     const ERRORS: u8;
 
     /// Writes a resource that has no TTL.
@@ -23,7 +23,7 @@ pub trait Encoding {
     fn put_element(ttl: bool, piece: Piece<'_>, element: &Element<'_>, to: &mut Writer<'_>);
 }
 
-/// A resource of a response, and whether the response has its content or is a heartbeat.
+/// A resource of a response, with its content or as a heartbeat.
 #[derive(Clone, Copy)]
 pub struct Piece<'a> {
     pub(super) resource: &'a Resource,
@@ -31,7 +31,7 @@ pub struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Whether a SotW response has to wrap it.
+    /// Returns whether a SotW response has to wrap the resource.
     pub(super) fn is_wrapped(self, ttl: bool) -> bool {
         ttl && (self.heartbeat || self.resource.ttl().is_some())
     }

@@ -1,4 +1,4 @@
-//! What a response says of resources that can't be given (`resource_errors`; cncf/xds TP3).
+//! The errors of a response, for resources that cannot be served (`resource_errors`; cncf/xds TP3).
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -14,18 +14,18 @@ use crate::message::ResourceError;
 use crate::name::ResourceName;
 use crate::revision::Revision;
 
-/// What of the errors of a type a response is to have, apart from those of names that it answers or removes.
+/// Errors that a response has besides those of the names that it answers or removes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Which {
-    /// No others.
+    /// No further errors.
     Answered,
-    /// Those that are news.
+    /// Errors that are news.
     News,
-    /// All, for a wildcard is answered.
+    /// All errors, because a wildcard is answered.
     All,
 }
 
-/// The errors of names that are answered, of those that are removed, and of others as `which` says.
+/// Returns the errors of answered and removed names, and of others as `which` selects.
 pub(super) fn errors<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,
@@ -47,7 +47,7 @@ pub(super) fn errors<S: Source>(
     }
     if which != Which::Answered {
         each_error(of, wanted, view, which, |name, entry| {
-            // What does not exist is no part of everything. Its removal may be held back, and the reason with it.
+            // An absent name is no part of the wildcard. Its removal may be deferred, and the error with it.
             let news = match is_unknown(&entry) {
                 true => which == Which::All || view.is_error_news(name, &entry),
                 false => view.is_error_news(name, &entry) && draft.removals == Reach::All && !draft.defers,
@@ -60,19 +60,19 @@ pub(super) fn errors<S: Source>(
     named(of, names)
 }
 
-/// The errors that stand for what is missing in a response that has everything, and of what is in the draft. What is gone and
-/// deferred is not missing yet: the reason goes when it does.
+/// Returns the errors that explain what a complete response lacks, and those of the draft. A deferred removal is not
+/// missing yet: its error is sent with the removal.
 pub(super) fn standing<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,
     view: &View,
     deferred: &[Resource],
-    told: Vec<ResourceError>,
+    drafted: Vec<ResourceError>,
 ) -> Vec<ResourceError> {
-    let mut names: BTreeSet<ResourceName> = told.into_iter().map(|error| error.name).collect();
-    let let_go = view.deferred().iter().map(Resource::name);
+    let mut names: BTreeSet<ResourceName> = drafted.into_iter().map(|error| error.name).collect();
+    let deferred_names = view.deferred().iter().map(Resource::name);
     let has_reason = |name: &&ResourceName| wanted.covers(name.as_str()) && of.error(name).is_some();
-    names.extend(let_go.filter(has_reason).cloned());
+    names.extend(deferred_names.filter(has_reason).cloned());
     each_error(of, wanted, view, Which::All, |name, entry| {
         if is_unknown(&entry) {
             names.insert(name.clone());
@@ -82,9 +82,9 @@ pub(super) fn standing<S: Source>(
     named(of, names)
 }
 
-/// The errors of names that do not exist any more, of those whose error the client was told: it remembers that until it hears
-/// otherwise, and in SotW beyond the absence of the resource. Of names that are not `answered` only if `all` are to be told.
-/// Takes them out of what the client was told.
+/// Returns the absent names whose error was sent: a client remembers an error until something else is sent, and in
+/// SotW beyond the absence of the resource. Names that are not `answered` are included only if `all`. The returned
+/// names are removed from the reported errors.
 pub(super) fn ended<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,
@@ -111,7 +111,7 @@ pub(super) fn ended<S: Source>(
     ended
 }
 
-/// Remembers what is told to have an error, as much as it may.
+/// Notes the names whose error is sent, within `limit`.
 pub(super) fn note_reported<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,
@@ -131,7 +131,7 @@ pub(super) fn note_reported<S: Source>(
     }
 }
 
-/// What is said of these names: their errors, or that they do not exist.
+/// Returns the errors of these names; NOT_FOUND for a name without one.
 pub(super) fn named<S: Source>(of: OfType<'_, S>, names: BTreeSet<ResourceName>) -> Vec<ResourceError> {
     let error = |name: ResourceName| {
         let gone = || Status::new(Code::NotFound, "the resource does not exist");
@@ -145,8 +145,8 @@ fn is_unknown(entry: &Entry<'_>) -> bool {
     entry.state == State::Unknown
 }
 
-/// The wanted names with an error: of those that came since the client was told, or of all. Looks at the fewer of those that
-/// have one and those that are wanted.
+/// Visits the subscribed names with an error that is newer than the sent content, or all of them. Iterates over the
+/// smaller of the errors and the subscribed names.
 fn each_error<'s, S: Source>(
     of: OfType<'s, S>,
     wanted: &Wanted,

@@ -1,4 +1,4 @@
-//! The last response of a type, and what the client said of the ones before.
+//! The last response of a type, and the client's verdicts on earlier ones.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -15,34 +15,34 @@ use crate::time::Instant;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Exchange {
-    /// Of the last response.
+    /// Nonce of the last response.
     nonce: Nonce,
-    /// That response, until it is answered.
+    /// The last response, until its ACK or NACK.
     in_flight: Option<InFlight>,
-    /// Requests that answered nothing since the last that did.
+    /// Consecutive stale requests.
     stale: u32,
     rejections: Option<Box<Rejections>>,
-    /// What is to be sent again, and was not yet.
+    /// Resources to resend that were not resent yet.
     retrying: Option<Box<Retrying>>,
 }
 
-/// Names that are pending because they were rejected, and how often that was so.
+/// Names that are pending because they were rejected, and the number of retries.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Retrying {
     names: BTreeSet<ResourceName>,
-    /// All of a full-state type is.
+    /// All resources of a full-state type are pending.
     whole: bool,
     tries: u32,
 }
 
-/// A response that is not answered.
+/// A response without an ACK or NACK.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct InFlight {
     version: Version,
-    /// Up to which the client was served with it.
+    /// The revision up to which the response serves the client.
     revision: Revision,
     extent: Extent,
-    /// The answer is not waited for, since nothing is wanted (S-SOTW-36).
+    /// The ACK or NACK is not awaited, because nothing is subscribed (S-SOTW-36).
     abandoned: bool,
 }
 
@@ -51,19 +51,19 @@ impl Exchange {
         &self.nonce
     }
 
-    /// Whether an answer is waited for: until then nothing else of the type is sent.
+    /// Returns whether an ACK or NACK is awaited: until then nothing else of the type is sent.
     #[inline]
     pub(super) fn is_waiting(&self) -> bool {
         self.in_flight.as_ref().is_some_and(|in_flight| !in_flight.abandoned)
     }
 
-    /// A response is sent.
+    /// Notes that a response is sent.
     pub(super) fn send(&mut self, nonce: Nonce, version: Version, revision: Revision, extent: Extent) {
         self.nonce = nonce;
         self.in_flight = Some(InFlight { version, revision, extent, abandoned: false });
     }
 
-    /// Nothing is wanted any more: the answer is not waited for, and nothing is sent again.
+    /// Handles the end of all subscriptions: no ACK or NACK is awaited, and nothing is resent.
     pub(super) fn abandon(&mut self) {
         if let Some(in_flight) = &mut self.in_flight {
             in_flight.abandoned = true;
@@ -71,8 +71,8 @@ impl Exchange {
         self.clear_rejections();
     }
 
-    /// The client answered the last response, by its nonce. The version and the revision of that, if it was not answered
-    /// before.
+    /// Handles the ACK or NACK of the last response. Returns the version and the revision of that response, unless it
+    /// had its ACK or NACK already.
     pub(super) fn handle_answer(
         &mut self,
         now: Instant,
@@ -84,26 +84,26 @@ impl Exchange {
         if rejected {
             self.rejections.get_or_insert_default().add(extent, now, retry);
         } else if extent.is_all() {
-            self.clear_rejections(); // all of it was accepted
+            self.clear_rejections(); // the client accepted every resource
         }
         self.tidy();
         Some((version, revision))
     }
 
-    /// A request answered nothing. How many did in a row.
+    /// Counts a stale request. Returns the number of consecutive ones.
     pub(super) fn count_stale(&mut self) -> u32 {
         self.stale = self.stale.saturating_add(1);
         self.stale
     }
 
-    /// A request was no answer, and rightly so.
-    pub(super) fn forgive_stale(&mut self) {
+    /// Resets the count after a request that is rightly no ACK or NACK.
+    pub(super) fn reset_stale(&mut self) {
         self.stale = 0;
     }
 
-    // What was rejected.
+    // Rejections.
 
-    /// A name is answered anew.
+    /// Drops the rejection of a name that is answered anew.
     pub(super) fn forget_rejection(&mut self, name: &ResourceName, limit: usize) {
         if let Some(rejections) = &mut self.rejections {
             rejections.forget(name, limit);
@@ -114,12 +114,12 @@ impl Exchange {
         }
     }
 
-    /// Everything is.
+    /// Drops all rejections.
     pub(super) fn clear_rejections(&mut self) {
         (self.rejections, self.retrying) = (None, None);
     }
 
-    /// When something rejected is to be sent again: not while something else is on its way.
+    /// Returns the time of the next retry; `None` while a response is in flight.
     #[inline]
     pub(super) fn next_retry(&self) -> Option<Instant> {
         self.rejections.as_ref()?.next().filter(|_| !self.is_waiting())
@@ -131,26 +131,26 @@ impl Exchange {
         }
     }
 
-    /// Takes what is to be sent again.
+    /// Takes the retries that are due.
     pub(super) fn take_due_retries(&mut self, now: Instant) -> DueRetries {
         let due = self.rejections.as_mut().map_or_else(DueRetries::default, |rejections| rejections.take_due(now));
         self.tidy();
         due
     }
 
-    /// Notes what is to be sent again: names, or all of a full-state type.
+    /// Notes a retry: names, or all of a full-state type.
     pub(super) fn retry(&mut self, names: BTreeSet<ResourceName>, whole: bool, tries: u32) {
         if whole || !names.is_empty() {
             self.retrying = Some(Box::new(Retrying { names, whole, tries }));
         }
     }
 
-    /// Whether all of a full-state type is to be sent again.
+    /// Returns whether all of a full-state type is to be resent.
     pub(super) fn retries_whole(&self) -> bool {
         self.retrying.as_ref().is_some_and(|retrying| retrying.whole)
     }
 
-    /// Marks what a response sends again.
+    /// Marks the names of a response that are retries.
     pub(super) fn note_retried(&mut self, extent: &mut Extent) {
         let Some(mut retrying) = self.retrying.take() else { return };
         let more = extent.more.get_or_insert_default();
@@ -160,14 +160,14 @@ impl Exchange {
         self.retrying = (!retrying.names.is_empty()).then_some(Retrying { whole: false, ..*retrying }.into());
     }
 
-    // Questions.
+    // Queries.
 
-    /// Whether something was sent with the response that is not answered, if that `had` it.
+    /// Returns whether the response in flight satisfies `had`.
     pub(super) fn is_in_flight(&self, had: impl Fn(&Extent) -> bool) -> bool {
         self.in_flight.as_ref().is_some_and(|in_flight| had(&in_flight.extent))
     }
 
-    /// Whether something was rejected: a response that `had` it.
+    /// Returns whether a rejected response satisfies `had`, unless its names were subscribed again since.
     pub(super) fn is_rejected(
         &self,
         had: impl Fn(&Extent) -> bool,
@@ -182,7 +182,7 @@ impl Exchange {
         }
     }
 
-    /// What must hold. The stream gave `sent` nonces.
+    /// Checks the invariants. `sent`: nonces that the stream has issued.
     pub(super) fn check(&self, sent: u64) -> Result<(), String> {
         ensure!(self.in_flight.is_none() || !self.nonce.is_empty(), "a response with no nonce is in flight");
         if let Some((_, count)) = self.nonce.as_str().split_once('.') {

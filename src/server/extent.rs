@@ -1,4 +1,4 @@
-//! What one response had, as positions in the source: nothing of it is kept by the names of its resources.
+//! The extent of one response, as positions in the source: the names of its resources are not kept.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -13,32 +13,32 @@ use crate::model::{Label, Relabel};
 use crate::name::ResourceName;
 use crate::revision::Revision;
 
-/// What a response had of what is wanted: what had changed between two revisions, and what few responses have besides.
+/// The subscribed resources in a response: the changes between two revisions, and additions that few responses have.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Extent {
-    /// Content that is newer than this, `None`: however old ..
+    /// Exclusive lower bound of the content; `None`: no bound.
     pub(super) after: Option<Revision>,
-    /// .. and not newer than this.
+    /// Inclusive upper bound of the content.
     pub(super) to: Revision,
-    /// It had all that is wanted, changed or not.
+    /// Whether the response had all subscribed resources, changed or not.
     pub(super) whole: bool,
     pub(super) more: Option<Box<More>>,
 }
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct More {
-    /// Names that were answered.
+    /// Answered names.
     pub(super) names: BTreeSet<ResourceName>,
-    /// Names that were sent again because they had been rejected, and how often that was done by now.
+    /// Names that were resent because they had been rejected, and the number of retries so far.
     pub(super) retried: BTreeSet<ResourceName>,
     pub(super) tries: u32,
-    /// A part of the answer to the wildcard.
+    /// The pages of a partial answer to the wildcard.
     pub(super) pages: Option<Pages>,
-    /// What it did not have, apart from what was named, for the client had it.
+    /// Names that were left out, unless answered by name, because the client had them.
     pub(super) but: BTreeSet<ResourceName>,
 }
 
-/// From one place in the pages of a source to another, or to the end.
+/// A range from one position in the pages of a source to another, or to the end.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Pages {
     pub(super) from: Progress,
@@ -46,25 +46,25 @@ pub(super) struct Pages {
 }
 
 impl Extent {
-    /// Whether there can be no resource in it.
+    /// Returns whether the extent certainly has no resource.
     pub(super) fn is_nothing(&self) -> bool {
         let more = |more: &More| !more.names.is_empty() || !more.retried.is_empty() || more.pages.is_some();
         !self.whole && self.after == Some(self.to) && !self.more.as_deref().is_some_and(more)
     }
 
-    /// The names that were answered, if it had nothing else.
+    /// Returns the answered names, if the response had nothing else.
     pub(super) fn names_at_most(&self) -> Option<impl Iterator<Item = &ResourceName>> {
         let more = self.more.as_deref().filter(|more| more.pages.is_none());
         let only = !self.whole && self.after == Some(self.to);
         more.filter(|_| only).map(|more| more.names.iter().chain(&more.retried))
     }
 
-    /// Whether all that is wanted is in it.
+    /// Returns whether the extent has all subscribed resources.
     pub(super) fn is_all(&self) -> bool {
         self.whole || self.after.is_none()
     }
 
-    /// Whether the response said of a name what there is of it now: the resource, or that it does not exist.
+    /// Returns whether the response had the current state of a name: the resource, or its absence.
     pub(super) fn has<S: Source>(
         &self,
         of: OfType<'_, S>,
@@ -83,7 +83,7 @@ impl Extent {
         in_some && entry.since <= self.to
     }
 
-    /// Takes in what another response had, and what may have been between them.
+    /// Extends the extent to cover that of another response, and the range between them.
     pub(super) fn join(&mut self, other: Self) {
         let is_range = |extent: &Self| extent.after != Some(extent.to);
         let to = self.to.max(other.to);
@@ -108,12 +108,12 @@ impl Extent {
 }
 
 impl Pages {
-    /// Whether these are all there are.
+    /// Returns whether the range has all pages.
     pub(super) fn is_all(&self) -> bool {
         self.is_first() && self.to.is_none()
     }
 
-    /// Whether none went before.
+    /// Returns whether the range begins at the first page.
     pub(super) fn is_first(&self) -> bool {
         self.from == Progress::default()
     }
@@ -123,7 +123,7 @@ impl Pages {
         Self { from, to }
     }
 
-    /// The names of the resources from here to there, as they are now.
+    /// Returns the current names of the resources in the range.
     pub(super) fn resources<S: Source>(&self, of: OfType<'_, S>) -> impl Iterator<Item = ResourceName> {
         let count = self.to.as_ref().map_or(usize::MAX, |to| (to.page - self.from.page).saturating_add(1));
         let pages = of.pages().enumerate().skip(self.from.page).take(count);

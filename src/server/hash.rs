@@ -1,4 +1,5 @@
-//! Versions from content. Stable for ever: a client may present one to another replica, or after an upgrade.
+//! Versions as hashes of content. The hash is stable for ever: a client may present a version to another replica, or
+//! after an upgrade.
 
 use core::time::Duration;
 
@@ -6,7 +7,7 @@ use twox_hash::XxHash3_128;
 
 use crate::name::{ResourceName, Version};
 
-/// The version of a resource with this content.
+/// Returns the version of a resource with this content.
 pub(super) fn content(body: &[u8], ttl: Option<Duration>, aliases: &[ResourceName]) -> Version {
     let mut hash = XxHash3_128::oneshot(body);
     if let Some(ttl) = ttl {
@@ -18,13 +19,13 @@ pub(super) fn content(body: &[u8], ttl: Option<Duration>, aliases: &[ResourceNam
     version(hash)
 }
 
-/// What one resource adds to the version of its type. The sum does not depend on the order; not XOR, in which equal
-/// pairs would cancel (kgateway#14702).
+/// Returns the contribution of one resource to the version of its type. Contributions are summed, which does not
+/// depend on the order; with XOR equal pairs would cancel (kgateway#14702).
 pub(super) fn pair(name: &ResourceName, version: &Version) -> u128 {
     mix(XxHash3_128::oneshot(name.as_str().as_bytes()), version.as_bytes())
 }
 
-/// The text of a hash: URL-safe base64 in 22 characters.
+/// Returns the text of a hash: URL-safe base64 in 22 characters.
 pub(super) fn version(hash: u128) -> Version {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut text = [0; 22];
@@ -37,7 +38,7 @@ pub(super) fn version(hash: u128) -> Version {
 }
 
 fn mix(seed: u128, bytes: &[u8]) -> u128 {
-    // Twice 64 bits of seed, so that no half of it is lost.
+    // Hashes with both halves of the seed, so that neither is lost.
     let [low, high] = [seed as u64, (seed >> 64) as u64].map(|seed| XxHash3_128::oneshot_with_seed(seed, bytes));
     low.wrapping_mul(3).wrapping_add(high).wrapping_add(seed)
 }
@@ -46,7 +47,7 @@ fn mix(seed: u128, bytes: &[u8]) -> u128 {
 mod tests {
     use super::*;
 
-    /// These are on the wire of every deployment: changing them makes every client fetch everything anew.
+    /// These versions are on the wire of every deployment: changing them makes every client fetch everything anew.
     #[test]
     fn versions_never_change() {
         assert_eq!(content(b"", None, &[]), "_lUjGRywBAG2YeUATbgqZC");

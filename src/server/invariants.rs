@@ -1,4 +1,4 @@
-//! What holds of a stream between any two calls, whatever the client sent.
+//! The invariants of a stream, which hold between any two calls, whatever the client sent.
 
 use alloc::string::String;
 
@@ -10,12 +10,12 @@ use super::variant::Variant;
 use crate::ensure::ensure;
 
 impl<V: Variant> Server<V> {
-    /// Checks what must hold of the machine whatever happened to it: for tests, fuzz targets and models of one's own.
-    /// Costs as much as the machine holds.
+    /// Checks the invariants of the machine: for tests, fuzz targets and custom models. Costs the size of the
+    /// machine.
     ///
     /// # Errors
     ///
-    /// What does not hold. That is a bug in this crate.
+    /// Returns the violated invariant, which is a bug in this crate.
     pub fn check_invariants(&self) -> Result<(), String> {
         let settings = self.config.settings();
         let limits = &settings.limits;
@@ -36,7 +36,7 @@ impl<V: Variant> Server<V> {
             let (stale, limit) = (of.exchange.stale(), limits.stale_requests);
             ensure!(stale <= limit || self.closed, "{stale} stale requests, and open");
         }
-        // A request makes four actions at most: who, what of the last response, that this is too much, what is wanted.
+        // A request causes four actions at most: the node, a verdict or stale request, the close, the subscription.
         let (waiting, limit) = (self.actions.len(), limits.waiting_actions + 4);
         ensure!(waiting <= limit, "{waiting} actions wait, limit {limit}");
         Ok(())

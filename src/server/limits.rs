@@ -1,4 +1,4 @@
-//! Whether what a client asks for is within the limits.
+//! Checks of a request against the limits.
 
 use super::claims::Claims;
 use super::config::Limits;
@@ -7,8 +7,8 @@ use super::subscription::Subscription;
 use crate::error::PeerMisbehaved;
 use crate::name::TypeUrl;
 
-/// Whether the names of a type may be of this size. `at`: where the type is, if it was asked for before. What is no more than
-/// before is not refused.
+/// Checks the size of the names of a type. `at`: the index of the type, if it was requested before. An unchanged size
+/// is never rejected.
 pub(super) fn check_size(
     limits: &Limits,
     types: &[Subscription],
@@ -36,8 +36,7 @@ pub(super) fn check_size(
     Ok(())
 }
 
-/// Whether a client may claim to have resources of so many bytes of names and versions, beside those of other types that are
-/// not settled.
+/// Checks the bytes of claimed names and versions, together with those of other types that are still kept.
 pub(super) fn check_claims(limits: &Limits, types: &[Subscription], bytes: usize) -> Result<(), PeerMisbehaved> {
     if bytes == 0 {
         return Ok(());

@@ -1,8 +1,8 @@
-//! The server: what a control plane is to one of its clients.
+//! The server side of a stream: the state that a control plane keeps for each connected client.
 //!
-//! A [`Server`] is one accepted stream, and a value: requests go in, actions and responses come out. What it has to
-//! say it reads from a [`Source`], such as a [`Cache`], at the moment when there is room to send. The manual shows
-//! [a driver](crate::manual::_01_driver) and [a source](crate::manual::_03_source). Clients that are to see different
+//! A [`Server`] is one accepted stream, held as a value: requests go in, actions and responses come out. The machine
+//! reads resources from a [`Source`], such as a [`Cache`], at the moment when there is room to send. The manual shows
+//! [a driver](crate::manual::_01_driver) and [a source](crate::manual::_03_source). Clients that must see different
 //! resources have different sources: [groups of nodes](Source#groups-of-nodes).
 //!
 //! ```
@@ -93,32 +93,32 @@ use crate::queue::Queue;
 pub use crate::revision::Revision;
 use crate::time::Instant;
 
-/// One stream of a server. New is open, dropped is closed.
+/// One stream of a server: created when the stream opens, dropped when it closes.
 ///
-/// Its methods are of three kinds: `handle_*` for what happened, `poll_*` for what is to be done, and questions. A
-/// driver calls them in any order and at any time, and after each polls what it has room for.
+/// Methods are of three kinds: `handle_*` for events, `poll_*` for work to do, and queries. A driver calls them in
+/// any order and at any time, and polls after each event as far as it has room.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Server<V: Variant> {
     config: Config,
     stream: StreamId,
-    /// Counts the responses.
+    /// Number of responses sent.
     sent: u64,
-    /// Of the source.
+    /// Epoch of the source.
     epoch: Option<u64>,
-    /// The revision at which there was nothing to say, and until when that holds if nothing is asked.
+    /// Source revision at which nothing was left to send, and the time until which that holds if no request arrives.
     idle: Option<(Revision, Option<Instant>)>,
     node: Option<Arc<Node>>,
     closed: bool,
     /// Whether the client supports TTLs.
     ttl: bool,
-    /// In push order. Empty until the first request was accepted.
+    /// Subscriptions in push order; empty until the first request is accepted.
     types: Vec<Subscription>,
     actions: Queue<Action>,
     variant: PhantomData<V>,
 }
 
 impl<V: Variant> Server<V> {
-    /// A stream that was just accepted.
+    /// Creates the machine of a stream that was just accepted.
     pub fn new(config: Config, stream: StreamId) -> Self {
         Self {
             config,
@@ -135,14 +135,14 @@ impl<V: Variant> Server<V> {
         }
     }
 
-    // What happened.
+    // Events.
 
-    /// A request came.
+    /// Handles a request of the client.
     ///
     /// # Errors
     ///
-    /// [`Error::Peer`] if the request breaks the protocol or a limit: close the stream, with the status that it
-    /// names. [`Error::Caller`] if the actions were not polled. The machine is as it was.
+    /// Returns [`Error::Peer`] if the request breaks the protocol or a limit: close the stream with the status of the
+    /// error. Returns [`Error::Caller`] if the actions were not polled. An error leaves the machine unchanged.
     pub fn handle_request(&mut self, now: Instant, mut request: V::Request) -> Result<(), Error> {
         if self.closed {
             return Ok(());
@@ -160,7 +160,7 @@ impl<V: Variant> Server<V> {
             Ok(at) => (at, false),
             Err(at) => {
                 let resource_type = self.config.settings().resource_type(V::type_url(&mut request));
-                // One more, not twice as many: a stream has few types and there are many streams.
+                // Grows by exactly one: a stream has few types, and there are many streams.
                 self.types.reserve_exact(1);
                 self.types.insert(at, Subscription::new(resource_type, V::ALIASES));
                 (at, true)
@@ -184,7 +184,7 @@ impl<V: Variant> Server<V> {
         Ok(())
     }
 
-    /// The time that [`poll_timeout`](Self::poll_timeout) gave has come: the next
+    /// Handles the arrival of the time that [`poll_timeout`](Self::poll_timeout) returned: the next
     /// [`poll_transmit`](Self::poll_transmit) may have something to send.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_some_and(|due| due <= now) {
@@ -192,20 +192,20 @@ impl<V: Variant> Server<V> {
         }
     }
 
-    // What to do.
+    // Output.
 
-    /// The next thing that happened.
+    /// Returns the next action.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop()
     }
 
-    /// The next response, made of what is true at this moment: call it when the transport has room, after a request
-    /// and after a change of the source. At most one response of a type is out; what changes until it is answered
-    /// comes in one response afterwards.
+    /// Returns the next response, built from the current state of the source: call it when the transport has room,
+    /// after a request and after a change of the source. At most one response of a type is in flight; changes that
+    /// occur before its ACK or NACK are sent together afterwards.
     pub fn poll_transmit<S: Source>(&mut self, now: Instant, source: &S) -> Option<Response<V>> {
         let idle =
             |(at, until): (Revision, Option<Instant>)| at == source.revision() && until.is_none_or(|due| now < due);
-        // Until something is asked it may not be known whose stream this is, and so which source it has.
+        // The node, and so the source that serves it, may be unknown before the first request.
         if self.closed || self.types.is_empty() || self.idle.is_some_and(idle) {
             return None;
         }
@@ -225,9 +225,9 @@ impl<V: Variant> Server<V> {
         None
     }
 
-    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is to be called; `None`: no time-out is running.
+    /// Returns the time at which to call [`handle_timeout`](Self::handle_timeout); `None` if no time-out is running.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        // What is due waits for the answer to what is in flight.
+        // A type with a response in flight sends nothing before the ACK or NACK.
         let waits = self.types.iter().filter(|of| !of.exchange.is_waiting());
         let due = |of: &Subscription| {
             of.defer_until.into_iter().chain(of.heartbeat.due()).chain(of.exchange.next_retry()).min()
@@ -235,24 +235,24 @@ impl<V: Variant> Server<V> {
         if self.closed { None } else { waits.filter_map(due).min() }
     }
 
-    // Questions.
+    // Queries.
 
     /// Returns the id that the stream was made with.
     pub fn stream(&self) -> StreamId {
         self.stream
     }
 
-    /// Who the client is, once it said so, in the first request of the stream.
+    /// Returns the node of the client, as reported in the first request of the stream.
     pub fn node(&self) -> Option<&Node> {
         self.node.as_deref()
     }
 
-    /// The types that were asked for, in push order.
+    /// Returns the requested types, in push order.
     pub fn types(&self) -> impl Iterator<Item = &TypeUrl> {
         self.types.iter().map(Subscription::type_url)
     }
 
-    /// What the client wants of a type; `None` if it never asked.
+    /// Returns the client's interest in a type; `None` if the type was never requested.
     pub fn interest(&self, type_url: &TypeUrl) -> Option<&Interest> {
         Some(self.subscription(type_url)?.wanted.interest())
     }
@@ -263,7 +263,8 @@ impl<V: Variant> Server<V> {
         self.types.iter().find(|of| of.type_url() == type_url)
     }
 
-    /// Refuses what can't be taken in, before anything changes. Otherwise finds the type, or where it belongs.
+    /// Validates a request before anything changes. Returns the index of its type, or `Err` with the index to insert
+    /// it at.
     fn check(&self, request: &mut V::Request) -> Result<Result<usize, usize>, Error> {
         let settings = self.config.settings();
         let limits = &settings.limits;
@@ -304,7 +305,7 @@ impl<V: Variant> Server<V> {
         Ok(at)
     }
 
-    /// Where a type is, or belongs, in push order.
+    /// Returns the index of a type in push order, or `Err` with the index to insert it at.
     fn find(&self, type_url: &TypeUrl) -> Result<usize, usize> {
         if let Some(at) = self.types.iter().position(|subscription| subscription.type_url() == type_url) {
             return Ok(at);
@@ -315,11 +316,11 @@ impl<V: Variant> Server<V> {
             .partition_point(|other| (other.resource_type.push_order(), other.type_url()) < (push_order, type_url)))
     }
 
-    /// The half of a request that answers a response ([design rule 8](crate::manual::rules#rule-8): a NACK is the
-    /// presence of an error).
+    /// Handles the ACK or NACK of a request ([design rule 8](crate::manual::rules#rule-8): the presence of an error
+    /// makes it a NACK).
     fn handle_answer(&mut self, now: Instant, at: usize, first: bool, nonce: Nonce, error: Option<Status>) {
         if first {
-            return; // S-COM-03: whatever nonce or error it has is of an earlier stream
+            return; // S-COM-03: its nonce and error belong to an earlier stream
         }
         let settings = self.config.settings();
         let (error_bytes, most) = (settings.limits.error_bytes, settings.limits.stale_requests);
@@ -339,7 +340,7 @@ impl<V: Variant> Server<V> {
             }
         }
         if error.is_none() && !V::is_stale(&nonce, &self.types[at]) {
-            self.types[at].exchange.forgive_stale();
+            self.types[at].exchange.reset_stale();
             return;
         }
         let too_many = self.types[at].exchange.count_stale() > most;
@@ -352,13 +353,13 @@ impl<V: Variant> Server<V> {
         }
     }
 
-    /// The next response of one type.
+    /// Returns the next response of one type.
     fn poll_type<S: Source>(&mut self, at: usize, now: Instant, source: &S) -> Option<Response<V>> {
         let of = &mut self.types[at];
         if of.exchange.is_waiting() || !source.is_known(of.type_url()) {
             return None;
         }
-        // What is left of a claim is said below.
+        // Removals that the claims reveal are sent below.
         let claimed = of.pending.claims().is_some_and(Claims::is_unsettled);
         if claimed {
             of.settle_claims(source);
@@ -369,7 +370,7 @@ impl<V: Variant> Server<V> {
         let retries = of.pending.is_empty() && of.exchange.next_retry().is_some_and(|due| due <= now);
         let heartbeats_due = of.heartbeat.is_due(now);
         if !claimed && !heartbeats_due && !retries && of.is_quiet(source) {
-            of.defer_until = None; // nothing is left of what was held back
+            of.defer_until = None; // no deferred removal is left
             return None;
         }
         let order = self.order(at, now, source);
@@ -377,13 +378,13 @@ impl<V: Variant> Server<V> {
         let of = &mut self.types[at];
         if order.answers_only && of.pending.is_empty() && of.view.sent_to().is_some() {
             if let Some(retry) = settings.retry.filter(|_| retries) {
-                of.exchange.put_off_retries(now, now + retry.after); // or they would be due all the time
+                of.exchange.put_off_retries(now, now + retry.after); // or they would stay due
             }
             if !heartbeats_due {
                 return None;
             }
             if V::heartbeats_with_all(of) && V::has_push(of, source) {
-                // What changed would go with it. The next heartbeat may do.
+                // Such a heartbeat would carry the changes that have to wait: it is left to the next one.
                 of.schedule_heartbeats(now, source, true, &Draft::default());
                 return None;
             }
@@ -420,7 +421,7 @@ impl<V: Variant> Server<V> {
         Some(self.respond(at, version, extent, draft))
     }
 
-    /// What the other types demand of a response, and the configuration.
+    /// Returns the constraints of the other types and of the configuration on a response.
     fn order<S: Source>(&self, at: usize, now: Instant, source: &S) -> Order {
         let (settings, of) = (self.config.settings(), &self.types[at]);
         let push_order = of.resource_type.push_order();
@@ -457,7 +458,7 @@ impl<V: Variant> Server<V> {
         }
     }
 
-    /// The most that a response of a type has around its resources.
+    /// Returns an upper bound for the bytes around the resources of a response.
     fn envelope_bytes(&self, at: usize, source: &impl Source) -> usize {
         const KEYS_AND_NONCE: usize = 80;
         let control_plane = self.config.settings().control_plane.as_deref().unwrap_or_default().len();

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::name::Nonce;
 
-/// Tells streams apart. Unique among the streams of a process, or nonces are not.
+/// Identifies a stream. Must be unique among the streams of a process, or nonces are not unique.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct StreamId(pub u64);
 
@@ -14,10 +14,11 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// The longest nonce that is reported; a longer one is nobody's.
+/// The longest nonce that is reported; the machine issues no longer one.
 pub(super) const LONGEST: usize = 64;
 
-/// A nonce that no other response of the process has ([design rule 6](crate::manual::rules#rule-6)): `stream.count`.
+/// Returns a nonce that no other response of the process has ([design rule 6](crate::manual::rules#rule-6)):
+/// `stream.count`.
 pub(super) fn nonce(stream: StreamId, sent: u64) -> Nonce {
     let mut text = [0; 41]; // twice the digits of the largest number, and a dot
     let mut at = text.len();

@@ -1,4 +1,4 @@
-//! A source, as one type of a stream looks at it.
+//! A source restricted to one type.
 
 use super::page::Page;
 use super::resource::Resource;
@@ -7,7 +7,7 @@ use crate::error::Status;
 use crate::name::{ResourceName, TypeUrl};
 use crate::revision::Revision;
 
-/// What a source has of one type.
+/// A source and one of its types.
 pub(super) struct OfType<'s, S> {
     source: &'s S,
     type_url: &'s TypeUrl,
@@ -31,13 +31,13 @@ impl<'s, S: Source> OfType<'s, S> {
         self.type_url
     }
 
-    /// The revision of the whole source.
+    /// Returns the revision of the source.
     #[inline]
     pub(super) fn now(self) -> Revision {
         self.source.revision()
     }
 
-    /// The revision of the last change of this type.
+    /// Returns the revision of the last change of this type.
     #[inline]
     pub(super) fn revision(self) -> Revision {
         self.source.type_revision(self.type_url)
@@ -48,7 +48,7 @@ impl<'s, S: Source> OfType<'s, S> {
         self.source.get(self.type_url, name)
     }
 
-    /// Whether an alias stands for the resource of this name.
+    /// Returns whether an alias stands for the resource of this name.
     pub(super) fn stands_for(self, alias: &ResourceName, name: &ResourceName) -> bool {
         self.get(alias).resource().is_some_and(|resource| resource.name() == name)
     }
@@ -77,7 +77,7 @@ impl<'s, S: Source> OfType<'s, S> {
         self.source.errors(self.type_url, since)
     }
 
-    /// Whether something has an error.
+    /// Returns whether any name has an error.
     pub(super) fn has_errors(self) -> bool {
         self.errors(Revision::default()).next().is_some()
     }
@@ -86,12 +86,12 @@ impl<'s, S: Source> OfType<'s, S> {
         self.source.previous(self.type_url, name, at)
     }
 
-    /// Whether a name is an alias, or was one.
+    /// Returns whether a name is an alias, or was one.
     pub(super) fn was_alias(self, name: &ResourceName) -> bool {
         self.source.former_targets(self.type_url, name).is_some()
     }
 
-    /// The resources that an alias stood for lately, and does not any more.
+    /// Returns the resources that an alias recently stood for and no longer does.
     pub(super) fn former_targets(self, alias: &ResourceName) -> &'s [ResourceName] {
         self.source.former_targets(self.type_url, alias).map_or(&[], |(_, names)| names)
     }

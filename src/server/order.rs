@@ -1,5 +1,5 @@
-//! The order of the types on an aggregated stream ([design rule 11](crate::manual::rules#rule-11)): what waits for
-//! what, and what goes again with what.
+//! The order of the types on an aggregated stream ([design rule 11](crate::manual::rules#rule-11)): types that wait
+//! for others, and dependent resources.
 
 use alloc::vec::Vec;
 
@@ -12,20 +12,21 @@ use super::variant::Protocol;
 use crate::name::{ResourceName, TypeUrl};
 use crate::resource_type::PushOrder;
 
-/// Whether clusters wait for the answer to the last response before they can be sent: what refers to clusters waits for them,
-/// unless it was asked for.
+/// Returns whether unsent clusters wait for an ACK or NACK: resources that refer to clusters then wait too, unless
+/// they are pending answers.
 pub(super) fn has_unsent_clusters<S: Source>(types: &[Subscription], source: &S) -> bool {
     let unsent = |of: &Subscription| of.exchange.is_waiting() && (!of.pending.is_empty() || of.has_change(source));
     types.iter().any(|of| of.resource_type.push_order() == PushOrder::Cluster && unsent(of))
 }
 
-/// Whether something that refers to clusters waits to be sent: what it may refer to is not removed before.
+/// Returns whether a resource that refers to clusters is unsent: its possible targets are not removed before.
 pub(super) fn has_unsent_front<V: Protocol, S: Source>(types: &[Subscription], source: &S) -> bool {
     let unsent = |of: &Subscription| !of.pending.is_empty() || V::has_push(of, source);
     types.iter().any(|of| of.resource_type.push_order().refers_to_clusters() && unsent(of))
 }
 
-/// What a client needs again once it has what is being sent (S-ADS-20): the endpoints of the clusters that changed.
+/// Makes pending what a client needs again once it has the draft (S-ADS-20): the endpoints of the clusters that
+/// changed.
 pub(super) fn refresh_dependents<S: Source>(
     types: &mut [Subscription],
     type_url: &TypeUrl,
@@ -44,13 +45,13 @@ pub(super) fn refresh_dependents<S: Source>(
             None => wanted.covers(name.as_str()).then_some(name),
         };
         let aliases = wanted.aliases_of(dependents.of(source), dependent).cloned();
-        // By all its names, for some may leave.
+        // Asks by all its names, because some may be unsubscribed.
         let names: Vec<ResourceName> = own.into_iter().chain(aliases).collect();
         names.into_iter().for_each(|name| dependents.ask_again(name, limit));
     };
     match &draft.changed {
         Changed::WhatIsSent => {
-            // What lives on is as it was.
+            // A heartbeat changes nothing.
             let sent = draft.parts.iter().filter(|part| !matches!(part, Part::Heartbeat(_)));
             sent.flat_map(Part::resources).for_each(refresh);
         }

@@ -17,18 +17,18 @@ pub struct Page(Arc<Inner>);
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Inner {
     resources: Vec<Resource>,
-    /// By the number of the variant.
+    /// Encodings by the number of the variant.
     encoded: [Option<Bytes>; 2],
 }
 
 impl Page {
-    /// A page that is encoded each time it is sent.
+    /// Creates a page that is encoded each time it is sent.
     pub fn new(resources: Vec<Resource>) -> Self {
         Self(Arc::new(Inner { resources, encoded: [None, None] }))
     }
 
-    /// The same, encoded now for a [`Variant`](super::Variant), and never again. (Not if one of the resources has a TTL:
-    /// what is sent of that depends on the client.)
+    /// Encodes the page now for a [`Variant`](super::Variant), once and for all. (A page with a TTL resource stays
+    /// unencoded, because its encoding depends on the client.)
     #[must_use]
     pub fn encoded<V: Encoding>(self, type_url: &TypeUrl) -> Self {
         if self.0.encoded[V::NUMBER].is_some() {
@@ -42,7 +42,7 @@ impl Page {
         Self(Arc::new(inner))
     }
 
-    /// A page of these resources, so many at most, encoded for a variant.
+    /// Creates a page of these resources, at most `count`, encoded for a variant.
     pub(super) fn of<'a, V: Encoding>(
         resources: impl Iterator<Item = &'a Resource>,
         count: usize,
@@ -63,12 +63,12 @@ impl Page {
         &self.0.resources
     }
 
-    /// The bytes that the encodings of the page take.
+    /// Returns the bytes of all encodings of the page.
     pub fn encoded_bytes(&self) -> usize {
         self.0.encoded.iter().flatten().map(Bytes::len).sum()
     }
 
-    /// How many bytes it takes in a delta response, at most.
+    /// Returns an upper bound for the bytes of the page in a delta response.
     pub(super) fn delta_len(&self, type_url: &TypeUrl) -> usize {
         match &self.0.encoded[1] {
             Some(bytes) => bytes.len(),
@@ -81,7 +81,7 @@ impl Page {
     }
 }
 
-/// What resources take besides their type URL, keys and lengths.
+/// Bytes of resources apart from their type URL, keys and lengths.
 #[derive(Clone, Copy, Default)]
 struct Budget {
     bytes: usize,
@@ -96,9 +96,9 @@ impl Budget {
     }
 }
 
-/// Nothing if one has a TTL.
+/// Encodes resources; `None` if one of them has a TTL.
 fn encode<V: Encoding>(resources: &[Resource], room: Budget, type_url: &TypeUrl) -> Option<Bytes> {
-    const HEADS: usize = 20; // few have longer ones
+    const HEADS: usize = 20; // few elements have longer ones
     if room.ttl {
         return None;
     }

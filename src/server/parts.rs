@@ -1,5 +1,5 @@
-//! The resources of a response: pages that streams share, and single ones. Most responses have one: that is kept in
-//! place.
+//! The resources of a response: pages that streams share, and single ones. Most responses have one resource, which is
+//! kept in place.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -19,9 +19,9 @@ use crate::name::{ResourceName, TypeUrl};
 pub(super) enum Part {
     Page(Page),
     One(Resource),
-    /// No content, just the news that it still lives.
+    /// A heartbeat: the name without content.
     Heartbeat(Resource),
-    /// No content, and no such resource: the news that a name stands for nothing.
+    /// A stub without content: the announcement that a name stands for nothing.
     NotFound(Resource),
 }
 
@@ -33,7 +33,7 @@ impl Part {
         }
     }
 
-    /// The name that is said to stand for nothing.
+    /// Returns the name that is announced as standing for nothing.
     pub(super) fn not_found(&self) -> Option<&ResourceName> {
         match self {
             Self::NotFound(stub) => Some(stub.name()),
@@ -41,7 +41,7 @@ impl Part {
         }
     }
 
-    /// What is encoded.
+    /// Returns the elements to encode.
     pub(super) fn elements(&self) -> slice::Iter<'_, Resource> {
         match self {
             Self::Page(page) => page.resources().iter(),
@@ -51,12 +51,12 @@ impl Part {
         }
     }
 
-    /// How many bytes it takes in a delta response, at most.
+    /// Returns an upper bound for the bytes of the part in a delta response.
     pub(super) fn delta_len(&self, of: &TypeUrl) -> usize {
         self.elements().map(|resource| resource.element(of).delta_len()).sum()
     }
 
-    /// What is encoded already.
+    /// Returns the encoding, if it was made before.
     pub(super) fn bytes<V: Encoding>(&self) -> Option<&Bytes> {
         match self {
             Self::Page(page) => page.bytes::<V>(),
@@ -65,7 +65,7 @@ impl Part {
     }
 }
 
-/// A list of them.
+/// The parts of a response.
 #[derive(Clone, Debug)]
 pub(super) enum Parts {
     One(Part),
@@ -133,7 +133,7 @@ impl FromIterator<Part> for Parts {
     }
 }
 
-// The same parts are the same, wherever they are kept.
+// Parts are equal however they are stored.
 
 impl PartialEq for Parts {
     fn eq(&self, other: &Self) -> bool {

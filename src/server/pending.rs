@@ -1,4 +1,4 @@
-//! What a client waits for: names to answer, whether they changed or not, and all that a wildcard stands for.
+//! Pending answers: names to answer, whether they changed or not, and the resources of the wildcard.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -12,29 +12,29 @@ use crate::name::ResourceName;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Pending {
-    /// Names to answer; those of collections and aliases among them.
+    /// Names to answer, including collections and aliases.
     names: BTreeSet<ResourceName>,
     wildcard: Wildcard,
-    /// A response is sent even if it is empty: the client waits for one (S-SOTW-04, S-DELTA-05).
+    /// Whether a response is sent even if it is empty, because the client waits for one (S-SOTW-04, S-DELTA-05).
     reply: bool,
-    /// What the client said that it has, of which something may be gone.
+    /// Resources that the client claims, some of which may be removed.
     claims: Option<Box<Claims>>,
 }
 
-/// How far the answer to a wildcard is.
+/// The progress of the answer to a wildcard.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) enum Wildcard {
-    /// There is none to give.
+    /// No answer is pending.
     #[default]
     Answered,
-    /// It did not begin yet.
+    /// The answer has not begun.
     Asked,
-    /// It goes on from here.
+    /// The answer continues from here.
     Begun(Box<Progress>),
 }
 
 impl Pending {
-    /// Whether something is to be answered.
+    /// Returns whether nothing is pending.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         !self.reply
@@ -51,7 +51,7 @@ impl Pending {
         &self.wildcard
     }
 
-    /// Whether all that the wildcard stands for is pending, or what is left of it.
+    /// Returns whether the answer to the wildcard is pending, in whole or in part.
     pub(super) fn has_wildcard(&self) -> bool {
         self.wildcard != Wildcard::Answered
     }
@@ -64,10 +64,10 @@ impl Pending {
         self.claims.as_deref()
     }
 
-    // What is asked for.
+    // Requests.
 
-    /// A name is to be answered. `limit` bounds the names that the wildcard or a collection covers and nothing names: beyond
-    /// it these are answered with all that there is.
+    /// Makes a name pending. `limit` bounds the names that only the wildcard or a collection covers: beyond it these
+    /// are answered by a complete answer to the wildcard and the collections.
     pub(super) fn add(&mut self, name: ResourceName, wanted: &Wanted, limit: usize) {
         self.names.insert(name);
         if self.names.len() > wanted.names().len() + limit {
@@ -83,18 +83,18 @@ impl Pending {
         self.names.remove(name);
     }
 
-    /// Of the names those that are wanted stay.
+    /// Keeps only the subscribed names.
     pub(super) fn retain_wanted(&mut self, wanted: &Wanted) {
         self.names.retain(|name| wanted.covers(name.as_str()));
     }
 
-    /// Everything is asked for, from now on or again.
+    /// Makes the wildcard pending, for the first time or again.
     pub(super) fn add_wildcard(&mut self) {
         self.wildcard = Wildcard::Asked;
         self.reply = true;
     }
 
-    /// The wildcard left. Names that it would have brought are answered by themselves.
+    /// Drops the pending wildcard. Subscribed names that its answer would have covered become pending by themselves.
     pub(super) fn remove_wildcard(&mut self, wanted: &Wanted) {
         if core::mem::take(&mut self.wildcard) != Wildcard::Answered {
             self.names = wanted.names().clone();
@@ -110,16 +110,16 @@ impl Pending {
         self.claims = Some(Box::new(claims)).filter(|claims| !claims.is_empty());
     }
 
-    /// What the client claims of a name does not count: it is to be sent what there is.
+    /// Drops the claimed version of a name: the resource is to be sent.
     pub(super) fn unclaim(&mut self, name: &ResourceName) {
         if let Some(claims) = &mut self.claims {
             claims.unclaim(name);
         }
     }
 
-    // What is answered.
+    // Answers.
 
-    /// Takes the names, to answer them.
+    /// Takes the pending names, to answer them.
     pub(super) fn take_names(&mut self) -> BTreeSet<ResourceName> {
         core::mem::take(&mut self.names)
     }
@@ -128,17 +128,17 @@ impl Pending {
         self.claims.take()
     }
 
-    /// These names there was no room for.
+    /// Puts back the names for which there was no room.
     pub(super) fn put_back(&mut self, rest: BTreeSet<ResourceName>) {
         self.names = rest;
     }
 
-    /// The wildcard is answered up to here, or whole.
+    /// Notes that the wildcard is answered up to `progress`; `None`: completely.
     pub(super) fn set_progress(&mut self, progress: Option<Progress>) {
         self.wildcard = progress.map_or(Wildcard::Answered, |progress| Wildcard::Begun(Box::new(progress)));
     }
 
-    /// What must hold.
+    /// Checks the invariants.
     pub(super) fn check(&self, wanted: &Wanted) -> Result<(), String> {
         let astray = self.names.iter().find(|name| !wanted.covers(name.as_str()));
         ensure!(astray.is_none(), "{astray:?} is pending and not wanted");

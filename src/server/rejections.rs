@@ -1,6 +1,6 @@
-//! What a client rejected and did not change since. It is not sent again (S-SOTW-12, S-DELTA-24), unless the configuration
-//! says to try again: some clients reject for reasons that pass. After a time, and never more than so often, so that it is no
-//! loop (S-NACK-01).
+//! Rejected resources that did not change since. They are not sent again (S-SOTW-12, S-DELTA-24) unless the
+//! configuration enables retries, because some clients reject for transient reasons. Retries have a delay and a
+//! maximum number, so that they never loop (S-NACK-01).
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -13,39 +13,39 @@ use crate::model::{Label, Relabel};
 use crate::name::ResourceName;
 use crate::time::Instant;
 
-/// As many rejections are kept apart; more are joined.
+/// Rejections that are kept separately; further ones are joined.
 const APART: usize = 8;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Rejections {
-    /// The oldest first.
+    /// Rejections, the oldest first.
     list: Vec<Rejection>,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Rejection {
     extent: Extent,
-    /// How often it was sent again.
+    /// Number of retries so far.
     tries: u32,
-    /// When it is sent again.
+    /// Time of the next retry.
     due: Option<Instant>,
-    /// Names that were asked for again since: their new answer counts.
+    /// Names that were subscribed again since: their new response counts.
     again: BTreeSet<ResourceName>,
 }
 
 impl Rejection {
-    /// Whether nothing is left of it.
+    /// Returns whether every rejected name was subscribed again.
     fn is_over(&self) -> bool {
         self.extent.names_at_most().is_some_and(|mut names| names.all(|name| self.again.contains(name)))
     }
 }
 
-/// Rejected responses that are to be sent again.
+/// Rejected responses to resend.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DueRetries {
-    /// Each with the names that are not to be.
+    /// Each extent with the names to leave out.
     pub(super) extents: Vec<(Extent, BTreeSet<ResourceName>)>,
-    /// How often that was done, with this time.
+    /// Number of retries, including this one.
     pub(super) tries: u32,
 }
 
@@ -54,7 +54,7 @@ impl Rejections {
         self.list.is_empty()
     }
 
-    /// A response was rejected. What of it had been sent again keeps its count, and what was new begins to count.
+    /// Adds a rejected response. Resent resources keep their number of retries; new ones start at zero.
     pub(super) fn add(&mut self, mut extent: Extent, now: Instant, retry: Option<Retry>) {
         let mut retried = None;
         if let Some(more) = &mut extent.more {
@@ -63,7 +63,7 @@ impl Rejections {
             let named = |names| Extent { more: Some(More { names, ..More::default() }.into()), ..only };
             retried = (!names.is_empty()).then(|| (named(names), core::mem::take(&mut more.tries)));
         }
-        // All of a full-state type that is sent again is one thing.
+        // A retry of a full-state type counts as one.
         let tries = extent.more.as_mut().map_or(0, |more| core::mem::take(&mut more.tries));
         for (extent, tries) in [(extent, tries)].into_iter().chain(retried) {
             let due = retry.filter(|retry| tries < retry.times).map(|retry| now + retry.after);
@@ -84,12 +84,12 @@ impl Rejections {
         }
     }
 
-    /// A name is answered anew: what was rejected of it does not count.
+    /// Drops the rejection of a name that is answered anew.
     pub(super) fn forget(&mut self, name: &ResourceName, limit: usize) {
         for rejection in &mut self.list {
             rejection.again.insert(name.clone());
         }
-        // Of more names nothing is tried again, rather than what was accepted.
+        // Drops a rejection beyond the limit, rather than resending accepted resources.
         self.list.retain(|rejection| rejection.again.len() <= limit && !rejection.is_over());
     }
 
@@ -97,18 +97,18 @@ impl Rejections {
         *self = Self::default();
     }
 
-    /// When something is to be sent again.
+    /// Returns the time of the next retry.
     pub(super) fn next(&self) -> Option<Instant> {
         self.list.iter().filter_map(|rejection| rejection.due).min()
     }
 
-    /// Puts off what is due: there is something else to be sent first.
+    /// Postpones due retries, because something else has to be sent first.
     pub(super) fn put_off(&mut self, now: Instant, until: Instant) {
         let due = self.list.iter_mut().filter_map(|rejection| rejection.due.as_mut());
         due.filter(|due| **due <= now).for_each(|due| *due = until);
     }
 
-    /// Takes what is to be sent again.
+    /// Takes the retries that are due.
     pub(super) fn take_due(&mut self, now: Instant) -> DueRetries {
         let is_due = |rejection: &Rejection| rejection.due.is_some_and(|due| due <= now);
         let (due, list): (Vec<_>, Vec<_>) = core::mem::take(&mut self.list).into_iter().partition(is_due);
@@ -117,7 +117,7 @@ impl Rejections {
         DueRetries { extents: due.into_iter().map(|rejection| (rejection.extent, rejection.again)).collect(), tries }
     }
 
-    /// Whether something was rejected: a response that `had` it. Not if it was asked for again since.
+    /// Returns whether a rejected response satisfies `had`, unless its names were subscribed again since.
     pub(super) fn has(
         &self,
         had: impl Fn(&Extent) -> bool,
@@ -126,7 +126,7 @@ impl Rejections {
         self.list.iter().any(|one| had(&one.extent) && !is_asked(&one.again))
     }
 
-    /// What must hold.
+    /// Checks the invariants.
     pub(super) fn check(&self) -> Result<(), String> {
         ensure!(!self.list.is_empty(), "room for rejections, and there are none");
         ensure!(self.list.len() <= APART, "{} rejections, limit {APART}", self.list.len());

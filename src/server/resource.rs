@@ -11,7 +11,7 @@ use super::hash;
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::wire::Element;
 
-/// A resource that a server has to give. Cheap to clone: all streams share it.
+/// A resource that a server serves. Cheap to clone: all streams share it.
 ///
 /// ```
 /// use core::time::Duration;
@@ -33,26 +33,26 @@ struct Stored {
     extra: Option<Box<Extra>>,
 }
 
-/// What few resources have.
+/// Properties that few resources have.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Extra {
     ttl: Option<Duration>,
     aliases: Vec<ResourceName>,
-    /// The version is the caller's own.
+    /// Whether the caller set the version.
     versioned: bool,
 }
 
 impl Resource {
-    /// A resource of this name and encoded content (`Any.value`). Its version is a hash of the content, so that
-    /// every replica of a control plane gives the same content the same version, and a client can reconnect to any
-    /// of them.
+    /// Creates a resource of this name and encoded content (`Any.value`). The version is a hash of the content, so
+    /// that every replica of a control plane gives the same content the same version, and a client can reconnect to
+    /// any replica.
     pub fn new(name: impl Into<ResourceName>, body: impl Into<Bytes>) -> Self {
         let body = body.into();
         Self(Arc::new(Stored { name: name.into(), version: hash::content(&body, None, &[]), body, extra: None }))
     }
 
-    /// The same with a version of the caller's. It must change whenever the content does, and must never come back
-    /// with another content, not even after a restart. The empty string means "no version".
+    /// Sets the version. The version must change whenever the content does, and must never recur with another
+    /// content, not even after a restart. The empty string means "no version".
     #[must_use]
     pub fn with_version(self, version: impl Into<Version>) -> Self {
         self.changed(|stored| {
@@ -61,17 +61,16 @@ impl Resource {
         })
     }
 
-    /// The same with a time to live: a client that supports it drops the resource unless it comes again, or a
-    /// heartbeat does, in this time (xds_protocol.rst, "TTL"). Sent only to clients that say that they support it.
-    /// Zero: for as long as it is there, as without a TTL.
+    /// Sets the time to live: a client that supports TTLs drops the resource unless it or a heartbeat arrives in this
+    /// time (xds_protocol.rst, "TTL"). The TTL is sent only to clients that declare support. Zero means no TTL.
     #[must_use]
     pub fn with_ttl(self, ttl: Duration) -> Self {
         self.changed(|stored| stored.extra.get_or_insert_default().ttl = Some(ttl).filter(|ttl| !ttl.is_zero()))
     }
 
-    /// The same with other names besides (delta; xds_protocol.rst, "Resource names"): it is given to who asks for one of
-    /// them. Of more resources with one alias that is the last to get it. While there is a resource of this very name,
-    /// that is no alias, nor afterwards until one that has it is put again.
+    /// Sets the aliases (delta; xds_protocol.rst, "Resource names"): clients that subscribe to one of them receive
+    /// the resource. An alias of several resources stands for the last one that got it. While a resource has this
+    /// very name, the name is no alias, and stays none afterwards until a resource with the alias is put again.
     #[must_use]
     pub fn with_aliases(self, aliases: impl IntoIterator<Item = impl Into<ResourceName>>) -> Self {
         self.changed(|stored| {
@@ -79,13 +78,13 @@ impl Resource {
         })
     }
 
-    /// What says of a name that it does not exist, as an alias that has no content.
+    /// Returns the stub that announces a name as not existing: an alias without content.
     pub(super) fn not_found(name: ResourceName) -> Self {
-        Self::new(name.clone(), Bytes::new()).with_version(Self::nowhere_version()).with_aliases([name])
+        Self::new(name.clone(), Bytes::new()).with_version(Self::not_found_version()).with_aliases([name])
     }
 
-    /// The version of that: one that no content has.
-    pub(super) fn nowhere_version() -> Version {
+    /// Returns the version of that stub, which no content has.
+    pub(super) fn not_found_version() -> Version {
         hash::version(0)
     }
 
@@ -119,7 +118,7 @@ impl Resource {
         self.0.extra.as_ref()?.ttl
     }
 
-    /// Returns the aliases: the other names that the resource is given under.
+    /// Returns the aliases: the other names under which clients may subscribe to the resource.
     pub fn aliases(&self) -> &[ResourceName] {
         self.0.extra.as_ref().map_or(&[], |extra| &extra.aliases)
     }

@@ -1,4 +1,4 @@
-//! A response as a view of shared resources: it iterates as resources, and encodes as chunks.
+//! A response as a view of shared resources, which iterates as resources and encodes as chunks.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -18,8 +18,8 @@ use crate::revision::Revision;
 use crate::variant::{Delta, Sotw};
 use crate::wire::{Element, Envelope, Writer};
 
-/// A response to send: a view of resources that all streams share. It iterates as resources and encodes as chunks;
-/// nothing makes a list of all of them. `V` is a [`Variant`](super::Variant).
+/// A response to send: a view of resources that all streams share. The view iterates as resources and encodes as
+/// chunks, and never builds a list of all of them. `V` is a [`Variant`](super::Variant).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Response<V> {
     pub(super) type_url: TypeUrl,
@@ -41,17 +41,18 @@ impl<V: Encoding> Response<V> {
         &self.type_url
     }
 
-    /// The version of the type as a whole (in delta `system_version_info`, for debugging).
+    /// Returns the version of the type as a whole (in delta `system_version_info`, for debugging).
     pub fn version(&self) -> &Version {
         &self.version
     }
 
-    /// Up to which revision of the source the client is served: what it wants of this type, and what changed up to then, is in
-    /// this response or was sent before. Comes back with [`Action::Ack`](super::Action::Ack).
+    /// Returns the revision of the source up to which the client is served: every subscribed change of this type up
+    /// to it is in this response or was sent before. The revision comes back with
+    /// [`Action::Ack`](super::Action::Ack).
     ///
-    /// Removals that are held back, and the rest of an answer that goes in [portions](super::ResponseLimit), follow. A client that
-    /// a change does not concern is sent no response: what it has taken of one resource says
-    /// [`Server::delivery`](super::Server::delivery).
+    /// Deferred removals, and the rest of an answer that goes in [portions](super::ResponseLimit), follow later. A
+    /// client that is not concerned by a change is sent no response; [`Server::delivery`](super::Server::delivery)
+    /// returns what it has accepted of one resource.
     pub fn revision(&self) -> Revision {
         self.revision
     }
@@ -66,18 +67,18 @@ impl<V: Encoding> Response<V> {
         self.parts.iter().flat_map(Part::resources)
     }
 
-    /// Names that are said not to exist by an alias without content, as VHDS has it (delta only; see
-    /// [`ResourceType::with_heartbeats`](crate::resource_type::ResourceType::with_heartbeats)).
+    /// Returns the names that are announced as not existing by an alias without content, as VHDS requires (delta
+    /// only; see [`ResourceType::with_heartbeats`](crate::resource_type::ResourceType::with_heartbeats)).
     pub fn not_found(&self) -> impl Iterator<Item = &ResourceName> {
         self.parts.iter().filter_map(Part::not_found)
     }
 
-    /// Returns the names of resources that are gone (delta only).
+    /// Returns the names of removed resources (delta only).
     pub fn removed(&self) -> &[ResourceName] {
         &self.removed
     }
 
-    /// Returns the resources that the server cannot deliver, and why (cncf/xds TP3).
+    /// Returns the errors of resources that the server cannot deliver (cncf/xds TP3).
     pub fn errors(&self) -> &[ResourceError] {
         &self.errors
     }
@@ -89,8 +90,8 @@ impl<V: Encoding> Response<V> {
         envelope.head_len() + parts + envelope.tail_len()
     }
 
-    /// The encoded message, in pieces that are to be sent one after the other. Pages that are encoded already are
-    /// not copied: this costs the number of pages, not that of the resources.
+    /// Returns the encoded message in pieces, to be sent one after the other. Pages that are already encoded are not
+    /// copied: the cost grows with the number of pages, not of resources.
     pub fn chunks(&self) -> impl Iterator<Item = Bytes> {
         let (mut parts, mut head, mut tail) = (&*self.parts, true, true);
         iter::from_fn(move || {
@@ -143,7 +144,7 @@ impl<V: Encoding> Response<V> {
         part.elements().map(move |resource| {
             let mut element = resource.element(&self.type_url);
             if heartbeat {
-                element.aliases = &[]; // or it would say that they stand for nothing
+                element.aliases = &[]; // with aliases it would announce that they stand for nothing
             }
             if heartbeat || not_found {
                 element.body = None;
@@ -190,7 +191,7 @@ impl<V: Encoding> Response<V> {
 }
 
 impl From<&Response<Sotw>> for message::sotw::Response {
-    /// The same as a message, for a client in the same process.
+    /// Converts the response to a message, for a client in the same process.
     fn from(response: &Response<Sotw>) -> Self {
         let items = response.message_resources().filter_map(|(piece, resource)| {
             if piece.is_wrapped(response.ttl) {
@@ -211,7 +212,7 @@ impl From<&Response<Sotw>> for message::sotw::Response {
 }
 
 impl From<&Response<Delta>> for message::delta::Response {
-    /// The same as a message, for a client in the same process.
+    /// Converts the response to a message, for a client in the same process.
     fn from(response: &Response<Delta>) -> Self {
         Self {
             system_version: response.version.clone(),

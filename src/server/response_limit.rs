@@ -1,10 +1,10 @@
-//! Answers that are too large for one response go in portions, each after the answer to the last. What is left is a
-//! position, never a list: names that are owed yet, a page, a revision.
+//! Answers too large for one response are sent in portions, each after the ACK or NACK of the last. The rest is a
+//! position, never a list of resources: pending names, a page, a revision.
 
 use super::config::ResponseLimit;
 use crate::name::ResourceName;
 
-/// What is left of a portion.
+/// The room left in a portion.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     left: ResponseLimit,
@@ -23,7 +23,8 @@ impl Budget {
         self.limited
     }
 
-    /// Takes so much, if it fits. One thing always does, or it would never go.
+    /// Takes room for `count` resources if they fit. A single resource always fits an empty portion, or it would
+    /// never be sent.
     pub(super) fn take(&mut self, count: usize, bytes: impl FnOnce() -> usize) -> bool {
         if !self.limited {
             return true;
@@ -46,12 +47,12 @@ impl Default for Budget {
     }
 }
 
-/// How far the answer to a wildcard is.
+/// The position of the answer to a wildcard.
 #[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct Progress {
-    /// The page to go on with.
+    /// The page to continue with.
     pub(super) page: usize,
-    /// The last name of it that was sent.
+    /// The last name of that page that was sent.
     pub(super) after: Option<ResourceName>,
 }
 

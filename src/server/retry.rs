@@ -1,4 +1,4 @@
-//! What was rejected is asked for once more, where the configuration says so.
+//! Retries of rejected resources, where the configuration enables them.
 
 use alloc::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::name::ResourceName;
 use crate::time::Instant;
 
 impl Subscription {
-    /// Makes pending what was rejected and is due, as far as it is still there and still wanted. What changed since is news
-    /// anyway, and what was asked for since was answered.
+    /// Makes rejected resources that are due pending, if they are still present and subscribed. Resources that
+    /// changed since are news anyway, and those that were subscribed again were answered.
     pub(super) fn retry<S: Source>(&mut self, now: Instant, source: &S, limit: usize) {
         let due = self.exchange.take_due_retries(now);
         let whole = due.extents.iter().any(|(extent, _)| extent.whole);
@@ -26,7 +26,7 @@ impl Subscription {
     }
 }
 
-/// The names by which the resources of rejected responses are asked for.
+/// Returns the names by which the resources of rejected responses are subscribed.
 fn names<S: Source>(of: OfType<'_, S>, wanted: &Wanted, due: &DueRetries) -> BTreeSet<ResourceName> {
     let mut names = BTreeSet::new();
     for (extent, again) in &due.extents {
@@ -42,7 +42,7 @@ fn names<S: Source>(of: OfType<'_, S>, wanted: &Wanted, due: &DueRetries) -> BTr
     names
 }
 
-/// Takes the resources that a response had, as far as they are there.
+/// Visits the resources of a response that are still present.
 fn each_resource<'s, S: Source>(of: OfType<'s, S>, extent: &Extent, take: &mut impl FnMut(Entry<'s>)) {
     let had = |entry: &Entry<'_>| {
         let had = |resource: &Resource| extent.more.as_ref().is_some_and(|more| more.but.contains(resource.name()));

@@ -1,4 +1,4 @@
-//! What the client was sent of what it wants, as it is now.
+//! Subscribed resources that the client was sent in their current form.
 
 use alloc::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use super::view::View;
 use super::wanted::Wanted;
 use crate::name::ResourceName;
 
-/// The view of a client, less what is pending.
+/// The view of a client, without pending resources.
 pub(super) struct Sent<'a> {
     wanted: &'a Wanted,
     view: &'a View,
     pending: &'a Pending,
-    /// What the answer to the wildcard has had, until that is whole.
-    swept: Option<BTreeSet<ResourceName>>,
+    /// Names that the answer to the wildcard has covered, until it is complete.
+    covered: Option<BTreeSet<ResourceName>>,
 }
 
 impl<'a> Sent<'a> {
-    /// For resources that `is_asked_for` selects.
+    /// Creates the view for the resources that `is_asked_for` selects.
     pub(super) fn new<S: Source>(
         of: OfType<'_, S>,
         wanted: &'a Wanted,
@@ -29,48 +29,48 @@ impl<'a> Sent<'a> {
         pending: &'a Pending,
         is_asked_for: impl Fn(&Resource) -> bool,
     ) -> Self {
-        let swept = match pending.wildcard() {
+        let covered = match pending.wildcard() {
             Wildcard::Answered => None,
             Wildcard::Asked => Some(BTreeSet::new()),
-            Wildcard::Begun(progress) => Some(swept(of, progress, is_asked_for)),
+            Wildcard::Begun(progress) => Some(covered_names(of, progress, is_asked_for)),
         };
-        Self { wanted, view, pending, swept }
+        Self { wanted, view, pending, covered }
     }
 
-    /// Whether the client was sent a resource that is there.
+    /// Returns whether the client was sent a present resource.
     pub(super) fn has(&self, entry: &Entry<'_>, resource: &Resource) -> bool {
         let (view, name) = (self.view, resource.name());
-        // Until a wildcard is answered whole, what comes with a later portion was not sent.
-        let swept = || view.sent_to().is_some() && self.swept.as_ref().is_none_or(|swept| swept.contains(name));
-        (view.is_sent_ahead(name, entry.since) || swept())
+        // Until a wildcard is answered completely, resources of later portions were not sent.
+        let covered = || view.sent_to().is_some() && self.covered.as_ref().is_none_or(|covered| covered.contains(name));
+        (view.is_sent_ahead(name, entry.since) || covered())
             && !view.is_news(name, entry)
             && !self.wanted.is_among(self.pending.names(), resource)
     }
 
-    /// Whether the client was told that a name does not exist.
+    /// Returns whether the client was sent the absence of a name.
     pub(super) fn has_removal(&self, entry: &Entry<'_>, name: &ResourceName) -> bool {
         let view = self.view;
-        let answered = || view.sent_to().is_some() && self.swept.is_none();
+        let answered = || view.sent_to().is_some() && self.covered.is_none();
         (view.is_sent_ahead(name, entry.since) || answered())
             && !view.is_removal_news(name, entry)
             && !self.pending.names().contains(name)
     }
 }
 
-/// The names of which the answer to a wildcard is complete.
-fn swept<S: Source>(
+/// Returns the names that the answer to a wildcard has covered.
+fn covered_names<S: Source>(
     of: OfType<'_, S>,
     progress: &Progress,
     is_asked_for: impl Fn(&Resource) -> bool,
 ) -> BTreeSet<ResourceName> {
-    let mut swept = BTreeSet::new();
+    let mut covered = BTreeSet::new();
     for (number, page) in of.pages().enumerate().take(progress.page.saturating_add(1)) {
         let before = |name: &ResourceName| match number < progress.page {
             true => true,
             false => progress.after.as_ref().is_some_and(|after| name <= after),
         };
         let resources = page.resources().iter().filter(|resource| is_asked_for(resource));
-        swept.extend(resources.map(Resource::name).filter(|name| before(name)).cloned());
+        covered.extend(resources.map(Resource::name).filter(|name| before(name)).cloned());
     }
-    swept
+    covered
 }

@@ -1,4 +1,4 @@
-//! What each alias that a client asked for stood for when it was last told.
+//! The resource that each subscribed alias stood for when it was last sent.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -7,12 +7,12 @@ use alloc::vec::Vec;
 use crate::ensure::ensure;
 use crate::name::ResourceName;
 
-/// Aliases and the resources that the client has by them. A resource that no alias stands for any more, and that nothing
-/// else asks for, has to be removed by name, for a client need not conclude that.
+/// Aliases, and the resources that the client has by them. A resource that no alias stands for any more, and that no
+/// other name subscribes to, has to be removed by name, because a client need not infer that.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct SentAliases {
     resources: BTreeMap<ResourceName, ResourceName>,
-    /// The same from the other end: a resource, and an alias of it.
+    /// The inverse map: pairs of a resource and an alias of it.
     aliases: BTreeSet<(ResourceName, ResourceName)>,
 }
 
@@ -27,12 +27,12 @@ impl SentAliases {
         self.resources.len()
     }
 
-    /// What an alias stood for.
+    /// Returns the resource that an alias stood for.
     pub(super) fn resource(&self, alias: &ResourceName) -> Option<&ResourceName> {
         self.resources.get(alias)
     }
 
-    /// The aliases by which the client has a resource.
+    /// Returns the aliases by which the client has a resource.
     pub(super) fn of(&self, resource: &ResourceName) -> impl Iterator<Item = &ResourceName> {
         let first = (resource.clone(), ResourceName::from(""));
         let from = self.aliases.range(first..);
@@ -43,7 +43,7 @@ impl SentAliases {
         self.resources.iter()
     }
 
-    /// The alias stands for this resource from now on.
+    /// Binds an alias to a resource.
     pub(super) fn insert(&mut self, alias: &ResourceName, resource: &ResourceName) {
         self.remove(alias);
         self.resources.insert(alias.clone(), resource.clone());
@@ -56,13 +56,13 @@ impl SentAliases {
         }
     }
 
-    /// Forgets the aliases that `keep` does not pick.
+    /// Keeps only the aliases that `keep` selects.
     pub(super) fn retain(&mut self, keep: impl Fn(&ResourceName) -> bool) {
         let gone: Vec<ResourceName> = self.resources.keys().filter(|alias| !keep(alias)).cloned().collect();
         gone.iter().for_each(|alias| self.remove(alias));
     }
 
-    /// What must hold.
+    /// Checks the invariants.
     pub(super) fn check(&self) -> Result<(), String> {
         let both = |(resource, alias): &(ResourceName, ResourceName)| self.resources.get(alias) == Some(resource);
         let same = self.resources.len() == self.aliases.len() && self.aliases.iter().all(both);

@@ -1,10 +1,10 @@
-//! How many names, and how long they are together: what the limits of a stream are about.
+//! The number of names and their total bytes, which the limits of a stream bound.
 
 use core::ops::{Add, Sub};
 
 use crate::name::ResourceName;
 
-/// How many names, and how long they are together.
+/// The number of names and their total bytes.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Size {
     pub(super) names: usize,

@@ -1,5 +1,5 @@
-//! The state-of-the-world variant. A request replaces the one before; a response of a full-state type has all that is
-//! wanted, one of a partial type what is new.
+//! The state-of-the-world variant. A request replaces the previous one; a response has all subscribed resources for a
+//! full-state type, and only the news for a partial type.
 
 mod whole;
 
@@ -77,7 +77,7 @@ impl Protocol for Sotw {
 
     fn apply_request(request: Request, to: &mut Subscription, first: bool, settings: &Settings) -> SubscriptionChange {
         let (names, limit) = (request.names, settings.limits.names_per_type);
-        // design rule 12: an empty list means everything until the first name, and nothing after.
+        // design rule 12: an empty list means the wildcard until the first name, and nothing after.
         let legacy = !to.wanted.note_named(!names.is_empty()) && to.resource_type.has_legacy_wildcard();
         let wildcard = legacy || names.binary_search_by(|name| name.as_str().cmp(WILDCARD)).is_ok();
         let was_wildcard = to.wanted.wildcard();
@@ -88,29 +88,31 @@ impl Protocol for Sotw {
         }
         for name in &added {
             if known_by_wildcard {
-                to.wanted.add(name.clone()); // S-SOTW-56: the wildcard, by which it was wanted until now, brought it
+                // S-SOTW-56: the client has it from the wildcard that subscribed to it until now.
+                to.wanted.add(name.clone());
             } else {
-                to.subscribe(name.clone(), limit); // S-SOTW-30: what was not wanted is answered, changed or not
+                // S-SOTW-30: a name that was not subscribed is answered, changed or not.
+                to.subscribe(name.clone(), limit);
             }
         }
         match (was_wildcard, wildcard) {
             (false, true) => to.subscribe_to_all(),
-            (true, false) => to.unsubscribe_from_all(), // after the names: what is pending of them stays so
+            (true, false) => to.unsubscribe_from_all(), // after the names: those that are pending stay pending
             _ => {}
         }
         if first && to.resource_type.is_full_state() && !to.wanted.is_empty() {
             to.pending.set_reply(true);
         }
         if to.wanted.is_empty() {
-            // S-SOTW-36: a client may not answer for a type that it has left.
+            // S-SOTW-36: a client may send no ACK or NACK for a type that it no longer subscribes to.
             to.exchange.abandon();
             to.pending.set_reply(false);
         }
         SubscriptionChange { added, removed, wildcard: was_wildcard != wildcard }
     }
 
-    /// [design rule 4](crate::manual::rules#rule-4), the server's half: anything but the last nonce, though while no
-    /// response is in flight a client may also send none.
+    /// [design rule 4](crate::manual::rules#rule-4), the server's half: any nonce but the last is stale, except that
+    /// a client may also send none while no response is in flight.
     fn is_stale(nonce: &Nonce, of: &Subscription) -> bool {
         nonce != of.exchange.nonce() && (of.exchange.is_waiting() || !nonce.is_empty())
     }
@@ -124,7 +126,7 @@ impl Protocol for Sotw {
         let of_type = OfType::new(source, &type_url);
         let full_state = of.resource_type.is_full_state();
         let all_asked = of.pending.has_wildcard();
-        // A full-state type has no part of an answer: what changed comes with it.
+        // A response of a full-state type is never partial: changes are sent with it.
         let answers_only = order.answers_only && !full_state && !all_asked;
         draft.answered = of.pending.take_names();
         let mut changed = Vec::new();
@@ -152,7 +154,7 @@ impl Protocol for Sotw {
         }
         of.pending.set_progress(None);
         errors::note_reported(of_type, &of.wanted, &mut of.view, &draft.errors, order.names);
-        // S-SOTW-61: of a partial type a removal is silence, and so is a name that does not exist.
+        // S-SOTW-61: a partial type announces neither removals nor names that do not exist.
         draft.must_send |= !draft.is_empty();
         Ok(())
     }
@@ -161,15 +163,15 @@ impl Protocol for Sotw {
         of.resource_type.is_full_state()
     }
 
-    /// A heartbeat has no version but that of its response, which a client compares with what it accepted last (C-TTL-03).
-    /// New content has another: it goes apart.
+    /// A heartbeat has only the version of its response, which a client compares with the one that it accepted last
+    /// (C-TTL-03). New content has another version and is sent separately.
     fn version_of_heartbeats(of: &Subscription) -> Option<Version> {
         let apart = !of.resource_type.is_full_state() && !of.pending.has_wildcard();
         of.heartbeat.accepted().filter(|_| apart).cloned()
     }
 
-    /// Of a full-state type everything is sent: a heartbeat among resources reads as a removal to some clients, and a
-    /// resource that is left out as one to all (S-TTL-06).
+    /// A full-state type sends everything: some clients take a heartbeat among resources for a removal, and all
+    /// clients take a resource that is left out for one (S-TTL-06).
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
         if of.resource_type.is_full_state() && draft.parts.is_empty() {
             whole::add_heartbeats(of.of(source), &of.wanted, &of.view, draft);
@@ -181,7 +183,8 @@ impl Protocol for Sotw {
     }
 }
 
-/// Which of the names of a list are new, and which names are not in it any more. Both lists are in order: one pass finds both.
+/// Returns the names of a list that are new, and the known names that are missing from it. Both lists are sorted, so
+/// one pass suffices.
 fn differences(known: &BTreeSet<ResourceName>, names: Vec<ResourceName>) -> (Vec<ResourceName>, Vec<ResourceName>) {
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     let mut names = names.into_iter().filter(|name| !name.is_wildcard()).peekable();
@@ -197,19 +200,19 @@ fn differences(known: &BTreeSet<ResourceName>, names: Vec<ResourceName>) -> (Vec
     (added, removed)
 }
 
-/// Adds the errors that are news, and what does not exist any more of what had an error when that was last told.
+/// Adds the errors that are news, and NOT_FOUND for absent names whose last sent state was an error.
 fn add_errors<S: Source>(of: &mut Subscription, source: &S, which: Which, draft: &mut Draft) {
     let Subscription { resource_type, wanted, view, .. } = of;
     let of = OfType::new(source, resource_type.type_url());
     draft.errors = errors::errors(of, wanted, view, draft, which);
     let ended = errors::ended(of, wanted, view, &draft.answered, which != Which::Answered);
     if !ended.is_empty() {
-        let told = draft.errors.drain(..).map(|error| error.name);
-        draft.errors = errors::named(of, told.chain(ended).collect());
+        let reported = draft.errors.drain(..).map(|error| error.name);
+        draft.errors = errors::named(of, reported.chain(ended).collect());
     }
 }
 
-/// Adds what was asked for by name, and what changed besides.
+/// Adds the answers to names, and all other changes.
 fn add_new<S: Source>(of: OfType<'_, S>, wanted: &Wanted, changed: &[&Resource], draft: &mut Draft) {
     whole::named(of, wanted, &draft.answered).into_iter().for_each(|resource| draft.push(resource));
     draft.answers = draft.parts.len();

@@ -1,7 +1,7 @@
-//! One type of one stream: what its client wants, has been told, waits for, and answered.
+//! One type of one stream: its subscribed names, the sent state, pending answers, and verdicts.
 //!
-//! Each of these is a value of its own, behind methods of its own; this file is where they meet: as a request is taken in, as
-//! a response is made, and as it is noted that it was.
+//! Each of these is a value of its own, behind methods of its own. This file connects them: where a request is
+//! applied, where a response is made, and where a sent response is noted.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -34,21 +34,21 @@ pub struct Subscription {
     pub(super) pending: Pending,
     pub(super) exchange: Exchange,
     pub(super) heartbeat: Heartbeat,
-    /// Until when removals may be held back.
+    /// The time until which removals may be deferred.
     pub(super) defer_until: Option<Instant>,
 }
 
-/// What a request changed in what is wanted.
+/// The change that a request makes to the subscribed names.
 #[derive(Clone, Debug, Default)]
 pub struct SubscriptionChange {
     pub(super) added: Vec<ResourceName>,
     pub(super) removed: Vec<ResourceName>,
-    /// The wildcard came or went.
+    /// Whether the wildcard was added or removed.
     pub(super) wildcard: bool,
 }
 
 impl Subscription {
-    /// `aliases`: names may be aliases.
+    /// Creates the state of a type. `aliases`: names may be aliases.
     pub(super) fn new(resource_type: ResourceType, aliases: bool) -> Self {
         Self {
             resource_type,
@@ -69,34 +69,34 @@ impl Subscription {
         OfType::new(source, self.type_url())
     }
 
-    // What is wanted.
+    // Subscribed names.
 
-    /// A name is to be answered, be it wanted already. `true` if it was not.
+    /// Subscribes to a name, which is answered even if it was subscribed before. Returns whether the name is new.
     pub(super) fn subscribe(&mut self, name: ResourceName, limit: usize) -> bool {
         let new = self.wanted.add(name.clone());
         self.ask(name, limit);
         new
     }
 
-    /// A name is to be answered anew: what was told of it, claimed of it, or rejected of it does not count.
+    /// Makes a name pending again: its earlier responses, claims and rejections no longer count.
     pub(super) fn ask(&mut self, name: ResourceName, limit: usize) {
         self.pending.unclaim(&name);
         self.exchange.forget_rejection(&name, limit);
         if name.is_glob() {
-            let of_collection = |told: &ResourceName| self.wanted.globs().of(told.as_str()) == Some(&name);
+            let of_collection = |sent: &ResourceName| self.wanted.globs().of(sent.as_str()) == Some(&name);
             self.view.forget_sent_ahead(of_collection);
-            self.view.come_back(false);
+            self.view.note_resubscribed(false);
         }
         self.pending.add(name, &self.wanted, limit);
     }
 
-    /// A name that is wanted is to be sent again, though nothing changed, unless it comes anyway.
+    /// Makes a subscribed name pending again though nothing changed, unless it is about to be sent anyway.
     pub(super) fn ask_again(&mut self, name: ResourceName, limit: usize) {
         let comes = self.view.sent_to().is_none() || *self.pending.wildcard() == Wildcard::Asked;
         if comes {
-            // It does, though the client has it.
+            // The pending response sends the resource even if the client claimed it or was sent it by name.
             self.pending.unclaim(&name);
-            self.view.forget_sent_ahead(|told| *told == name);
+            self.view.forget_sent_ahead(|sent| *sent == name);
         } else {
             self.ask(name, limit);
         }
@@ -114,8 +114,9 @@ impl Subscription {
         Some(name)
     }
 
-    /// What came by a name that leaves goes with it, unless a response is in flight: the client may take that, and come back. A
-    /// client that asks for many anew, to be answered anew, leaves and comes back as well, and keeps what it has.
+    /// Notes that a name was unsubscribed. The binding of an alias is dropped, unless a response is in flight: the
+    /// client may accept that response, and subscribe again. A client that unsubscribes from a wildcard or collection
+    /// and resubscribes, to be answered anew, keeps what it has.
     fn note_unsubscribed(&mut self, name: &ResourceName) {
         let waiting = self.exchange.is_waiting();
         if waiting || name.is_wildcard() || name.is_glob() {
@@ -129,13 +130,13 @@ impl Subscription {
         }
     }
 
-    /// Everything is asked for, from now on or again.
+    /// Subscribes to the wildcard, for the first time or again.
     pub(super) fn subscribe_to_all(&mut self) {
         self.wanted.set_wildcard(true);
         self.pending.unclaim(&crate::WILDCARD.into());
         self.exchange.clear_rejections();
         self.view.forget_sent_ahead(|_| true);
-        self.view.come_back(true);
+        self.view.note_resubscribed(true);
         self.pending.add_wildcard();
     }
 
@@ -145,7 +146,8 @@ impl Subscription {
         self.note_unsubscribed(&crate::WILDCARD.into());
     }
 
-    /// The client answered the last response, by its nonce. The version of that, if it was not answered before.
+    /// Handles the ACK or NACK of the last response. Returns the version and the revision of that response, unless it
+    /// had its ACK or NACK already.
     pub(super) fn handle_answer(
         &mut self,
         now: Instant,
@@ -157,16 +159,16 @@ impl Subscription {
         if !rejected {
             self.heartbeat.accept(&version);
         } else if *self.pending.wildcard() == Wildcard::Asked {
-            self.exchange.clear_rejections(); // all was asked for since
+            self.exchange.clear_rejections(); // the wildcard was subscribed since
         } else {
             self.pending.names().iter().for_each(|name| self.exchange.forget_rejection(name, limit));
         }
         Some((version, revision))
     }
 
-    // What is to be said.
+    // Responses.
 
-    /// Whether nothing can be to say. Costs nothing.
+    /// Returns whether there is certainly nothing to send, at constant cost.
     #[inline]
     pub(super) fn is_quiet<S: Source>(&self, source: &S) -> bool {
         self.pending.is_empty()
@@ -174,17 +176,17 @@ impl Subscription {
             && (self.wanted.is_empty() || self.of(source).revision() <= self.view.complete_to())
     }
 
-    /// Whether something wanted became present or changed.
+    /// Returns whether a subscribed resource became present or changed.
     pub(super) fn has_change<S: Source>(&self, source: &S) -> bool {
         changes::has_change(self.of(source), &self.wanted, &self.view)
     }
 
-    /// Whether something wanted became absent; also if that is not known.
+    /// Returns whether a subscribed resource became absent; `true` also if the source no longer remembers.
     pub(super) fn has_removal<S: Source>(&self, source: &S) -> bool {
         changes::has_removal(self.of(source), &self.wanted, &self.view)
     }
 
-    /// Compares what the client claims with the source, when that is looked at for the first time.
+    /// Compares the claimed versions with the source, when it is read for the first time.
     pub(super) fn settle_claims<S: Source>(&mut self, source: &S) {
         let Self { resource_type, wanted, view, pending, .. } = self;
         let (Some(mut claims), mut names) = (pending.take_claims(), pending.take_names()) else { return };
@@ -193,7 +195,7 @@ impl Subscription {
         pending.set_claims(*claims);
     }
 
-    /// Adds a heartbeat of all that lives on, but for what is in the draft.
+    /// Adds a heartbeat for each resource with a TTL that the client has, except those in the draft.
     pub(super) fn add_heartbeats<S: Source>(&self, source: &S, draft: &mut Draft) {
         let alive = self.heartbeat.alive(self.of(source), &self.wanted, &self.view, &self.pending);
         if alive.is_empty() {
@@ -205,28 +207,28 @@ impl Subscription {
         draft.parts.extend(alive.into_iter().map(Part::Heartbeat));
     }
 
-    /// Says when the next heartbeats are due. `said`: it was time for them.
-    pub(super) fn schedule_heartbeats<S: Source>(&mut self, now: Instant, source: &S, said: bool, draft: &Draft) {
+    /// Schedules the next heartbeats. `was_due`: heartbeats were due now.
+    pub(super) fn schedule_heartbeats<S: Source>(&mut self, now: Instant, source: &S, was_due: bool, draft: &Draft) {
         let of = OfType::new(source, self.resource_type.type_url());
-        self.heartbeat.schedule(now, of, &self.wanted, said, draft.resources());
+        self.heartbeat.schedule(now, of, &self.wanted, was_due, draft.resources());
     }
 
-    /// The client is sent what is in a draft, or there was nothing to send. Removals may be held back until `hold` from now;
-    /// `limit` bounds what is kept by name. Returns what the draft had.
+    /// Notes that a draft is sent, or that there was nothing to send. Removals may be deferred for `delay` from now;
+    /// `limit` bounds the names that are kept. Returns the extent of the draft.
     pub(super) fn note_sent<S: Source>(
         &mut self,
         now: Instant,
-        hold: Duration,
+        delay: Duration,
         limit: usize,
         source: &S,
         draft: &mut Draft,
     ) -> Extent {
         let Self { resource_type, wanted, view, pending, defer_until, .. } = self;
         let of = OfType::new(source, resource_type.type_url());
-        let (before, told) = (view.sent_to(), view.has_sent_ahead());
-        let but = if told { view.names_sent_ahead().cloned().collect() } else { BTreeSet::new() };
+        let before = view.sent_to();
+        let but = if view.has_sent_ahead() { view.names_sent_ahead().cloned().collect() } else { BTreeSet::new() };
         pending.set_reply(false);
-        // What stands for many is not answered whole: what the client has of it is known by name.
+        // A wildcard or collection is answered in part: the resources sent for it are kept by name.
         let paging = pending.has_wildcard() || pending.names().iter().any(ResourceName::is_glob);
         view.advance(of.now(), draft.content, draft.removals, paging);
         if paging || view.complete_to() < of.now() {
@@ -236,14 +238,14 @@ impl Subscription {
             note_aliases(of, wanted, view, draft, limit);
         }
         if draft.defers {
-            defer_until.get_or_insert(now + hold);
+            defer_until.get_or_insert(now + delay);
         } else if before.is_none() || draft.removals == Reach::All {
             *defer_until = None;
         }
         let to = view.sent_to().unwrap_or_default();
         let after = match (before, &draft.pages) {
             (_, Some(pages)) if pages.is_all() => None,
-            // What changed comes with the pages, of which these are the first.
+            // The changes are part of the pages, of which these are the first.
             (_, Some(pages)) if pages.is_first() => Some(to),
             (Some(before), _) if draft.content != Reach::Nowhere => Some(before),
             _ => Some(to),
@@ -259,7 +261,7 @@ impl Subscription {
     }
 }
 
-/// Notes what was told though the positions do not say so.
+/// Notes the names whose state was sent ahead of the positions.
 fn note_sent_ahead<S: Source>(of: OfType<'_, S>, view: &mut View, draft: &Draft, paging: bool, limit: usize) {
     let (sent_to, removals_sent_to, now) = (view.sent_to().unwrap_or_default(), view.removals_sent_to(), of.now());
     for (at, part) in draft.parts.iter().enumerate().filter(|(_, part)| !matches!(part, Part::Heartbeat(_))) {
@@ -284,11 +286,11 @@ fn note_sent_ahead<S: Source>(of: OfType<'_, S>, view: &mut View, draft: &Draft,
     }
 }
 
-/// Notes what the aliases of what was sent stand for now. Of aliases that left as many are remembered as `limit` says.
+/// Notes the targets of the aliases of sent resources. At most `limit` aliases beyond the subscribed names are kept.
 fn note_aliases<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &mut View, draft: &Draft, limit: usize) {
     if !view.aliases().is_empty() {
         let gone = draft.removed.iter().flat_map(|name| view.aliases().of(name).chain([name]));
-        // A name of a resource that is there is no alias.
+        // The name of a present resource is no alias.
         let gone: BTreeSet<ResourceName> = gone.chain(draft.resources().map(Resource::name)).cloned().collect();
         view.change_aliases(|aliases| {
             gone.iter().for_each(|alias| aliases.remove(alias));

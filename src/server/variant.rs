@@ -1,4 +1,4 @@
-//! What differs between the variants, behind one door.
+//! The differences between the variants, behind one trait.
 
 use alloc::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 /// A variant of the protocol, as the server sees it: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta). Sealed.
 pub trait Variant: Protocol {}
 
-/// The half of [`Variant`] that nobody outside needs.
+/// The internal half of [`Variant`].
 #[allow(unnameable_types)] // this is the seal
 pub trait Protocol: Encoding + Messages {
-    /// Whether a response names what is gone.
+    /// Whether a response names removed resources.
     const NAMES_REMOVALS: bool;
 
     /// Whether names may be aliases.
@@ -30,17 +30,18 @@ pub trait Protocol: Encoding + Messages {
 
     fn take_answer(request: &mut Self::Request) -> (Nonce, Option<Status>);
 
-    /// The size of the type's names with this request, at most; or what is wrong with it. May put it in order.
+    /// Validates the names of a request, and may sort or complete them. Returns an upper bound for the size of the
+    /// type's names with the request.
     fn check(
         request: &mut Self::Request,
         known: Option<&Subscription>,
         settings: &Settings,
     ) -> Result<Size, PeerMisbehaved>;
 
-    /// The bytes of what a request says that the client has.
+    /// Returns the bytes of the claimed names and versions in a request.
     fn initial_bytes(request: &Self::Request) -> usize;
 
-    /// Takes in what a request says of names. It has been checked.
+    /// Applies the names of a request that was checked.
     fn apply_request(
         request: Self::Request,
         to: &mut Subscription,
@@ -48,29 +49,29 @@ pub trait Protocol: Encoding + Messages {
         settings: &Settings,
     ) -> SubscriptionChange;
 
-    /// Whether a nonce that is not that of the last response makes a request stale.
+    /// Returns whether a nonce that is not that of the last response makes a request stale.
     fn is_stale(nonce: &Nonce, subscription: &Subscription) -> bool;
 
-    /// Whether there is something to push to a subscription, apart from what it was promised.
+    /// Returns whether there are changes or removals to push to a subscription, apart from pending answers.
     fn has_push<S: Source>(subscription: &Subscription, source: &S) -> bool;
 
-    /// Puts what is to be sent into an empty draft.
+    /// Fills an empty draft with what is to be sent.
     fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Behind>;
 
-    /// Whether all that is wanted has to be sent to say that some of it lives on.
+    /// Returns whether a heartbeat requires sending all subscribed resources.
     fn heartbeats_with_all(of: &Subscription) -> bool;
 
-    /// The version of a response that has heartbeats and nothing else, for a variant in which they go alone.
+    /// Returns the version of a response with heartbeats only, for a variant that sends them separately.
     fn version_of_heartbeats(of: &Subscription) -> Option<Version>;
 
-    /// Adds the news that resources live on, but for those that were sent since the last time, or are now.
+    /// Adds heartbeats, except for resources that were sent since the last ones or are sent now.
     fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft);
 
-    /// Whether a client takes TTLs in this variant (xds_protocol.rst, "TTL" and "SotW TTL").
+    /// Returns whether a client supports TTLs in this variant (xds_protocol.rst, "TTL" and "SotW TTL").
     fn supports_ttl(node: &Node) -> bool;
 }
 
-/// Refuses names that no resource may have.
+/// Rejects names that no resource may have.
 pub(super) fn check_names<'a>(
     type_url: &TypeUrl,
     names: impl IntoIterator<Item = &'a ResourceName>,

@@ -1,15 +1,17 @@
-//! What a client has been told: go-control-plane's `returnedResources`, compressed.
+//! The state that a client was sent: go-control-plane's `returnedResources`, compressed.
 //!
-//! The many are told by position: all content up to one revision of the source, and all removals up to another. The few
-//! that were told besides are kept by name, and the name is that of the resource, never the one that asked for it: a
-//! resource may be wanted by its name, an alias, a collection and the wildcard, and any of these may leave.
+//! Most of the state is two positions: all content up to one revision of the source was sent, and all removals up to
+//! another. The few resources that were sent beyond the positions are kept by name, and the name is that of the
+//! resource, never the one that asked for it: a resource may be subscribed by its name, an alias, a collection and
+//! the wildcard, and any of these may be unsubscribed.
 //!
 //! Three rules keep the view right, whatever is forgotten:
 //!
 //! 1. *By resource.* A resource that is sent is noted under its own name; unsubscribing never touches the view.
-//! 2. *Exactness is a privilege.* A change that came to nothing ([`Entry::before`]) is passed over in silence only while
-//!    the positions describe the client exactly. Otherwise all that is newer than the positions is told.
-//! 3. *Forgetting is safe.* What was told by name may be dropped at any time: that costs duplicates, and never a lost change.
+//! 2. *Exactness is a privilege.* A reverted change ([`Entry::before`]) is skipped in silence only while the
+//!    positions describe the client exactly. Otherwise everything newer than the positions is sent.
+//! 3. *Forgetting is safe.* A note by name may be dropped at any time: that costs duplicates, and never a lost
+//!    change.
 
 #[cfg(test)]
 mod tests;
@@ -29,40 +31,41 @@ use crate::revision::Revision;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct View {
-    /// All content up to this revision was told, or is pending. `None`: nothing was looked at yet.
+    /// All content up to this revision was sent, or is pending. `None`: the source was not read yet.
     sent_to: Option<Revision>,
-    /// The same of removals, which may be held back.
+    /// The same for removals, which may be deferred.
     removals_sent_to: Revision,
-    /// The oldest removals that the client may have to be told again: something that stands for many left while a response was
-    /// in flight, and the client may take that all the same ([design rule 5](crate::manual::rules#rule-5)).
+    /// The position of the oldest removals that may have to be sent again. A client may unsubscribe from a wildcard or
+    /// collection and come back, or unsubscribe while a response is in flight and accept that response all the same
+    /// ([design rule 5](crate::manual::rules#rule-5)).
     unsubscribed_since: Option<Revision>,
-    /// Something newer than these revisions was told besides.
+    /// Whether anything newer than the positions was sent.
     inexact: bool,
-    /// Nearly always `None`.
+    /// The exceptions; nearly always `None`.
     few: Option<Box<Few>>,
 }
 
-/// What the positions do not say.
+/// State that the positions do not describe.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Few {
-    /// What was told ahead of the positions, and at which revision.
+    /// Names sent ahead of the positions, and the revision of each.
     sent_ahead: BTreeMap<ResourceName, Revision>,
     aliases: SentAliases,
-    /// Names whose error the client was told, so that their absence has to be told as well (SotW).
+    /// Names whose error was sent, so that their absence has to be sent as well (SotW).
     reported_errors: BTreeSet<ResourceName>,
-    /// What is gone and stays with the client for now: removals that wait for what refers to it (SotW).
+    /// Removed resources that the client keeps for now, until the resources that refer to them were sent (SotW).
     deferred: Vec<Resource>,
 }
 
-/// Up to where something was told.
+/// The position up to which something is sent.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Reach {
-    /// No further than before.
+    /// Unchanged.
     #[default]
     Nowhere,
-    /// Up to this revision, for there was no room for more.
+    /// Up to this revision, because there was no room for more.
     Upto(Revision),
-    /// All that there is.
+    /// Up to the current revision.
     All,
 }
 
@@ -70,7 +73,7 @@ static NO_ALIASES: SentAliases = SentAliases::NONE;
 static NO_ERRORS: BTreeSet<ResourceName> = BTreeSet::new();
 
 impl View {
-    /// Up to where content was told; `None` if the source was not looked at yet.
+    /// Returns the revision up to which content was sent; `None` if the source was not read yet.
     #[inline]
     pub(super) fn sent_to(&self) -> Option<Revision> {
         self.sent_to
@@ -81,30 +84,30 @@ impl View {
         self.removals_sent_to
     }
 
-    /// Up to where both were told.
+    /// Returns the revision up to which both content and removals were sent.
     #[inline]
     pub(super) fn complete_to(&self) -> Revision {
         self.sent_to.map_or(Revision::default(), |sent_to| sent_to.min(self.removals_sent_to))
     }
 
-    /// Whether something was told by name, of what the positions do not say.
+    /// Returns whether something was sent ahead of the positions and is kept by name.
     #[inline]
     pub(super) fn has_sent_ahead(&self) -> bool {
         self.few.as_ref().is_some_and(|few| !few.sent_ahead.is_empty())
     }
 
-    /// At which revision a resource was told ahead of the positions.
+    /// Returns the revision at which a resource was sent ahead of the positions.
     fn sent_ahead(&self, name: &ResourceName) -> Option<Revision> {
         self.few.as_ref()?.sent_ahead.get(name).copied()
     }
 
-    /// Whether a resource was told by name as it is since `since`, whatever the positions say.
+    /// Returns whether the form that a resource has since `since` was sent by name, whatever the positions say.
     pub(super) fn is_sent_ahead(&self, name: &ResourceName, since: Revision) -> bool {
         self.sent_ahead(name).is_some_and(|sent_ahead| sent_ahead >= since)
     }
 
-    /// Whether a resource that is there is news to the client. Nothing is before the source was looked at: until then all
-    /// that is wanted is pending.
+    /// Returns whether a present resource is news to the client. Nothing is news before the source was read: until
+    /// then every subscribed resource is pending.
     #[inline]
     pub(super) fn is_news(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
         match self.inexact {
@@ -113,13 +116,13 @@ impl View {
         }
     }
 
-    /// The same where nothing was told by name.
+    /// Returns the same for a view in which nothing was sent by name.
     #[inline]
     fn is_news_to_all(&self, entry: &Entry<'_>) -> bool {
         self.sent_to.is_some_and(|sent_to| entry.is_news(sent_to, sent_to))
     }
 
-    /// Whether it is news that a name does not exist.
+    /// Returns whether the absence of a name is news.
     pub(super) fn is_removal_news(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
         let Some(sent_to) = self.sent_to else { return false };
         match self.inexact {
@@ -128,25 +131,25 @@ impl View {
         }
     }
 
-    /// Whether it is news that a name has an error. Of a name that does not exist it is told with its removal.
+    /// Returns whether the error of a name is news. The error of an absent name is sent with its removal.
     pub(super) fn is_error_news(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
         self.is_newer(name, entry)
     }
 
-    /// Whether what a name is now began after all that was told of it.
+    /// Returns whether the current state of a name began after all that was sent of it.
     fn is_newer(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
-        self.sent_ahead(name).max(self.sent_to).is_some_and(|told_to| entry.since > told_to)
+        self.sent_ahead(name).max(self.sent_to).is_some_and(|sent_to| entry.since > sent_to)
     }
 
-    /// Whether a change is passed over in silence, for it came to nothing.
+    /// Returns whether a change is skipped in silence, because it was reverted.
     pub(super) fn is_silent(&self, entry: &Entry<'_>) -> bool {
         let changed = self.sent_to.is_some_and(|sent_to| entry.since > sent_to);
         changed && !self.inexact && !self.is_news_to_all(entry)
     }
 
-    // What was told.
+    // Sent state.
 
-    /// A client stopped asking for something while a response was in flight.
+    /// Notes that a client unsubscribed, and may still have or get resources of which it is sent no removal.
     pub(super) fn note_unsubscribed(&mut self) {
         if self.sent_to.is_some() {
             let since = self.complete_to();
@@ -154,15 +157,16 @@ impl View {
         }
     }
 
-    /// A client asks for many again: it is told what went since it left. `all`: for all that it may have left.
-    pub(super) fn come_back(&mut self, all: bool) {
+    /// Notes that a client subscribes to the wildcard or a collection again: the removals since it unsubscribed are
+    /// sent. `all`: no earlier unsubscription needs them later.
+    pub(super) fn note_resubscribed(&mut self, all: bool) {
         if let Some(left) = self.unsubscribed_since {
             self.removals_sent_to = self.removals_sent_to.min(left);
             self.unsubscribed_since = Some(left).filter(|_| !all);
         }
     }
 
-    /// The positions move. `paging`: the answer to a wildcard goes on with further pages.
+    /// Moves the positions. `paging`: the answer to a wildcard continues with further pages.
     pub(super) fn advance(&mut self, now: Revision, content: Reach, removals: Reach, paging: bool) {
         let first = self.sent_to.is_none();
         let to = |reach, before| match reach {
@@ -170,7 +174,7 @@ impl View {
             Reach::Upto(revision) => revision,
             Reach::All => now,
         };
-        // What is there at first is pending, and nothing was told that could be gone.
+        // Present resources are pending at first, and nothing was sent that could be removed.
         self.sent_to = Some(if first { now } else { to(content, self.sent_to.unwrap_or(now)) });
         self.removals_sent_to = if first { now } else { to(removals, self.removals_sent_to) };
         let all = first || content == Reach::All;
@@ -180,15 +184,15 @@ impl View {
             return;
         }
         if !paging {
-            // While an answer goes on through the pages, they don't say what the client was told of what is to come.
-            let told_to = self.complete_to();
-            self.change_few(|few| few.sent_ahead.retain(|_, sent_ahead| *sent_ahead > told_to));
+            // While an answer continues through the pages, the positions do not describe the pages to come.
+            let complete_to = self.complete_to();
+            self.change_few(|few| few.sent_ahead.retain(|_, sent_ahead| *sent_ahead > complete_to));
         }
         self.inexact |= !all || self.has_sent_ahead();
     }
 
-    /// A name was told ahead of the positions: the resource is there, or gone, or has an error, as of `now`. Of more than
-    /// `limit` names nothing is kept.
+    /// Notes that the state of a name as of `now` was sent ahead of the positions: resource, removal or error. Beyond
+    /// `limit` names all notes are dropped.
     pub(super) fn note_sent_ahead(&mut self, name: &ResourceName, now: Revision, limit: usize) {
         self.inexact = true;
         let sent_ahead = &mut self.few.get_or_insert_default().sent_ahead;
@@ -199,12 +203,12 @@ impl View {
         }
     }
 
-    /// The names that were told ahead of the positions.
+    /// Returns the names that were sent ahead of the positions.
     pub(super) fn names_sent_ahead(&self) -> impl Iterator<Item = &ResourceName> {
         self.few.iter().flat_map(|few| few.sent_ahead.keys())
     }
 
-    /// What was told of these names does not count any more: they are asked for again.
+    /// Drops the notes of names that are subscribed again.
     pub(super) fn forget_sent_ahead(&mut self, is_doubted: impl Fn(&ResourceName) -> bool) {
         self.change_few(|few| few.sent_ahead.retain(|name, _| !is_doubted(name)));
     }
@@ -233,7 +237,7 @@ impl View {
         }
     }
 
-    // Removals that wait (SotW).
+    // Deferred removals (SotW).
 
     pub(super) fn deferred(&self) -> &[Resource] {
         self.few.as_ref().map_or(&[], |few| &few.deferred)
@@ -255,14 +259,14 @@ impl View {
         }
     }
 
-    /// What has nothing in it takes no memory.
+    /// Frees the exceptions if there are none.
     fn tidy(&mut self) {
         if self.few.as_deref().is_some_and(|few| *few == Few::default()) {
             self.few = None;
         }
     }
 
-    /// What must hold.
+    /// Checks the invariants.
     pub(super) fn check(&self) -> Result<(), String> {
         let Some(few) = &self.few else { return Ok(()) };
         ensure!(**few != Few::default(), "room for exceptions, and there are none");

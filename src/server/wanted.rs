@@ -1,4 +1,4 @@
-//! What a client wants of one type, and what that makes of the store.
+//! The subscribed names of one type, and how they apply to the source.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -15,11 +15,11 @@ use crate::name::ResourceName;
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Wanted {
     interest: Interest,
-    /// The bytes of the names.
+    /// Total bytes of the names.
     bytes: usize,
-    /// Names may be aliases (delta).
+    /// Whether names may be aliases (delta).
     aliases: bool,
-    /// The client has named something: an empty list no longer means everything (SotW).
+    /// Whether the client has sent a name: an empty list no longer means the wildcard (SotW).
     named: bool,
 }
 
@@ -50,12 +50,12 @@ impl Wanted {
         self.interest.is_empty()
     }
 
-    /// Whether there is the wildcard or a collection.
+    /// Returns whether the wildcard or a collection is subscribed.
     pub(super) fn stands_for_many(&self) -> bool {
         self.interest.stands_for_many()
     }
 
-    /// Whether names may be aliases.
+    /// Returns whether names may be aliases.
     pub(super) fn aliases(&self) -> bool {
         self.aliases
     }
@@ -66,7 +66,7 @@ impl Wanted {
 
     // Changes.
 
-    /// `true` if the name was not wanted before.
+    /// Adds a name. Returns whether the name is new.
     pub(super) fn add(&mut self, name: ResourceName) -> bool {
         let len = name.as_str().len();
         let new = self.interest.insert(name);
@@ -84,44 +84,44 @@ impl Wanted {
         self.interest.wildcard = wildcard;
     }
 
-    /// Notes whether a list names something. Whether one did, by now.
+    /// Notes whether a list has names. Returns whether any list so far had one.
     pub(super) fn note_named(&mut self, named: bool) -> bool {
         self.named |= named;
         self.named
     }
 
-    /// Takes the store's own string for a name, so that it is kept once.
+    /// Replaces a name by the store's own string, so that the text is kept once.
     pub(super) fn share_name(&mut self, name: &ResourceName) {
         if self.interest.names.get(name).is_some_and(|own| !own.shares_with(name)) {
             self.interest.names.replace(name.clone());
         }
     }
 
-    /// Packs the names after many came: a tree that grew one by one is half empty.
+    /// Rebuilds the set of names after many insertions: a tree that grew one by one is half empty.
     pub(super) fn pack_names(&mut self) {
         self.interest.names = core::mem::take(&mut self.interest.names).into_iter().collect();
     }
 
-    // Questions.
+    // Queries.
 
-    /// Whether a name is wanted, by itself or as one of many.
+    /// Returns whether a name is subscribed: by itself, by a collection or by the wildcard.
     pub(super) fn covers(&self, name: &str) -> bool {
         self.interest.covers_normal(name)
     }
 
-    /// What is to be said of a name that is wanted.
+    /// Returns the entry of a subscribed name.
     pub(super) fn get<'s, S: Source>(&self, of: OfType<'s, S>, name: &ResourceName) -> Entry<'s> {
         let entry = of.get(name);
         if self.aliases { entry } else { entry.named(name.as_str()) }
     }
 
-    /// Whether a resource is wanted, by whatever name.
+    /// Returns whether a resource is subscribed, by whatever name.
     #[inline]
     pub(super) fn wants<S: Source>(&self, of: OfType<'_, S>, resource: &Resource) -> bool {
         self.covers(resource.name().as_str()) || self.alias_of(of, resource).is_some()
     }
 
-    /// The aliases by which a resource is wanted.
+    /// Returns the aliases by which a resource is subscribed.
     pub(super) fn aliases_of<'a, S: Source>(
         &self,
         of: OfType<'_, S>,
@@ -132,12 +132,13 @@ impl Wanted {
         wanted.filter(move |alias| of.stands_for(alias, resource.name()))
     }
 
-    /// The first of them.
+    /// Returns the first of these aliases.
     fn alias_of<'a, S: Source>(&self, of: OfType<'_, S>, resource: &'a Resource) -> Option<&'a ResourceName> {
         self.aliases_of(of, resource).min()
     }
 
-    /// Whether a resource is wanted by more than one name, and this is not the first of them: it comes by the first.
+    /// Returns whether a resource is subscribed by several names of which this is not the first: it is sent by the
+    /// first.
     pub(super) fn comes_by_another<S: Source>(
         &self,
         of: OfType<'_, S>,
@@ -148,12 +149,12 @@ impl Wanted {
         resource.name() != name && (own() || self.alias_of(of, resource) != Some(name))
     }
 
-    /// Whether one of these names asks for a resource: its own, an alias, or that of its collection.
+    /// Returns whether one of these names asks for a resource: its own name, an alias, or its collection.
     pub(super) fn is_among(&self, names: &BTreeSet<ResourceName>, resource: &Resource) -> bool {
         !names.is_empty() && (is_named_by(names, resource) || self.is_member_by(names, resource))
     }
 
-    /// Whether one of these names asks for what there is of a name.
+    /// Returns whether one of these names asks for the current state of a name.
     pub(super) fn is_asked(&self, names: &BTreeSet<ResourceName>, name: &ResourceName, entry: &Entry<'_>) -> bool {
         match entry.resource() {
             Some(resource) => self.is_among(names, resource),
@@ -161,12 +162,12 @@ impl Wanted {
         }
     }
 
-    /// Whether one of these names is that of the collection of a resource.
+    /// Returns whether one of these names is the collection of a resource.
     fn is_member_by(&self, names: &BTreeSet<ResourceName>, resource: &Resource) -> bool {
         self.globs().of(resource.name().as_str()).is_some_and(|glob| names.contains(glob))
     }
 
-    /// Whether changes are fewer than what is wanted, which with a collection is any number.
+    /// Returns whether there are no more changes than subscribed names; a collection counts as any number of names.
     pub(super) fn is_few<T>(&self, changes: impl Iterator<Item = T>) -> bool {
         if !self.interest.globs.is_empty() {
             return true;
@@ -175,7 +176,7 @@ impl Wanted {
         changes.take(names + 1).count() <= names
     }
 
-    /// What must hold.
+    /// Checks the invariants.
     pub(super) fn check(&self) -> Result<(), String> {
         let names = &self.interest.names;
         let bytes: usize = names.iter().map(|name| name.as_str().len()).sum();
@@ -185,7 +186,7 @@ impl Wanted {
     }
 }
 
-/// Whether one of these names is a resource's own, or an alias of it.
+/// Returns whether one of these names is a resource's own, or an alias of it.
 fn is_named_by(names: &BTreeSet<ResourceName>, resource: &Resource) -> bool {
     names.contains(resource.name()) || resource.aliases().iter().any(|alias| names.contains(alias))
 }

@@ -1,11 +1,11 @@
-//! What there is for each type. A stream asks a dozen times for each response, of a handful of types: they are looked
-//! through, which is fewer steps than a tree takes, and the values lie apart from the URLs.
+//! A map by type. A stream looks up a dozen values for each response, among a handful of types: a linear scan takes
+//! fewer steps than a tree, and the values are stored apart from the URLs.
 
 use alloc::vec::Vec;
 
 use crate::name::TypeUrl;
 
-/// In the order of the type URLs.
+/// A map in the order of the type URLs.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct ByType<T> {
     urls: Vec<TypeUrl>,
@@ -26,7 +26,7 @@ impl<T> ByType<T> {
         self.values.get(at?)
     }
 
-    #[inline(never)] // it makes the usual case longer, which compares no strings
+    #[inline(never)] // keeps the usual case, which compares no strings, short
     fn find(&self, type_url: &TypeUrl) -> Option<usize> {
         self.urls.iter().position(|url| url == type_url)
     }

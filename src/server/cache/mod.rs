@@ -1,4 +1,4 @@
-//! The store that ships.
+//! The store of resources that the crate provides.
 
 mod by_type;
 mod store;
@@ -18,10 +18,10 @@ use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::revision::Revision;
 
-/// A store of resources that knows what changed since when. A change costs what it changes, and so does reading it;
-/// nothing costs what is there.
+/// A store of resources that tracks the revision of each change. The cost of writing and of reading a change grows
+/// with the change, not with the number of resources.
 ///
-/// A resource that is put with the content and version that it has already is no change.
+/// Inserting a resource with its current content and version is no change.
 ///
 /// ```
 /// use xds_machine::server::{Cache, Resource, Source};
@@ -41,24 +41,24 @@ pub struct Cache {
     epoch: u64,
     tombstones: usize,
     revision: Revision,
-    /// What goes again with what, where it is not the default.
+    /// Dependent types, where they differ from the default.
     dependents: ByType<Option<(TypeUrl, DependentName)>>,
     types: ByType<Store>,
-    /// What there is of a type that nobody mentioned: nothing, be it known or not.
+    /// The store of a type that was never mentioned: empty, be it known or not.
     nothing: Store,
 }
 
-/// The name of the resource that goes again with this one, if there is one. A function and no closure: it captures nothing,
-/// so that a [`Cache`] can be cloned, compared and sent to another thread. A rule that needs more than the resource belongs in a
-/// [`Source`] of one's own.
+/// Returns the name of the resource that is resent with this one, if there is one. A function and not a closure: it
+/// captures nothing, so that a [`Cache`] can be cloned, compared and sent to another thread. A rule that needs more
+/// than the resource requires a custom [`Source`].
 pub type DependentName = fn(&Resource) -> Option<ResourceName>;
 
 impl Cache {
-    /// An empty cache: nothing exists, and that is known.
+    /// Creates an empty cache: every name is known not to exist.
     ///
-    /// `epoch` tells the lives of the cache apart, and the caches of different groups of nodes: a number that a process does
-    /// not use twice. Streams that were served by another are closed. Where clients choose names that resources are made of, give a
-    /// [seed](Self::with_seed) too.
+    /// `epoch` distinguishes the lives of the cache, and the caches of different groups of nodes: a number that a
+    /// process never uses twice. Streams that were served from another epoch are closed. Where clients choose names
+    /// that resources are made of, set a [seed](Self::with_seed) too.
     pub fn new(epoch: u64) -> Self {
         Self {
             epoch,
@@ -70,38 +70,38 @@ impl Cache {
         }
     }
 
-    /// A cache of which nothing is known yet: a stream hears nothing of a type, not even that it is empty, before
-    /// the first change of that type or [`set_known`](Self::set_known).
+    /// Creates a cache of which nothing is known yet: a stream is sent nothing of a type, not even that it is empty,
+    /// before the first change of that type or [`set_known`](Self::set_known).
     #[must_use]
     pub fn unknown(epoch: u64) -> Self {
         Self { nothing: Store::new(false), ..Self::new(epoch) }
     }
 
-    /// The seed of the hash table of names. Names are hashed with xxh3, which an adversary who chooses many of them
-    /// can slow down without it.
+    /// Sets the seed of the hash table of names. Names are hashed with xxh3, which an adversary who chooses many
+    /// names can slow down if there is no seed.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         Self { nothing: self.nothing.with_seed(seed), ..self }
     }
 
-    /// How many resources are encoded together, at least one. Default 128: few enough that a change encodes little anew, and
-    /// so many that a stream that is sent everything takes hold of few pages. Fewer suit very large resources. For caches that
-    /// hold nothing yet.
+    /// Sets how many resources are encoded together, at least one. Default 128: few enough that a change re-encodes
+    /// little, and enough that a stream that is sent everything references few pages. Fewer suit very large
+    /// resources. Call it before the cache holds anything.
     #[must_use]
     pub fn with_page(self, resources: usize) -> Self {
         Self { nothing: self.nothing.with_page(resources.max(1)), ..self }
     }
 
-    /// Sets how many removals of a type are remembered; it is never fewer than the type has resources. A wildcard stream
-    /// that falls behind the oldest one is closed; its client recovers the removals through `initial_resource_versions`
-    /// when it reconnects. Default 10,000.
+    /// Sets how many removals of a type are remembered; the limit is never below the number of its resources. A
+    /// wildcard stream that falls behind the oldest one is closed; its client recovers the removals through
+    /// `initial_resource_versions` when it reconnects. Default 10,000.
     #[must_use]
     pub fn with_tombstones(self, tombstones: usize) -> Self {
         Self { tombstones, ..self }
     }
 
-    /// Says which resources a client needs again once it has one of another type, though they did not change
-    /// ([`Source::dependent_type`]): `child` with `parent`, and of `child` the one that `name` says.
+    /// Sets the resources that a client needs again once it has received one of another type, though they did not
+    /// change ([`Source::dependent_type`]): with a `parent`, the `child` that `name` returns.
     ///
     /// ```
     /// use xds_machine::server::Cache;
@@ -123,41 +123,42 @@ impl Cache {
         self
     }
 
-    /// Says that nothing goes again with resources of this type: of clusters, say, where no client is an Envoy.
+    /// Disables dependent resources of this type: of clusters, for example, where no client is Envoy.
     #[must_use]
     pub fn without_dependent(mut self, parent: impl Into<TypeUrl>) -> Self {
         *self.dependents.get_or_insert_with(&parent.into(), || None) = None;
         self
     }
 
-    /// Puts a resource. `false` if it was there, exactly so.
+    /// Inserts a resource. Returns `false` if an equal resource was present.
     pub fn insert(&mut self, type_url: &TypeUrl, resource: Resource) -> bool {
         let next = self.next();
         let changed = self.store(type_url).insert(resource, next);
         self.note(changed)
     }
 
-    /// Removes a resource: it does not exist. `false` if it was known not to.
+    /// Removes a resource, which is then known not to exist. Returns `false` if it was already known not to.
     pub fn remove(&mut self, type_url: &TypeUrl, name: impl Into<ResourceName>) -> bool {
         let (next, tombstones) = (self.next(), self.tombstones);
         let changed = self.store(type_url).remove(name.into().as_str(), next, tombstones);
         self.note(changed)
     }
 
-    /// Says that it is not known whether a resource exists, until it is put or removed: whoever asks for it hears
-    /// nothing. `false` if that was so.
+    /// Marks the existence of a resource as unknown until it is inserted or removed: its subscribers are sent
+    /// nothing. Returns `false` if it was already unknown.
     pub fn set_unknown(&mut self, type_url: &TypeUrl, name: impl Into<ResourceName>) -> bool {
         let next = self.next();
         let changed = self.store(type_url).set_unknown(name.into(), next);
         self.note(changed)
     }
 
-    /// Says why a resource can't be given, until it is put or removed: whoever asks for it is told
-    /// (`resource_errors`; cncf/xds TP3), and so is who is subscribed to it. With NOT_FOUND it is as good as removed; with
-    /// any other code clients go on with what they have, though with PERMISSION_DENIED they may drop it. The error of
-    /// [`WILDCARD`](crate::WILDCARD) is that of the collection.
+    /// Sets the error of a resource that cannot be served, until it is inserted or removed: the error is sent to
+    /// clients that subscribe to it, now or later (`resource_errors`; cncf/xds TP3). NOT_FOUND is equivalent to a
+    /// removal; with any other code clients keep the resource that they have, though with PERMISSION_DENIED they may
+    /// drop it. The error of [`WILDCARD`](crate::WILDCARD) is that of the collection.
     ///
-    /// `false` if that was so. An error with code 0 is none, and says what [`set_unknown`](Self::set_unknown) says.
+    /// Returns `false` if the error was already set. A status with code 0 is no error and acts as
+    /// [`set_unknown`](Self::set_unknown).
     ///
     /// ```
     /// use xds_machine::server::{Cache, Source};
@@ -178,9 +179,9 @@ impl Cache {
         self.note(changed)
     }
 
-    /// Makes these all the resources of the type: the type is known, and whatever is not among them does not exist, be it that
-    /// it was there, was not known, or had an error; so is an error of the collection over. Costs what is there; streams hear
-    /// what changed.
+    /// Replaces all resources of the type. The type is known afterwards, and every other name does not exist, whether
+    /// it was present, unknown or had an error; an error of the collection is cleared. Costs the size of the type;
+    /// streams are sent only the changes.
     pub fn replace(&mut self, type_url: &TypeUrl, resources: impl IntoIterator<Item = Resource>) {
         let mut gone: BTreeSet<ResourceName> = self.of(type_url).names().cloned().collect();
         for resource in resources {
@@ -189,7 +190,7 @@ impl Cache {
         }
         let (collections, others): (Vec<_>, Vec<_>) = gone.into_iter().partition(ResourceName::is_glob);
         for name in others.into_iter().chain(collections) {
-            // Of a collection that has members only the error is over.
+            // A collection that has members only loses its error.
             if self.of(type_url).members(name.as_str()).next().is_some() {
                 self.set_unknown(type_url, name);
             } else {
@@ -199,17 +200,18 @@ impl Cache {
         self.set_known(type_url);
     }
 
-    /// Says that what the cache has of this type is all there is.
+    /// Marks the type as known: the resources of the cache are all that exist.
     pub fn set_known(&mut self, type_url: &TypeUrl) {
         let next = self.next();
         let changed = self.store(type_url).set_known(next);
         self.note(changed);
     }
 
-    /// Encodes what changed of what is sent whole, for one variant: the first answer to a wildcard, and SotW responses
-    /// of a full-state type. Streams share the result. Without it they are right as well, and encode for themselves.
+    /// Encodes the changed pages for one variant, for responses that carry everything: the first answer to a
+    /// wildcard, and SotW responses of a full-state type. Streams share the result; without it they encode for
+    /// themselves, with equal results.
     ///
-    /// Call it after changes, before many streams are polled. Costs the pages that changed, some dozen resources
+    /// Call it after changes and before many streams are polled. Costs the pages that changed, some dozen resources
     /// each.
     pub fn publish<V: Variant>(&mut self) {
         for (type_url, store) in self.types.iter_mut() {
@@ -217,18 +219,18 @@ impl Cache {
         }
     }
 
-    /// The resources of a type, in an order that does not depend on their names.
+    /// Returns the resources of a type, in an order that does not depend on their names.
     pub fn resources<'a>(&'a self, type_url: &TypeUrl) -> impl Iterator<Item = &'a Resource> + use<'a> {
         self.of(type_url).resources()
     }
 
-    /// The types that were mentioned.
+    /// Returns the types that were mentioned.
     pub fn types(&self) -> impl Iterator<Item = &TypeUrl> {
         self.types.urls()
     }
 
-    /// The bytes of the encodings that [`publish`](Self::publish) made, at most twice what the resources take on the
-    /// wire.
+    /// Returns the bytes of the encodings that [`publish`](Self::publish) made, at most twice the size of the
+    /// resources on the wire.
     pub fn published_bytes(&self) -> usize {
         self.types.values().map(Store::published_bytes).sum()
     }

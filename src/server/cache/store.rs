@@ -1,4 +1,4 @@
-//! The resources of one type: a slot for each name, found by hash, strung up in the order of the last change.
+//! The resources of one type: a slot for each name, found by hash, linked in the order of the last change.
 
 mod aliases;
 mod claims;
@@ -32,10 +32,10 @@ use crate::server::resource::Resource;
 use crate::server::source::Entry;
 use crate::server::variant::Variant;
 
-/// Slots in a page, unless the caller says otherwise.
+/// Default number of slots in a page.
 const PAGE: usize = 128;
 
-/// How many changes are remembered with what was before them.
+/// Number of changes whose previous state is remembered.
 const HISTORIES: usize = 1024;
 
 #[derive(Clone, Debug)]
@@ -54,14 +54,14 @@ pub(super) struct Store {
     absent: List,
     /// Slots of resources with a TTL.
     expiring: BTreeSet<u32>,
-    /// Why some are absent or unknown, by the revision of their change.
+    /// Errors of absent and unknown slots, by the revision of their change.
     errors: BTreeMap<Revision, (u32, Status)>,
     aliases: Aliases,
-    /// Slots of what is present or not known, by collection.
+    /// Slots of present and unknown names, by collection.
     collections: Collections<u32>,
-    /// Changes of which the history is kept, the oldest first.
+    /// Changes whose history is kept, the oldest first.
     histories: VecDeque<(u32, Revision)>,
-    /// The sum of the hashes of all (name, version) pairs, and the version that is made of it.
+    /// The sum of the hashes of all (name, version) pairs, and the version made of this sum.
     sum: u128,
     version: Version,
     published: Published,
@@ -175,7 +175,7 @@ impl Store {
         }
         self.version = hash::version(self.sum);
         let last = slot.history.take();
-        // A slot that is new was absent ever since.
+        // A new slot was always absent.
         let new = matches!(old, What::Free);
         let before = match &last {
             Some(history) => match &history.last {
@@ -336,7 +336,7 @@ impl Store {
         }
         let at = self.find(name)?;
         let (of, status) = self.errors.get(&self.slots[at].since)?;
-        (*of as usize == at).then_some(status) // a change may touch aliases too
+        (*of as usize == at).then_some(status) // one change may also set the slots of aliases
     }
 
     pub(super) fn errors(&self, since: Revision) -> impl Iterator<Item = (&ResourceName, Entry<'_>)> {
@@ -351,7 +351,7 @@ impl Store {
         self.collections.members(glob).map(|&at| self.slots[at as usize].entry())
     }
 
-    /// The names of what is there, and of what is not known.
+    /// Returns the names that are present or unknown.
     pub(super) fn names(&self) -> impl Iterator<Item = &ResourceName> {
         let open = |slot: &&Slot| matches!(slot.what, What::Present(_) | What::Unknown(_));
         self.slots.iter().filter(open).filter_map(|slot| slot.what.name())
@@ -369,7 +369,7 @@ impl Store {
         self.published.bytes()
     }
 
-    /// The pages. To go on with a later one costs nothing.
+    /// Returns the pages. Skipping to a later page costs nothing.
     pub(super) fn pages(&self) -> impl Iterator<Item = Page> {
         Pages { store: self, next: 0 }
     }

@@ -1,4 +1,4 @@
-//! The answers to what a client asked for by name, and to its wildcard, as far as there is room.
+//! Answers to pending names and to the wildcard, as far as there is room.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ use super::super::view::View;
 use crate::globs::Globs;
 use crate::name::ResourceName;
 
-/// Answers what is pending, and puts back what there is no room for. Returns whether there was room for all.
+/// Answers what is pending, and puts back the rest. Returns whether there was room for all.
 pub(super) fn add<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
     let mut all = add_names(of, source, draft);
     if all && of.pending.has_wildcard() {
@@ -40,14 +40,14 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
         names.iter().for_each(|name| _ = globs.insert(name));
     }
     if draft.budget.is_limited() {
-        // What may not fit is answered by the names of the members, in their turn.
+        // Collections that may not fit are answered by the names of their members, each in its turn.
         names.extend(globs.iter().flat_map(|glob| members(of, view, glob)).map(|member| member.name().clone()));
     }
-    // The pages have what is there, but for what the client has, and unless some of them went before.
+    // The pages have all present resources except those that the client has, unless some pages were sent before.
     let paged = *pending.wildcard() == Wildcard::Asked;
     let has_page = |resource: &Resource, since| paged && !view.is_sent_ahead(resource.name(), since);
     let gone = pending.claims().map(|claims| claims.gone());
-    // Names that are answered with what another name of the resource brings, before it or after it.
+    // Names that need no answer of their own: another name of the resource was answered before, or is answered later.
     let (mut answered_with, mut comes_with) = (BTreeSet::new(), Vec::new());
     let mut by_page = Vec::new();
     let mut no_room_for = None;
@@ -57,7 +57,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
         }
         let entry = of.get(name);
         if let Some(resource) = entry.resource().filter(|resource| resource.name() != name) {
-            // S-DELTA-42: once, whatever other names it is wanted by.
+            // S-DELTA-42: a resource is sent once, whatever other names subscribe to it.
             let own = resource.name();
             let by_glob = || globs.cover(own.as_str()) && !view.is_sent_ahead(own, entry.since);
             if names.contains(own) || by_glob() {
@@ -102,7 +102,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
         rest.retain(|name| !answered_with.contains(name));
         pending.put_back(rest);
     } else if !draft.budget.is_limited() && !paged {
-        // What is in collections, and is not answered by name.
+        // Members of collections that are not answered by name.
         let members = globs.iter().flat_map(|glob| members(of, view, glob));
         members.filter(|member| !names.contains(member.name())).for_each(|member| draft.push(member));
     }
@@ -113,13 +113,13 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
     all
 }
 
-/// What there is of a collection, but for what the client has.
+/// Returns the members of a collection that the client does not have.
 fn members<'s, S: Source>(of: OfType<'s, S>, view: &View, glob: &ResourceName) -> impl Iterator<Item = &'s Resource> {
     let members = of.members(glob).filter_map(|entry| Some((entry.resource()?, entry.since)));
     members.filter(|(member, since)| !view.is_sent_ahead(member.name(), *since)).map(|(member, _)| member)
 }
 
-/// Says what is gone of what the client had before this stream.
+/// Adds removals of resources that the client had before this stream.
 fn add_gone<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
     let Subscription { resource_type, pending, .. } = subscription;
     let of = OfType::new(source, resource_type.type_url());
@@ -133,7 +133,7 @@ fn add_gone<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut 
     no_room_for.is_none()
 }
 
-/// Adds what the wildcard has, page by page. Returns where to go on.
+/// Adds the resources of the wildcard, page by page. Returns the position to continue from.
 fn add_pages<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut Draft) -> Option<Progress> {
     let Subscription { resource_type, view, pending, .. } = subscription;
     let of = OfType::new(source, resource_type.type_url());
@@ -156,7 +156,7 @@ fn pages_from<S: Source>(
 ) -> Option<Progress> {
     let mut after = from.after.as_ref();
     for (number, page) in of.pages().enumerate().skip(from.page) {
-        // What was told by name is not sent again, and what the client has is not sent (S-DELTA-06).
+        // Resources that were sent by name or claimed are not sent (S-DELTA-06).
         let is_sent_ahead = |name: &ResourceName| view.has_sent_ahead() && view.is_sent_ahead(name, of.get(name).since);
         let is_new = |resource: &&Resource| {
             let name = resource.name();

@@ -1,4 +1,4 @@
-//! What changed and what is gone, as far as there is room.
+//! Pushed changes and removals, as far as there is room.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -14,12 +14,12 @@ use super::super::view::Reach;
 use crate::name::ResourceName;
 use crate::revision::Revision;
 
-/// Adds what changed, the oldest first. Returns whether there was room for all.
+/// Adds the changes, the oldest first. Returns whether there was room for all.
 pub(super) fn add_changes<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
     let Subscription { resource_type, wanted, view, heartbeat, .. } = of;
     let of = OfType::new(source, resource_type.type_url());
     if draft.parts.is_empty() && !draft.budget.is_limited() {
-        // What most responses are: no list of what may not fit.
+        // The usual case, without a list of resources that may not fit.
         let Draft { parts, answered, .. } = draft;
         let push = |_, resource: &Resource| parts.push(Part::One(resource.clone()));
         let flapped = changes::each_change(of, wanted, view, answered, push);
@@ -47,7 +47,7 @@ pub(super) fn add_changes<S: Source>(of: &mut Subscription, source: &S, draft: &
                 draft.content = taken.map_or(Reach::Nowhere, Reach::Upto);
                 return false;
             }
-            draft.push(resource); // a source that has two changes at one revision: both or none
+            draft.push(resource); // two changes of a source at one revision: both or none
         }
         taken = Some(since);
     }
@@ -55,11 +55,11 @@ pub(super) fn add_changes<S: Source>(of: &mut Subscription, source: &S, draft: &
     true
 }
 
-/// Adds what is gone, the longest gone first, unless it is to be held back.
+/// Adds the removals, the oldest first, or marks them as deferred if `defer` is set.
 pub(super) fn add_removals<S: Source>(
     of: &Subscription,
     source: &S,
-    hold: bool,
+    defer: bool,
     draft: &mut Draft,
 ) -> Result<(), Behind> {
     let Subscription { wanted, view, .. } = of;
@@ -70,7 +70,7 @@ pub(super) fn add_removals<S: Source>(
     }
     let mut removed: Vec<(Revision, ResourceName)> = changes::removals(of, wanted, view)?;
     removed.retain(|(_, name)| !draft.answered.contains(name) && !draft.removed.contains(name));
-    if hold && !removed.is_empty() {
+    if defer && !removed.is_empty() {
         draft.defers = true;
         return Ok(());
     }
@@ -92,18 +92,20 @@ pub(super) fn add_removals<S: Source>(
     Ok(())
 }
 
-/// Adds what the client has by an alias that stands for something else now. `hold`: what does not exist any more is held back,
-/// as any other removal, and is found again by its removal.
-pub(super) fn add_orphans<S: Source>(of: &Subscription, source: &S, hold: bool, draft: &mut Draft) {
+/// Adds removals of resources that the client has by an alias that now stands for something else. With `defer`, a
+/// resource that no longer exists is deferred as any other removal, and is found again by its removal.
+pub(super) fn add_orphans<S: Source>(of: &Subscription, source: &S, defer: bool, draft: &mut Draft) {
     let Subscription { wanted, view, .. } = of;
     let of = of.of(source);
-    // If an alias of it stands for another resource now, it is told with that one: later nothing knows of it.
-    let has_no_heir = |name: &ResourceName| view.aliases().of(name).all(|alias| of.get(alias).resource().is_none());
-    let is_held = |name: &ResourceName| {
-        hold && view.sent_to().is_some() && of.get(name).state == State::Absent && has_no_heir(name)
+    // If one of its aliases stands for another resource now, the removal is sent with that one: no later change would
+    // reveal it.
+    let has_no_successor =
+        |name: &ResourceName| view.aliases().of(name).all(|alias| of.get(alias).resource().is_none());
+    let is_deferred = |name: &ResourceName| {
+        defer && view.sent_to().is_some() && of.get(name).state == State::Absent && has_no_successor(name)
     };
     for name in changes::orphans(of, wanted, view, draft) {
-        if is_held(&name) {
+        if is_deferred(&name) {
             (draft.defers, draft.removals) = (true, Reach::Nowhere);
         } else {
             draft.removed.push(name);

@@ -1,4 +1,4 @@
-//! All that is wanted: what a response of a full-state type has, whatever changed.
+//! Complete responses of a full-state type: all subscribed resources, whatever changed.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -16,8 +16,8 @@ use super::super::view::View;
 use super::super::wanted::Wanted;
 use crate::name::ResourceName;
 
-/// S-SOTW-60: any change of what is wanted sends all that is wanted. So does a new name, even if it does not exist: the client
-/// may have it still from before it was last unwanted.
+/// S-SOTW-60: any change of a subscribed resource sends all subscribed resources. So does a new name, even if it does
+/// not exist: the client may still have it from an earlier subscription.
 pub(super) fn add<S: Source>(
     of: &mut Subscription,
     source: &S,
@@ -30,17 +30,17 @@ pub(super) fn add<S: Source>(
     let Subscription { resource_type, wanted, view, .. } = of;
     let of = OfType::new(source, resource_type.type_url());
     let defers = order.defer_removals || !view.deferred().is_empty();
-    let (deferred, goes) = match view.sent_to().filter(|_| defers && !all_asked) {
+    let (deferred, removes) = match view.sent_to().filter(|_| defers && !all_asked) {
         Some(_) => defer(of, wanted, view, order.defer_removals, draft),
         None => (Vec::new(), false),
     };
     draft.defers = !deferred.is_empty();
     let asked = all_asked || retried || !draft.answered.is_empty() || !draft.errors.is_empty();
-    let news = || !changed.is_empty() || goes || (!defers && changes::has_removal(of, wanted, view));
+    let news = || !changed.is_empty() || removes || (!defers && changes::has_removal(of, wanted, view));
     draft.must_send = draft.must_send || asked || news();
     if draft.must_send {
         draft.whole = true;
-        // Some clients take absence for a removal, whatever they were told before.
+        // Some clients take absence for a removal, whatever they were sent before.
         draft.errors = errors::standing(of, wanted, view, &deferred, core::mem::take(&mut draft.errors));
         draft.parts = all_wanted(of, wanted);
         draft.parts.extend(deferred.iter().cloned().map(Part::One));
@@ -52,35 +52,35 @@ pub(super) fn add<S: Source>(
     view.set_deferred(deferred);
 }
 
-/// What is gone and stays until what refers to it has gone too: as the client has it, and nothing of what it asks for just now.
-/// And whether something else goes.
+/// Returns removed resources to keep until the resources that refer to them were sent, in the form that the client
+/// has and without pending names; and whether other resources are removed now.
 fn defer<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,
     view: &View,
-    hold: bool,
+    defer_removals: bool,
     draft: &Draft,
 ) -> (Vec<Resource>, bool) {
     let Ok(gone) = changes::removals(of, wanted, view) else { return (Vec::new(), true) };
-    let goes = |name: &ResourceName| {
+    let is_removed = |name: &ResourceName| {
         wanted.covers(name.as_str()) && !draft.answered.contains(name) && of.get(name).state == State::Absent
     };
     let mut deferred: Vec<Resource> = view.deferred().to_vec();
-    deferred.retain(|resource| goes(resource.name()));
-    let is_new = |name: &&ResourceName| goes(name) && deferred.iter().all(|old| old.name() != *name);
+    deferred.retain(|resource| is_removed(resource.name()));
+    let is_new = |name: &&ResourceName| is_removed(name) && deferred.iter().all(|old| old.name() != *name);
     let new: Vec<&ResourceName> = gone.iter().map(|(_, name)| name).filter(is_new).collect();
     let all = deferred.len() + new.len();
-    if hold {
+    if defer_removals {
         let sent_to = view.sent_to().unwrap_or_default();
         deferred.extend(new.into_iter().filter_map(|name| of.previous(name, sent_to)).cloned());
     } else {
         deferred.clear();
     }
-    let goes = deferred.len() < all;
-    (deferred, goes)
+    let removes = deferred.len() < all;
+    (deferred, removes)
 }
 
-/// Says all, if some of it has a TTL.
+/// Adds all subscribed resources, if one of them has a TTL.
 pub(super) fn add_heartbeats<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View, draft: &mut Draft) {
     if heartbeat::expiring(of, wanted).next().is_some() {
         draft.errors = errors::standing(of, wanted, view, view.deferred(), core::mem::take(&mut draft.errors));
@@ -92,7 +92,7 @@ pub(super) fn add_heartbeats<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view
     }
 }
 
-/// All that there is of what is wanted.
+/// Returns all subscribed resources.
 pub(super) fn all_wanted<S: Source>(of: OfType<'_, S>, wanted: &Wanted) -> Parts {
     if wanted.wildcard() {
         return of.pages().filter(|page| !page.resources().is_empty()).map(Part::Page).collect();
@@ -100,7 +100,7 @@ pub(super) fn all_wanted<S: Source>(of: OfType<'_, S>, wanted: &Wanted) -> Parts
     named(of, wanted, wanted.names()).into_iter().cloned().map(Part::One).collect()
 }
 
-/// The resources that these names stand for, each once.
+/// Returns the resources that these names stand for, each once.
 pub(super) fn named<'s, S: Source>(
     of: OfType<'s, S>,
     wanted: &Wanted,

@@ -1,5 +1,5 @@
-//! The view beside a naive one that remembers what the client was told of each name: whatever is news to the naive view is
-//! news to the view, and while the positions describe the client exactly and are the same, nothing else is.
+//! Compares the view with a naive one that remembers what the client was sent of each name: whatever is news to the
+//! naive view is news to the view, and nothing else is while the positions are equal and describe the client exactly.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -16,7 +16,7 @@ use crate::server::{Cache, Resource};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// What happens to a store, and what a server tells of it.
+/// A change of a store, or a response of a server.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Put {
@@ -26,18 +26,18 @@ enum Step {
     Remove {
         name: usize,
     },
-    /// So many changes, the oldest first, and after all of them so many removals.
+    /// Sends `count` changes, the oldest first, and after all of them as many removals as remain.
     Tell {
         count: usize,
     },
-    /// All that changed; removals stay back.
+    /// Sends all changes; removals are deferred.
     TellContent,
     TellAll,
-    /// One name is answered, whatever else is new.
+    /// Answers one name, whatever else is new.
     Answer {
         name: usize,
     },
-    /// A name is asked for again.
+    /// Subscribes to a name again.
     Doubt {
         name: usize,
     },
@@ -48,9 +48,10 @@ struct World {
     type_url: TypeUrl,
     view: View,
     naive: BTreeMap<&'static str, Option<u8>>,
-    /// How often each name changed since the client was told of it. The source knows the last change only, and what was before.
+    /// The number of changes of each name since it was last sent. The source remembers only the last change and the
+    /// state before it.
     changes: BTreeMap<&'static str, u32>,
-    /// How many names are remembered that were told ahead.
+    /// The number of names sent ahead that are remembered.
     limit: usize,
 }
 
@@ -84,7 +85,7 @@ impl World {
         self.entry(name).resource().map(|resource| resource.body()[0])
     }
 
-    /// What is news to the view, the oldest first: what is there, and what is gone.
+    /// Returns the news of the view, the oldest first: present resources, and removals.
     fn news(&self) -> [Vec<(Revision, &'static str)>; 2] {
         let mut news = [Vec::new(), Vec::new()];
         for name in NAMES {
@@ -156,13 +157,13 @@ impl World {
             }
             Step::Answer { name } => {
                 let (name, entry) = (NAMES[name], self.entry(NAMES[name]));
-                let told_to = match entry.state {
+                let sent_to = match entry.state {
                     State::Present(_) => self.view.sent_to().unwrap_or_default(),
                     State::Absent | State::Unknown => self.view.removals_sent_to(),
                 };
                 let since = entry.since;
                 self.tell(&[(since, name)]);
-                if since > told_to {
+                if since > sent_to {
                     self.view.note_sent_ahead(&name.into(), now, self.limit);
                 }
             }
@@ -176,7 +177,7 @@ impl World {
         for (name, sent_ahead) in &self.naive {
             let is_news = *sent_ahead != self.content(name);
             let lost = is_news && !news.contains(name);
-            // While removals stay back, the positions don't say which of them would be news.
+            // While removals are deferred, the positions do not say which of them would be news.
             let exact = !self.view.inexact && Some(self.view.complete_to()) == self.view.sent_to();
             let needless = !is_news && exact && self.changes[name] <= 2 && news.contains(name);
             if lost || needless {
@@ -191,7 +192,7 @@ impl World {
 proptest! {
     #![proptest_config(Config { cases: 4000, failure_persistence: None, ..Config::default() })]
 
-    /// S-DELTA-52: what changed and changed back is passed over only where the client has it so.
+    /// S-DELTA-52: a reverted change is skipped only where the client has that state.
     #[test]
     fn nothing_is_lost_and_nothing_is_needless(
         limit in 0..3_usize,

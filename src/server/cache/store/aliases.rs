@@ -1,25 +1,25 @@
-//! Other names of resources. Each has a slot as a name of its own has, so that when it begins and ceases to stand for
-//! something is known in the same way. Without aliases nothing is here, and nothing is paid.
+//! Other names of resources. An alias has a slot like any name, which tracks the revisions at which it begins and
+//! ceases to stand for a resource. A store without aliases keeps nothing here, at no cost.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::name::ResourceName;
 
-/// What an alias stood for is remembered, so that who has it by that can be told: this many at most.
+/// Maximum number of former targets of an alias, kept so that clients that have them can be sent their removal.
 const FORMER: usize = 4;
 
-/// A name, and the resource that it stands for.
+/// An alias, and the resource that it stands for.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Alias {
     pub(super) name: ResourceName,
     pub(super) of: Option<ResourceName>,
-    /// What it stood for before, the latest last.
+    /// Former targets, the latest last.
     pub(super) former: Vec<ResourceName>,
 }
 
 impl Alias {
-    /// What it will be once it stands for something else.
+    /// Returns the alias with a new target.
     pub(super) fn pointed(&self, of: Option<&ResourceName>) -> Self {
         let mut former = self.former.clone();
         former.extend(self.of.clone());
@@ -31,10 +31,10 @@ impl Alias {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aliases {
-    /// By resource.
+    /// The aliases of each resource.
     pub(super) of: BTreeMap<ResourceName, Vec<ResourceName>>,
-    /// The resources that have an alias, in the order in which they got it: it stands for the last.
+    /// The resources with an alias, in the order in which they got it: the alias stands for the last.
     pub(super) claims: BTreeMap<ResourceName, Vec<ResourceName>>,
-    /// There was one at some time.
+    /// Whether any alias ever existed.
     pub(super) ever: bool,
 }

@@ -1,4 +1,4 @@
-//! Which resource has which alias, and what an alias stands for.
+//! The assignment of aliases to resources.
 
 use alloc::format;
 use alloc::string::String;
@@ -14,7 +14,7 @@ use crate::server::hash;
 use crate::server::source::Entry;
 
 impl Store {
-    /// A resource has these aliases from now on.
+    /// Sets the aliases of a resource.
     pub(super) fn claim(&mut self, name: &ResourceName, mut aliases: Vec<ResourceName>, now: Revision) {
         let before = self.aliases.of.get(name).cloned().unwrap_or_default(); // an empty list allocates nothing
         if before.is_empty() && aliases.is_empty() {
@@ -31,7 +31,7 @@ impl Store {
             if !known {
                 claims.push(name.clone());
             }
-            // It may have been the name of a resource in between.
+            // The alias may have been the name of a resource meanwhile.
             let stands = |at: usize| matches!(self.slots[at].what, What::Alias(_));
             if !known || !self.find(alias.as_str()).is_some_and(stands) {
                 self.point(alias, name, now);
@@ -59,7 +59,7 @@ impl Store {
         match next {
             None => self.set(Some(at), What::Unaliased(what), now),
             Some(next) => {
-                // To those who want the alias the other is new.
+                // The next resource is new to the subscribers of the alias.
                 self.point(alias, &next, now);
                 if let Some(at) = self.find(next.as_str()) {
                     let what = self.slots[at].what.clone();
@@ -73,7 +73,7 @@ impl Store {
         }
     }
 
-    /// Makes an alias stand for a resource, unless it is the name of one that is there.
+    /// Makes an alias stand for a resource, unless it is the name of a present resource.
     fn point(&mut self, alias: &ResourceName, to: &ResourceName, now: Revision) {
         let at = self.find(alias.as_str());
         let pointed = match at.map(|at| &self.slots[at].what) {
@@ -84,7 +84,7 @@ impl Store {
         self.set(at, What::Alias(pointed), now);
     }
 
-    /// What is to be said of the name in a slot: of an alias, what is to be said of the resource.
+    /// Returns the entry of the name in a slot; for an alias, the entry of its resource.
     pub(super) fn entry(&self, at: usize) -> Entry<'_> {
         let slot = &self.slots[at];
         let own = slot.entry();
@@ -99,7 +99,7 @@ impl Store {
         }
     }
 
-    /// What an alias stood for, and since when it does not.
+    /// Returns the former targets of an alias, and the revision of its last change.
     pub(in crate::server::cache) fn former_targets(&self, alias: &str) -> Option<(Revision, &[ResourceName])> {
         if !self.aliases.ever {
             return None;
@@ -125,7 +125,7 @@ impl Store {
             let owner = by.last();
             let right = match slot {
                 Some(What::Alias(Alias { of, .. })) => of.as_ref() == owner,
-                _ => true, // the name of a resource, or it was
+                _ => true, // a name that is or was that of a resource
             };
             ensure!(right, "{alias} does not stand for {owner:?}");
             ensure!(by.iter().all(|name| self.aliases.of.contains_key(name)), "{alias} is had by nobody");

@@ -1,4 +1,4 @@
-//! What holds of a cache between any two calls.
+//! The invariants of a cache, which hold between any two calls.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -15,12 +15,11 @@ use crate::server::hash;
 use crate::server::resource::Resource;
 
 impl Cache {
-    /// Checks what must hold of the cache whatever happened to it: for tests, fuzz targets and models of one's own.
-    /// Costs as much as there is.
+    /// Checks the invariants of the cache: for tests, fuzz targets and custom models. Costs the size of the cache.
     ///
     /// # Errors
     ///
-    /// What does not hold. That is a bug in this crate.
+    /// Returns the violated invariant, which is a bug in this crate.
     pub fn check_invariants(&self) -> Result<(), String> {
         for (type_url, store) in self.types.iter() {
             store.check().map_err(|what| alloc::format!("{type_url}: {what}"))?;
@@ -31,7 +30,7 @@ impl Cache {
 }
 
 impl Slot {
-    /// Whether it is in a collection.
+    /// Returns whether the slot is a member of a collection.
     fn is_member(&self) -> bool {
         let there = matches!(self.what, What::Present(_) | What::Unknown(_));
         there && self.what.name().is_some_and(|name| name.glob().is_some())
@@ -52,11 +51,11 @@ impl Store {
                 "{name:?} is in slot {at}, found in {found:?}"
             );
             ensure!(slot.since <= self.revision, "{name:?} changed in the future, at {:?}", slot.since);
-            let lives = slot.resource().is_some_and(|resource| resource.ttl().is_some());
+            let expires = slot.resource().is_some_and(|resource| resource.ttl().is_some());
             let listed = |glob: ResourceName| self.collections.members(glob.as_str()).any(|&other| other == at);
             let listed = name.and_then(ResourceName::glob).is_some_and(listed);
             ensure!(listed == slot.is_member(), "{name:?} is there or not, and in its collection or not");
-            ensure!(lives == self.expiring.contains(&at), "{name:?} has a TTL or not, and is listed or not");
+            ensure!(expires == self.expiring.contains(&at), "{name:?} has a TTL or not, and is listed or not");
         }
         let named = self.slots.len() - self.free.len();
         ensure!(self.index.len() == named, "{named} slots in use, {} names in the index", self.index.len());
@@ -84,7 +83,7 @@ impl Store {
         self.published.check(&self.slots)
     }
 
-    /// A list has all slots of its kind, in the order of their changes.
+    /// Checks that a list has all slots of its kind, in the order of their changes.
     fn check_list(&self, list: &List, is: impl Fn(&Slot) -> bool) -> Result<(), String> {
         let (mut at, mut newer, mut len, mut since) = (list.newest, NONE, 0, self.revision);
         while let Some(slot) = self.slots.get(at as usize) {

@@ -1,4 +1,4 @@
-//! Resources that are encoded together: slots side by side, and what was published of them.
+//! Pages of resources that are encoded together: adjacent slots, and their published encodings.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,19 +11,19 @@ use crate::server::variant::Variant;
 
 #[derive(Clone, Debug)]
 pub(super) struct Published {
-    /// Slots in a page.
+    /// Number of slots in a page.
     size: usize,
     pages: Vec<Encoded>,
-    /// The pages to publish, for each variant.
+    /// Pages to publish, for each variant.
     stale: [Vec<u32>; 2],
 }
 
-/// What was published of some slots.
+/// The published encodings of a page.
 #[derive(Clone, Debug, Default)]
 struct Encoded {
-    /// `None` where it is not true any more.
+    /// The page; `None` once it is out of date.
     page: Option<Page>,
-    /// For each variant, whether it is in the list of those to publish.
+    /// For each variant, whether the page is listed for publication.
     stale: [bool; 2],
 }
 
@@ -32,7 +32,7 @@ impl Published {
         Self { size, pages: Vec::new(), stale: [Vec::new(), Vec::new()] }
     }
 
-    /// A slot changed.
+    /// Marks the page of a changed slot as out of date.
     pub(super) fn mark(&mut self, slot: usize) {
         let at = slot / self.size;
         if self.pages.len() <= at {
@@ -61,7 +61,7 @@ impl Published {
         }
     }
 
-    /// The page of a number, made now if it was not published.
+    /// Returns the page of a number, built now if it was not published.
     pub(super) fn page(&self, slots: &[Slot], at: usize) -> Option<Page> {
         let slots = slots.chunks(self.size).nth(at)?;
         let page = self.pages.get(at).and_then(|encoded| encoded.page.as_ref());
@@ -72,12 +72,12 @@ impl Published {
         self.pages.iter().filter_map(|encoded| encoded.page.as_ref()).map(Page::encoded_bytes).sum()
     }
 
-    /// What is published is true, and what is not is to be.
+    /// Checks that published pages are up to date, and that all others are listed for publication.
     pub(super) fn check(&self, slots: &[Slot]) -> Result<(), String> {
         for (at, encoded) in self.pages.iter().enumerate() {
             let slots = || slots.iter().skip(at * self.size).take(self.size).filter_map(Slot::resource);
-            let true_to_life = |page: &Page| page.resources().iter().eq(slots());
-            ensure!(encoded.page.as_ref().is_none_or(true_to_life), "page {at} is out of date");
+            let up_to_date = |page: &Page| page.resources().iter().eq(slots());
+            ensure!(encoded.page.as_ref().is_none_or(up_to_date), "page {at} is out of date");
             for (stale, &listed) in self.stale.iter().zip(&encoded.stale) {
                 let times = stale.iter().filter(|&&page| page as usize == at).count();
                 ensure!(times == usize::from(listed), "page {at} is to be published, and listed {times} times");

@@ -1,4 +1,4 @@
-//! What is known of a name: a slot, and the lists of slots in the order of their last change.
+//! The state of a name: a slot, linked in the order of the last change.
 
 use alloc::boxed::Box;
 
@@ -16,7 +16,7 @@ pub(super) struct Slot {
     pub(super) what: What,
     pub(super) since: Revision,
     pub(super) history: Option<Box<History>>,
-    /// In the list of its kind: towards the older and the newer.
+    /// Neighbours in the list of its kind.
     pub(super) older: u32,
     pub(super) newer: u32,
 }
@@ -29,18 +29,18 @@ pub(super) enum What {
     Unknown(ResourceName),
     /// Another name of a resource that is present or not known.
     Alias(Alias),
-    /// What was one, and stands for nothing now: absent.
+    /// A former alias, which stands for nothing now: absent.
     Unaliased(Alias),
 }
 
-/// What a slot was before, so that who was not served in between is spared what comes to nothing (S-DELTA-52,
-/// S-DELTA-53): put and gone, gone and put again, changed and changed back.
+/// The previous state of a slot, so that a client that was not served in between is not sent a change that was
+/// reverted (S-DELTA-52, S-DELTA-53): inserted and removed, removed and inserted, changed and changed back.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct History {
-    /// What it was until it became what it is.
+    /// The state before the current one.
     pub(super) last: Option<What>,
     pub(super) last_since: Revision,
-    /// An earlier time at which it was what it is.
+    /// An earlier period with the current state.
     pub(super) before: (Revision, Revision),
 }
 
