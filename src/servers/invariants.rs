@@ -1,4 +1,4 @@
-//! What holds of the whole between any two calls.
+//! The invariants of the layer, which hold between any two calls.
 
 use alloc::format;
 use alloc::string::String;
@@ -8,11 +8,11 @@ use crate::client::Variant;
 use crate::ensure::ensure;
 
 impl<V: Variant> Servers<V> {
-    /// Checks what must hold whatever happened: see [`Client::check_invariants`](crate::client::Client::check_invariants).
+    /// Checks the invariants: see [`Client::check_invariants`](crate::client::Client::check_invariants).
     ///
     /// # Errors
     ///
-    /// What does not hold. That is a bug in this crate.
+    /// A description of the violated invariant, which is a bug in this crate.
     pub fn check_invariants(&self) -> Result<(), String> {
         for (server, link) in self.links.iter().enumerate() {
             link.client.check_invariants().map_err(|what| format!("server {server}: {what}"))?;
