@@ -19,7 +19,7 @@ struct Target {
     stands: Stands,
 }
 
-/// Whether an alias still stands for its last known target.
+/// The relation of an alias to its last known target.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum Stands {
     Yes,

@@ -163,7 +163,7 @@ impl<V: client::Variant> Subscribe for Servers<V> {
 pub struct Watches<T> {
     type_url: TypeUrl,
     ledger: Ledger<T>,
-    /// Whether verdicts wait for the watchers.
+    /// If set, verdicts wait for the watchers.
     waits: bool,
     /// A verdict, and the watchers with unfinished events of its update.
     waiting: Option<(Verdict, BTreeSet<WatchId>)>,
