@@ -262,7 +262,7 @@ impl<V: Both> Pair<V> {
                 client::Action::Rejected { type_url, nonce, faults } => {
                     let t = setup.type_number(&type_url);
                     self.ghost.finds_faults::<V>(setup, t, &self.apps[t], &nonce, &faults);
-                    self.apps[t].heard = true; // a heartbeat of an expired resource may be the only response to a wildcard
+                    self.apps[t].heard = true; // a heartbeat after an expiry may be the only response
                 }
                 client::Action::DoesNotExist { type_url, names } => {
                     self.goals.reach(Goal::TimedOut);

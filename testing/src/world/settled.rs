@@ -66,7 +66,7 @@ impl<V: Both> World<V> {
             Some(content) => {
                 let rejected = app.rejected.get(name) == Some(&content);
                 if has.is_none() && ghost.has_lapsed(t, name) {
-                    return; // a heartbeat came too late, and the client does not request the resource again on this stream
+                    return; // a late heartbeat, and no new request on this stream
                 }
                 assert!(has == Some(content) || rejected, "type {t}: {name} is {content}, applied is {has:?}");
                 assert!(!app.missing.contains(name), "type {t}: {name} is there, reported as missing");
