@@ -43,7 +43,7 @@ pub enum Label<'a> {
     Response(&'a TypeUrl, &'a mut u64),
     /// A revision of a source.
     Revision(&'a mut Revision),
-    /// The number of a server's stream. Stream number and response counter determine the nonces, and nothing else.
+    /// The number of a server's stream. This number and [`Given`](Self::Given) determine the nonces.
     Stream(&'a mut u64),
 }
 

@@ -21,7 +21,7 @@ impl<V: Variant> Servers<V> {
             let last = place == group.current;
             match self.policy {
                 Policy::Grpc if answered || !last => {} // gRFC A57: a server may end a stream after a response
-                Policy::Grpc => self.fall_back_or_tell(at),
+                Policy::Grpc => self.fall_back_or_report(at),
                 Policy::Envoy if place > 0 => {
                     self.turn_to(at, 0);
                     if !answered {
@@ -60,12 +60,12 @@ impl<V: Variant> Servers<V> {
             }
             self.reachable(at);
         }
-        self.forgive();
+        self.clear_failures();
     }
 
     /// Resets servers that are no longer used, so that a server that is used again is tried before it counts as
     /// failing. The server's backoff continues.
-    pub(super) fn forgive(&mut self) {
+    pub(super) fn clear_failures(&mut self) {
         for server in 0..self.links.len() {
             if self.links[server].failing && !self.is_used(server) {
                 self.links[server].failing = false;
@@ -74,7 +74,7 @@ impl<V: Variant> Servers<V> {
     }
 
     /// `Policy::Grpc`: falls back to the next servers if gRFC A71 requires it, or reports that none is left.
-    pub(super) fn fall_back_or_tell(&mut self, at: usize) {
+    pub(super) fn fall_back_or_report(&mut self, at: usize) {
         self.fall_back(at);
         let server = self.groups[at].server();
         if self.links[server].failing {
@@ -113,7 +113,7 @@ impl<V: Variant> Servers<V> {
     fn join(&mut self, at: usize) {
         let group = &self.groups[at];
         let (from, to) = (group.server(), group.servers[group.members]);
-        for (type_url, names) in &group.wanted {
+        for (type_url, names) in &group.subscribed {
             let subscribed = self.links[to].client.resources_mut(type_url).subscribe(names);
             debug_assert!(subscribed.is_ok(), "these are names");
             let held = self.held(at, from, type_url);
@@ -124,7 +124,7 @@ impl<V: Variant> Servers<V> {
             layer.adopt_with_aliases(held);
             layer.mark_does_not_exist(&missing);
         }
-        self.hold_beside(to);
+        self.block_while_judged(to);
         let group = &mut self.groups[at];
         group.current = group.members;
         group.members += 1;
@@ -134,7 +134,7 @@ impl<V: Variant> Servers<V> {
     fn leave(&mut self, at: usize, leaving: usize, stays: usize) {
         let group = &self.groups[at];
         let (from, to) = (group.servers[leaving], group.servers[stays]);
-        for (type_url, names) in &group.wanted {
+        for (type_url, names) in &group.subscribed {
             let held = self.held(at, from, type_url);
             let expiring = held.iter().filter(|(_, _, expires)| expires.is_some());
             let expiring = expiring.map(|(name, aliases, expires)| (name, &aliases[..], *expires));
@@ -163,7 +163,7 @@ impl<V: Variant> Servers<V> {
         let awaited = |type_url, name: &ResourceName| {
             group.members().iter().all(|&server| self.links[server].client.layer(type_url).is_awaited(name))
         };
-        group.wanted.iter().any(|(type_url, names)| names.iter().any(|name| awaited(type_url, name)))
+        group.subscribed.iter().any(|(type_url, names)| names.iter().any(|name| awaited(type_url, name)))
     }
 
     /// Returns the list that a name belongs to; `None` if the authority is unknown or has no servers.

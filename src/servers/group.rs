@@ -12,7 +12,7 @@ pub(super) struct Group {
     pub(super) authority: Option<Arc<str>>,
     /// The servers in order of preference.
     pub(super) servers: Vec<usize>,
-    pub(super) wanted: BTreeMap<TypeUrl, BTreeSet<ResourceName>>,
+    pub(super) subscribed: BTreeMap<TypeUrl, BTreeSet<ResourceName>>,
     /// The number of servers, counted from the first, that are subscribed to the names and know the application's
     /// resources.
     pub(super) members: usize,
@@ -28,14 +28,14 @@ pub(super) struct Group {
 
 impl Group {
     pub(super) fn new(authority: Option<Arc<str>>, servers: Vec<usize>) -> Self {
-        let wanted = BTreeMap::new();
+        let subscribed = BTreeMap::new();
         let (members, current, failures) = (1, 0, 0);
-        Self { authority, servers, wanted, members, current, failures, reached: false, unreachable: false }
+        Self { authority, servers, subscribed, members, current, failures, reached: false, unreachable: false }
     }
 
     /// Returns the position of a server that is, or should be, subscribed to the names.
     pub(super) fn place(&self, policy: Policy, server: usize) -> Option<usize> {
-        if self.wanted.is_empty() {
+        if self.subscribed.is_empty() {
             return None;
         }
         let asked = match policy {
@@ -59,16 +59,16 @@ impl Group {
     }
 
     /// Adds subscribed names. Returns those that are new.
-    pub(super) fn want(&mut self, type_url: &TypeUrl, names: Vec<ResourceName>) -> Vec<ResourceName> {
-        let wanted = self.wanted.entry(type_url.clone()).or_default();
-        names.into_iter().filter(|name| wanted.insert(name.clone())).collect()
+    pub(super) fn subscribe(&mut self, type_url: &TypeUrl, names: Vec<ResourceName>) -> Vec<ResourceName> {
+        let subscribed = self.subscribed.entry(type_url.clone()).or_default();
+        names.into_iter().filter(|name| subscribed.insert(name.clone())).collect()
     }
 
-    pub(super) fn want_no_more(&mut self, type_url: &TypeUrl, names: &[ResourceName]) {
-        if let Some(wanted) = self.wanted.get_mut(type_url) {
-            names.iter().for_each(|name| _ = wanted.remove(name));
-            if wanted.is_empty() {
-                self.wanted.remove(type_url);
+    pub(super) fn unsubscribe(&mut self, type_url: &TypeUrl, names: &[ResourceName]) {
+        if let Some(subscribed) = self.subscribed.get_mut(type_url) {
+            names.iter().for_each(|name| _ = subscribed.remove(name));
+            if subscribed.is_empty() {
+                self.subscribed.remove(type_url);
             }
         }
     }

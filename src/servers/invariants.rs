@@ -24,9 +24,9 @@ impl<V: Variant> Servers<V> {
         for (at, group) in self.groups.iter().enumerate() {
             ensure!(group.members >= 1, "nobody is asked");
             ensure!(group.current < group.members, "the word of a server counts that is not asked");
-            ensure!(!group.unreachable || !group.wanted.is_empty(), "nothing is wanted, and nobody can be reached");
-            ensure!(group.wanted.values().all(|names| !names.is_empty()), "a type is wanted without names");
-            for type_url in group.wanted.keys() {
+            ensure!(!group.unreachable || !group.subscribed.is_empty(), "nothing is wanted, and nobody can be reached");
+            ensure!(group.subscribed.values().all(|names| !names.is_empty()), "a type is wanted without names");
+            for type_url in group.subscribed.keys() {
                 let names =
                     |server| self.held(at, server, type_url).into_iter().map(|(name, aliases, _)| (name, aliases));
                 let (first, others) = (group.servers[0], &group.members()[1..]);

@@ -7,9 +7,9 @@
 //!
 //! The application has one set of resources, regardless of their server. These rules keep the set consistent:
 //!
-//! - Only an update replaces a resource of another server: switching servers removes nothing. The other client is
-//!   informed that its resource is replaced ([`LayerMut::adopt`](client::LayerMut::adopt)); it no longer claims the
-//!   resource, and requests it again.
+//! - An update of one server replaces a resource of another; switching servers alone replaces and removes nothing. The
+//!   other client is informed that its resource is replaced ([`LayerMut::adopt`](client::LayerMut::adopt)); that client
+//!   no longer claims the resource, and requests it again.
 //! - A removal by a server, by name or by absence, applies to the resource whichever server sent that.
 //! - One update of a type is in flight at a time, even for different servers of one list. The next server's update
 //!   waits, so that no late update overwrites a newer one, and removals are derived from the application's actual
@@ -185,7 +185,7 @@ impl<V: Variant> Servers<V> {
         let of_type = link.out.iter().position(|update| *update.type_url() == type_url).ok_or_else(unknown)?;
         link.client.handle_verdict(now, verdict)?;
         let update = link.out.remove(of_type);
-        self.tell_the_others(server, &update, &rejected);
+        self.inform_others(server, &update, &rejected);
         self.drain(server);
         self.release(now, server, &type_url);
         Ok(())
@@ -201,7 +201,7 @@ impl<V: Variant> Servers<V> {
         link.state = State::Down(now + link.backoff.next_delay(random));
         link.failing |= !answered;
         self.ended(server, answered);
-        self.forgive();
+        self.clear_failures();
     }
 
     /// Handles the time of [`poll_timeout`](Self::poll_timeout).
@@ -311,7 +311,7 @@ impl<V: Variant> Servers<V> {
 
     /// Informs the other clients about the outcome of an update: the application no longer has the resources that they
     /// sent.
-    fn tell_the_others(&mut self, server: usize, update: &Update, rejected: &BTreeSet<ResourceName>) {
+    fn inform_others(&mut self, server: usize, update: &Update, rejected: &BTreeSet<ResourceName>) {
         let type_url = update.type_url();
         let layer = self.links[server].client.layer(type_url);
         let missing = update.removed().iter().filter(|&name| layer.does_not_exist(name));
@@ -345,7 +345,7 @@ impl<V: Variant> Servers<V> {
     }
 
     /// Blocks the updates of a newly subscribed client while another client of the list waits for a verdict.
-    fn hold_beside(&mut self, server: usize) {
+    fn block_while_judged(&mut self, server: usize) {
         let out = self.links[server].related.iter().flat_map(|&other| &self.links[other].out);
         let types: Vec<TypeUrl> = out.map(|update| update.type_url().clone()).collect();
         types.iter().for_each(|type_url| self.links[server].client.layer_mut(type_url).block_updates());
@@ -360,7 +360,7 @@ impl<V: Variant> Servers<V> {
 
     /// Falls back if a resource may be missing that was there before.
     fn review(&mut self, at: usize) {
-        if !self.groups[at].wanted.is_empty() {
+        if !self.groups[at].subscribed.is_empty() {
             self.fall_back(at);
         }
     }

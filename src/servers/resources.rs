@@ -68,18 +68,18 @@ impl<V: Variant> ResourcesMut<'_, V> {
             sorted.entry(at).or_default().push(name);
         }
         for (at, names) in sorted {
-            let new = servers.groups[at].want(type_url, names);
+            let new = servers.groups[at].subscribe(type_url, names);
             if new.is_empty() {
                 continue;
             }
             for place in 0..servers.groups[at].members {
                 let server = servers.groups[at].servers[place];
                 servers.links[server].client.resources_mut(type_url).subscribe(&new)?;
-                servers.hold_beside(server);
+                servers.block_while_judged(server);
             }
             // gRFC A71: the known resources did not lead to the next server; the new names do.
             if servers.links[servers.groups[at].server()].failing && servers.policy == Policy::Grpc {
-                servers.fall_back_or_tell(at);
+                servers.fall_back_or_report(at);
             }
         }
         Ok(())
@@ -89,23 +89,23 @@ impl<V: Variant> ResourcesMut<'_, V> {
     pub fn unsubscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         let Self { servers, type_url } = self;
         for (at, names) in servers.by_group(names) {
-            servers.groups[at].want_no_more(type_url, &names);
+            servers.groups[at].unsubscribe(type_url, &names);
             for place in 0..servers.groups[at].members {
                 let server = servers.groups[at].servers[place];
                 servers.links[server].client.resources_mut(type_url).unsubscribe(&names);
             }
-            if servers.groups[at].wanted.is_empty() {
+            if servers.groups[at].subscribed.is_empty() {
                 servers.reachable(at);
             }
             let group = &mut servers.groups[at];
-            if servers.policy == Policy::Grpc && group.wanted.is_empty() {
+            if servers.policy == Policy::Grpc && group.subscribed.is_empty() {
                 group.members = 1;
                 if core::mem::take(&mut group.current) > 0 {
                     servers.switched(at);
                 }
             }
         }
-        servers.forgive();
+        servers.clear_failures();
     }
 
     /// Requests subscribed resources again from the authoritative server: see [`client::ResourcesMut::refetch`].

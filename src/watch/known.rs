@@ -14,7 +14,7 @@ pub(super) struct Known<T> {
     /// The watchers of this name; empty for a resource that only a wildcard or a collection covers.
     pub(super) watchers: BTreeSet<WatchId>,
     /// The number of watchers with a pending event of the resource.
-    pub(super) untold: usize,
+    pub(super) pending: usize,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -46,7 +46,7 @@ pub(super) enum Change<T> {
 
 impl<T> Default for Known<T> {
     fn default() -> Self {
-        Self { value: None, error: None, watchers: BTreeSet::new(), untold: 0 }
+        Self { value: None, error: None, watchers: BTreeSet::new(), pending: 0 }
     }
 }
 
@@ -94,14 +94,14 @@ pub(super) fn is_whole(name: &ResourceName) -> bool {
     name.is_wildcard() || name.is_glob()
 }
 
-/// Returns the next event for a watcher of a resource with this error, if any. `told` is the error that the watcher
+/// Returns the next event for a watcher of a resource with this error, if any. `sent` is the error that the watcher
 /// received last.
 pub(super) fn due<T: PartialEq>(
     name: &ResourceName,
     known: &Known<T>,
     error: Option<&Status>,
     fresh: &Fresh<T>,
-    told: Option<&Status>,
+    sent: Option<&Status>,
 ) -> Option<Due> {
     let differs = |value: &T| fresh.changed.as_ref().is_some_and(|before| before.as_ref() != Some(value));
     match &known.value {
@@ -109,8 +109,8 @@ pub(super) fn due<T: PartialEq>(
         None if !is_whole(name) => {
             // A watcher without content receives no event as long as none has arrived.
             let had = matches!(fresh.changed, Some(Some(_)));
-            (error.is_some() && (had || error != told)).then_some(Due::Failure)
+            (error.is_some() && (had || error != sent)).then_some(Due::Failure)
         }
-        _ => (error != told).then_some(Due::Error),
+        _ => (error != sent).then_some(Due::Error),
     }
 }

@@ -157,7 +157,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         for of in fresh.keys() {
             let known = if *of == name { self.named.get_mut(of) } else { self.parts.get_mut(of) };
             if let Some(known) = known {
-                known.untold -= 1;
+                known.pending -= 1;
             }
             self.tidy(of);
         }
@@ -218,7 +218,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
             let none = self.parts.get(name).is_none_or(|known| known.error.is_none());
             if !(none && matches!(change, Change::Fine)) {
                 let changed = self.parts.entry(name.clone()).or_default().change(change.clone());
-                changed.into_iter().for_each(|changed| self.tell_part(name, changed));
+                changed.into_iter().for_each(|changed| self.note_part(name, changed));
             }
         }
         self.change_named(name, change);
@@ -227,7 +227,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
     /// Applies a change for the watchers of this name.
     fn change_named(&mut self, name: &ResourceName, change: Change<T>) {
         let changed = self.named.get_mut(name).and_then(|known| known.change(change));
-        changed.into_iter().for_each(|changed| self.tell_named(name, changed));
+        changed.into_iter().for_each(|changed| self.note_named(name, changed));
     }
 
     /// Applies a change of a resource to one of its aliases.
@@ -341,12 +341,12 @@ impl<T: Clone + PartialEq> Ledger<T> {
             others.filter(other).cloned().collect()
         };
         let (named, parts) = (names(&self.named), names(&self.parts));
-        named.iter().for_each(|name| self.tell_named(name, None));
-        parts.iter().for_each(|name| self.tell_part(name, None));
+        named.iter().for_each(|name| self.note_named(name, None));
+        parts.iter().for_each(|name| self.note_part(name, None));
     }
 
     /// Notes a possible event for each watcher of a name, with the previous content if that is known to have changed.
-    fn tell_named(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
+    fn note_named(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
         let Self { watchers, named, turns, unreachable, .. } = self;
         let Some(known) = named.get_mut(name) else { return };
         for watch in known.watchers.clone() {
@@ -355,7 +355,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
     }
 
     /// Notes a possible event for each watcher of a wildcard or collection that covers the name.
-    fn tell_part(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
+    fn note_part(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
         let all: BTreeSet<WatchId> = self.wholes(name).flat_map(|whole| &whole.watchers).copied().collect();
         let Self { watchers, parts, turns, unreachable, .. } = self;
         // A resource without content and without error is not covered.
@@ -426,7 +426,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
                 watcher.errors.remove(&name);
             }
             entry.remove();
-            known.untold -= 1;
+            known.pending -= 1;
             self.tidy(&name);
             if let Some(news) = news {
                 return Some((name, news));
@@ -438,7 +438,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
 
     /// Forgets a covered resource that has no content, no watcher by name and no pending event.
     fn tidy(&mut self, name: &ResourceName) {
-        let done = |known: &Known<T>| known.value.is_none() && !self.is_watched(name) && known.untold == 0;
+        let done = |known: &Known<T>| known.value.is_none() && !self.is_watched(name) && known.pending == 0;
         if !self.parts.get(name).is_some_and(done) {
             return;
         }
@@ -470,13 +470,13 @@ fn note<T: PartialEq>(
 ) {
     let Some(watcher) = watchers.get_mut(&watch) else { return };
     let before = watcher.fresh.remove(name);
-    known.untold -= usize::from(before.is_some());
+    known.pending -= usize::from(before.is_some());
     // The content last sent is the one before the first pending change.
     let fresh = Fresh { changed: before.and_then(|before| before.changed).or(changed) };
     let error = known.error.as_ref().or_else(|| unreachable.error(name.as_str()));
     if due(name, known, error, &fresh, watcher.errors.get(name)).is_some() {
         watcher.fresh.insert(name.clone(), fresh);
-        known.untold += 1;
+        known.pending += 1;
         queue(watcher, turns, watch);
     }
 }
