@@ -1,4 +1,4 @@
-//! For `check_invariants`: what must hold, or a sentence that says what does not.
+//! Returns from `check_invariants` with a message unless a condition holds.
 
 macro_rules! ensure {
     ($holds:expr, $($otherwise:tt)+) => {

@@ -1,4 +1,4 @@
-//! What can go wrong, split by whose fault it is.
+//! Errors, split by culprit.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -6,24 +6,24 @@ use core::fmt;
 use crate::name::{ResourceName, TypeUrl};
 use crate::xdstp;
 
-/// Why an input was refused. The machine is exactly as it was before.
+/// The reason why an input was refused. The machine is unchanged.
 ///
-/// There are these two culprits and no third, so that a driver may match both. A driver that just ends the stream makes a
-/// [`Status`] of either.
+/// These two culprits are the only ones, so a driver may match both. A driver that only ends the stream converts either
+/// into a [`Status`].
 ///
 #[doc = include_str!("bad_input.md")]
 #[derive(Clone, Debug, Eq, Hash, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// The caller used the machine in a way that it does not support: a bug of the caller.
+    /// The caller used the machine in a way that the machine does not support: a bug of the caller.
     #[error("misuse of the machine: {0}")]
     Caller(#[from] Misuse),
-    /// The peer broke the protocol in a way that can't be answered: close the stream with
-    /// [`PeerMisbehaved::code`], or the [`Status`] that it becomes.
+    /// The peer broke the protocol in a way that can't be answered: close the stream with [`PeerMisbehaved::code`], or
+    /// with the [`Status`] made from this error.
     #[error("peer misbehaved: {0}")]
     Peer(#[from] PeerMisbehaved),
 }
 
-/// What the peer did. Each names what was wrong and, where there is one, the limit that it broke.
+/// A violation of the protocol by the peer. Each variant carries the offending value and, for a limit, the limit.
 #[derive(Clone, Debug, Eq, Hash, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeerMisbehaved {
@@ -33,10 +33,10 @@ pub enum PeerMisbehaved {
         /// The type of the message.
         type_url: TypeUrl,
     },
-    /// The first request of the stream has no node id, and the configuration asks for one.
+    /// The first request of the stream has no node id, and the configuration requires one.
     #[error("the first request on a stream must carry a node with an id")]
     MissingNode,
-    /// A request on an aggregated stream does not say which type it is for.
+    /// A request on an aggregated stream has no type URL.
     #[error("type_url is required on an aggregated stream")]
     MissingTypeUrl,
     /// A resource name is too long.
@@ -59,10 +59,10 @@ pub enum PeerMisbehaved {
         /// The limit that the configuration sets.
         limit: usize,
     },
-    /// The names and versions in `initial_resource_versions`, of all types, are too long together.
+    /// The names and versions in `initial_resource_versions`, summed over all types, are too long.
     #[error("initial_resource_versions of {len} bytes on one stream, limit {limit}")]
     TooManyInitialVersionBytes {
-        /// The bytes with this request.
+        /// The bytes including this request.
         len: usize,
         /// The limit that the configuration sets.
         limit: usize,
@@ -77,33 +77,33 @@ pub enum PeerMisbehaved {
         /// The limit that the configuration sets.
         limit: usize,
     },
-    /// The names that the stream is subscribed to, of all types, are too long together.
+    /// The subscribed names of the stream, summed over all types, are too long.
     #[error("subscribed names of {len} bytes on one stream, limit {limit}")]
     TooManyNameBytes {
-        /// The bytes after this request.
+        /// The bytes including this request.
         len: usize,
         /// The limit that the configuration sets.
         limit: usize,
     },
-    /// Too many names of one type.
+    /// A type has too many subscribed names.
     #[error("{count} subscribed names of {type_url}, limit {limit}")]
     TooManyNames {
         /// The type of the message.
         type_url: TypeUrl,
-        /// The names after this request.
+        /// The number of names including this request.
         count: usize,
         /// The limit that the configuration sets.
         limit: usize,
     },
-    /// Too many names on the stream, of all types.
+    /// The stream has too many subscribed names, counted over all types.
     #[error("{count} subscribed names on one stream, limit {limit}")]
     TooManyNamesOnStream {
-        /// The names after this request.
+        /// The number of names including this request.
         count: usize,
         /// The limit that the configuration sets.
         limit: usize,
     },
-    /// Too many types on one stream.
+    /// The stream has too many types.
     #[error("more than {limit} resource types on one stream")]
     TooManyTypes {
         /// The limit that the configuration sets.
@@ -127,18 +127,18 @@ pub enum PeerMisbehaved {
         /// The limit that the configuration sets.
         limit: usize,
     },
-    /// A request for another type than the stream's.
+    /// A request is for a type other than that of the stream.
     #[error("request for {got} on a stream of {expected}")]
     WrongType {
         /// The type that the stream serves.
         expected: TypeUrl,
-        /// The type that was asked for.
+        /// The type of the request.
         got: TypeUrl,
     },
 }
 
 impl PeerMisbehaved {
-    /// The gRPC status to close the stream with.
+    /// Returns the gRPC status code to close the stream with.
     pub fn code(&self) -> Code {
         match self {
             Self::EmptyName { .. } | Self::MissingNode | Self::MissingTypeUrl | Self::WrongType { .. } => {
@@ -158,11 +158,11 @@ impl PeerMisbehaved {
     }
 }
 
-/// What the caller did wrong.
+/// A mistake of the caller.
 #[derive(Clone, Debug, Eq, Hash, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misuse {
-    /// Actions wait to be polled, as many as the configuration allows.
+    /// As many actions wait to be polled as the configuration allows.
     #[error("{limit} actions wait to be polled")]
     ActionsWaiting {
         /// The limit that the configuration sets.
@@ -177,7 +177,7 @@ pub enum Misuse {
         /// The resource name that was refused.
         name: ResourceName,
     },
-    /// A structured name has directives (TP1): they say how the client is to find the resource, and are not sent.
+    /// A structured name has directives (TP1): directives tell the client how to find the resource, and are never sent.
     #[error("{name} is a locator: what may be asked for has no directives")]
     Locator {
         /// The resource name that was refused.
@@ -188,70 +188,70 @@ pub enum Misuse {
     MalformedName {
         /// The resource name that was refused.
         name: ResourceName,
-        /// The fault of the name.
+        /// The error of the parser.
         reason: xdstp::Error,
     },
-    /// A structured name is that of a resource of another type.
+    /// A structured name belongs to a resource of another type.
     #[error("{name} is no name of a {type_url}")]
     NameOfOtherType {
         /// The resource name that was refused.
         name: ResourceName,
-        /// The type that was asked for.
+        /// The type that was subscribed to.
         type_url: TypeUrl,
     },
-    /// There is no stream that a response could have come from.
+    /// No stream is open that a response could have come from.
     #[error("no stream is open")]
     NoStream,
     /// The type is not paused.
     #[error("{type_url} is not paused")]
     NotPaused {
-        /// The type that was named.
+        /// The type of the call.
         type_url: TypeUrl,
     },
-    /// More responses of a type wait for a verdict than the configuration allows: read the stream only if
-    /// `wants_response` says so.
+    /// More responses of a type wait for a verdict than the configuration allows: read the stream only while
+    /// `wants_response` returns `true`.
     #[error("{limit} responses for {type_url} wait for a verdict")]
     ResponsesWaiting {
-        /// The type that was named.
+        /// The type of the response.
         type_url: TypeUrl,
         /// The limit that the configuration sets.
         limit: usize,
     },
-    /// More responses of all types wait for a verdict than the configuration allows: read the stream only if
-    /// `wants_response` says so.
+    /// More responses, counted over all types, wait for a verdict than the configuration allows: read the stream only
+    /// while `wants_response` returns `true`.
     #[error("{limit} responses of the stream wait for a verdict")]
     ResponsesWaitingOnStream {
         /// The limit that the configuration sets.
         limit: usize,
     },
-    /// The verdict is of an update that is not out: it was answered before, or another machine made it.
+    /// The update of the verdict is not in flight: its verdict was given before, or another machine made it.
     #[error("no update for {type_url} waits for this verdict")]
     UnknownUpdate {
-        /// The type that was named.
+        /// The type of the verdict.
         type_url: TypeUrl,
     },
 }
 
-/// The gRPC status codes that the machines use. More may come.
+/// The gRPC status codes that the machines use. More may be added.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Code {
-    /// 3: the message is wrong, whatever the state of the system.
+    /// 3: the message is invalid, whatever the state of the system.
     InvalidArgument,
     /// 5: the resource does not exist.
     NotFound,
-    /// 7: the resource is not for this client.
+    /// 7: the client may not have the resource.
     PermissionDenied,
     /// 8: a limit is exceeded.
     ResourceExhausted,
     /// 13: a bug of this side.
     Internal,
-    /// 14: the peer is not available now; a later attempt may succeed.
+    /// 14: the peer is unavailable now; a later attempt may succeed.
     Unavailable,
 }
 
 impl Code {
-    /// The number, as in `google.rpc.Status`.
+    /// Returns the number, as in `google.rpc.Status`.
     pub const fn number(self) -> i32 {
         match self {
             Self::InvalidArgument => 3,
@@ -263,7 +263,7 @@ impl Code {
         }
     }
 
-    /// The name, as in the gRPC documents.
+    /// Returns the name, as in the gRPC documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::InvalidArgument => "INVALID_ARGUMENT",
@@ -276,7 +276,7 @@ impl Code {
     }
 }
 
-/// A number that is none of a [`Code`].
+/// A number that is not the number of a [`Code`].
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, thiserror::Error)]
 #[error("{0} is no status code that the machines use")]
 pub struct UnknownCode(pub i32);
@@ -303,12 +303,12 @@ impl fmt::Display for Code {
     }
 }
 
-/// A status as the peer gave it or is to get it (`google.rpc.Status`, without details).
+/// A status that the peer sent or is to receive (`google.rpc.Status`, without details).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Status {
-    /// A gRPC status code. Any number: what the peer sent is not ours to correct (ztunnel NACKs with 0).
+    /// A gRPC status code. Any number is kept as the peer sent it (ztunnel NACKs with 0).
     pub code: i32,
-    /// The reason, in words for an operator.
+    /// The reason, as text for an operator.
     pub message: String,
 }
 
@@ -318,18 +318,19 @@ impl Status {
         Self { code: code.number(), message: message.into() }
     }
 
-    /// Whether it has this code.
+    /// Returns whether the status has this code.
     pub fn is(&self, code: Code) -> bool {
         self.code == code.number()
     }
 
-    /// Whether an error that a server reports of a resource says something of the resource: it does not exist, or is not
-    /// for this client. Any other is transient: what is held stays in use (cncf/xds TP3, gRFC A88).
+    /// Returns whether an error that a server reports for a resource concerns the resource itself: the resource does
+    /// not exist, or this client may not have it. Any other error is transient, and the held resource stays in use
+    /// (cncf/xds TP3, gRFC A88).
     pub fn is_data_error(&self) -> bool {
         self.is(Code::NotFound) || self.is(Code::PermissionDenied)
     }
 
-    /// Cuts the message to at most `limit` bytes, at the border of a character.
+    /// Cuts the message to at most `limit` bytes, at a character boundary.
     pub(crate) fn truncate(&mut self, limit: usize) {
         let mut end = limit.min(self.message.len());
         while !self.message.is_char_boundary(end) {
@@ -340,14 +341,14 @@ impl Status {
 }
 
 impl From<PeerMisbehaved> for Status {
-    /// What the stream is to be closed with.
+    /// Makes the status to close the stream with.
     fn from(misbehaved: PeerMisbehaved) -> Self {
         Self::new(misbehaved.code(), misbehaved.to_string())
     }
 }
 
 impl From<Error> for Status {
-    /// What the stream is to be closed with: for [`Error::Caller`] that is INTERNAL, and the peer is not told more.
+    /// Makes the status to close the stream with. [`Error::Caller`] becomes INTERNAL without details for the peer.
     fn from(error: Error) -> Self {
         match error {
             Error::Peer(misbehaved) => misbehaved.into(),

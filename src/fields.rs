@@ -1,19 +1,19 @@
-//! Reads the fields of a protobuf message in place: for the one or two fields that the machines need of a
-//! resource they otherwise never open.
+//! Reads the fields of a protobuf message in place: the machines need one or two fields of a resource, and never decode
+//! the rest.
 
-/// The fields of one message, as `(number, value)`. Ends at the first malformed byte, after an [`Err`].
+/// Iterates over the fields of one message, as `(number, value)`. Ends after an [`Err`] at the first malformed byte.
 #[derive(Clone)]
 pub(crate) struct Fields<'a> {
     rest: &'a [u8],
 }
 
-/// The value of a field, as far as its wire type tells.
+/// The value of a field, as far as the wire type determines it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Value<'a> {
     Varint(u64),
     /// A string, bytes, or an embedded message.
     Bytes(&'a [u8]),
-    /// `fixed32` or `fixed64`; nothing here reads them.
+    /// `fixed32` or `fixed64`; no machine reads these.
     Fixed,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Fields<'a> {
 
     #[inline]
     fn varint(&mut self) -> Result<u64, Malformed> {
-        // Most are one byte.
+        // Most varints are one byte.
         if let Some((&byte, rest)) = self.rest.split_first().filter(|(byte, _)| **byte < 0x80) {
             self.rest = rest;
             return Ok(u64::from(byte));
@@ -69,17 +69,17 @@ impl<'a> Fields<'a> {
                 Value::Bytes(self.take(len)?)
             }
             5 => self.take(4).map(|_| Value::Fixed)?,
-            _ => return Err(Malformed), // groups left the language before xDS was born
+            _ => return Err(Malformed), // groups were deprecated before xDS existed
         };
         if number == 0 { Err(Malformed) } else { Ok((number, value)) }
     }
 }
 
-/// The number of a field, its value, and the bytes that it is.
+/// The number of a field, its value, and its bytes.
 type Raw<'a> = (u32, Value<'a>, &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The next field, and the bytes that it is.
+    /// Returns the next field and its bytes.
     pub(crate) fn next_raw(&mut self) -> Option<Result<Raw<'a>, Malformed>> {
         let before = self.rest;
         let field = self.next()?;
@@ -104,12 +104,12 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// The last value of string field `number`, `""` if there is none (proto3's default).
+/// Returns the last value of string field `number`, or `""` if the field is absent (proto3's default).
 pub(crate) fn string(message: &[u8], number: u32) -> Result<&str, Malformed> {
     core::str::from_utf8(bytes(message, number)?).map_err(|_| Malformed)
 }
 
-/// The same before anybody has looked whether it is UTF-8.
+/// Like `string`, without the check for UTF-8.
 pub(crate) fn bytes(message: &[u8], number: u32) -> Result<&[u8], Malformed> {
     let mut found: &[u8] = &[];
     let mut fields = Fields::new(message);

@@ -1,4 +1,4 @@
-//! Sets of glob collections, and of their members.
+//! Sets of glob collections and of their members.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -9,12 +9,12 @@ use core::hash::{Hash, Hasher};
 use crate::name::ResourceName;
 use crate::xdstp::{Parts, is_glob};
 
-/// Names of collections, found by the names of their members; nothing is made to find one.
+/// The names of collections, looked up by the names of their members without allocating.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
-#[allow(clippy::box_collection)] // seldom there, and a word in every subscription
+#[allow(clippy::box_collection)] // rarely present, and one word in every subscription
 pub(crate) struct Globs(Option<Box<BTreeSet<Glob>>>);
 
-/// The name of a collection, in the order of directory and parameters.
+/// The name of a collection, ordered by directory and parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Glob(pub(crate) ResourceName);
 
@@ -23,7 +23,7 @@ impl Globs {
         self.0.is_none()
     }
 
-    /// Whether the name is that of a collection, and now here.
+    /// Adds the name if it is the name of a collection. Returns whether it is one.
     pub(crate) fn insert(&mut self, name: &ResourceName) -> bool {
         let is = is_glob(name.as_str());
         if is {
@@ -32,7 +32,7 @@ impl Globs {
         is
     }
 
-    /// Whether it was here.
+    /// Removes the name. Returns whether it was present.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let (Some(globs), Some(parts)) = (&mut self.0, Parts::of(name)) else { return false };
         let was = parts.leaf == "*" && globs.remove(&parts as &dyn Collection);
@@ -47,7 +47,7 @@ impl Globs {
         Parts::of(name).is_some_and(|parts| parts.leaf == "*" && globs.contains(&parts as &dyn Collection))
     }
 
-    /// The collection here that a name belongs to.
+    /// Returns the collection in this set that a name belongs to.
     pub(crate) fn of(&self, name: &str) -> Option<&ResourceName> {
         let globs = self.0.as_ref()?;
         let parts = Parts::of(name).filter(|parts| parts.leaf != "*")?;
@@ -63,7 +63,7 @@ impl Globs {
     }
 }
 
-/// The members of collections, as far as there are any.
+/// The members of each collection that has any.
 #[derive(Clone, Debug)]
 pub(crate) struct Collections<T>(BTreeMap<Glob, BTreeSet<T>>);
 
@@ -100,13 +100,13 @@ impl<T: Ord> Collections<T> {
         parts.and_then(|parts| self.0.get(&parts as &dyn Collection)).into_iter().flatten()
     }
 
-    /// How many members all have.
+    /// Returns the number of members of all collections.
     pub(crate) fn len(&self) -> usize {
         self.0.values().map(BTreeSet::len).sum()
     }
 }
 
-/// What a collection and its members have in common.
+/// The part that is common to a collection and its members: directory and parameters.
 pub(crate) trait Collection {
     fn key(&self) -> (&str, &str);
 }
@@ -179,7 +179,7 @@ impl Hash for Glob {
 mod tests {
     use super::*;
 
-    /// A hash that is good enough for three names.
+    /// A hash that suffices for three names.
     struct Written(u64);
 
     impl Hasher for Written {

@@ -1,47 +1,47 @@
-//! What a client wants of one type.
+//! The subscriptions of a client to one type.
 
 use alloc::collections::BTreeSet;
 
 use crate::globs::Globs;
 use crate::name::ResourceName;
 
-/// The resources of one type that a client is subscribed to: names, which may be those of collections, the wildcard,
-/// both or neither.
+/// The resources of one type that a client is subscribed to: names (including names of collections), the wildcard, both
+/// or neither.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Interest {
     pub(crate) wildcard: bool,
     pub(crate) names: BTreeSet<ResourceName>,
-    /// Those of the names that stand for collections.
+    /// The subscribed names that are names of collections.
     pub(crate) globs: Globs,
 }
 
 impl Interest {
-    /// Whether everything is wanted, be it by `*` or by the legacy empty list.
+    /// Returns whether the client is subscribed to the wildcard, by `*` or by the legacy empty list.
     pub fn wildcard(&self) -> bool {
         self.wildcard
     }
 
-    /// The names that are wanted of themselves, in order; the wildcard is not among them.
+    /// Returns the subscribed names in order, without the wildcard.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &ResourceName> {
         self.names.iter()
     }
 
-    /// Whether a resource of this name is wanted, by itself or as one of many.
+    /// Returns whether a resource of this name is subscribed to: by name, by its collection or by the wildcard.
     pub fn covers(&self, name: impl Into<ResourceName>) -> bool {
         self.covers_normal(name.into().as_str())
     }
 
-    /// The same of a name in its normal form.
+    /// Like `covers`, for a name in its normal form.
     pub(crate) fn covers_normal(&self, name: &str) -> bool {
         self.wildcard || self.names.contains(name) || self.globs.cover(name)
     }
 
-    /// Whether there is the wildcard or a collection.
+    /// Returns whether the client is subscribed to the wildcard or to a collection.
     pub(crate) fn stands_for_many(&self) -> bool {
         self.wildcard || !self.globs.is_empty()
     }
 
-    /// `true` if the name was not there.
+    /// Adds a name. Returns `true` if the name is new.
     pub(crate) fn insert(&mut self, name: ResourceName) -> bool {
         let new = !self.names.contains(&name);
         if new {

@@ -14,36 +14,38 @@
 //!     Verdict ──►└───────────────┘  handle_response          └───────────────┘  poll_transmit(&source)
 //! ```
 //!
-//! Reading down, the modules are words ([`ResourceName`], [`TypeUrl`], [`xdstp`], ..), messages ([`message`]), and machines
-//! ([`client`], [`server`]). Above the client are two layers that use what is public of it: [`servers`], several servers,
-//! and [`watch`], many watchers. Reading across, the two machines have the same parts. [`proto`] is the wire, and [`service`]
-//! the paths of its methods.
+//! Reading down, the modules are names and URLs ([`ResourceName`], [`TypeUrl`], [`xdstp`], ..), messages ([`message`]),
+//! and machines ([`client`], [`server`]). Two layers above the client use only its public API: [`servers`] for several
+//! servers, and [`watch`] for several watchers. Reading across, the two machines have the same parts. [`proto`] is the
+//! wire format, and [`service`] the paths of the gRPC methods.
 //!
 //! # The contract
 //!
-//! No I/O, no clock, no randomness, no async, no threads. Time is a value that is handed in ([`Instant`]), and so is
-//! jitter. The same inputs give the same outputs, to the byte. Every public value is `Clone + Debug`; machines, messages,
-//! actions and tokens are `Eq + Hash` besides, so that a machine can *be* a state of a model checker ([`model`]).
+//! No I/O, no clock, no randomness, no async, no threads. Time is passed in as a value ([`Instant`]), and so is jitter.
+//! The same inputs give the same outputs, to the byte. Every public value is `Clone + Debug`; machines, messages,
+//! actions and tokens are also `Eq + Hash`, so that a machine can *be* a state of a model checker ([`model`]).
 //!
-//! No input of a peer panics, or leaves half a change: what can be answered is answered (with a NACK, say), what can't is
-//! an [`Error`], and the machine equals what it was. Errors are split by culprit: [`Error::Peer`] ends the stream, with
-//! the gRPC status that it names; [`Error::Caller`] is a bug of the caller. All that a peer can make grow has a limit in
-//! the machine's configuration.
+//! No input of a peer panics or leaves a partial change: the machine answers bad input if the protocol allows (with a
+//! NACK, for example), and otherwise returns an [`Error`] and stays unchanged. Errors are split by culprit:
+//! [`Error::Peer`] ends the stream with the gRPC status that the error carries; [`Error::Caller`] is a bug of the
+//! caller. The machine's configuration limits everything that a peer can make grow.
 //!
 //! # The loop
 //!
-//! Nothing is queued that could be derived: a message is made of the state at the moment when it is polled. So a driver
-//! may call the methods in any order and at any time, and after whatever happened does what there is to do:
+//! Nothing is queued that can be derived: a message is made from the state at the moment when it is polled. A driver
+//! may therefore call the methods in any order and at any time. After every event the driver runs these steps:
 //!
-//! 1. `poll_action` until there is none: give updates to the application, and its [`client::Verdict`] back, now or later.
-//!    A verdict may bring further actions, so repeat until there is neither;
-//! 2. if the transport has room, `poll_transmit`, and send; repeat; on a server, `poll_action` once more after it;
-//! 3. wait for the first of: a message (a client reads only while [`wants_response`](client::Client::wants_response)
-//!    says so), room in the transport, a verdict, a command of the application, a change of the store, `poll_timeout`;
-//! 4. call the `handle_*` of what happened; end the stream on [`Error::Peer`], on [`server::Action::Close`], and when
-//!    [`wants_new_stream`](client::Client::wants_new_stream) says so;
-//! 5. after a client's stream has ended, call `handle_close` whatever the reason was, wait as [`client::Backoff`] says,
-//!    and go on with 1 meanwhile: a TTL may run out without a stream.
+//! 1. Call `poll_action` until it returns `None`: pass updates to the application, and return its [`client::Verdict`]
+//!    now or later. A verdict may cause further actions, so repeat until there are neither.
+//! 2. If the transport has room, call `poll_transmit` and send; repeat. On a server, call `poll_action` once more
+//!    afterwards.
+//! 3. Wait for the first of: a message (a client reads only while [`wants_response`](client::Client::wants_response)
+//!    returns `true`), room in the transport, a verdict, a command of the application, a change of the store,
+//!    `poll_timeout`.
+//! 4. Call the `handle_*` method of the event. End the stream on [`Error::Peer`], on [`server::Action::Close`], and
+//!    when [`wants_new_stream`](client::Client::wants_new_stream) returns `true`.
+//! 5. After a client's stream has ended, for whatever reason, call `handle_close`, wait as [`client::Backoff`] says,
+//!    and meanwhile continue with step 1: a TTL may expire without a stream.
 //!
 //! ```
 //! use xds_machine::client::{Action, Client, Config};
@@ -110,13 +112,13 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! The programs in `examples/` are such drivers over tonic, over threads, and over nothing.
+//! The programs in `examples/` are such drivers, over tonic, over threads, and without any transport.
 //!
 //! # The manual
 //!
-//! The [`manual`] has a guide to xDS in six chapters, each with a program that runs; it begins with
-//! [a driver](manual::_01_driver) in full. It also has the [design rules](manual::rules), the
-//! [life of a name](manual::names) and the [cost model](manual::cost).
+//! The [`manual`] has a guide to xDS in six chapters, each with a program that runs; the guide begins with a complete
+//! [driver](manual::_01_driver). The manual also has the [design rules](manual::rules), the [life of a
+//! name](manual::names) and the [cost model](manual::cost).
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,15 +1,14 @@
-//! For model checkers: machines as states.
+//! Support for model checkers that use machines as states.
 //!
-//! A machine is `Clone + Eq + Hash`, so it can be (part of) the state of a model, with no adapter. But some of what it
-//! holds only ever grows: nonces, epochs, revisions, counters. Two states that differ in nothing else behave alike, and
-//! yet are two; nothing that repeats is ever seen to repeat. So before a state is compared it is relabeled: each label
-//! becomes its rank among the labels of its kind. Time is made relative to now in the same way. [`canonical`]
-//! does both.
+//! A machine is `Clone + Eq + Hash`, so it can be (part of) the state of a model without an adapter. But some of its
+//! values only grow: nonces, epochs, revisions, counters. Two states that differ only in these behave alike, yet
+//! compare as different, so no cycle is ever found. [`canonical`] therefore relabels a state before it is compared:
+//! each label becomes its rank among the labels of its kind, and moments become relative to now.
 //!
-//! A model and a fuzz target in full are in the [chapter on testing](crate::manual::_06_testing) of the manual.
+//! The [chapter on testing](crate::manual::_06_testing) of the manual has a complete model and fuzz target.
 //!
-//! The crate `xds-machine-testing` has this for all kinds (`canonical::canonicalize`), a client and a server to build a model
-//! around (`duo::Duo`), and the search.
+//! The crate `xds-machine-testing` has this for all kinds (`canonical::canonicalize`), a client and a server to build a
+//! model around (`duo::Duo`), and the search.
 
 mod ranks;
 
@@ -18,38 +17,39 @@ use crate::name::{Nonce, TypeUrl};
 use crate::revision::Revision;
 use crate::time::Instant;
 
-/// Something in a state that has an order and no meaning of its own.
+/// A value in a state that has an order and no other meaning.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Label<'a> {
-    /// Counts the attempts to have a stream to a server. Zero means that there was none.
+    /// Counts the attempts to open a stream to a server. Zero means no attempt.
     Attempt(&'a mut u64),
-    /// No label: those that follow are of the client of this id ([`Config::with_id`](crate::client::Config::with_id)).
-    /// What one client counts is never compared with what another does, so the labels of each may be ranked by themselves.
+    /// Not a label: the labels that follow belong to the client of this id
+    /// ([`Config::with_id`](crate::client::Config::with_id)). The counters of different clients are never compared, so
+    /// the labels of each client may be ranked separately.
     Client(u64),
     /// Counts the streams of a client.
     Epoch(&'a mut u64),
-    /// Counts how often a client lost what it held of a type.
+    /// Counts how often a client lost its held resources of a type.
     Loss(&'a TypeUrl, &'a mut u64),
-    /// How many nonces a server's stream has given.
+    /// Counts the nonces that a server's stream has given.
     Given(&'a mut u64),
-    /// A moment; its distance from now is what counts.
+    /// A moment; only its distance from now matters.
     Instant(&'a mut Instant),
-    /// A nonce. Compared for equality only; the empty one means none.
+    /// A nonce. Compared for equality only; the empty nonce means none.
     Nonce(&'a mut Nonce),
-    /// Counts the requests of a client's stream. Zero means that there was none.
+    /// Counts the requests of a client's stream. Zero means no request.
     Request(&'a mut u64),
-    /// Counts the responses of a type on a client's stream. Zero means that there was none.
+    /// Counts the responses of a type on a client's stream. Zero means no response.
     Response(&'a TypeUrl, &'a mut u64),
     /// A revision of a source.
     Revision(&'a mut Revision),
-    /// The number of a server's stream. It and the next make the nonces, and nothing else.
+    /// The number of a server's stream. This number and [`Given`](Self::Given) determine the nonces.
     Stream(&'a mut u64),
 }
 
-/// A state, or part of one, that has labels.
+/// A state, or part of a state, that has labels.
 pub trait Relabel {
-    /// Shows each label, to be looked at or changed. The order of labels of one kind must stay.
+    /// Passes each label to `by`, which may read or change it. The order of labels of one kind must not change.
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>));
 }
 

@@ -1,4 +1,4 @@
-//! The four strings of the protocol, each with a type of its own so that none is taken for another.
+//! The four strings of the protocol. Each has its own type, so that none is mistaken for another.
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
@@ -12,8 +12,8 @@ use crate::text::Text;
 use crate::url::Url;
 use crate::xdstp::{self, Parts, Uri};
 
-/// The name that subscribes to everything the server has for this client
-/// (xds_protocol.rst, "How the client specifies what resources to return").
+/// The name that subscribes to every resource that the server has for this client (xds_protocol.rst, "How the client
+/// specifies what resources to return").
 pub const WILDCARD: &str = "*";
 
 macro_rules! string_type {
@@ -112,22 +112,22 @@ macro_rules! string_type {
 string_type! {
     /// The type URL of a resource type, such as `type.googleapis.com/envoy.config.cluster.v3.Cluster`.
     ///
-    /// Cheap to clone: the string is shared. The URLs that the xDS API defines are in [`type_url`](crate::type_url); of
-    /// these there is nothing to share.
+    /// Cheap to clone: the string is shared, and the URLs that the xDS API defines ([`type_url`](crate::type_url)) are
+    /// stored as a number.
     #[derive(Ord, PartialEq, PartialOrd)]
     TypeUrl(Url) Url::new
 }
 
 string_type! {
     /// The name of a resource, unique within its type. Opaque, and compared byte for byte; a structured name
-    /// (`xdstp://..`) is put in its [normal form](crate::xdstp), so that equal names are equal bytes.
+    /// (`xdstp://..`) is converted to its [normal form](crate::xdstp), so that equal names are equal bytes.
     ///
-    /// Cheap to clone: the string is shared. [`WILDCARD`] and the names of collections (`xdstp://../*`) stand for more
+    /// Cheap to clone: the string is shared. [`WILDCARD`] and the names of collections (`xdstp://../*`) select more
     /// than one resource.
     ///
-    /// A name is parsed once, where it comes in: whatever takes a name takes `impl Into<ResourceName>`, which is a string in
-    /// any spelling or a `ResourceName`, or takes a `&ResourceName`. So every look-up finds what another finds. From a
-    /// `&ResourceName` nothing is parsed or copied again.
+    /// A name is parsed once, at the API boundary: every function that accepts a name accepts `impl Into<ResourceName>`
+    /// (a string in any spelling, or a `ResourceName`) or a `&ResourceName`. Every look-up therefore uses the same
+    /// form. A `&ResourceName` is neither parsed nor copied again.
     ///
     /// ```
     /// use xds_machine::ResourceName;
@@ -140,17 +140,17 @@ string_type! {
 }
 
 string_type! {
-    /// A version: of one resource, or in SotW of all resources of a type (`version_info`).
+    /// A version of one resource, or in SotW of all resources of a type (`version_info`).
     ///
-    /// Opaque: versions are compared for equality and never for order. Empty means "no version".
+    /// Opaque: versions are compared for equality and never for order. An empty version means "no version".
     #[derive(Default, Ord, PartialEq, PartialOrd)]
     Version(Text) Text::new
 }
 
 string_type! {
-    /// A nonce: names one response on one stream, so that an answer can say which response it answers.
+    /// A nonce: identifies one response on one stream, so that an ACK or NACK can refer to that response.
     ///
-    /// It means nothing on another stream or for another type (xds_protocol.rst, "Basic Protocol Overview").
+    /// A nonce has no meaning on another stream or for another type (xds_protocol.rst, "Basic Protocol Overview").
     #[derive(Default, Ord, PartialEq, PartialOrd)]
     Nonce(Text) Text::new
 }
@@ -162,7 +162,7 @@ impl From<Arc<str>> for TypeUrl {
 }
 
 impl From<Arc<str>> for ResourceName {
-    /// Shares the string, unless it is a structured name that is not in its normal form.
+    /// Shares the string, unless the string is a structured name that is not in its normal form.
     fn from(text: Arc<str>) -> Self {
         match xdstp::normal(&text) {
             Cow::Owned(normal) => Self(normal.into()),
@@ -172,7 +172,7 @@ impl From<Arc<str>> for ResourceName {
 }
 
 impl From<Uri<'_>> for ResourceName {
-    /// The normal form.
+    /// Makes the name in its normal form.
     fn from(uri: Uri<'_>) -> Self {
         uri.to_string().into()
     }
@@ -197,7 +197,7 @@ fn normal_name(text: &str) -> Arc<str> {
     }
 }
 
-// Equality and order of shared strings: most often they are one string in memory, and nobody need look at it.
+// Equality and order of shared strings compare pointers first: equal strings are most often one string in memory.
 
 impl PartialEq for ResourceName {
     #[inline]
@@ -220,7 +220,7 @@ impl Ord for ResourceName {
 }
 
 impl TypeUrl {
-    /// What a URL that the xDS API defines is kept as.
+    /// Returns the number of a URL that the xDS API defines.
     #[inline]
     pub(crate) fn number(&self) -> Option<u8> {
         self.0.number()
@@ -253,30 +253,30 @@ impl AsRef<str> for Nonce {
 }
 
 impl ResourceName {
-    /// Whether this is [`WILDCARD`].
+    /// Returns whether this name is [`WILDCARD`].
     pub fn is_wildcard(&self) -> bool {
         self == WILDCARD
     }
 
-    /// Whether this is the name of a collection, `xdstp://../*`: all resources of one directory.
+    /// Returns whether this is the name of a collection, `xdstp://../*`: all resources of one directory.
     pub fn is_glob(&self) -> bool {
         xdstp::is_glob(self.as_str())
     }
 
-    /// The name of the collection that a resource of this name belongs to, if it has a structured name.
+    /// Returns the name of the collection that a resource of this name belongs to, if the name is structured.
     pub fn glob(&self) -> Option<Self> {
         let parts = Parts::of(self.as_str()).filter(|parts| parts.leaf != WILDCARD)?;
         Some(Self(parts.glob().into()))
     }
 
-    /// Whether both share one string in memory, so that holding both costs no more than holding one.
+    /// Returns whether both names share one string in memory, so that holding both costs no more than holding one.
     pub fn shares_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
 impl Version {
-    /// Of ASCII characters, not looked at again.
+    /// Makes one from ASCII characters, which are not checked again.
     #[inline]
     pub(crate) fn ascii(text: &[u8]) -> Self {
         Self(Text::ascii(text))
@@ -286,14 +286,14 @@ impl Version {
         self.0.as_bytes()
     }
 
-    /// Whether this is the empty string, "no version".
+    /// Returns whether this is the empty string, "no version".
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl Nonce {
-    /// Of ASCII characters, not looked at again.
+    /// Makes one from ASCII characters, which are not checked again.
     #[inline]
     pub(crate) fn ascii(text: &[u8]) -> Self {
         Self(Text::ascii(text))
@@ -303,7 +303,7 @@ impl Nonce {
         self.0.as_bytes()
     }
 
-    /// Whether this is the empty string, "no nonce".
+    /// Returns whether this is the empty string, "no nonce".
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

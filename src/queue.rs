@@ -1,5 +1,5 @@
-//! A queue that is mostly empty or holds one thing: that one is kept in place, and an idle machine holds no memory for
-//! more.
+//! A queue that is mostly empty or has one element: that element is stored in place, so that an idle machine allocates
+//! no memory.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -7,8 +7,8 @@ use alloc::collections::VecDeque;
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Queue<T> {
     first: Option<T>,
-    /// Never empty, and nothing unless there is a first.
-    #[allow(clippy::box_collection)] // seldom there
+    /// Never an empty queue, and always `None` without a first element.
+    #[allow(clippy::box_collection)] // rarely present
     rest: Option<Box<VecDeque<T>>>,
 }
 

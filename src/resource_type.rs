@@ -1,5 +1,5 @@
-//! What the protocol needs to know of a resource type. Properties of the type, given by the user: nowhere does a
-//! machine ask whether something is a Listener or a Cluster.
+//! The properties of a resource type that the protocol depends on. The user declares them: no machine tests whether a
+//! type is Listener or Cluster.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,40 +10,39 @@ use crate::type_url::{
     CLUSTER, ENDPOINT, EXTENSION_CONFIG, LB_ENDPOINT, LISTENER, ROUTE, RUNTIME, SCOPED_ROUTE, SECRET, VIRTUAL_HOST,
 };
 
-/// Where a type stands in the order in which a server pushes a change that touches several types
-/// (xds_protocol.rst, "Eventual consistency considerations": make before break). The order of the variants is
-/// the order of the pushes.
+/// The position of a type in the order in which a server pushes a change that affects several types (xds_protocol.rst,
+/// "Eventual consistency considerations": make before break). The variants are in the order of the pushes.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum PushOrder {
-    /// Clusters: first, because everything else refers to them.
+    /// Clusters: pushed first, because all other types refer to them.
     Cluster,
-    /// The endpoints of clusters: after the clusters that refer to them.
+    /// The endpoints of clusters: pushed after the clusters that refer to them.
     Endpoint,
-    /// Listeners: pushed only when no cluster waits to be sent.
+    /// Listeners: pushed only when no cluster is pending.
     Listener,
-    /// Scopes of routes: wait for clusters, as listeners do.
+    /// Scopes of routes: wait for pending clusters, as listeners do.
     ScopedRoute,
-    /// Routes: wait for clusters, as listeners do.
+    /// Routes: wait for pending clusters, as listeners do.
     Route,
-    /// Parts of routes: wait for clusters, as listeners do.
+    /// Parts of routes: wait for pending clusters, as listeners do.
     VirtualHost,
-    /// Anything else: last, and waits for nothing.
+    /// Any other type: pushed last, and waits for nothing.
     Other,
 }
 
 impl PushOrder {
-    /// Whether resources of this place are what the front refers to: they go away last.
+    /// Returns whether other types refer to resources of this position: those resources are removed last.
     pub(crate) fn is_referred_to(self) -> bool {
         matches!(self, Self::Cluster | Self::Endpoint)
     }
 
-    /// Whether resources of this place refer to clusters: a push of them waits for clusters that are not sent.
+    /// Returns whether resources of this position refer to clusters: pushing them waits for unsent clusters.
     pub(crate) fn refers_to_clusters(self) -> bool {
         matches!(self, Self::Listener | Self::ScopedRoute | Self::Route | Self::VirtualHost)
     }
 }
 
-/// A resource type, as the protocol sees it.
+/// A resource type, as the protocol treats it.
 ///
 /// ```
 /// use xds_machine::resource_type::{PushOrder, ResourceType};
@@ -62,8 +61,8 @@ pub struct ResourceType {
 }
 
 impl ResourceType {
-    /// A type whose SotW responses may hold just what changed, so that absence means nothing (as RDS and EDS).
-    /// No legacy wildcard, named by field 1, pushed last: what is assumed of a type that nobody described.
+    /// Makes a type whose SotW responses may hold only changed resources, so that absence has no meaning (like RDS and
+    /// EDS). Defaults: no legacy wildcard, name in field 1, pushed last. Unknown types are treated like this.
     pub fn partial(type_url: impl Into<TypeUrl>) -> Self {
         Self {
             type_url: type_url.into(),
@@ -75,33 +74,33 @@ impl ResourceType {
         }
     }
 
-    /// A type whose SotW responses hold everything the client is subscribed to, so that absence deletes (as LDS
-    /// and CDS; xds_protocol.rst, "Grouping Resources into Responses"). With the legacy wildcard, as these have it.
+    /// Makes a type whose SotW responses hold every resource that the client is subscribed to, so that absence deletes
+    /// (like LDS and CDS; xds_protocol.rst, "Grouping Resources into Responses"). Has the legacy wildcard, like these.
     pub fn full_state(type_url: impl Into<TypeUrl>) -> Self {
         Self { full_state: true, legacy_wildcard: true, ..Self::partial(type_url) }
     }
 
-    /// Whether a type's first request with no names means everything (xds_protocol.rst, "How the client specifies
-    /// what resources to return").
+    /// Sets whether a first request without names subscribes to the wildcard (xds_protocol.rst, "How the client
+    /// specifies what resources to return").
     #[must_use]
     pub fn with_legacy_wildcard(self, legacy_wildcard: bool) -> Self {
         Self { legacy_wildcard, ..self }
     }
 
-    /// Whether a delta resource without content is a heartbeat. It is not for VHDS, where it says that an alias
-    /// does not exist, and is how a server answers who asks for what does not exist.
+    /// Sets whether a delta resource without content is a heartbeat. For VHDS it is not: there, an empty resource says
+    /// that an alias does not exist, and is the server's response to a subscription to a resource that does not exist.
     #[must_use]
     pub fn with_heartbeats(self, heartbeats: bool) -> Self {
         Self { heartbeats, ..self }
     }
 
-    /// The string field of the resource that holds its name, for SotW resources that are not wrapped.
+    /// Sets the string field of the resource that holds its name, for SotW resources that are not wrapped.
     #[must_use]
     pub fn named_by_field(self, name_field: u32) -> Self {
         Self { name_field, ..self }
     }
 
-    /// Where the type stands in the push order.
+    /// Sets the position of the type in the push order.
     #[must_use]
     pub fn with_push_order(self, push_order: PushOrder) -> Self {
         Self { push_order, ..self }
@@ -112,33 +111,33 @@ impl ResourceType {
         &self.type_url
     }
 
-    /// Whether absence from a SotW response deletes.
+    /// Returns whether absence from a SotW response deletes.
     pub fn is_full_state(&self) -> bool {
         self.full_state
     }
 
-    /// Whether a first request with no names means everything.
+    /// Returns whether a first request without names subscribes to the wildcard.
     pub fn has_legacy_wildcard(&self) -> bool {
         self.legacy_wildcard
     }
 
-    /// Whether a delta resource without content is a heartbeat.
+    /// Returns whether a delta resource without content is a heartbeat.
     pub fn has_heartbeats(&self) -> bool {
         self.heartbeats
     }
 
-    /// Where the type stands in the push order.
+    /// Returns the position of the type in the push order.
     pub fn push_order(&self) -> PushOrder {
         self.push_order
     }
 
-    /// The name of an encoded resource of this type; whether it is UTF-8 is for the caller to see.
+    /// Returns the name of an encoded resource of this type. The caller checks whether the name is UTF-8.
     #[inline]
     pub(crate) fn name_of<'a>(&self, value: &'a [u8]) -> Result<&'a [u8], Malformed> {
         fields::bytes(value, self.name_field)
     }
 
-    /// What the name seems to be, of something that can't be read to its end, or is of another type.
+    /// Returns the probable name of a resource that is truncated or of another type.
     pub(crate) fn guess_name_of<'a>(&self, value: &'a [u8]) -> Option<&'a str> {
         let name = |field| match field {
             (number, Value::Bytes(name)) if number == self.name_field => core::str::from_utf8(name).ok(),
@@ -148,13 +147,13 @@ impl ResourceType {
     }
 }
 
-/// The resource types that a machine knows. The default has those of the xDS API; a type that is not in it is
-/// taken for [`ResourceType::partial`].
+/// The resource types that a machine knows. The default registry has the types of the xDS API; an unregistered type is
+/// treated as [`ResourceType::partial`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TypeRegistry(Arc<[ResourceType]>);
 
 impl TypeRegistry {
-    /// Just these types; of two with one URL, the last counts.
+    /// Makes a registry of only these types. Of two types with one URL, the last counts.
     pub fn new(types: impl IntoIterator<Item = ResourceType>) -> Self {
         let mut sorted: Vec<ResourceType> = Vec::new();
         for new in types {
@@ -166,18 +165,18 @@ impl TypeRegistry {
         Self(sorted.into())
     }
 
-    /// These types besides the ones that are here already.
+    /// Returns this registry extended by these types.
     #[must_use]
     pub fn and(&self, types: impl IntoIterator<Item = ResourceType>) -> Self {
         Self::new(self.0.iter().cloned().chain(types))
     }
 
-    /// Whether the type is among these.
+    /// Returns whether the type is registered.
     pub fn contains(&self, type_url: &TypeUrl) -> bool {
         self.0.binary_search_by(|known| known.type_url.cmp(type_url)).is_ok()
     }
 
-    /// The type of this URL.
+    /// Returns the type of this URL.
     pub fn get(&self, type_url: &TypeUrl) -> ResourceType {
         match self.0.binary_search_by(|known| known.type_url.cmp(type_url)) {
             Ok(at) => self.0[at].clone(),

@@ -1,5 +1,5 @@
-//! The time of a source of resources, counted in changes.
+//! The logical time of a source of resources, counted in changes.
 
-/// A moment in the life of a source: each change has one of its own, and later ones are greater.
+/// A point in the history of a source: each change has its own revision, and later changes have greater ones.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Revision(pub u64);

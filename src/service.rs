@@ -1,8 +1,9 @@
-//! The gRPC services of xDS: what the path of a method says.
+//! The gRPC services of xDS: the variant and the type behind a method's path.
 //!
-//! The aggregated service (ADS) has all types on one stream; each type of the xDS API has besides a service of its own, but
-//! for [`type_url::RESOURCE`]. Each has a method for each variant, whose streams a [`Server`](crate::server::Server)
-//! serves. The third method of most, `Fetch..`, is REST's, and is not here.
+//! The aggregated service (ADS) has all types on one stream. Each type of the xDS API except [`type_url::RESOURCE`]
+//! also has its own service. Each service has one streaming method for each variant, whose streams a
+//! [`Server`](crate::server::Server) serves. The third method of most services, `Fetch..`, belongs to REST and is not
+//! covered.
 //!
 //! ```
 //! use xds_machine::server::{Config, Server, StreamId};
@@ -23,10 +24,10 @@ use alloc::string::String;
 
 use crate::type_url;
 
-/// The service of all types, and what its methods are called after `Stream` and `Delta`.
+/// The aggregated service, and the suffix of its methods after `Stream` and `Delta`.
 const AGGREGATED: (&str, &str) = ("discovery.v3.AggregatedDiscoveryService", "AggregatedResources");
 
-/// A service, what its methods are called after `Stream` and `Delta`, and its type.
+/// For each service, the suffix of its methods after `Stream` and `Delta`, and its type.
 const SERVICES: [(&str, &str, &str); 10] = [
     ("cluster.v3.ClusterDiscoveryService", "Clusters", type_url::CLUSTER),
     ("endpoint.v3.EndpointDiscoveryService", "Endpoints", type_url::ENDPOINT),
@@ -40,7 +41,7 @@ const SERVICES: [(&str, &str, &str); 10] = [
     ("secret.v3.SecretDiscoveryService", "Secrets", type_url::SECRET),
 ];
 
-/// Which variant a method speaks: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta), as a value. There is no third.
+/// The variant of a method as a value: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta). There is no third.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Variant {
     /// The incremental variant.
@@ -49,17 +50,17 @@ pub enum Variant {
     Sotw,
 }
 
-/// A method of a service. The two things that a path says, and no more: no field will be added.
+/// A method of a service. A path carries exactly these two facts: no field will be added.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Method {
-    /// What it speaks.
+    /// The variant of the protocol.
     pub variant: Variant,
     /// The only type of the service; `None` for the aggregated service.
     pub type_url: Option<&'static str>,
 }
 
 impl Method {
-    /// The method of a path (`:path` of HTTP/2). `None` if there is no such method, or not as a stream.
+    /// Parses a path (`:path` of HTTP/2). Returns `None` if the method does not exist or is not a stream.
     pub fn of_path(path: &str) -> Option<Self> {
         let (service, method) = path.strip_prefix("/envoy.service.")?.split_once('/')?;
         let (variant, method) = match method.strip_prefix("Stream") {
@@ -73,7 +74,7 @@ impl Method {
         Some(Self { variant, type_url: Some(*type_url) })
     }
 
-    /// The path. `None` if the type has no service of its own.
+    /// Returns the path, or `None` if the type has no service of its own.
     pub fn path(self) -> Option<String> {
         let (service, method) = match self.type_url {
             None => AGGREGATED,
@@ -89,7 +90,7 @@ impl Method {
     }
 }
 
-/// The types that have a service of their own.
+/// Returns the types that have a service of their own.
 pub fn types() -> impl ExactSizeIterator<Item = &'static str> {
     SERVICES.iter().map(|(.., type_url)| *type_url)
 }

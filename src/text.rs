@@ -1,4 +1,4 @@
-//! A short immutable string: versions and nonces are kept by the hundred thousand, and most fit in place.
+//! A short immutable string: machines keep hundreds of thousands of versions and nonces, and most fit in place.
 
 use alloc::sync::Arc;
 use core::cmp::Ordering;
@@ -18,12 +18,12 @@ impl Text {
         Self::inline(text.as_bytes()).unwrap_or_else(|| Self::Shared(text.into()))
     }
 
-    /// Of a string that is shared already.
+    /// Makes one from a string that is shared already.
     pub(crate) fn shared(text: Arc<str>) -> Self {
         Self::inline(text.as_bytes()).unwrap_or(Self::Shared(text))
     }
 
-    /// A string of ASCII characters.
+    /// Makes one from ASCII characters.
     pub(crate) fn ascii(text: &[u8]) -> Self {
         debug_assert!(text.is_ascii());
         Self::inline(text).unwrap_or_else(|| Self::Shared(core::str::from_utf8(text).unwrap_or_default().into()))
@@ -37,7 +37,7 @@ impl Text {
 
     pub(crate) fn as_str(&self) -> &str {
         match self {
-            // Always made from a `str`, so never the fallback; `unsafe` would save a few nanoseconds.
+            // Always made from a `str`, so the fallback is never used; `unsafe` would save a few nanoseconds.
             Self::Inline { len, bytes } => core::str::from_utf8(&bytes[..usize::from(*len)]).unwrap_or_default(),
             Self::Shared(text) => text,
         }
@@ -47,7 +47,7 @@ impl Text {
         matches!(self, Self::Inline { len: 0, .. })
     }
 
-    /// The bytes of the string; unlike [`as_str`](Self::as_str) this need not look at them.
+    /// Returns the bytes of the string, without the UTF-8 check of [`as_str`](Self::as_str).
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Inline { len, bytes } => &bytes[..usize::from(*len)],

@@ -3,7 +3,7 @@
 use core::ops::Add;
 use core::time::Duration;
 
-/// A moment, as the time since an epoch of the caller's choice. The machines only compare and add.
+/// A moment, as the time since an epoch that the caller chooses. The machines only compare and add moments.
 ///
 /// ```
 /// use core::time::Duration;
@@ -17,20 +17,20 @@ use core::time::Duration;
 pub struct Instant(Duration);
 
 impl Instant {
-    /// The epoch itself, for callers to whom time does not matter.
+    /// The epoch itself, for callers that need no time.
     pub const EPOCH: Self = Self(Duration::ZERO);
 
-    /// The moment `elapsed` after the epoch.
+    /// Returns the moment `elapsed` after the epoch.
     pub const fn from_epoch(elapsed: Duration) -> Self {
         Self(elapsed)
     }
 
-    /// The time from the epoch to this moment.
+    /// Returns the time from the epoch to this moment.
     pub const fn since_epoch(self) -> Duration {
         self.0
     }
 
-    /// The time from `earlier` to this moment, or zero if `earlier` is later.
+    /// Returns the time from `earlier` to this moment, or zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
@@ -39,7 +39,7 @@ impl Instant {
 impl Add<Duration> for Instant {
     type Output = Self;
 
-    /// Saturates: a time-out of [`Duration::MAX`] never comes.
+    /// Saturates: a timeout of [`Duration::MAX`] never expires.
     fn add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(duration))
     }

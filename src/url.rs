@@ -1,5 +1,5 @@
-//! A type URL. Every resource has one, and nearly all have one of a dozen: these are numbers, which to clone and to drop
-//! is nothing, where a shared string would have its count changed by the hundred thousand.
+//! A type URL. Every resource has one, and nearly all have one of a dozen: these are stored as numbers, which cost
+//! nothing to clone and drop, whereas a shared string would update its count for every resource.
 
 use alloc::sync::Arc;
 use core::cmp::Ordering;
@@ -23,9 +23,9 @@ const KNOWN: [&str; 11] = [
 
 #[derive(Clone, Eq)]
 pub(crate) enum Url {
-    /// The number of a known one.
+    /// The number of a known URL.
     Known(u8),
-    /// One that is not known.
+    /// An unknown URL.
     Shared(Arc<str>),
 }
 
@@ -37,7 +37,7 @@ impl Url {
         }
     }
 
-    /// Of a string that is shared already.
+    /// Makes one from a string that is shared already.
     pub(crate) fn shared(text: Arc<str>) -> Self {
         match KNOWN.iter().position(|&known| *known == *text) {
             Some(number) => Self::Known(number as u8),
@@ -45,7 +45,7 @@ impl Url {
         }
     }
 
-    /// Of a known one.
+    /// Returns the number of a known URL.
     #[inline]
     pub(crate) fn number(&self) -> Option<u8> {
         match self {

@@ -10,27 +10,27 @@ use crate::message::Resource;
 use crate::message::{Node, ResourceError};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 
-/// A delta request: what the client adds to and removes from its subscriptions, and which response it answers
+/// A delta request: the changes to the client's subscriptions, and the ACK or NACK of a response
 /// (`envoy.service.discovery.v3.DeltaDiscoveryRequest`).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Request {
-    /// Who asks; at least on the first request of a stream.
+    /// The client; required at least on the first request of a stream.
     pub node: Option<Arc<Node>>,
-    /// Which type the request is for.
+    /// The type that the request is for.
     pub type_url: TypeUrl,
-    /// The names to subscribe to, besides those of earlier requests.
+    /// The names to subscribe to, in addition to those of earlier requests.
     pub subscribe: Vec<ResourceName>,
     /// The names to unsubscribe from.
     pub unsubscribe: Vec<ResourceName>,
-    /// In the first request for a type on a stream: what the client already has.
+    /// In the first request for a type on a stream: the versions that the client holds (`initial_resource_versions`).
     pub initial_versions: BTreeMap<ResourceName, Version>,
-    /// The response that this answers; empty if it answers none.
+    /// The nonce of the response that this request answers; empty if none.
     pub nonce: Nonce,
     /// Present if and only if the response is rejected (a NACK).
     pub error: Option<Status>,
 }
 
-/// A delta response: the resources that are new, changed or gone
+/// A delta response: the resources that are new, changed or removed
 /// (`envoy.service.discovery.v3.DeltaDiscoveryResponse`).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Response {
@@ -38,20 +38,20 @@ pub struct Response {
     pub system_version: Version,
     /// The resources that are new or changed.
     pub resources: Vec<Resource>,
-    /// The names of resources that are gone, or never were.
+    /// The names of resources that were removed or do not exist.
     pub removed: Vec<ResourceName>,
     /// The type of the resources.
     pub type_url: TypeUrl,
-    /// The name of this response on its stream.
+    /// The nonce of this response, unique on its stream.
     pub nonce: Nonce,
-    /// Who answers (`control_plane.identifier`), for logs; empty if the server does not say.
+    /// The server (`control_plane.identifier`), for logs; empty if the server sends none.
     pub control_plane: String,
     /// The resources that the server could not deliver, and why.
     pub errors: Vec<ResourceError>,
 }
 
 impl Request {
-    /// A request for a type that says nothing.
+    /// Makes an empty request for a type.
     pub fn new(type_url: impl Into<TypeUrl>) -> Self {
         Self {
             node: None,

@@ -1,8 +1,8 @@
-//! What the machines read and write: the discovery messages, decoded. Plain data, the same for every transport;
-//! [`proto`](crate::proto) turns them into bytes and back.
+//! The messages that the machines read and write: the discovery messages, decoded. Plain data, the same for every
+//! transport; [`proto`](crate::proto) converts them to bytes and back.
 //!
-//! The fields are public, and follow the protocol: where that gets a field that machines read, so does the message. Make a
-//! message by its `new`, or with `..` of one, and a new field breaks nothing.
+//! The fields are public, and follow the protocol: a message gets a field when the protocol gets one that machines
+//! read. Code that makes a message by its `new`, or with `..` of one, is not broken by a new field.
 
 pub mod delta;
 mod node;
@@ -17,11 +17,11 @@ pub use variant::Messages;
 use crate::error::Status;
 use crate::name::ResourceName;
 
-/// What a server could not do for one resource (`envoy.service.discovery.v3.ResourceError`; cncf/xds TP3).
+/// The error that a server reports for one resource (`envoy.service.discovery.v3.ResourceError`; cncf/xds TP3).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct ResourceError {
-    /// The resource that was asked for.
+    /// The resource that was subscribed to.
     pub name: ResourceName,
-    /// Why it is not there; `None` if the server did not say, which it must.
+    /// The reason why the resource was not delivered; `None` if the server omitted this required field.
     pub status: Option<Status>,
 }

@@ -1,26 +1,26 @@
-//! The node: who a client is, and what it can do.
+//! The node: the identity and the capabilities of a client.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-/// Who a client is (`envoy.config.core.v3.Node`). Sent on the first request of a stream.
+/// The identity of a client (`envoy.config.core.v3.Node`). Sent on the first request of a stream.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Node {
     /// Unique among the clients of a control plane.
     pub id: String,
     /// The group of clients that this one belongs to.
     pub cluster: String,
-    /// Where the client runs.
+    /// The location of the client.
     pub locality: Option<Locality>,
-    /// What the client is, such as `envoy`.
+    /// The client program, such as `envoy`.
     pub user_agent_name: String,
     /// The version of that program.
     pub user_agent_version: String,
-    /// What the client can do that a server must not assume, such as `xds.config.resource-in-sotw`.
+    /// Capabilities that a server must not assume, such as `xds.config.resource-in-sotw`.
     pub client_features: Vec<String>,
-    /// All other fields (metadata, extensions, ..), encoded: kept as they came, written after the ones above.
+    /// All other fields (metadata, extensions, ..), encoded: kept as received, and written after the fields above.
     ///
     /// ```
     /// use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ pub struct Node {
     pub rest: Bytes,
 }
 
-/// Where a client runs (`envoy.config.core.v3.Locality`).
+/// The location of a client (`envoy.config.core.v3.Locality`).
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Locality {
     /// The name of the region, such as `eu-west-1`.
@@ -72,16 +72,16 @@ pub struct Locality {
     pub sub_zone: String,
 }
 
-/// What a client says that it can do (`Node.client_features`), as far as the transport is concerned.
+/// The capabilities that a client claims (`Node.client_features`) and that concern the transport.
 pub mod feature {
     /// Resources may have a TTL.
     pub const TTL: &str = "xds.config.supports-resource-ttl";
-    /// SotW resources may be wrapped. The first is the registered name, the second that of xds_protocol.rst.
+    /// SotW resources may be wrapped. The first name is the registered one, the second that of xds_protocol.rst.
     pub const WRAPPER: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-in-sotw"];
 }
 
 impl Node {
-    /// A node with an id and nothing else.
+    /// Makes a node with an id and no other fields.
     ///
     /// ```
     /// use xds_machine::message::{Locality, Node, feature};
@@ -94,38 +94,38 @@ impl Node {
         Self { id: id.into(), ..Self::default() }
     }
 
-    /// The same in this group of clients.
+    /// Sets the group of clients.
     #[must_use]
     pub fn with_cluster(self, cluster: impl Into<String>) -> Self {
         Self { cluster: cluster.into(), ..self }
     }
 
-    /// The same at this place.
+    /// Sets the location.
     #[must_use]
     pub fn with_locality(self, locality: Locality) -> Self {
         Self { locality: Some(locality), ..self }
     }
 
-    /// The same as this program in this version.
+    /// Sets the program and its version.
     #[must_use]
     pub fn with_user_agent(self, name: impl Into<String>, version: impl Into<String>) -> Self {
         Self { user_agent_name: name.into(), user_agent_version: version.into(), ..self }
     }
 
-    /// The same with this [feature] besides.
+    /// Adds a [feature].
     #[must_use]
     pub fn with_feature(mut self, feature: impl Into<String>) -> Self {
         self.client_features.push(feature.into());
         self
     }
 
-    /// The same with these other fields, [encoded](Self::rest).
+    /// Sets the other fields, [encoded](Self::rest).
     #[must_use]
     pub fn with_rest(self, rest: impl Into<Bytes>) -> Self {
         Self { rest: rest.into(), ..self }
     }
 
-    /// Whether the client says that it has this feature.
+    /// Returns whether the client claims this feature.
     pub fn has_feature(&self, feature: &str) -> bool {
         self.client_features.iter().any(|has| has == feature)
     }

@@ -10,19 +10,19 @@ use crate::message::{Any, Resource};
 use crate::message::{Node, ResourceError};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 
-/// A SotW request: everything of a type that the client is subscribed to, and which response it answers
+/// A SotW request: every subscribed name of a type, and the ACK or NACK of a response
 /// (`envoy.service.discovery.v3.DiscoveryRequest`).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Request {
-    /// Who asks; at least on the first request of a stream.
+    /// The client; required at least on the first request of a stream.
     pub node: Option<Arc<Node>>,
-    /// Which type the request is for.
+    /// The type that the request is for.
     pub type_url: TypeUrl,
-    /// Everything of the type that the client is subscribed to.
+    /// Every subscribed name of the type.
     pub names: Vec<ResourceName>,
     /// The version of the last response that was accepted.
     pub version: Version,
-    /// The response that this answers, or the last one received.
+    /// The nonce of the response that this request answers, or of the last response received.
     pub nonce: Nonce,
     /// Present if and only if the response is rejected (a NACK).
     pub error: Option<Status>,
@@ -38,27 +38,27 @@ pub struct Response {
     pub resources: Vec<Item>,
     /// The type of the resources.
     pub type_url: TypeUrl,
-    /// The name of this response on its stream.
+    /// The nonce of this response, unique on its stream.
     pub nonce: Nonce,
-    /// Who answers (`control_plane.identifier`), for logs; empty if the server does not say.
+    /// The server (`control_plane.identifier`), for logs; empty if the server sends none.
     pub control_plane: String,
     /// The resources that the server could not deliver, and why.
     pub errors: Vec<ResourceError>,
 }
 
-/// A resource of a SotW response, in one of the three forms that the wire knows.
+/// A resource of a SotW response, in one of the three forms of the wire format.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Item {
-    /// The resource itself; its name is inside.
+    /// The resource itself, which contains its name.
     Bare(Any),
-    /// A resource in a wrapper that names it and may have a TTL.
+    /// A resource in a wrapper that carries the name and possibly a TTL.
     Wrapped(Box<Resource>),
-    /// Bytes that say they are a wrapper and are not.
+    /// A wrapper by its type URL whose bytes can't be decoded.
     Malformed,
 }
 
 impl Request {
-    /// A request for a type that says nothing; as a type's first it asks for everything.
+    /// Makes an empty request for a type; the first one of a type is the legacy wildcard.
     pub fn new(type_url: impl Into<TypeUrl>) -> Self {
         Self {
             node: None,

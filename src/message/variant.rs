@@ -6,15 +6,15 @@ use core::hash::Hash;
 use super::{delta, sotw};
 use crate::variant::{Delta, Sotw};
 
-/// What a client and a server say to each other in one variant, [`Sotw`] or [`Delta`]. Sealed.
+/// The messages of one variant, [`Sotw`] or [`Delta`]. Sealed.
 ///
-/// [`client::Variant`](crate::client::Variant), [`server::Variant`](crate::server::Variant) and
-/// [`proto::Wire`](crate::proto::Wire) are all made for these, so that a driver for both variants names `V::Request` and
-/// `V::Response` without bounds of its own.
+/// The supertrait of [`client::Variant`](crate::client::Variant), [`server::Variant`](crate::server::Variant) and
+/// [`proto::Wire`](crate::proto::Wire), so that a driver for both variants names `V::Request` and `V::Response` without
+/// further bounds.
 pub trait Messages: Clone + Debug + Default + Eq + Hash + Send + Sync + Sized + sealed::Sealed + 'static {
-    /// What the client sends.
+    /// The message that the client sends.
     type Request: Clone + Debug + Eq + Hash + Send + Sync + 'static;
-    /// What the server sends.
+    /// The message that the server sends.
     type Response: Clone + Debug + Eq + Hash + Send + Sync + 'static;
 }
 

@@ -1,4 +1,4 @@
-//! Labels by rank: what has only an order is replaced by its place in it, and a moment by what is left until then.
+//! Ranks of labels: a label that has only an order becomes its position, and a moment becomes the remaining time.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -7,16 +7,17 @@ use super::{Label, Relabel};
 use crate::name::{Nonce, TypeUrl};
 use crate::time::Instant;
 
-/// Makes a state what it is to be compared as, at this time: two states that differ in labels only become one. Returns how many
-/// streams of servers there are in it.
+/// Makes a state canonical for comparison at this time: two states that differ only in labels become equal. Returns the
+/// number of server streams in the state.
 ///
-/// The state is one to go on from, if these become new with the state:
+/// The canonical state can be continued if the caller also resets:
 ///
-/// - `now`, which is [`Instant::EPOCH`] afterwards (or is shown by the state, as one of its moments);
-/// - the number of the next stream, which has to be greater than what is returned.
+/// - `now`, which is [`Instant::EPOCH`] afterwards (or is part of the state, as one of its moments);
+/// - the number of the next stream, which must be greater than the returned number.
 ///
-/// Labels of a client are ranked by themselves ([`Label::Client`]); nonces and revisions are those of one control plane, so that
-/// several need a [`Ranks`] each. A nonce that is not of a [`Server`](crate::server::Server) of this crate stays as it is.
+/// Labels of each client are ranked separately ([`Label::Client`]). Nonces and revisions are those of one control
+/// plane; several control planes need a [`Ranks`] each. A nonce that does not come from a
+/// [`Server`](crate::server::Server) of this crate stays as it is.
 ///
 /// ```
 /// use xds_machine::client::{Client, Config};
@@ -43,13 +44,13 @@ pub fn canonical(state: &mut (impl Relabel + ?Sized), now: Instant) -> u64 {
     ranks.streams
 }
 
-/// The labels of a state by kind, and by type where each counts for itself: what [`canonical`] is made of, for a state of several
-/// parts that are ranked by themselves. All labels are noted, and then all are replaced, in the same order.
-// Vectors: this is done for each transition of a model, there are few of them, and trees would take twice the time.
+/// The labels of a state by kind, and by type where types count separately: the basis of [`canonical`], for a state of
+/// several parts that are ranked separately. Note all labels first, then replace all in the same order.
+// Vectors, because every transition of a model runs this with few labels, and trees would take twice the time.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Ranks {
     labels: Vec<OfKind>,
-    /// The client that the labels are of.
+    /// The client that the current labels belong to.
     client: u64,
     streams: u64,
 }
@@ -59,7 +60,7 @@ struct OfKind {
     kind: Kind,
     of: Option<TypeUrl>,
     client: u64,
-    /// Of nonces two numbers, in order.
+    /// The two numbers of each nonce, in order.
     numbers: Vec<(u64, u64)>,
 }
 
@@ -92,8 +93,9 @@ impl Ranks {
         }
     }
 
-    /// Replaces a label by its rank among those that were noted, from 1; a moment by the time from `now` until then. The streams of
-    /// servers are numbered as they come. All nonces become such of stream 1, and no stream may give one of them again.
+    /// Replaces a label by its rank among the noted labels, from 1, and a moment by the time from `now` until then.
+    /// Server streams are numbered in order of appearance. All nonces become nonces of stream 1, which no stream may
+    /// give again.
     pub fn replace(&mut self, now: Instant, label: Label<'_>) {
         match label {
             Label::Client(id) => self.client = id,
@@ -107,7 +109,7 @@ impl Ranks {
                 let Some((kind, of, numbers)) = read(&label) else { return };
                 let Some(at) = self.find(kind, of) else { return };
                 let rank = self.labels[at].numbers.partition_point(|&one| one < numbers) as u64 + 1;
-                // A nonce that stays need not be made anew.
+                // An unchanged nonce need not be made anew.
                 if kind != Kind::Nonce || numbers != (1, rank) {
                     write(label, rank);
                 }
@@ -115,7 +117,7 @@ impl Ranks {
         }
     }
 
-    /// How many nonces were noted.
+    /// Returns the number of noted nonces.
     fn nonces(&self) -> u64 {
         self.find(Kind::Nonce, None).map_or(0, |at| self.labels[at].numbers.len() as u64)
     }
@@ -125,13 +127,13 @@ impl Ranks {
         self.labels.iter().position(|one| one.kind == kind && one.client == client && one.of.as_ref() == of)
     }
 
-    /// Whose labels of this kind are compared with each other.
+    /// Returns the client that labels of this kind are compared within.
     fn client_of(&self, kind: Kind) -> u64 {
         if matches!(kind, Kind::Nonce | Kind::Revision) { 0 } else { self.client }
     }
 }
 
-/// What a label counts, of which type, and up to where.
+/// Returns what a label counts, its type, and its value.
 fn read<'a>(label: &'a Label<'_>) -> Option<(Kind, Option<&'a TypeUrl>, (u64, u64))> {
     let (kind, of, count) = match label {
         Label::Attempt(count) => (Kind::Attempt, None, **count),
@@ -159,7 +161,7 @@ fn write(label: Label<'_>, rank: u64) {
     }
 }
 
-/// The two numbers in a nonce of a server of ours, which are in the order in which the nonces were given.
+/// Returns the two numbers in a nonce of this crate's server, which are in the order of the nonces.
 fn numbers(nonce: &Nonce) -> Option<(u64, u64)> {
     let (stream, count) = nonce.as_str().split_once('.')?;
     Some((stream.parse().ok()?, count.parse().ok()?))
@@ -170,7 +172,7 @@ mod tests {
     use super::*;
     use crate::revision::Revision;
 
-    /// A moment, a revision, a nonce, and what two clients count.
+    /// A moment, a revision, a nonce, and the counters of two clients.
     struct State {
         at: Instant,
         revisions: [Revision; 2],

@@ -10,11 +10,11 @@ use super::{DecodeError, generated, node};
 use crate::message::delta::{Request, Response};
 use crate::name::TypeUrl;
 
-/// Reads a `DeltaDiscoveryRequest`.
+/// Decodes a `DeltaDiscoveryRequest`.
 ///
 /// # Errors
 ///
-/// If the bytes are no such message.
+/// If the bytes are not such a message.
 pub fn decode_request(bytes: Bytes) -> Result<Request, DecodeError> {
     request(generated::DeltaDiscoveryRequest::decode(bytes).map_err(DecodeError::new("DeltaDiscoveryRequest"))?)
 }
@@ -36,7 +36,7 @@ pub(super) fn request(request: generated::DeltaDiscoveryRequest) -> Result<Reque
     })
 }
 
-/// Writes a `DeltaDiscoveryRequest`.
+/// Encodes a `DeltaDiscoveryRequest`.
 pub fn encode_request(request: &Request) -> Vec<u8> {
     request_out(request).encode_to_vec()
 }
@@ -58,11 +58,11 @@ pub(super) fn request_out(request: &Request) -> generated::DeltaDiscoveryRequest
     }
 }
 
-/// Reads a `DeltaDiscoveryResponse`. The bodies of the resources are slices of `bytes`.
+/// Decodes a `DeltaDiscoveryResponse`. The bodies of the resources are slices of `bytes`.
 ///
 /// # Errors
 ///
-/// If the bytes are no such message. What is inside a resource is not looked at.
+/// If the bytes are not such a message. The content of a resource is not examined.
 pub fn decode_response(bytes: Bytes) -> Result<Response, DecodeError> {
     let response = generated::DeltaDiscoveryResponse::decode(bytes);
     Ok(self::response(response.map_err(DecodeError::new("DeltaDiscoveryResponse"))?))
@@ -83,7 +83,7 @@ pub(super) fn response(response: generated::DeltaDiscoveryResponse) -> Response 
     }
 }
 
-/// Writes a `DeltaDiscoveryResponse`.
+/// Encodes a `DeltaDiscoveryResponse`.
 pub fn encode_response(response: &Response) -> Vec<u8> {
     response_out(response).encode_to_vec()
 }

@@ -1,7 +1,7 @@
-//! The wire: protobuf messages to [`message`](crate::message) and back.
+//! The wire format: converts protobuf messages to [`message`](crate::message) and back.
 //!
-//! The prost types stay in here, so that a new version of prost is no new version of this crate's API.
-//! [`server::Response`](crate::server::Response) encodes itself, out of parts that streams share.
+//! The prost types are private, so that a new version of prost does not change this crate's API.
+//! [`server::Response`](crate::server::Response) encodes itself, from parts that streams share.
 
 pub mod delta;
 #[rustfmt::skip]
@@ -27,7 +27,7 @@ use crate::message::ResourceError;
 use crate::message::{Any, Resource};
 use crate::name::{ResourceName, TypeUrl};
 
-/// The bytes are not the message that they should be.
+/// The error for bytes that are not a message of the expected type.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("malformed {message}: {reason}")]
 pub struct DecodeError {
@@ -42,7 +42,7 @@ impl DecodeError {
 }
 
 impl From<DecodeError> for Status {
-    /// What the stream is to be closed with.
+    /// Makes the status to close the stream with.
     fn from(error: DecodeError) -> Self {
         Self::new(Code::InvalidArgument, error.to_string())
     }
@@ -64,13 +64,13 @@ fn names_out(names: &[ResourceName]) -> Vec<String> {
     names.iter().map(|name| name.as_str().into()).collect()
 }
 
-/// Most resources are of their response's type, and share its string.
+/// Converts an `Any`. Most resources have the type of their response, and share its string.
 fn any(any: generated::Any, type_url: &TypeUrl) -> Any {
     let type_url = if *type_url == any.type_url.as_str() { type_url.clone() } else { any.type_url.into() };
     Any { type_url, value: any.value }
 }
 
-/// An `Any`, mostly of this type. `None` if it is malformed.
+/// Reads an `Any`, usually of this type. Returns `None` if the bytes are malformed.
 #[inline]
 fn read_any(mut bytes: Bytes, type_url: &TypeUrl) -> Option<Any> {
     let mut fields = Fields::new(&bytes);
@@ -91,7 +91,8 @@ fn any_out(any: &Any) -> generated::Any {
 }
 
 fn resource(resource: generated::Resource, type_url: &TypeUrl) -> Resource {
-    // The name is in one of two fields. In both it is in neither (C-DELTA-29): nobody can say which counts.
+    // The name is in one of two fields. If both are set, neither counts, because which one counts is undefined
+    // (C-DELTA-29).
     let name = match resource.resource_name {
         Some(_) if !resource.name.is_empty() => String::new(),
         Some(name) => name.name,
@@ -122,7 +123,7 @@ fn resource_out(resource: &Resource) -> generated::Resource {
     }
 }
 
-/// A negative duration becomes zero, which as a TTL is refused (C-TTL-14).
+/// Converts a duration. A negative one becomes zero, which is rejected as a TTL (C-TTL-14).
 fn duration(duration: generated::Duration) -> Duration {
     match (u64::try_from(duration.seconds), u32::try_from(duration.nanos)) {
         (Ok(seconds), Ok(nanos)) if nanos < 1_000_000_000 => Duration::new(seconds, nanos),
@@ -153,7 +154,8 @@ fn control_plane_out(identifier: &str) -> Option<generated::ControlPlane> {
     (!identifier.is_empty()).then(|| generated::ControlPlane { identifier: identifier.into() })
 }
 
-/// The names of locators. Their dynamic parameters are for callers of the feature `unstable`: no machine looks at them.
+/// Returns the names of locators. Their dynamic parameters are for callers of the feature `unstable`; the machines
+/// ignore them.
 fn locator_names(locators: Vec<generated::ResourceLocator>) -> impl Iterator<Item = ResourceName> {
     locators.into_iter().map(|locator| locator.name.into())
 }

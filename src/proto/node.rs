@@ -1,4 +1,4 @@
-//! The node on the wire: the fields that the machines read, and all others as they came.
+//! The node on the wire: the fields that the machines read, and all others as received.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ const USER_AGENT_NAME: u8 = 6;
 const USER_AGENT_VERSION: u8 = 7;
 const CLIENT_FEATURES: u8 = 10;
 
-/// Not by prost, which would drop the fields that it does not know, and Envoys send 60 KB of them.
+/// Decodes without prost, which would drop unknown fields: Envoys send 60 KB of these.
 pub(super) fn decode(bytes: &Bytes) -> Result<Node, DecodeError> {
     let malformed = |Malformed| DecodeError { message: "Node", reason: "not a protobuf message".into() };
     let (mut node, mut rest) = (Node::default(), Vec::new());

@@ -13,11 +13,11 @@ use crate::message::sotw::{Item, Request, Response};
 use crate::name::TypeUrl;
 use crate::type_url;
 
-/// Reads a `DiscoveryRequest`.
+/// Decodes a `DiscoveryRequest`.
 ///
 /// # Errors
 ///
-/// If the bytes are no such message.
+/// If the bytes are not such a message.
 pub fn decode_request(bytes: Bytes) -> Result<Request, DecodeError> {
     request(generated::DiscoveryRequest::decode(bytes).map_err(DecodeError::new("DiscoveryRequest"))?)
 }
@@ -35,7 +35,7 @@ pub(super) fn request(request: generated::DiscoveryRequest) -> Result<Request, D
     })
 }
 
-/// Writes a `DiscoveryRequest`.
+/// Encodes a `DiscoveryRequest`.
 pub fn encode_request(request: &Request) -> Vec<u8> {
     request_out(request).encode_to_vec()
 }
@@ -52,11 +52,11 @@ pub(super) fn request_out(request: &Request) -> generated::DiscoveryRequest {
     }
 }
 
-/// Reads a `DiscoveryResponse`. The bodies of the resources are slices of `bytes`.
+/// Decodes a `DiscoveryResponse`. The bodies of the resources are slices of `bytes`.
 ///
 /// # Errors
 ///
-/// If the bytes are no such message. What is inside a resource is not looked at: a broken wrapper becomes
+/// If the bytes are not such a message. The content of a resource is not examined: a malformed wrapper becomes
 /// [`Item::Malformed`].
 pub fn decode_response(bytes: Bytes) -> Result<Response, DecodeError> {
     match decode_plain(&bytes) {
@@ -65,8 +65,8 @@ pub fn decode_response(bytes: Bytes) -> Result<Response, DecodeError> {
     }
 }
 
-/// Reads the resources in place, one by one, and leaves the rest to prost: a hundred thousand type URLs need not be
-/// copied to see that they are one. `None` if something is not as usual; what that is, [`decode_any`] knows.
+/// Reads the resources in place, one by one, and leaves the rest to prost: a hundred thousand equal type URLs need not
+/// be copied. Returns `None` for anything unusual, which [`decode_any`] handles.
 fn decode_plain(bytes: &Bytes) -> Option<Response> {
     let (mut resources, mut rest) = (Vec::new(), Vec::new());
     let mut type_url = TypeUrl::from(type_url::CLUSTER);
@@ -86,7 +86,7 @@ fn decode_plain(bytes: &Bytes) -> Option<Response> {
     Some(response(generated::DiscoveryResponse::decode(rest.as_slice()).ok()?, resources))
 }
 
-/// Reads anything.
+/// Decodes any response.
 fn decode_any(bytes: Bytes) -> Result<Response, DecodeError> {
     let mut message = generated::DiscoveryResponse::decode(bytes).map_err(DecodeError::new("DiscoveryResponse"))?;
     let type_url = TypeUrl::from(message.type_url.as_str());
@@ -106,7 +106,7 @@ fn response(message: generated::DiscoveryResponse, resources: Vec<Item>) -> Resp
     }
 }
 
-/// Writes a `DiscoveryResponse`.
+/// Encodes a `DiscoveryResponse`.
 pub fn encode_response(response: &Response) -> Vec<u8> {
     let resources = response.resources.iter().map(|item| match item {
         Item::Bare(any) => super::any_out(any),

@@ -1,8 +1,8 @@
-//! Dynamic parameters (cncf/xds TP2): a client says what it is, and gets the variants of resources that are for such
-//! clients. **No stable part of this crate**: the proposal is hidden in the API of Envoy, and nobody has implemented it.
+//! Dynamic parameters (cncf/xds TP2): a client describes itself, and receives the matching variants of resources. **Not
+//! a stable part of this crate**: the proposal is hidden in the API of Envoy, and nobody has implemented it.
 //!
-//! The machines know resources by their names and nothing else. What the messages say of parameters is handed on here,
-//! beside the message and unharmed, for who picks a [`Source`](crate::server::Source) by it, or relays it.
+//! The machines identify resources by name only. This module returns the parameters of a message unchanged beside the
+//! message, for a server that chooses a [`Source`](crate::server::Source) by them, or for a relay.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -15,67 +15,67 @@ use super::{DecodeError, generated};
 use crate::message::{delta, sotw};
 use crate::name::ResourceName;
 
-/// A name that is subscribed to, and the parameters of the client that go with it.
+/// A subscribed name with dynamic parameters of the client.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Locator {
-    /// The name; it is among those of the message too.
+    /// The name, which is among those of the message too.
     pub name: ResourceName,
-    /// The parameters; there may be none.
+    /// The parameters; possibly none.
     pub parameters: BTreeMap<String, String>,
 }
 
-/// The locators of a request, in their order.
+/// The locators of a request, in order.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Locators {
-    /// Those to subscribe to; in SotW all that there are.
+    /// The locators to subscribe to; in SotW all locators.
     pub subscribe: Vec<Locator>,
-    /// Those to unsubscribe from (delta).
+    /// The locators to unsubscribe from (delta).
     pub unsubscribe: Vec<Locator>,
 }
 
-/// The name of a variant of a resource, and for which parameters it is.
+/// The name of a variant of a resource, and the constraints on its parameters.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Variant {
-    /// The name; it is among those of the message too.
+    /// The name, which is among those of the message too.
     pub name: ResourceName,
-    /// The constraints (`DynamicParameterConstraints`), encoded: not looked into. `None` where there are none.
+    /// The constraints (`DynamicParameterConstraints`), encoded and not examined; `None` if there are none.
     pub constraints: Option<Bytes>,
 }
 
-/// The variants that a delta response names, in their order.
+/// The variants in a delta response, in order.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Variants {
-    /// The variants of resources that are named with constraints, and not by a plain name.
+    /// The variants of resources whose name has constraints, without those that have a plain name.
     pub resources: Vec<Variant>,
-    /// The variants of resources that are gone.
+    /// The variants of removed resources.
     pub removed: Vec<Variant>,
-    /// The variants of resources that could not be delivered; all errors are named with constraints.
+    /// The variants of resources that could not be delivered; every error's name has constraints.
     pub errors: Vec<Variant>,
 }
 
-/// Reads a `DiscoveryRequest`.
+/// Decodes a `DiscoveryRequest`.
 ///
 /// # Errors
 ///
-/// If the bytes are no such message.
+/// If the bytes are not such a message.
 pub fn decode_sotw_request(bytes: Bytes) -> Result<(sotw::Request, Locators), DecodeError> {
     let request = generated::DiscoveryRequest::decode(bytes).map_err(DecodeError::new("DiscoveryRequest"))?;
     let locators = Locators { subscribe: locators(&request.resource_locators), unsubscribe: Vec::new() };
     Ok((super::sotw::request(request)?, locators))
 }
 
-/// Writes a `DiscoveryRequest`: names that there are locators of as these.
+/// Encodes a `DiscoveryRequest`: names that have locators are written as these.
 pub fn encode_sotw_request(request: &sotw::Request, locators: &Locators) -> Vec<u8> {
     let mut message = super::sotw::request_out(request);
     message.resource_locators = locators_out(&locators.subscribe, &mut message.resource_names);
     message.encode_to_vec()
 }
 
-/// Reads a `DeltaDiscoveryRequest`.
+/// Decodes a `DeltaDiscoveryRequest`.
 ///
 /// # Errors
 ///
-/// If the bytes are no such message.
+/// If the bytes are not such a message.
 pub fn decode_delta_request(bytes: Bytes) -> Result<(delta::Request, Locators), DecodeError> {
     let request = generated::DeltaDiscoveryRequest::decode(bytes).map_err(DecodeError::new("DeltaDiscoveryRequest"))?;
     let locators = Locators {
@@ -85,7 +85,7 @@ pub fn decode_delta_request(bytes: Bytes) -> Result<(delta::Request, Locators), 
     Ok((super::delta::request(request)?, locators))
 }
 
-/// Writes a `DeltaDiscoveryRequest`: names that there are locators of as these.
+/// Encodes a `DeltaDiscoveryRequest`: names that have locators are written as these.
 pub fn encode_delta_request(request: &delta::Request, locators: &Locators) -> Vec<u8> {
     let mut message = super::delta::request_out(request);
     message.resource_locators_subscribe = locators_out(&locators.subscribe, &mut message.resource_names_subscribe);
@@ -94,11 +94,11 @@ pub fn encode_delta_request(request: &delta::Request, locators: &Locators) -> Ve
     message.encode_to_vec()
 }
 
-/// Reads a `DeltaDiscoveryResponse`.
+/// Decodes a `DeltaDiscoveryResponse`.
 ///
 /// # Errors
 ///
-/// If the bytes are no such message.
+/// If the bytes are not such a message.
 pub fn decode_delta_response(bytes: Bytes) -> Result<(delta::Response, Variants), DecodeError> {
     let response = generated::DeltaDiscoveryResponse::decode(bytes);
     let response = response.map_err(DecodeError::new("DeltaDiscoveryResponse"))?;
@@ -115,7 +115,7 @@ pub fn decode_delta_response(bytes: Bytes) -> Result<(delta::Response, Variants)
     Ok((super::delta::response(response), variants))
 }
 
-/// Writes a `DeltaDiscoveryResponse`: names that there are variants of as these, each in its turn.
+/// Encodes a `DeltaDiscoveryResponse`: names that have variants are written as these, in order.
 pub fn encode_delta_response(response: &delta::Response, variants: &Variants) -> Vec<u8> {
     let mut message = super::delta::response_out(response);
     let mut left = variants.resources.iter().peekable();
@@ -145,7 +145,7 @@ fn locators(all: &[generated::ResourceLocator]) -> Vec<Locator> {
     all.iter().map(locator).collect()
 }
 
-/// Takes the names of the locators out of the plain ones.
+/// Moves the names that have locators from the plain names to the locators.
 fn locators_out(all: &[Locator], names: &mut Vec<String>) -> Vec<generated::ResourceLocator> {
     let named: BTreeSet<&str> = all.iter().map(|locator| locator.name.as_str()).collect();
     names.retain(|name| !named.contains(name.as_str()));

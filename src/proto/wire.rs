@@ -1,4 +1,4 @@
-//! Either variant as bytes, for drivers of both.
+//! Both variants as bytes, for drivers that are generic over the variant.
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,8 @@ use crate::message::Messages;
 use crate::service::Variant;
 use crate::variant::{Delta, Sotw};
 
-/// A variant on the wire: what [`proto::sotw`](super::sotw) and [`proto::delta`](super::delta) have, for a driver of both.
+/// A variant on the wire: the functions of [`proto::sotw`](super::sotw) and [`proto::delta`](super::delta), for a
+/// driver that is generic over the variant.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -40,28 +41,28 @@ use crate::variant::{Delta, Sotw};
 /// # check::<Delta>(message::delta::Request::new(type_url::CLUSTER));
 /// ```
 pub trait Wire: Messages {
-    /// Which variant it is; with this a driver finds its [method](crate::service::Method::path).
+    /// The variant as a value, from which a driver derives its [path](crate::service::Method::path).
     const VARIANT: Variant;
 
-    /// Reads a request.
+    /// Decodes a request.
     ///
     /// # Errors
     ///
-    /// If the bytes are no such message.
+    /// If the bytes are not such a message.
     fn decode_request(bytes: Bytes) -> Result<Self::Request, DecodeError>;
 
-    /// Writes a request.
+    /// Encodes a request.
     fn encode_request(request: &Self::Request) -> Vec<u8>;
 
-    /// Reads a response. The bodies of the resources are slices of `bytes`.
+    /// Decodes a response. The bodies of the resources are slices of `bytes`.
     ///
     /// # Errors
     ///
-    /// If the bytes are no such message.
+    /// If the bytes are not such a message.
     fn decode_response(bytes: Bytes) -> Result<Self::Response, DecodeError>;
 
-    /// Writes a response. That of a [`Server`](crate::server::Server) encodes itself
-    /// ([`chunks`](crate::server::Response::chunks)), and better.
+    /// Encodes a response. A response of a [`Server`](crate::server::Server) encodes itself
+    /// ([`chunks`](crate::server::Response::chunks)), which is cheaper.
     fn encode_response(response: &Self::Response) -> Vec<u8>;
 }
 

@@ -1,4 +1,4 @@
-//! What the layer of several servers reports, and what a driver does about streams.
+//! The actions of the layer above several clients: reports to the application, and commands about streams.
 
 use alloc::sync::Arc;
 
@@ -6,35 +6,37 @@ use super::ServerId;
 use crate::client;
 use crate::model::{Label, Relabel};
 
-/// What the application is to do, or to know.
+/// A report to the application, or a command for it.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Action {
-    /// What a server's client says. The verdict of an update goes back with
+    /// An action of a server's client. Return the verdict of an update with
     /// [`Servers::handle_verdict`](super::Servers::handle_verdict), whatever happened to the server meanwhile.
     Client {
-        /// The server whose client says it.
+        /// The server of the client.
         server: ServerId,
-        /// What the client says.
+        /// The action of the client.
         action: client::Action,
     },
-    /// Another server is asked for the names of an authority, before or besides the ones that were. What the application
-    /// has stays until a server says otherwise.
+    /// Another server is subscribed to for the names of an authority, instead of or in addition to the previous ones.
+    /// The application keeps its resources until a server changes them.
     Switched {
         /// The authority; `None` for names without one.
         authority: Option<Arc<str>>,
-        /// The server whose word counts now.
+        /// The authoritative server from now on.
         to: ServerId,
     },
-    /// What [`Unreachable`](Self::Unreachable) said of an authority is over: a server answers, or (with
-    /// [`Policy::Grpc`](super::Policy::Grpc)) another is asked instead that did not fail, or nothing is wanted any more.
+    /// Ends the state that [`Unreachable`](Self::Unreachable) reported: a server responds, or (with
+    /// [`Policy::Grpc`](super::Policy::Grpc)) a server that did not fail has taken over, or nothing is subscribed to
+    /// any more.
     Reachable {
         /// The authority; `None` for names without one.
         authority: Option<Arc<str>>,
     },
-    /// A server failed, its stream ended before any response, and no other is asked instead: there is none that did not
-    /// fail, or all that is wanted is known. It is tried again. Who waits for something of this authority is to be told;
-    /// for who has something, it is an ambient error (gRFC A88). That holds until [`Reachable`](Self::Reachable).
+    /// A server failed (its stream ended before any response) and no other takes over: either every server failed, or
+    /// all subscribed resources are known. The failed server is retried. Report the failure to watchers that wait for a
+    /// resource of this authority; for watchers that have the resource, the failure is an ambient error (gRFC A88). The
+    /// state lasts until [`Reachable`](Self::Reachable).
     Unreachable {
         /// The authority; `None` for names without one.
         authority: Option<Arc<str>>,
@@ -43,7 +45,7 @@ pub enum Action {
     },
 }
 
-/// One attempt to have a stream to a server. What is said of an attempt that is over is ignored.
+/// One attempt to open a stream to a server. Calls about an attempt that is over are ignored.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Stream {
     pub(super) server: ServerId,
@@ -57,13 +59,13 @@ impl Stream {
     }
 }
 
-/// What the driver is to do about streams. A driver has to do both, so there will be no third.
+/// A command about streams. A driver has to execute both, so there will be no third.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Connect {
-    /// Connect, and say [`handle_open`](super::Servers::handle_open) or
+    /// Connect, and report the result by [`handle_open`](super::Servers::handle_open) or
     /// [`handle_close`](super::Servers::handle_close).
     Open(Stream),
-    /// Give it up. Nothing more need be said of it.
+    /// Close the stream or abandon the attempt. No further call is needed.
     Close(Stream),
 }
 

@@ -1,6 +1,6 @@
-//! To which authority a name belongs (xRFC TP1, gRFC A47).
+//! The authority of a name (xRFC TP1, gRFC A47).
 
-/// The authority of a name of the new style, which may be empty; `None` for one of the old style.
+/// Returns the authority of a structured name, which may be empty; `None` for any other name.
 pub(crate) fn of(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("xdstp:")?;
     let rest = rest.strip_prefix("//").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which servers are asked: the two policies.
+//! The choice of servers: the two policies.
 
 use alloc::vec::Vec;
 
@@ -9,19 +9,19 @@ use crate::client::Variant;
 use crate::name::{ResourceName, TypeUrl};
 use crate::time::Instant;
 
-/// The name of a resource, the aliases by which it is wanted, and when it expires.
+/// The name of a resource, the aliases by which it is subscribed to, and the time when it expires.
 type Held = (ResourceName, Vec<ResourceName>, Option<Instant>);
 
 impl<V: Variant> Servers<V> {
-    /// A stream ended, or did not come to be. `answered`: a response had come on it.
+    /// Records that a stream ended or could not be opened. `answered`: the stream had carried a response.
     pub(super) fn ended(&mut self, server: usize, answered: bool) {
         for at in 0..self.groups.len() {
             let group = &mut self.groups[at];
             let Some(place) = group.place(self.policy, server) else { continue };
             let last = place == group.current;
             match self.policy {
-                Policy::Grpc if answered || !last => {} // gRFC A57: a server may end a stream that it answered on
-                Policy::Grpc => self.fall_back_or_tell(at),
+                Policy::Grpc if answered || !last => {} // gRFC A57: a server may end a stream after a response
+                Policy::Grpc => self.fall_back_or_report(at),
                 Policy::Envoy if place > 0 => {
                     self.turn_to(at, 0);
                     if !answered {
@@ -40,14 +40,14 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    /// A response came.
+    /// Records a response.
     pub(super) fn answered(&mut self, server: usize) {
         for at in 0..self.groups.len() {
             let group = &mut self.groups[at];
             let Some(place) = group.place(self.policy, server) else { continue };
             if self.policy == Policy::Envoy && place > 0 {
                 self.reachable(at);
-                continue; // the primary is tried again when this one ends
+                continue; // the primary is retried when this stream ends
             }
             (group.failures, group.reached) = (0, true);
             for leaving in place + 1..group.members {
@@ -60,12 +60,12 @@ impl<V: Variant> Servers<V> {
             }
             self.reachable(at);
         }
-        self.forgive();
+        self.clear_failures();
     }
 
-    /// A server that is asked no more begins anew when it is asked again: it is tried before it counts as failing. It
-    /// still waits as long as its backoff says.
-    pub(super) fn forgive(&mut self) {
+    /// Resets servers that are no longer used, so that a server that is used again is tried before it counts as
+    /// failing. The server's backoff continues.
+    pub(super) fn clear_failures(&mut self) {
         for server in 0..self.links.len() {
             if self.links[server].failing && !self.is_used(server) {
                 self.links[server].failing = false;
@@ -73,8 +73,8 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    /// `Policy::Grpc`: asks the next servers if gRFC A71 says so, and says that there is none if there is none.
-    pub(super) fn fall_back_or_tell(&mut self, at: usize) {
+    /// `Policy::Grpc`: falls back to the next servers if gRFC A71 requires it, or reports that none is left.
+    pub(super) fn fall_back_or_report(&mut self, at: usize) {
         self.fall_back(at);
         let server = self.groups[at].server();
         if self.links[server].failing {
@@ -82,8 +82,8 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    /// `Policy::Grpc`: asks the next servers, up to one that is not known to fail, if the last one that is asked fails and
-    /// something is wanted that nothing is known of (gRFC A71).
+    /// `Policy::Grpc`: falls back to the next servers, up to one that is not known to fail, if the last server in use
+    /// fails and nothing is known about some subscribed resource (gRFC A71).
     pub(super) fn fall_back(&mut self, at: usize) {
         let mut joined = false;
         loop {
@@ -100,7 +100,7 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    /// `Policy::Envoy`: one server at a time.
+    /// `Policy::Envoy`: switches servers, of which one is used at a time.
     fn turn_to(&mut self, at: usize, place: usize) {
         if place == self.groups[at].members {
             self.join(at);
@@ -109,11 +109,11 @@ impl<V: Variant> Servers<V> {
         self.switched(at);
     }
 
-    /// The next server of a list wants the names too, and learns what the application has.
+    /// Subscribes the next server of a list to the names, and informs its client about the application's resources.
     fn join(&mut self, at: usize) {
         let group = &self.groups[at];
         let (from, to) = (group.server(), group.servers[group.members]);
-        for (type_url, names) in &group.wanted {
+        for (type_url, names) in &group.subscribed {
             let subscribed = self.links[to].client.resources_mut(type_url).subscribe(names);
             debug_assert!(subscribed.is_ok(), "these are names");
             let held = self.held(at, from, type_url);
@@ -124,17 +124,17 @@ impl<V: Variant> Servers<V> {
             layer.adopt_with_aliases(held);
             layer.mark_does_not_exist(&missing);
         }
-        self.hold_beside(to);
+        self.block_while_judged(to);
         let group = &mut self.groups[at];
         group.current = group.members;
         group.members += 1;
     }
 
-    /// A server of a list is asked no more. What the application has of it stays, and expires when it would have.
+    /// Stops using a server of a list. The application keeps the server's resources, which expire as before.
     fn leave(&mut self, at: usize, leaving: usize, stays: usize) {
         let group = &self.groups[at];
         let (from, to) = (group.servers[leaving], group.servers[stays]);
-        for (type_url, names) in &group.wanted {
+        for (type_url, names) in &group.subscribed {
             let held = self.held(at, from, type_url);
             let expiring = held.iter().filter(|(_, _, expires)| expires.is_some());
             let expiring = expiring.map(|(name, aliases, expires)| (name, &aliases[..], *expires));
@@ -143,8 +143,8 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    /// What the application has of a group, as a server's client knows it. What is wanted by an alias is of the group of
-    /// the alias.
+    /// Returns the resources of a group that the application has, as a server's client knows them. A resource that is
+    /// subscribed to by an alias belongs to the group of the alias.
     pub(super) fn held(&self, at: usize, server: usize, type_url: &TypeUrl) -> Vec<Held> {
         let layer = self.links[server].client.layer(type_url);
         let with_aliases = layer.held().map(|(name, expires)| {
@@ -156,16 +156,17 @@ impl<V: Variant> Servers<V> {
         with_aliases.filter(of_group).collect()
     }
 
-    /// Whether something is wanted that nobody knows anything of. What does not exist is known (C-TIMER-18).
+    /// Returns whether nothing is known about some subscribed resource. A resource that does not exist counts as known
+    /// (C-TIMER-18).
     fn lacks(&self, at: usize) -> bool {
         let group = &self.groups[at];
         let awaited = |type_url, name: &ResourceName| {
             group.members().iter().all(|&server| self.links[server].client.layer(type_url).is_awaited(name))
         };
-        group.wanted.iter().any(|(type_url, names)| names.iter().any(|name| awaited(type_url, name)))
+        group.subscribed.iter().any(|(type_url, names)| names.iter().any(|name| awaited(type_url, name)))
     }
 
-    /// To which list a name belongs; `None`: its authority is unknown, or has no servers.
+    /// Returns the list that a name belongs to; `None` if the authority is unknown or has no servers.
     pub(super) fn group_of(&self, name: &str) -> Option<usize> {
         let at = match authority::of(name) {
             None => 0,
@@ -177,7 +178,7 @@ impl<V: Variant> Servers<V> {
     pub(super) fn switched(&mut self, at: usize) {
         let group = &self.groups[at];
         self.actions.push(Action::Switched { authority: group.authority.clone(), to: group.server_id() });
-        // With Envoy's policy the servers take turns until one answers.
+        // With Envoy's policy the servers alternate until one responds.
         if self.policy == Policy::Grpc && !self.links[self.groups[at].server()].failing {
             self.reachable(at);
         }
@@ -189,7 +190,7 @@ impl<V: Variant> Servers<V> {
         self.actions.push(Action::Unreachable { authority: group.authority.clone(), server: ServerId(server) });
     }
 
-    /// If the application was told otherwise, it is told that this is over.
+    /// Reports that the servers are reachable, if the application was informed otherwise.
     pub(super) fn reachable(&mut self, at: usize) {
         let group = &mut self.groups[at];
         if core::mem::take(&mut group.unreachable) {

@@ -1,4 +1,4 @@
-//! The configuration of several servers: their order, their authorities, and the policy of fallback.
+//! The configuration of several servers: their order, their authorities, and the fallback policy.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -8,29 +8,30 @@ use core::fmt;
 
 use crate::client::{self, Backoff};
 
-/// Which server is asked when there are several. More policies may come.
+/// The choice among several servers. More policies may be added.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// As gRPC does (gRFC A71), for each authority by itself. The next server of the list is asked too when the last one
-    /// that is asked has failed (its stream ended before any response) and something is wanted that nothing is known of.
-    /// A response of a server ends the use of those after it.
+    /// Fallback as in gRPC (gRFC A71), separately for each authority. The next server of the list is subscribed to as
+    /// well when the last one in use has failed (its stream ended before any response) and nothing is known about some
+    /// subscribed resource. A response of a server ends the use of those after it.
     ///
-    /// So one server that fails while all that is wanted is known changes nothing: what is known is better than what a
-    /// fallback server has.
+    /// A server that fails while all subscribed resources are known therefore changes nothing: known resources are
+    /// better than those of a fallback server.
     Grpc,
-    /// As Envoy does (its `GrpcMuxFailover`): a list has a primary and at most one failover, and one of them is asked at a
-    /// time. Two failures in a row of a primary that never answered lead to the failover. That is used as long as its
-    /// stream lives; then the primary is tried again, and by turns until one answers. A primary that answered once is
-    /// never left.
+    /// Failover as in Envoy (`GrpcMuxFailover`): a list has a primary and at most one failover, of which one is used at
+    /// a time. Two consecutive failures of a primary that never responded lead to the failover. The failover is used as
+    /// long as its stream lives; then the primary is retried, and the two alternate until one responds. A primary that
+    /// responded once is never left.
     ///
-    /// Two things differ from Envoy. Each server has its own backoff, where Envoy waits 500 ms before the primary is tried
-    /// again. And each has its own versions: Envoy sends none to a server that is not the last that answered.
+    /// Two things differ from Envoy. Each server has its own backoff, whereas Envoy waits 500 ms before it retries the
+    /// primary. And each server has its own versions: Envoy sends none to a server that is not the last one that
+    /// responded.
     Envoy,
 }
 
 impl fmt::Display for Policy {
-    /// Whose policy it is, in lower case.
+    /// Writes the name of the policy's model in lower case.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Grpc => "grpc",
@@ -39,11 +40,11 @@ impl fmt::Display for Policy {
     }
 }
 
-/// A server: its place among those of the configuration.
+/// A server: its index among those of the configuration.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ServerId(pub usize);
 
-/// The servers, and which is asked for what.
+/// The servers, and the names that each is responsible for.
 ///
 /// ```
 /// use xds_machine::Sotw;
@@ -68,12 +69,12 @@ pub struct Config {
     pub(super) backoff: Backoff,
 }
 
-/// An authority, if it is one, and the numbers of its servers.
+/// An authority (`None` for names without one), and the indexes of its servers.
 type List = (Option<Arc<str>>, Vec<usize>);
 
 impl Config {
-    /// These servers, each with the configuration of its client, in the order in which they are preferred. Whatever is
-    /// wanted is wanted of them, unless the configuration says more.
+    /// Makes a configuration of these servers in order of preference, each with the configuration of its client. All of
+    /// them serve all names, unless the configuration is refined.
     pub fn new(policy: Policy, servers: impl IntoIterator<Item = client::Config>) -> Self {
         let servers: Vec<_> = servers.into_iter().collect();
         let default = (0..servers.len()).map(ServerId).collect();
@@ -84,30 +85,31 @@ impl Config {
         Self { policy, servers, default, authorities: Vec::new(), backoff }
     }
 
-    /// The servers, in the order in which they are preferred, of names that have no authority (those that do not begin
-    /// with `xdstp:`) and of the wildcard. Default: all.
+    /// Sets the servers, in order of preference, for the wildcard and for names without an authority (those that do not
+    /// begin with `xdstp:`). Default: all.
     #[must_use]
     pub fn with_default(mut self, servers: impl IntoIterator<Item = ServerId>) -> Self {
         self.default = servers.into_iter().collect();
         self
     }
 
-    /// The servers of the names of an authority (gRFC A47); none: those of [`with_default`](Self::with_default). The
-    /// authority of `xdstp:///type/id` is the empty string. A server that is in several lists has one stream for all.
+    /// Sets the servers for the names of an authority (gRFC A47). An empty list means those of
+    /// [`with_default`](Self::with_default). The authority of `xdstp:///type/id` is the empty string. A server in
+    /// several lists has one stream for all.
     #[must_use]
     pub fn with_authority(mut self, authority: impl Into<String>, servers: impl IntoIterator<Item = ServerId>) -> Self {
         self.authorities.push((authority.into(), servers.into_iter().collect()));
         self
     }
 
-    /// How long each server waits between streams. Default: as the policy's model does.
+    /// Sets how long each server waits between streams. Default: as the policy's model does.
     #[must_use]
     pub fn with_backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
     }
 
-    /// The lists, that of the names without authority first.
+    /// Returns the lists; the first is that of names without an authority.
     pub(super) fn lists(&self) -> Result<Vec<List>, ConfigError> {
         let mut lists = Vec::from([(None, self.default.clone())]);
         let mut authorities = BTreeSet::new();
@@ -139,7 +141,7 @@ impl Config {
     }
 }
 
-/// What is wrong with a configuration.
+/// A fault of a configuration.
 #[derive(Clone, Debug, Eq, Hash, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {

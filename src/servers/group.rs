@@ -1,4 +1,4 @@
-//! The names of one authority, and who is asked for them.
+//! The names of one authority, and the servers that are used for them.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -10,31 +10,32 @@ use crate::name::{ResourceName, TypeUrl};
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Group {
     pub(super) authority: Option<Arc<str>>,
-    /// In the order in which they are preferred.
+    /// The servers in order of preference.
     pub(super) servers: Vec<usize>,
-    pub(super) wanted: BTreeMap<TypeUrl, BTreeSet<ResourceName>>,
-    /// So many servers, the first ones, want the names, and know what the application has of them.
+    pub(super) subscribed: BTreeMap<TypeUrl, BTreeSet<ResourceName>>,
+    /// The number of servers, counted from the first, that are subscribed to the names and know the application's
+    /// resources.
     pub(super) members: usize,
-    /// The place of the server whose word counts.
+    /// The position of the authoritative server.
     pub(super) current: usize,
-    /// `Policy::Envoy`: failures of the primary in a row, up to two.
+    /// `Policy::Envoy`: consecutive failures of the primary, up to two.
     pub(super) failures: u8,
-    /// `Policy::Envoy`: the primary answered once.
+    /// `Policy::Envoy`: the primary responded once.
     pub(super) reached: bool,
-    /// The application was told that nobody can be reached.
+    /// The application was informed that no server is reachable.
     pub(super) unreachable: bool,
 }
 
 impl Group {
     pub(super) fn new(authority: Option<Arc<str>>, servers: Vec<usize>) -> Self {
-        let wanted = BTreeMap::new();
+        let subscribed = BTreeMap::new();
         let (members, current, failures) = (1, 0, 0);
-        Self { authority, servers, wanted, members, current, failures, reached: false, unreachable: false }
+        Self { authority, servers, subscribed, members, current, failures, reached: false, unreachable: false }
     }
 
-    /// The place of a server that is asked for the names, or should be.
+    /// Returns the position of a server that is, or should be, subscribed to the names.
     pub(super) fn place(&self, policy: Policy, server: usize) -> Option<usize> {
-        if self.wanted.is_empty() {
+        if self.subscribed.is_empty() {
             return None;
         }
         let asked = match policy {
@@ -44,7 +45,7 @@ impl Group {
         self.servers.iter().position(|&known| known == server).filter(|place| asked.contains(place))
     }
 
-    /// The server whose word counts.
+    /// Returns the authoritative server.
     pub(super) fn server(&self) -> usize {
         self.servers[self.current]
     }
@@ -57,17 +58,17 @@ impl Group {
         &self.servers[..self.members]
     }
 
-    /// Wants these. Returns those of them that are new.
-    pub(super) fn want(&mut self, type_url: &TypeUrl, names: Vec<ResourceName>) -> Vec<ResourceName> {
-        let wanted = self.wanted.entry(type_url.clone()).or_default();
-        names.into_iter().filter(|name| wanted.insert(name.clone())).collect()
+    /// Adds subscribed names. Returns those that are new.
+    pub(super) fn subscribe(&mut self, type_url: &TypeUrl, names: Vec<ResourceName>) -> Vec<ResourceName> {
+        let subscribed = self.subscribed.entry(type_url.clone()).or_default();
+        names.into_iter().filter(|name| subscribed.insert(name.clone())).collect()
     }
 
-    pub(super) fn want_no_more(&mut self, type_url: &TypeUrl, names: &[ResourceName]) {
-        if let Some(wanted) = self.wanted.get_mut(type_url) {
-            names.iter().for_each(|name| _ = wanted.remove(name));
-            if wanted.is_empty() {
-                self.wanted.remove(type_url);
+    pub(super) fn unsubscribe(&mut self, type_url: &TypeUrl, names: &[ResourceName]) {
+        if let Some(subscribed) = self.subscribed.get_mut(type_url) {
+            names.iter().for_each(|name| _ = subscribed.remove(name));
+            if subscribed.is_empty() {
+                self.subscribed.remove(type_url);
             }
         }
     }

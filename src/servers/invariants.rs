@@ -1,4 +1,4 @@
-//! What holds of the whole between any two calls.
+//! The invariants of the layer, which hold between any two calls.
 
 use alloc::format;
 use alloc::string::String;
@@ -8,11 +8,11 @@ use crate::client::Variant;
 use crate::ensure::ensure;
 
 impl<V: Variant> Servers<V> {
-    /// Checks what must hold whatever happened: see [`Client::check_invariants`](crate::client::Client::check_invariants).
+    /// Checks the invariants: see [`Client::check_invariants`](crate::client::Client::check_invariants).
     ///
     /// # Errors
     ///
-    /// What does not hold. That is a bug in this crate.
+    /// A description of the violated invariant, which is a bug in this crate.
     pub fn check_invariants(&self) -> Result<(), String> {
         for (server, link) in self.links.iter().enumerate() {
             link.client.check_invariants().map_err(|what| format!("server {server}: {what}"))?;
@@ -24,9 +24,9 @@ impl<V: Variant> Servers<V> {
         for (at, group) in self.groups.iter().enumerate() {
             ensure!(group.members >= 1, "nobody is asked");
             ensure!(group.current < group.members, "the word of a server counts that is not asked");
-            ensure!(!group.unreachable || !group.wanted.is_empty(), "nothing is wanted, and nobody can be reached");
-            ensure!(group.wanted.values().all(|names| !names.is_empty()), "a type is wanted without names");
-            for type_url in group.wanted.keys() {
+            ensure!(!group.unreachable || !group.subscribed.is_empty(), "nothing is wanted, and nobody can be reached");
+            ensure!(group.subscribed.values().all(|names| !names.is_empty()), "a type is wanted without names");
+            for type_url in group.subscribed.keys() {
                 let names =
                     |server| self.held(at, server, type_url).into_iter().map(|(name, aliases, _)| (name, aliases));
                 let (first, others) = (group.servers[0], &group.members()[1..]);

@@ -16,22 +16,22 @@ pub(super) struct Link<V: Variant> {
     pub(super) state: State,
     /// Counts the attempts.
     attempt: u64,
-    /// The last attempt failed, and no response came since.
+    /// The last attempt failed, and no response has come since.
     pub(super) failing: bool,
-    /// The updates that wait for their verdict, one of a type at most.
+    /// The updates that wait for their verdict, at most one per type.
     pub(super) out: Vec<Update>,
-    /// The servers that stand in a list with this one: the names that are wanted of this one may be wanted of them.
+    /// The servers that share a list with this one: the same names may be subscribed to at them.
     pub(super) related: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum State {
-    /// There is no stream. One may be opened from this time on.
+    /// There is no stream. The next one may be opened from this time on.
     Down(Instant),
-    /// The driver was told to open one.
+    /// The driver was asked to open a stream.
     Connecting,
     Up {
-        /// A response came on it.
+        /// A response came on this stream.
         answered: bool,
     },
 }
@@ -42,12 +42,12 @@ impl<V: Variant> Link<V> {
         Self { client, backoff, state, attempt: 0, failing: false, out: Vec::new(), related }
     }
 
-    /// The attempt that is under way.
+    /// Returns the current attempt.
     pub(super) fn attempt(&self, server: usize) -> Stream {
         Stream { server: ServerId(server), attempt: self.attempt }
     }
 
-    /// Whether this attempt is under way.
+    /// Returns whether this attempt is the current one.
     pub(super) fn is(&self, stream: Stream) -> bool {
         !matches!(self.state, State::Down(_)) && stream.attempt == self.attempt
     }

@@ -1,30 +1,34 @@
-//! Several servers: fallback, failover and authorities, put together of one [`Client`] for each server.
+//! Several servers: fallback, failover and authorities, built from one [`Client`] for each server.
 //!
-//! [`Servers`] is a layer above the client, not another one: each server's requests, versions and subscriptions are those
-//! of its own [`Client`], as if it were alone. The layer decides which servers have a stream, tells each client what is
-//! wanted of its server, and hands on what the clients say. So no version of one server is ever told to another.
+//! [`Servers`] is a layer above the client, not another client: each server's requests, versions and subscriptions are
+//! those of its own [`Client`], as if that were alone. The layer decides which servers have a stream, subscribes each
+//! client to the names of its server, and forwards the clients' actions. A version of one server is therefore never
+//! sent to another.
 //!
-//! What the application has is one set of resources, wherever they came from. The rules that keep it whole:
+//! The application has one set of resources, regardless of their server. These rules keep the set consistent:
 //!
-//! - An update of one server replaces what another sent, and nothing else does: switching makes nothing vanish. The other
-//!   client is told that what it gave is replaced ([`LayerMut::adopt`](client::LayerMut::adopt)), claims it no more, and asks for it again.
-//! - What a server says is gone, by name or by absence, is gone, whoever sent it.
-//! - Of one type, one update is out at a time, also of different servers that stand in one list. What came from the next
-//!   one waits; so nothing late overwrites what is newer, and removals are worked out of what the application really has.
-//! - A verdict goes to the client that the update came from, though its server is not asked any more.
+//! - An update of one server replaces a resource of another; switching servers alone replaces and removes nothing. The
+//!   other client is informed that its resource is replaced ([`LayerMut::adopt`](client::LayerMut::adopt)); that client
+//!   no longer claims the resource, and requests it again.
+//! - A removal by a server, by name or by absence, applies to the resource whichever server sent that.
+//! - One update of a type is in flight at a time, even for different servers of one list. The next server's update
+//!   waits, so that no late update overwrites a newer one, and removals are derived from the application's actual
+//!   resources.
+//! - A verdict goes to the client that the update came from, even if its server is no longer used.
 //!
-//! All this holds of resources that are wanted by an alias (VHDS): the other clients learn what the alias stands for.
+//! The rules also hold for resources that are subscribed to by an alias (VHDS): the other clients learn the target of
+//! the alias.
 //!
-//! A resource whose name has another authority than those of the list that its server stands in (a wildcard may bring
-//! one) belongs to the names without authority.
+//! A resource whose name has an authority other than those of its server's lists (a wildcard may bring one) belongs to
+//! the names without authority.
 //!
-//! [`Watches`](crate::watch::Watches) stand above this as above a client: see "Several servers" in [`watch`](crate::watch),
-//! and for a program with both the [manual](crate::manual::_05_servers).
+//! [`Watches`](crate::watch::Watches) work above this layer as above a client: see "Several servers" in
+//! [`watch`](crate::watch), and the [manual](crate::manual::_05_servers) for a program with both.
 //!
 //! # The loop
 //!
-//! As with one client, and besides: do what [`poll_connect`](Servers::poll_connect) says, at least when
-//! [`poll_timeout`](Servers::poll_timeout) says so and after every other call.
+//! As with one client, with one addition: execute the commands of [`poll_connect`](Servers::poll_connect), at least at
+//! the time of [`poll_timeout`](Servers::poll_timeout) and after every other call.
 //!
 //! ```
 //! use xds_machine::client;
@@ -81,27 +85,27 @@ use crate::name::{ResourceName, TypeUrl};
 use crate::queue::Queue;
 use crate::time::Instant;
 
-/// How many actions may wait to be polled.
+/// The number of actions that may wait to be polled.
 const WAITING_ACTIONS: usize = 1024;
 
-/// One client of several servers: see the [module](self).
+/// A client of several servers: see the [module](self).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Servers<V: Variant> {
     policy: Policy,
-    /// By their numbers.
+    /// Indexed by the server's number.
     links: Vec<Link<V>>,
-    /// The first is that of the names without authority.
+    /// The first group is that of the names without authority.
     groups: Vec<Group>,
     authorities: BTreeMap<Arc<str>, usize>,
     actions: Queue<Action>,
 }
 
 impl<V: Variant> Servers<V> {
-    /// A client that wants nothing yet.
+    /// Makes a client without subscriptions.
     ///
     /// # Errors
     ///
-    /// If the configuration makes no sense.
+    /// If the configuration is invalid.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let lists = config.lists()?;
         let related = |server: usize| {
@@ -121,7 +125,7 @@ impl<V: Variant> Servers<V> {
         Ok(Self { policy: config.policy, links, groups, authorities, actions: Queue::new() })
     }
 
-    // What happened.
+    // Inputs.
 
     /// Records that a stream is up. An attempt that is over is ignored.
     pub fn handle_open(&mut self, stream: Stream) {
@@ -133,21 +137,21 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    /// A response came. Of a stream that is over it is ignored, and of a server that is asked no more it is answered and
-    /// nothing else. A server that answers works: its backoff begins anew, and servers that are less preferred are asked no
-    /// more.
+    /// Handles a response. A response on a stream that is over is ignored, and one of a server that is no longer used
+    /// is only ACKed or NACKed. A server that responds works: its backoff is reset, and less preferred servers are no
+    /// longer used.
     ///
     /// # Errors
     ///
-    /// As [`Client::handle_response`]; nothing changed.
+    /// As for [`Client::handle_response`]; nothing has changed then.
     pub fn handle_response(&mut self, now: Instant, stream: Stream, response: V::Response) -> Result<(), Error> {
         self.check_actions()?;
         let server = stream.server.0;
         if !self.links.get(server).is_some_and(|link| link.is_up(stream)) {
             return Ok(());
         }
-        // Though it be asked no more: its client wants nothing then, and has to answer all the same, for the server may be
-        // asked again before the driver has closed the stream.
+        // Also for a server that is no longer used: its client is subscribed to nothing then, but must still ACK or
+        // NACK, because the server may be used again before the driver has closed the stream.
         let link = &mut self.links[server];
         link.client.handle_response(now, response)?;
         link.state = State::Up { answered: true };
@@ -158,18 +162,18 @@ impl<V: Variant> Servers<V> {
         Ok(())
     }
 
-    /// The transport has taken a request, and all before it: see [`Client::handle_sent`].
+    /// Records that the transport took a request and all before it: see [`Client::handle_sent`].
     pub fn handle_sent(&mut self, now: Instant, stream: Stream, sent: Sent) {
         if let Some(link) = self.links.get_mut(stream.server.0).filter(|link| link.is_up(stream)) {
             link.client.handle_sent(now, sent);
         }
     }
 
-    /// The application has judged an update: see [`Client::handle_verdict`].
+    /// Handles the application's verdict on an update: see [`Client::handle_verdict`].
     ///
     /// # Errors
     ///
-    /// As [`Client::handle_verdict`]; nothing changed.
+    /// As for [`Client::handle_verdict`]; nothing has changed then.
     pub fn handle_verdict(&mut self, now: Instant, verdict: Verdict) -> Result<(), Misuse> {
         self.check_actions()?;
         let type_url = verdict.type_url().clone();
@@ -181,14 +185,14 @@ impl<V: Variant> Servers<V> {
         let of_type = link.out.iter().position(|update| *update.type_url() == type_url).ok_or_else(unknown)?;
         link.client.handle_verdict(now, verdict)?;
         let update = link.out.remove(of_type);
-        self.tell_the_others(server, &update, &rejected);
+        self.inform_others(server, &update, &rejected);
         self.drain(server);
         self.release(now, server, &type_url);
         Ok(())
     }
 
-    /// A stream ended, or could not be opened. The next one waits as the server's backoff says; `random` is any number,
-    /// evenly distributed (see [`Backoff::next_delay`](client::Backoff::next_delay)).
+    /// Records that a stream ended or could not be opened. The next one waits for the server's backoff; `random` is any
+    /// number, evenly distributed (see [`Backoff::next_delay`](client::Backoff::next_delay)).
     pub fn handle_close(&mut self, now: Instant, stream: Stream, random: u64) {
         let server = stream.server.0;
         let Some(link) = self.links.get_mut(server).filter(|link| link.is(stream)) else { return };
@@ -197,10 +201,10 @@ impl<V: Variant> Servers<V> {
         link.state = State::Down(now + link.backoff.next_delay(random));
         link.failing |= !answered;
         self.ended(server, answered);
-        self.forgive();
+        self.clear_failures();
     }
 
-    /// The time that [`poll_timeout`](Self::poll_timeout) gave has come.
+    /// Handles the time of [`poll_timeout`](Self::poll_timeout).
     pub fn handle_timeout(&mut self, now: Instant) {
         for server in 0..self.links.len() {
             if self.actions.len() < WAITING_ACTIONS {
@@ -210,9 +214,9 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    // What to do.
+    // Outputs.
 
-    /// The next stream to open or to close.
+    /// Returns the next stream to open or to close.
     pub fn poll_connect(&mut self, now: Instant) -> Option<Connect> {
         for server in 0..self.links.len() {
             let used = self.is_used(server);
@@ -222,7 +226,7 @@ impl<V: Variant> Servers<V> {
                     link.connect();
                     return Some(Connect::Open(link.attempt(server)));
                 }
-                // What this server may not have can't be said on this stream.
+                // A held resource can't be asked about on this stream; the first request of the next one claims it.
                 State::Up { answered: true } if used && link.client.wants_new_stream() => {
                     link.client.handle_close();
                     link.state = State::Down(now);
@@ -239,19 +243,19 @@ impl<V: Variant> Servers<V> {
         None
     }
 
-    /// The next thing for the application.
+    /// Returns the next action for the application.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop()
     }
 
-    /// The next request on a stream: see [`Client::poll_transmit`].
+    /// Returns the next request on a stream: see [`Client::poll_transmit`].
     pub fn poll_transmit(&mut self, stream: Stream) -> Option<Transmit<V::Request>> {
         let used = self.is_used(stream.server.0);
         let link = self.links.get_mut(stream.server.0).filter(|link| used && link.is_up(stream))?;
         link.client.poll_transmit()
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) and [`poll_connect`](Self::poll_connect).
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout) and [`poll_connect`](Self::poll_connect).
     pub fn poll_timeout(&self) -> Option<Instant> {
         let next = |(server, link): (usize, &Link<V>)| {
             let connect = match link.state {
@@ -263,15 +267,15 @@ impl<V: Variant> Servers<V> {
         self.links.iter().enumerate().filter_map(next).min()
     }
 
-    // Questions.
+    // Queries.
 
-    /// Whether [`poll_transmit`](Self::poll_transmit) would give a request.
+    /// Returns whether [`poll_transmit`](Self::poll_transmit) would return a request.
     pub fn wants_transmit(&self, stream: Stream) -> bool {
         let up = self.links.get(stream.server.0).filter(|link| link.is_up(stream));
         up.is_some_and(|link| link.client.wants_transmit()) && self.is_used(stream.server.0)
     }
 
-    /// Whether the stream may be read: see [`Client::wants_response`].
+    /// Returns whether the stream may be read: see [`Client::wants_response`].
     pub fn wants_response(&self, stream: Stream) -> bool {
         let up = self.links.get(stream.server.0).filter(|link| link.is_up(stream));
         up.is_some_and(|link| link.client.wants_response())
@@ -279,12 +283,12 @@ impl<V: Variant> Servers<V> {
 
     // Private.
 
-    /// Whether a server has, or should have, a stream.
+    /// Returns whether a server has, or should have, a stream.
     fn is_used(&self, server: usize) -> bool {
         self.groups.iter().any(|group| group.place(self.policy, server).is_some())
     }
 
-    /// Takes what a client has to say.
+    /// Forwards the actions of a client.
     fn drain(&mut self, server: usize) {
         while let Some(action) = self.links[server].client.poll_action() {
             match &action {
@@ -305,8 +309,9 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    /// The other clients learn what became of an update: what the application has now is not what they sent.
-    fn tell_the_others(&mut self, server: usize, update: &Update, rejected: &BTreeSet<ResourceName>) {
+    /// Informs the other clients about the outcome of an update: the application no longer has the resources that they
+    /// sent.
+    fn inform_others(&mut self, server: usize, update: &Update, rejected: &BTreeSet<ResourceName>) {
         let type_url = update.type_url();
         let layer = self.links[server].client.layer(type_url);
         let missing = update.removed().iter().filter(|&name| layer.does_not_exist(name));
@@ -327,7 +332,7 @@ impl<V: Variant> Servers<V> {
         });
     }
 
-    /// An update was judged: whoever waited for that goes on, one after the other.
+    /// Lets the updates that waited for this verdict continue, one after the other.
     fn release(&mut self, now: Instant, server: usize, type_url: &TypeUrl) {
         for at in 0..=self.links[server].related.len() {
             let other = self.links[server].related.get(at).copied().unwrap_or(server);
@@ -339,8 +344,8 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    /// A client that wants more now may not speak while one beside it waits for a verdict.
-    fn hold_beside(&mut self, server: usize) {
+    /// Blocks the updates of a newly subscribed client while another client of the list waits for a verdict.
+    fn block_while_judged(&mut self, server: usize) {
         let out = self.links[server].related.iter().flat_map(|&other| &self.links[other].out);
         let types: Vec<TypeUrl> = out.map(|update| update.type_url().clone()).collect();
         types.iter().for_each(|type_url| self.links[server].client.layer_mut(type_url).block_updates());
@@ -353,9 +358,9 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    /// Something may be lacking that was there.
+    /// Falls back if a resource may be missing that was there before.
     fn review(&mut self, at: usize) {
-        if !self.groups[at].wanted.is_empty() {
+        if !self.groups[at].subscribed.is_empty() {
             self.fall_back(at);
         }
     }

@@ -1,4 +1,4 @@
-//! The resources of one type, wherever they come from: what the application asks for.
+//! The resources of one type, regardless of their server: the application's subscriptions.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -10,25 +10,26 @@ use crate::error::Misuse;
 use crate::name::{ResourceName, TypeUrl};
 
 impl<V: Variant> Servers<V> {
-    /// The resources of one type, to subscribe to them and to unsubscribe.
+    /// Returns the resources of one type, to subscribe and unsubscribe.
     pub fn resources_mut<'a>(&'a mut self, type_url: &'a TypeUrl) -> ResourcesMut<'a, V> {
         ResourcesMut { servers: self, type_url }
     }
 
-    /// What each server's client knows of every resource, as a dump shows it (CSDS): see [`Client::states`]. A resource that
-    /// several servers are asked for is there once for each; that of [`server_of`](Self::server_of) counts.
+    /// Returns the state of every resource at each server's client, for a dump (CSDS): see [`Client::states`]. A
+    /// resource that several servers are subscribed to occurs once for each; the state at
+    /// [`server_of`](Self::server_of) is authoritative.
     pub fn states(&self) -> impl Iterator<Item = (ServerId, &TypeUrl, &ResourceName, ResourceState<'_>)> {
         self.links.iter().enumerate().flat_map(|(server, link)| {
             link.client.states().map(move |(type_url, name, state)| (ServerId(server), type_url, name, state))
         })
     }
 
-    /// The client of one server, to be asked; `None` if there is no such server.
+    /// Returns the client of one server for queries; `None` if the server does not exist.
     pub fn client(&self, server: ServerId) -> Option<&Client<V>> {
         Some(&self.links.get(server.0)?.client)
     }
 
-    /// The server whose word counts for a resource of this name; `None` if its authority is not configured.
+    /// Returns the authoritative server for a resource of this name; `None` if the name's authority is not configured.
     pub fn server_of(&self, name: impl Into<ResourceName>) -> Option<ServerId> {
         self.group_of(name.into().as_str()).map(|at| self.groups[at].server_id())
     }
@@ -44,7 +45,7 @@ impl<V: Variant> Servers<V> {
     }
 }
 
-/// The resources of one type, to be subscribed to: see [`Servers::resources_mut`].
+/// The resources of one type, for subscriptions: see [`Servers::resources_mut`].
 #[derive(Debug)]
 pub struct ResourcesMut<'a, V: Variant> {
     servers: &'a mut Servers<V>,
@@ -52,12 +53,12 @@ pub struct ResourcesMut<'a, V: Variant> {
 }
 
 impl<V: Variant> ResourcesMut<'_, V> {
-    /// Wants these resources from now on, each of the servers of its authority: see [`client::ResourcesMut::subscribe`].
+    /// Subscribes to these resources at the servers of their authorities: see [`client::ResourcesMut::subscribe`].
     ///
     /// # Errors
     ///
-    /// As [`client::ResourcesMut::subscribe`], and [`Misuse::NoServer`] if the authority of a name is not configured; then
-    /// none of the names is subscribed to.
+    /// As for [`client::ResourcesMut::subscribe`], and [`Misuse::NoServer`] if the authority of a name is not
+    /// configured; then none of the names is subscribed to.
     pub fn subscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) -> Result<(), Misuse> {
         let Self { servers, type_url } = self;
         let mut sorted: BTreeMap<usize, Vec<ResourceName>> = BTreeMap::new();
@@ -67,47 +68,47 @@ impl<V: Variant> ResourcesMut<'_, V> {
             sorted.entry(at).or_default().push(name);
         }
         for (at, names) in sorted {
-            let new = servers.groups[at].want(type_url, names);
+            let new = servers.groups[at].subscribe(type_url, names);
             if new.is_empty() {
                 continue;
             }
             for place in 0..servers.groups[at].members {
                 let server = servers.groups[at].servers[place];
                 servers.links[server].client.resources_mut(type_url).subscribe(&new)?;
-                servers.hold_beside(server);
+                servers.block_while_judged(server);
             }
-            // gRFC A71: what was known did not lead to the next server; this does.
+            // gRFC A71: the known resources did not lead to the next server; the new names do.
             if servers.links[servers.groups[at].server()].failing && servers.policy == Policy::Grpc {
-                servers.fall_back_or_tell(at);
+                servers.fall_back_or_report(at);
             }
         }
         Ok(())
     }
 
-    /// Wants these resources no longer: see [`client::ResourcesMut::unsubscribe`].
+    /// Unsubscribes from these resources: see [`client::ResourcesMut::unsubscribe`].
     pub fn unsubscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         let Self { servers, type_url } = self;
         for (at, names) in servers.by_group(names) {
-            servers.groups[at].want_no_more(type_url, &names);
+            servers.groups[at].unsubscribe(type_url, &names);
             for place in 0..servers.groups[at].members {
                 let server = servers.groups[at].servers[place];
                 servers.links[server].client.resources_mut(type_url).unsubscribe(&names);
             }
-            if servers.groups[at].wanted.is_empty() {
+            if servers.groups[at].subscribed.is_empty() {
                 servers.reachable(at);
             }
             let group = &mut servers.groups[at];
-            if servers.policy == Policy::Grpc && group.wanted.is_empty() {
+            if servers.policy == Policy::Grpc && group.subscribed.is_empty() {
                 group.members = 1;
                 if core::mem::take(&mut group.current) > 0 {
                     servers.switched(at);
                 }
             }
         }
-        servers.forgive();
+        servers.clear_failures();
     }
 
-    /// Asks again for resources that are wanted, of the server whose word counts: see [`client::ResourcesMut::refetch`].
+    /// Requests subscribed resources again from the authoritative server: see [`client::ResourcesMut::refetch`].
     pub fn refetch(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         for (at, names) in self.servers.by_group(names) {
             let server = self.servers.groups[at].server();
@@ -115,15 +116,15 @@ impl<V: Variant> ResourcesMut<'_, V> {
         }
     }
 
-    /// The application lost what it held of these: see [`client::LayerMut::forget`].
+    /// Records that the application lost these resources: see [`client::LayerMut::forget`].
     pub fn forget(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         let names: Vec<ResourceName> = names.into_iter().map(Into::into).collect();
-        // Whoever gave it, by whatever name it was asked for.
+        // Whichever server sent the resource, and whichever name it was subscribed by.
         self.servers.links.iter_mut().for_each(|link| link.client.layer_mut(self.type_url).forget(&names));
         (0..self.servers.groups.len()).for_each(|at| self.servers.review(at));
     }
 
-    /// Holds back what there is to say of the type, to every server: see [`client::ResourcesMut::pause`].
+    /// Holds back the type's requests to every server: see [`client::ResourcesMut::pause`].
     pub fn pause(&mut self) {
         self.servers.links.iter_mut().for_each(|link| link.client.resources_mut(self.type_url).pause());
     }

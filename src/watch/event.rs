@@ -1,4 +1,4 @@
-//! What a watcher is told.
+//! The events that watchers receive.
 
 use crate::error::Status;
 use crate::name::ResourceName;
@@ -7,51 +7,53 @@ use crate::name::ResourceName;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct WatchId(pub(super) u64);
 
-/// What is new to a watcher. Fields may be added.
+/// A change that a watcher receives. Fields may be added.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Event<T> {
-    /// The watcher that is told.
+    /// The watcher that receives the event.
     pub watch: WatchId,
-    /// Which resource: of who watches the wildcard or a collection any of it, or that name itself for the whole; of who
-    /// watches by an alias the alias.
+    /// The resource. A watcher of the wildcard or a collection receives events of each resource under the resource's
+    /// name, and events of the subscription under the watched name. A watcher of an alias receives events under the
+    /// alias.
     pub name: ResourceName,
-    /// What is new of the resource.
+    /// The change of the resource.
     pub news: News<T>,
 }
 
 impl<T> Event<T> {
-    /// An event as it is polled, for the tests of who handles them.
+    /// Makes an event as `poll_event` returns it, for tests of event handlers.
     pub fn new(watch: WatchId, name: impl Into<ResourceName>, news: News<T>) -> Self {
         Self { watch, name: name.into(), news }
     }
 }
 
-/// What is known of something that is watched: see [`Watches::iter`](super::Watches::iter). Fields may be added.
+/// The state of a watched resource: see [`Watches::iter`](super::Watches::iter). Fields may be added.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Watched<'a, T> {
-    /// The name that is watched, or that of a part of a whole that is.
+    /// The name that is watched, or the name of a resource that a watched wildcard or collection brought.
     pub name: &'a ResourceName,
-    /// What is held. Nothing of a whole itself.
+    /// The held content; `None` for the wildcard or a collection itself.
     pub value: Option<&'a T>,
-    /// What is wrong with the resource itself.
+    /// The error of the resource itself.
     pub error: Option<&'a Status>,
-    /// Why its servers can't be reached; what a watcher is told where there is no error of the resource itself.
+    /// The reason why the resource's servers are unreachable. Watchers receive it if the resource has no error of its
+    /// own.
     pub unreachable: Option<&'a Status>,
-    /// How many watch it by this very name.
+    /// The number of watchers of exactly this name.
     pub watchers: usize,
 }
 
-/// What is new of a resource, in gRFC A88's terms. More kinds of news may come.
+/// A change of a resource, in the terms of gRFC A88. More kinds may be added.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum News<T> {
-    /// It has this content now, or there is none for this reason: what was there before is to be used no more
-    /// (`OnResourceChanged`). Whatever error there was beside it is over.
+    /// The resource has new content, or the status says why there is none: the previous content must no longer be used
+    /// (`OnResourceChanged`). A previous ambient error is cleared.
     Changed(Result<T, Status>),
-    /// What was told before is good, and there is this error beside it; `None`: no more (`OnAmbientError`).
+    /// The previous content stays valid and has this ambient error; `None`: the error is cleared (`OnAmbientError`).
     Ambient(Option<Status>),
-    /// Of the wildcard: the server has answered, and there was nothing new.
+    /// Only for the wildcard: the server has responded without a change.
     Synced,
 }

@@ -1,4 +1,4 @@
-//! What is known of a resource, what happens to it, and what is to be told of it next.
+//! The known state of a resource, its changes, and the next event for a watcher.
 
 use alloc::collections::BTreeSet;
 
@@ -6,66 +6,67 @@ use super::event::WatchId;
 use crate::error::{Code, Status};
 use crate::name::ResourceName;
 
-/// What is known of a resource.
+/// The known state of a resource.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Known<T> {
     pub(super) value: Option<T>,
     pub(super) error: Option<Status>,
-    /// Who watches it by its name: nobody, of a part of a whole.
+    /// The watchers of this name; empty for a resource that only a wildcard or a collection covers.
     pub(super) watchers: BTreeSet<WatchId>,
-    /// How many have something of it before them.
-    pub(super) untold: usize,
+    /// The number of watchers with a pending event of the resource.
+    pub(super) pending: usize,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Fresh<T> {
-    /// The content may be another than it was told last, which was this.
+    /// Present if the content may differ from the content last sent, which is the value.
     pub(super) changed: Option<Option<T>>,
 }
 
-/// What is to be told next of a resource.
+/// The next event about a resource.
 pub(super) enum Due {
     Content,
-    /// There is none.
+    /// There is no content.
     Failure,
-    /// The error beside it, or that it is over.
+    /// The ambient error is new or cleared.
     Error,
 }
 
-/// What happened to a resource.
+/// A change of a resource.
 #[derive(Clone)]
 pub(super) enum Change<T> {
     Value(T),
-    /// There is nothing any more, or still not.
+    /// The resource was removed, or still does not exist.
     Gone(Status),
-    /// What is there stays.
+    /// An error; existing content stays.
     Error(Status),
-    /// The error is over.
+    /// The error is cleared.
     Fine,
 }
 
 impl<T> Default for Known<T> {
     fn default() -> Self {
-        Self { value: None, error: None, watchers: BTreeSet::new(), untold: 0 }
+        Self { value: None, error: None, watchers: BTreeSet::new(), pending: 0 }
     }
 }
 
 impl<T: Clone + PartialEq> Known<T> {
-    /// What is known of the same, for others who watch it.
+    /// Copies the state for watchers of another name.
     pub(super) fn copy(&self) -> Self {
         Self { value: self.value.clone(), error: self.error.clone(), ..Self::default() }
     }
 
-    /// Why it goes, if that is known: an error in the place of content, or what it is rejected for, if that drops it.
+    /// Returns the reason for a removal, if known: the error of a resource without content, or the rejection, if a
+    /// rejected resource is dropped.
     pub(super) fn reason(&self, rejected: bool) -> Option<Status> {
         let says = |why: &&Status| self.value.is_none() || (rejected && why.is(Code::InvalidArgument));
         self.error.as_ref().filter(says).cloned()
     }
 
-    /// Takes a change in. What was there before, if there is something else now; `None` if nothing is new.
+    /// Applies a change. Returns the previous content if the content changed; `None` if nothing changed.
     pub(super) fn change(&mut self, change: Change<T>) -> Option<Option<Option<T>>> {
         match change {
-            // The content that is there: at most an error is over.
+            // The same content: at most, an error is cleared.
             Change::Value(value) if self.value.as_ref() == Some(&value) => self.error.take().map(|_| None),
             Change::Value(value) => {
                 self.error = None;
@@ -88,28 +89,28 @@ impl<T: Clone + PartialEq> Known<T> {
     }
 }
 
-/// Whether the name is of a whole, and not of a resource.
+/// Returns whether the name is the wildcard or a collection (a "whole"), and not a resource (a "part").
 pub(super) fn is_whole(name: &ResourceName) -> bool {
     name.is_wildcard() || name.is_glob()
 }
 
-/// What a watcher is to be told next of a resource that has this error, if there is anything. `told` is the error that it
-/// was told last.
+/// Returns the next event for a watcher of a resource with this error, if any. `sent` is the error that the watcher
+/// received last.
 pub(super) fn due<T: PartialEq>(
     name: &ResourceName,
     known: &Known<T>,
     error: Option<&Status>,
     fresh: &Fresh<T>,
-    told: Option<&Status>,
+    sent: Option<&Status>,
 ) -> Option<Due> {
     let differs = |value: &T| fresh.changed.as_ref().is_some_and(|before| before.as_ref() != Some(value));
     match &known.value {
         Some(value) if !is_whole(name) && differs(value) => Some(Due::Content),
         None if !is_whole(name) => {
-            // Who has nothing is not told that nothing has come yet.
+            // A watcher without content receives no event as long as none has arrived.
             let had = matches!(fresh.changed, Some(Some(_)));
-            (error.is_some() && (had || error != told)).then_some(Due::Failure)
+            (error.is_some() && (had || error != sent)).then_some(Due::Failure)
         }
-        _ => (error != told).then_some(Due::Error),
+        _ => (error != sent).then_some(Due::Error),
     }
 }

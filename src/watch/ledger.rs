@@ -1,4 +1,4 @@
-//! Who watches what, what is known of it, and what each watcher has not been told.
+//! The watchers, the known state of what they watch, and the pending events of each watcher.
 
 mod questions;
 
@@ -16,20 +16,21 @@ use crate::xdstp::Parts;
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Ledger<T> {
-    /// How many watchers there were.
+    /// The number of watchers that were ever added.
     watches: u64,
     watchers: BTreeMap<WatchId, Watcher<T>>,
-    /// What somebody watches by its name, which may be that of a resource, an alias, or that of a whole.
+    /// The state by watched name, which may be a resource, an alias, the wildcard or a collection.
     named: BTreeMap<ResourceName, Known<T>>,
-    /// What is held of the wholes that somebody watches; and what is to be told of what is not held.
+    /// The state of the resources that a watched wildcard or collection covers, including pending events of removed
+    /// ones.
     parts: BTreeMap<ResourceName, Known<T>>,
     aliases: Aliases,
-    /// What the last update removes of what somebody watches by a whole or an alias: the machine does not say it again to
-    /// who comes to watch it by name.
+    /// The resources that the last update removes and that are covered by a watched wildcard, collection or alias: the
+    /// machine does not report the removal again to a watcher that comes later.
     removed: BTreeMap<ResourceName, Removed>,
-    /// The collections that somebody watches.
+    /// The watched collections.
     globs: Globs,
-    /// Watchers with something to be told, each once, and some that were told by now.
+    /// Watchers with pending events, each once, and possibly some without.
     turns: VecDeque<WatchId>,
     unreachable: Unreachable,
 }
@@ -37,21 +38,22 @@ pub(super) struct Ledger<T> {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Watcher<T> {
     name: ResourceName,
-    /// Of what there is something new to it, and nothing else.
+    /// The names with pending events, and no others.
     fresh: BTreeMap<ResourceName, Fresh<T>>,
-    /// The errors that it was told last, beside what it has or in its place.
+    /// The errors that the watcher received last, as ambient errors or instead of content.
     errors: BTreeMap<ResourceName, Status>,
     synced: bool,
-    /// It has a turn.
+    /// The watcher is in `turns`.
     queued: bool,
-    /// Events that it was given and is not done with.
+    /// The number of events that the watcher has received and not finished.
     unfinished: usize,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Removed {
     why: Status,
-    /// The aliases that it was watched by. Once nobody watches any of them or a whole, the machine asks for it anew.
+    /// The watched aliases of the resource. Once none of them, nor a wildcard or collection, is watched, the machine
+    /// requests the resource anew.
     aliases: BTreeSet<ResourceName>,
 }
 
@@ -74,7 +76,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         self.named.contains_key(name)
     }
 
-    /// Whether somebody watches a resource, by its name, as a part of a whole, or by an alias that it had before.
+    /// Returns whether a resource is watched: by name, by a wildcard or collection, or by an alias that it had before.
     pub(super) fn covers(&self, name: &ResourceName) -> bool {
         self.is_watched(name) || self.is_part(name) || !self.aliases.of(name, false).is_empty()
     }
@@ -83,7 +85,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         self.wholes(name).next().is_some()
     }
 
-    /// What is known of the wholes that somebody watches and a name is part of.
+    /// Returns the state of each watched wildcard or collection that covers a name.
     fn wholes(&self, name: &ResourceName) -> impl Iterator<Item = &Known<T>> {
         let all = self.named.get(WILDCARD).filter(|_| !name.is_wildcard());
         let glob = self.globs.of(name.as_str()).and_then(|glob| self.named.get(glob));
@@ -120,13 +122,13 @@ impl<T: Clone + PartialEq> Ledger<T> {
         note(watchers, turns, watch, &name, known, unreachable, Some(None));
         let known = known.copy();
         if self.is_part(&name) {
-            // While somebody watches it by name, what is known of it is known of the part.
+            // While the name is watched, the state is kept under both keys.
             self.parts.entry(name.clone()).or_insert(known);
         }
         let Self { watchers, parts, turns, unreachable, .. } = self;
         if is_whole(&name) {
             let has = has(&name);
-            // What is not there is no part of the whole, whoever else is still to be told so.
+            // A resource without content is not covered, even if other watchers still have its removal pending.
             for (of, known) in parts.iter_mut().filter(|(of, known)| known.value.is_some() && has(of)) {
                 note(watchers, turns, watch, of, known, unreachable, Some(None));
             }
@@ -134,7 +136,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         watch
     }
 
-    /// What is known by name of a whole that nobody watched.
+    /// Adds resources that are known by name and covered by a newly watched wildcard or collection.
     fn add_parts(&mut self, whole: &ResourceName) {
         let has = has(whole);
         let named = self.named.iter().filter(|(name, _)| !self.aliases.is_alias(name));
@@ -146,7 +148,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         }
     }
 
-    /// The name, if nobody watches it any more.
+    /// Returns the name if it is no longer watched.
     pub(super) fn unwatch(&mut self, watch: WatchId) -> Option<ResourceName> {
         let Watcher { name, fresh, queued, .. } = self.watchers.remove(&watch)?;
         if queued {
@@ -155,7 +157,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         for of in fresh.keys() {
             let known = if *of == name { self.named.get_mut(of) } else { self.parts.get_mut(of) };
             if let Some(known) = known {
-                known.untold -= 1;
+                known.pending -= 1;
             }
             self.tidy(of);
         }
@@ -195,9 +197,9 @@ impl<T: Clone + PartialEq> Ledger<T> {
         self.watchers.keys().copied().filter(|&watch| self.is_busy(watch)).collect()
     }
 
-    // What happened.
+    // Inputs.
 
-    /// Something happened to a resource, and so to all that its aliases stand for.
+    /// Applies a change to a resource and to the aliases that stand for it.
     pub(super) fn change(&mut self, name: &ResourceName, change: Change<T>) {
         let gone = matches!(change, Change::Gone(_));
         self.change_own(name, change.clone());
@@ -209,26 +211,26 @@ impl<T: Clone + PartialEq> Ledger<T> {
         }
     }
 
-    /// The same, of what has the name itself.
+    /// Applies a change to a resource under its own name.
     fn change_own(&mut self, name: &ResourceName, change: Change<T>) {
-        let is_alias = self.aliases.is_alias(name); // which is no part of a whole
+        let is_alias = self.aliases.is_alias(name); // which no wildcard or collection covers
         if self.is_part(name) && !is_alias {
             let none = self.parts.get(name).is_none_or(|known| known.error.is_none());
             if !(none && matches!(change, Change::Fine)) {
                 let changed = self.parts.entry(name.clone()).or_default().change(change.clone());
-                changed.into_iter().for_each(|changed| self.tell_part(name, changed));
+                changed.into_iter().for_each(|changed| self.note_part(name, changed));
             }
         }
         self.change_named(name, change);
     }
 
-    /// The same, for who watches it by this name.
+    /// Applies a change for the watchers of this name.
     fn change_named(&mut self, name: &ResourceName, change: Change<T>) {
         let changed = self.named.get_mut(name).and_then(|known| known.change(change));
-        changed.into_iter().for_each(|changed| self.tell_named(name, changed));
+        changed.into_iter().for_each(|changed| self.note_named(name, changed));
     }
 
-    /// The same, by an alias that has what happened to the resource.
+    /// Applies a change of a resource to one of its aliases.
     fn change_alias(&mut self, alias: &ResourceName, change: Change<T>) {
         if matches!(change, Change::Gone(_)) {
             self.aliases.unbind(alias);
@@ -236,7 +238,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         self.change_named(alias, change);
     }
 
-    /// An update comes, with what it removes.
+    /// Begins an update that removes these resources.
     pub(super) fn begin(&mut self, removed: &[ResourceName]) {
         self.removed.retain(|name, _| removed.binary_search(name).is_ok());
         for name in removed {
@@ -248,7 +250,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         }
     }
 
-    /// An update has a resource, which these watched aliases stand for.
+    /// Applies a resource of an update, and binds the watched aliases that stand for it.
     pub(super) fn put(&mut self, name: &ResourceName, aliases: &[ResourceName], value: T) {
         self.came(name);
         self.aliases.unbind(name);
@@ -256,7 +258,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         self.change(name, Change::Value(value));
     }
 
-    /// A resource of an update is rejected: `Gone` or `Error`.
+    /// Applies the rejection of a resource: `Gone` or `Error`.
     pub(super) fn reject(&mut self, name: &ResourceName, aliases: &[ResourceName], change: &Change<T>) {
         let known = self.aliases.of(name, false);
         self.change(name, change.clone());
@@ -265,19 +267,19 @@ impl<T: Clone + PartialEq> Ledger<T> {
         }
     }
 
-    /// An alias stands for a resource of an update, or is one.
+    /// Records that an alias stands for a resource of an update, or is itself the name of one.
     pub(super) fn moves(&mut self, alias: &ResourceName, to: Option<&ResourceName>) {
         self.aliases.leave(alias, to);
     }
 
-    /// An error that the server reports removes a resource, before the update does.
+    /// Records a removal by an error that the server reports, before the update removes the resource.
     pub(super) fn remove_for(&mut self, name: &ResourceName, why: Status) {
         self.note_removed(name, &why);
         self.change(name, Change::Gone(why));
     }
 
-    /// An update removes a resource, unless it is gone already. What went with an error that came before has its reason, and
-    /// so has what is rejected and dropped.
+    /// Records a removal by an update, unless the resource is removed already. A removal after an error, or by a
+    /// dropped rejection, keeps that reason.
     pub(super) fn remove(&mut self, name: &ResourceName, drops: bool) {
         let known = if self.aliases.is_alias(name) { self.parts.get(name) } else { self.known(name.as_str()) };
         let there = known.is_some_and(|known| known.value.is_some());
@@ -289,7 +291,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
             self.change_own(name, Change::Gone(why));
             self.aliases.unbind(name);
         } else if self.removed.get(name).is_some_and(|removed| !removed.aliases.is_empty()) {
-            // By an alias that stands for nothing: who came to watch it by name since then knows nothing of it.
+            // By an alias that stands for nothing: a watcher of this name that came later has no state yet.
             let unknown = |known: &&Known<T>| known.value.is_none() && known.error.is_none();
             if self.named.get(name).filter(unknown).is_some() {
                 self.change_named(name, Change::Gone(why));
@@ -311,7 +313,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         }
     }
 
-    /// Content came: errors of the wholes that it is part of are over.
+    /// Clears the errors of the wildcard and the collections that cover new content.
     fn came(&mut self, name: &ResourceName) {
         if let Some(glob) = self.globs.of(name.as_str()).cloned() {
             self.change(&glob, Change::Fine);
@@ -332,19 +334,19 @@ impl<T: Clone + PartialEq> Ledger<T> {
     pub(super) fn set_unreachable(&mut self, set: impl FnOnce(&mut Unreachable)) {
         let before = self.unreachable.clone();
         set(&mut self.unreachable);
-        // An error of its own says more.
+        // A resource's own error takes precedence.
         let other = |name: &&ResourceName| before.error(name.as_str()) != self.unreachable.error(name.as_str());
         let names = |known: &BTreeMap<ResourceName, Known<T>>| -> Vec<ResourceName> {
             let others = known.iter().filter(|(_, known)| known.error.is_none()).map(|(name, _)| name);
             others.filter(other).cloned().collect()
         };
         let (named, parts) = (names(&self.named), names(&self.parts));
-        named.iter().for_each(|name| self.tell_named(name, None));
-        parts.iter().for_each(|name| self.tell_part(name, None));
+        named.iter().for_each(|name| self.note_named(name, None));
+        parts.iter().for_each(|name| self.note_part(name, None));
     }
 
-    /// Notes for each who watches a name that there may be something new: the content, if it is known what it was before.
-    fn tell_named(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
+    /// Notes a possible event for each watcher of a name, with the previous content if that is known to have changed.
+    fn note_named(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
         let Self { watchers, named, turns, unreachable, .. } = self;
         let Some(known) = named.get_mut(name) else { return };
         for watch in known.watchers.clone() {
@@ -352,11 +354,11 @@ impl<T: Clone + PartialEq> Ledger<T> {
         }
     }
 
-    /// The same for each who watches a whole that the name is part of.
-    fn tell_part(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
+    /// Notes a possible event for each watcher of a wildcard or collection that covers the name.
+    fn note_part(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
         let all: BTreeSet<WatchId> = self.wholes(name).flat_map(|whole| &whole.watchers).copied().collect();
         let Self { watchers, parts, turns, unreachable, .. } = self;
-        // What is not there, and about which nothing was said, is no part of everything.
+        // A resource without content and without error is not covered.
         let said = |known: &&mut Known<T>| known.value.is_some() || known.error.is_some();
         if let Some(known) = parts.get_mut(name).filter(said) {
             for watch in all {
@@ -366,7 +368,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         self.tidy(name);
     }
 
-    // What to tell.
+    // Outputs.
 
     pub(super) fn next(&mut self, waits: bool) -> Option<Event<T>> {
         while let Some(watch) = self.turns.pop_front() {
@@ -424,7 +426,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
                 watcher.errors.remove(&name);
             }
             entry.remove();
-            known.untold -= 1;
+            known.pending -= 1;
             self.tidy(&name);
             if let Some(news) = news {
                 return Some((name, news));
@@ -434,9 +436,9 @@ impl<T: Clone + PartialEq> Ledger<T> {
         core::mem::take(&mut watcher.synced).then(|| (WILDCARD.into(), News::Synced))
     }
 
-    /// Forgets of the parts what is not there, nobody watches by name, and everybody was told of.
+    /// Forgets a covered resource that has no content, no watcher by name and no pending event.
     fn tidy(&mut self, name: &ResourceName) {
-        let done = |known: &Known<T>| known.value.is_none() && !self.is_watched(name) && known.untold == 0;
+        let done = |known: &Known<T>| known.value.is_none() && !self.is_watched(name) && known.pending == 0;
         if !self.parts.get(name).is_some_and(done) {
             return;
         }
@@ -450,13 +452,13 @@ impl<T: Clone + PartialEq> Ledger<T> {
     }
 }
 
-/// Whether names are of parts of this whole.
+/// Returns a test for names that this wildcard or collection covers.
 fn has(whole: &ResourceName) -> impl Fn(&ResourceName) -> bool {
     let parts = Parts::of(whole.as_str()).filter(|_| whole.is_glob());
     move |of| whole.is_wildcard() || parts.as_ref().is_some_and(|parts| parts.has(of.as_str()))
 }
 
-/// Notes what there is of a resource that a watcher was not told, or that there is nothing any more.
+/// Notes a pending event for a watcher, or that none is pending any more.
 fn note<T: PartialEq>(
     watchers: &mut BTreeMap<WatchId, Watcher<T>>,
     turns: &mut VecDeque<WatchId>,
@@ -468,13 +470,13 @@ fn note<T: PartialEq>(
 ) {
     let Some(watcher) = watchers.get_mut(&watch) else { return };
     let before = watcher.fresh.remove(name);
-    known.untold -= usize::from(before.is_some());
-    // What it was told last is what was there when the first change came that it has not been told.
+    known.pending -= usize::from(before.is_some());
+    // The content last sent is the one before the first pending change.
     let fresh = Fresh { changed: before.and_then(|before| before.changed).or(changed) };
     let error = known.error.as_ref().or_else(|| unreachable.error(name.as_str()));
     if due(name, known, error, &fresh, watcher.errors.get(name)).is_some() {
         watcher.fresh.insert(name.clone(), fresh);
-        known.untold += 1;
+        known.pending += 1;
         queue(watcher, turns, watch);
     }
 }

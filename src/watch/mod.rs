@@ -1,9 +1,9 @@
-//! Watching: who wants a resource says so by its name, and is told what becomes of it.
+//! Watching: a watcher names a resource and receives the events of that resource.
 //!
-//! A client machine has one application; a program has many parts that want resources, some the same. [`Watches`] stands
-//! between them, for one type: it subscribes for whoever watches first and unsubscribes after the last, decodes what comes
-//! once (with the caller's function), keeps it for who watches later, and tells each watcher what is new to it, in gRFC A88's
-//! terms: the resource changed, or there is an error beside it.
+//! A client machine has one application, whereas a program has many parts that subscribe to resources, some of them the
+//! same. [`Watches`] mediates for one type: it subscribes for the first watcher of a name and unsubscribes after the
+//! last, decodes each resource once (with the caller's function), keeps the resource for later watchers, and sends each
+//! watcher the changes in the terms of gRFC A88: the resource changed, or has an ambient error.
 //!
 //! ```
 //! # use xds_machine::message::{Node, sotw};
@@ -46,16 +46,16 @@
 
 //! # Aliases
 //!
-//! A name that is watched may be an alias (delta; xds_protocol.rst, "Resource names"). Who watches by it is told of the
-//! resource that it stands for, under the name that is watched: of its content, which is decoded once, of errors of it, and
-//! that it is gone. When the alias comes to stand for another resource, that one's content is told; when that one is
-//! rejected, the former content stays as long as the former resource does. An alias is no part of a whole: who watches
-//! everything is told of each resource by its own name.
+//! A watched name may be an alias (delta; xds_protocol.rst, "Resource names"). Its watcher receives the events of the
+//! target under the watched name: content (which is decoded once), errors and removal. When the alias comes to stand
+//! for another resource, the watcher receives the new target's content; if the new target is rejected, the former
+//! content stays as long as the former target does. The wildcard and collections do not cover aliases: their watchers
+//! receive each resource under its own name.
 //!
 //! # Several servers
 //!
-//! Over [`Servers`], each action goes to [`Watches::handle_servers_action`], for every type that is watched; what a server
-//! that can't be reached means to whom is done there.
+//! Over [`Servers`], pass each action to [`Watches::handle_servers_action`] for every watched type. That method also
+//! maps unreachable servers to the watchers concerned.
 //!
 //! ```
 //! use xds_machine::client;
@@ -119,16 +119,16 @@ use crate::model::{Label, Relabel};
 use crate::name::{ResourceName, TypeUrl, WILDCARD};
 use crate::servers::{self, ServerId, Servers};
 
-/// Where names are subscribed to: a [`Client`], or several [`Servers`].
+/// The target of subscriptions: a [`Client`], or several [`Servers`].
 pub trait Subscribe {
-    /// Wants a resource from now on.
+    /// Subscribes to a resource.
     ///
     /// # Errors
     ///
-    /// [`Misuse::EmptyName`], and what else keeps the name from being asked for.
+    /// [`Misuse::EmptyName`], and any other reason why the name can't be subscribed to.
     fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse>;
 
-    /// Wants it no longer.
+    /// Unsubscribes from a resource.
     fn unsubscribe(&mut self, type_url: &TypeUrl, name: &ResourceName);
 }
 
@@ -152,20 +152,20 @@ impl<V: client::Variant> Subscribe for Servers<V> {
     }
 }
 
-/// The watchers of one type, and what they watch. All subscriptions to the type are its own.
+/// The watchers of one type. All subscriptions to the type must be made here.
 ///
-/// `T` is what a resource is decoded to, and its equality says whether there is something new; it is cloned for each
-/// watcher, so that an `Arc` is a good choice.
+/// `T` is the decoded form of a resource. Its equality decides whether a resource changed. Each watcher gets a clone,
+/// so an `Arc` is a good choice.
 ///
-/// What a watcher is told is made when it is polled, of what is true then: who is slow hears of the latest content, and not
-/// of each. So nothing grows but by what is watched.
+/// Events are made from the current state when they are polled: a slow watcher receives the latest content, and not
+/// each intermediate one. Memory therefore grows only with the watched resources.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Watches<T> {
     type_url: TypeUrl,
     ledger: Ledger<T>,
-    /// Whether verdicts wait for the watchers.
+    /// If set, verdicts wait for the watchers.
     waits: bool,
-    /// A verdict, and the watchers that have something of its update before them.
+    /// A verdict, and the watchers with unfinished events of its update.
     waiting: Option<(Verdict, BTreeSet<WatchId>)>,
     verdicts: VecDeque<Verdict>,
 }
@@ -177,21 +177,21 @@ impl<T: Clone + PartialEq> Watches<T> {
         Self { type_url: type_url.into(), ledger: Ledger::new(), waits: false, waiting, verdicts }
     }
 
-    /// Keeps each verdict back until all watchers are done with what they were told
-    /// ([`handle_done`](Self::handle_done)): meanwhile the type's next response waits, and in the end the stream.
+    /// Delays each verdict until all watchers have finished their events ([`handle_done`](Self::handle_done)).
+    /// Meanwhile the type's next response waits, and in the end the stream.
     #[must_use]
     pub fn with_back_pressure(self) -> Self {
         Self { waits: true, ..self }
     }
 
-    // What watchers want.
+    // Watchers.
 
-    /// Watches a resource, by its name or an alias, or with the name of a collection or [`WILDCARD`] all of that. What is known of it is told at
-    /// once.
+    /// Watches a resource by its name or an alias, or all resources of a collection or of [`WILDCARD`]. What is already
+    /// known is reported at once.
     ///
     /// # Errors
     ///
-    /// [`Misuse::EmptyName`], or of several servers [`Misuse::NoServer`]; then nothing is watched.
+    /// [`Misuse::EmptyName`], or with several servers [`Misuse::NoServer`]; then nothing is watched.
     pub fn watch(&mut self, client: &mut impl Subscribe, name: impl Into<ResourceName>) -> Result<WatchId, Misuse> {
         let name = name.into();
         if !self.ledger.is_watched(&name) {
@@ -200,7 +200,7 @@ impl<T: Clone + PartialEq> Watches<T> {
         Ok(self.ledger.watch(name))
     }
 
-    /// Watches no longer. A watcher that there is not is ignored.
+    /// Removes a watcher. An unknown watcher is ignored.
     pub fn unwatch(&mut self, client: &mut impl Subscribe, watch: WatchId) {
         if let Some(name) = self.ledger.unwatch(watch) {
             client.unsubscribe(&self.type_url, &name);
@@ -208,13 +208,12 @@ impl<T: Clone + PartialEq> Watches<T> {
         self.release();
     }
 
-    // What happened.
+    // Inputs.
 
-    /// Something happened at the client machine. An action that is not about this type is given back, and so is one that
-    /// is of no interest to watchers.
+    /// Handles an action of the client machine. Returns an action that concerns another type or no watcher.
     ///
-    /// `decode` is the caller's: what it makes of a resource, or why it rejects it. A resource that nobody watches any
-    /// more is not decoded.
+    /// `decode` decodes a resource, or returns the reason to reject it. A resource that is no longer watched is not
+    /// decoded.
     pub fn handle_action<E: Display>(
         &mut self,
         action: Action,
@@ -227,7 +226,7 @@ impl<T: Clone + PartialEq> Watches<T> {
                 for client::Failed { name, status, effect } in errors {
                     match effect {
                         Effect::Removes => ledger.remove_for(&name, status),
-                        // Be it that an alias has content, which is that of a resource.
+                        // Even for an alias with content, which is that of its target.
                         Effect::Fails if status.is(Code::NotFound) => ledger.change(&name, Change::Gone(status)),
                         Effect::Ambient | Effect::Fails => ledger.change(&name, Change::Error(status)),
                     }
@@ -236,7 +235,7 @@ impl<T: Clone + PartialEq> Watches<T> {
             Action::DoesNotExist { type_url, names } if type_url == self.type_url => {
                 for name in names {
                     let status = || Status::new(Code::NotFound, "the resource does not exist");
-                    // Unless why was told just before.
+                    // Unless the reason was reported just before.
                     if ledger.error(name.as_str()).is_none_or(|error| !error.is(Code::NotFound)) {
                         ledger.change(&name, Change::Gone(status()));
                     }
@@ -260,12 +259,12 @@ impl<T: Clone + PartialEq> Watches<T> {
         None
     }
 
-    /// Something happened at several servers: what [`handle_action`](Self::handle_action) does with what one of their clients
-    /// says, and with what is said of reaching them, [`handle_unreachable`](Self::handle_unreachable) and
-    /// [`handle_reachable`](Self::handle_reachable) for the names of the authority. What is not about this type is given
-    /// back, and so is all that is said of servers, which is for the watches of other types as well.
+    /// Handles an action of several servers: an action of a client like [`handle_action`](Self::handle_action), and a
+    /// report about reachability like [`handle_unreachable`](Self::handle_unreachable) and
+    /// [`handle_reachable`](Self::handle_reachable), for the names of the authority. Returns an action that concerns
+    /// another type, and every report about servers, because the watches of other types need these too.
     ///
-    /// `decode` is told which server a resource is of: servers may be trusted with different things.
+    /// `decode` receives the server of the resource, because servers may be trusted to different degrees.
     pub fn handle_servers_action<E: Display>(
         &mut self,
         action: servers::Action,
@@ -287,71 +286,72 @@ impl<T: Clone + PartialEq> Watches<T> {
         Some(action)
     }
 
-    /// A watcher is done with an event that it was given. Only with [`with_back_pressure`](Self::with_back_pressure) does it
-    /// make a difference.
+    /// Records that a watcher has finished an event. Has an effect only with
+    /// [`with_back_pressure`](Self::with_back_pressure).
     pub fn handle_done(&mut self, watch: WatchId) {
         self.ledger.done(watch);
         self.release();
     }
 
-    /// The server can't be reached: a connection failed, or a stream ended before any response came on it, with whatever
-    /// status (gRFC A57). A stream that ends after a response is no error.
+    /// Records that the server is unreachable: a connection failed, or a stream ended before any response, with
+    /// whatever status (gRFC A57). A stream that ends after a response is no error.
     pub fn handle_unreachable(&mut self, status: Status) {
         self.ledger.set_unreachable(|unreachable| unreachable.set_all(Some(status)));
         self.release();
     }
 
-    /// Records that the server answers again: what [`handle_unreachable`](Self::handle_unreachable) said is over.
+    /// Records that the server responds again, and clears the status of
+    /// [`handle_unreachable`](Self::handle_unreachable).
     pub fn handle_reachable(&mut self) {
         self.ledger.set_unreachable(|unreachable| unreachable.set_all(None));
         self.release();
     }
 
-    // What to do.
+    // Outputs.
 
-    /// The next event of any watcher; each has its turn.
+    /// Returns the next event of any watcher; watchers take turns.
     pub fn poll_event(&mut self) -> Option<Event<T>> {
         let event = self.ledger.next(self.waits);
         self.release();
         event
     }
 
-    /// The next event of one watcher.
+    /// Returns the next event of one watcher.
     pub fn poll_watch(&mut self, watch: WatchId) -> Option<Event<T>> {
         let event = self.ledger.next_of(watch, self.waits);
         self.release();
         event
     }
 
-    /// The next verdict, for [`Client::handle_verdict`].
+    /// Returns the next verdict, for [`Client::handle_verdict`].
     pub fn poll_verdict(&mut self) -> Option<Verdict> {
         self.verdicts.pop_front()
     }
 
-    // Questions.
+    // Queries.
 
     /// Returns the type that is watched.
     pub fn type_url(&self) -> &TypeUrl {
         &self.type_url
     }
 
-    /// What is held of a resource that is watched, by the name or an alias that it is watched by.
+    /// Returns the held content of a watched resource, by its name or by a watched alias.
     pub fn get(&self, name: impl Into<ResourceName>) -> Option<&T> {
         self.ledger.get(name.into().as_str())
     }
 
-    /// What is wrong with a resource that is watched. That its servers can't be reached is [apart](Self::unreachable).
+    /// Returns the error of a watched resource. The status of its servers is [separate](Self::unreachable).
     pub fn error(&self, name: impl Into<ResourceName>) -> Option<&Status> {
         self.ledger.error(name.into().as_str())
     }
 
-    /// Why the servers of a name can't be reached; `None` if they can, as far as is known.
+    /// Returns why the servers of a name are unreachable; `None` if they are reachable as far as known.
     pub fn unreachable(&self, name: impl Into<ResourceName>) -> Option<&Status> {
         self.ledger.unreachable(name.into().as_str())
     }
 
-    /// All that is watched: what is watched by name, in the order of the names, and then the other resources that a wildcard or a
-    /// collection brought, in the order of theirs.
+    /// Returns everything that is watched: first the watched names in order, then the other resources that a wildcard
+    /// or a collection brought, in order.
     pub fn iter(&self) -> impl Iterator<Item = Watched<'_, T>> {
         self.ledger.iter()
     }
@@ -390,13 +390,13 @@ impl<T: Clone + PartialEq> Watches<T> {
         update.removed().iter().for_each(|name| self.ledger.remove(name, drops));
         let verdict = update.reject(rejections);
         let busy = if self.waits { self.ledger.busy() } else { BTreeSet::new() };
-        // The machine has one update out at a time; should another come, the first is not lost.
+        // The machine has one update in flight at a time; if another one came, the first verdict is not lost.
         let before = self.waiting.replace((verdict, busy));
         self.verdicts.extend(before.map(|(verdict, _)| verdict));
     }
 
-    /// The watched aliases of the resources of an update, by resource. Of two that have the same alias the last has it; and a
-    /// name that a resource has is no alias.
+    /// Returns the watched aliases of an update's resources, by resource. If two resources share an alias, the last one
+    /// has it; a name that a resource has is not an alias.
     fn aliases(&mut self, update: &Update) -> BTreeMap<ResourceName, Vec<ResourceName>> {
         let mut owners = BTreeMap::new();
         for resource in update.resources().filter(|resource| !resource.aliases().is_empty()) {
@@ -413,7 +413,7 @@ impl<T: Clone + PartialEq> Watches<T> {
         aliases
     }
 
-    /// Gives the verdict if nobody is busy with its update any more.
+    /// Releases the verdict once no watcher is busy with its update.
     fn release(&mut self) {
         let Some((_, busy)) = &mut self.waiting else { return };
         busy.retain(|&watch| self.ledger.is_busy(watch));

@@ -1,4 +1,4 @@
-//! Which servers can't be reached, by the names that they are asked for.
+//! The unreachable servers, by the names that they serve.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -8,14 +8,14 @@ use crate::servers::authority;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Unreachable {
-    /// Of whatever name: there is one server.
+    /// Applies to all names: there is one server.
     all: Option<Status>,
-    /// Of the names of an authority, or of those without one.
+    /// By authority, or `None` for names without one.
     authorities: BTreeMap<Option<Arc<str>>, Status>,
 }
 
 impl Unreachable {
-    /// The one server there is, or none of several, can be reached or not.
+    /// Sets or clears the status of the only server, or clears that of all servers.
     pub(super) fn set_all(&mut self, status: Option<Status>) {
         if status.is_none() {
             self.authorities.clear();
@@ -23,7 +23,7 @@ impl Unreachable {
         self.all = status;
     }
 
-    /// The servers of an authority can be reached or not.
+    /// Sets or clears the status of the servers of an authority.
     pub(super) fn set(&mut self, authority: Option<Arc<str>>, status: Option<Status>) {
         match status {
             Some(status) => _ = self.authorities.insert(authority, status),
@@ -31,7 +31,7 @@ impl Unreachable {
         }
     }
 
-    /// What is wrong with a resource of this name, for that.
+    /// Returns the error that a resource of this name has because its servers are unreachable.
     pub(super) fn error(&self, name: &str) -> Option<&Status> {
         let of = || self.authorities.iter().find(|(of, _)| of.as_deref() == authority::of(name));
         self.all.as_ref().or_else(|| Some(of()?.1))

@@ -1,4 +1,4 @@
-//! The one thing that the server reads in a resource: which endpoints a cluster needs.
+//! The only resource content that the server reads: the endpoints that a cluster needs.
 
 use crate::fields::{self, Fields, Value};
 
@@ -6,7 +6,8 @@ use crate::fields::{self, Fields, Value};
 const EDS_CLUSTER_CONFIG: u32 = 3;
 const SERVICE_NAME: u32 = 2;
 
-/// The name of the endpoints of an encoded cluster, if it names them itself: its name counts otherwise.
+/// Returns the name of an encoded cluster's endpoints, if the cluster sets one; otherwise the cluster's own name
+/// applies.
 pub(crate) fn endpoints_of(cluster: &[u8]) -> Option<&str> {
     let mut service_name = "";
     for field in Fields::new(cluster) {

@@ -1,5 +1,5 @@
-//! Writes discovery responses: a protobuf message is the concatenation of its fields, so the part that many
-//! responses share is encoded once. Byte for byte what prost would write (`tests/protocol/wire/`).
+//! Writes discovery responses. A protobuf message is the concatenation of its fields, so the part that several
+//! responses share is encoded once. The output is byte for byte that of prost (`tests/protocol/wire/`).
 
 mod cluster;
 mod encode;

@@ -1,21 +1,21 @@
-//! What may be wrong with a structured name.
+//! The faults of a structured name.
 
 use alloc::string::String;
 
-/// Why a text is no structured name.
+/// The reason why a text is not a structured name.
 #[derive(Clone, Debug, Eq, Hash, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A directive has no value that it may have.
+    /// A directive has an invalid value.
     #[error("the directive {directive} is not `alt=` or `entry=` with a value")]
     BadDirective {
-        /// The directive as it stands in the name.
+        /// The directive as written in the name.
         directive: String,
     },
-    /// The resource type has a character that no message type has.
+    /// The resource type has a character that a message type can't have.
     #[error("{resource_type} is no resource type")]
     BadResourceType {
-        /// The text in its place.
+        /// The text in place of the resource type.
         resource_type: String,
     },
     /// The name has the same directive twice.
@@ -24,7 +24,7 @@ pub enum Error {
         /// The key of the directive.
         directive: &'static str,
     },
-    /// A context parameter comes twice: which one counts is not defined.
+    /// A context parameter occurs twice; the specification does not define which one counts.
     #[error("the context parameter {key} comes twice")]
     DuplicateParam {
         /// The key of the parameter.
@@ -33,16 +33,16 @@ pub enum Error {
     /// A context parameter has no key.
     #[error("a context parameter has no key")]
     EmptyKey,
-    /// The text is not `xdstp://` and so on.
+    /// The text does not begin with `xdstp://`.
     #[error("a structured name begins with xdstp://")]
     Scheme,
-    /// A percent sign is not followed by two hexadecimal digits, or what they encode is no UTF-8.
+    /// A percent sign is not followed by two hexadecimal digits, or the decoded bytes are not UTF-8.
     #[error("a percent sign encodes no character")]
     Escape,
-    /// There is no resource type.
+    /// The resource type is missing.
     #[error("the resource type is missing")]
     NoResourceType,
-    /// There is nothing after the resource type.
+    /// The id after the resource type is missing.
     #[error("the id is missing")]
     NoId,
 }

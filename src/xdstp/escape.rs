@@ -1,4 +1,4 @@
-//! Percent-encoding (RFC 3986, section 2), which differs from part to part.
+//! Percent-encoding (RFC 3986, section 2), which depends on the part of the URI.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -7,13 +7,13 @@ use core::fmt::{self, Write};
 
 use super::error::Error;
 
-/// A part of a URI, as far as it has rules of its own about what must be escaped.
+/// A part of a URI with its own rules for escaping.
 #[derive(Clone, Copy)]
 pub(super) enum Part {
     Authority,
-    /// A slash in it is no more than a slash (`xds.core.v3.ResourceName`).
+    /// A slash in an id is an ordinary character (`xds.core.v3.ResourceName`).
     Id,
-    /// A key or a value. The plus sign is escaped: some take it for a space.
+    /// A key or a value. The plus sign is escaped, because some parsers read it as a space.
     Param,
     Directive,
 }
@@ -23,7 +23,7 @@ pub(super) const fn is_unreserved(byte: u8) -> bool {
 }
 
 impl Part {
-    /// Whether a byte stands for itself.
+    /// Returns whether a byte is written unescaped.
     const fn allows(self, byte: u8) -> bool {
         let common =
             is_unreserved(byte) || matches!(byte, b'!' | b'$' | b'\'' | b'(' | b')' | b'*' | b';' | b':' | b'@');

@@ -1,4 +1,4 @@
-//! Glob collections: all resources of one directory with just these parameters (TP1, "Glob"; one level of it, as its
+//! Glob collections: all resources of one directory with exactly these parameters (TP1, "Glob"; one level only, as its
 //! authors say in cncf/xds issue 91).
 
 use alloc::borrow::ToOwned;
@@ -6,25 +6,25 @@ use alloc::string::String;
 
 use super::is_structured;
 
-/// A structured name in its normal form, cut in three.
+/// A structured name in its normal form, split in three.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Parts<'a> {
-    /// Up to the last slash of the path, which belongs to it.
+    /// The part up to and including the last slash of the path.
     pub(crate) directory: &'a str,
     pub(crate) leaf: &'a str,
-    /// With its question mark; empty if there is none.
+    /// The query with its question mark; empty if there is none.
     pub(crate) query: &'a str,
 }
 
 impl<'a> Parts<'a> {
-    /// `None` for names that are not structured.
+    /// Splits a name. Returns `None` for names that are not structured.
     pub(crate) fn of(name: &'a str) -> Option<Self> {
         let rest = name.strip_prefix("xdstp://")?;
         if rest.contains('#') {
             return None;
         }
         let path = rest.find('?').unwrap_or(rest.len());
-        // Authority, type, id: two slashes at least.
+        // Authority, type and id are separated by at least two slashes.
         let slash = rest[..path].rfind('/').filter(|&last| rest[..last].contains('/'))?;
         let offset = name.len() - rest.len();
         let (directory, after) = name.split_at(offset + slash + 1);
@@ -32,7 +32,7 @@ impl<'a> Parts<'a> {
         Some(Self { directory, leaf, query })
     }
 
-    /// The name of the collection that the name belongs to.
+    /// Returns the name of the collection that the name belongs to.
     pub(crate) fn glob(&self) -> String {
         let mut glob = self.directory.to_owned();
         glob.push('*');
@@ -40,13 +40,13 @@ impl<'a> Parts<'a> {
         glob
     }
 
-    /// Whether a name is a member of this collection.
+    /// Returns whether a name is a member of this collection.
     pub(crate) fn has(&self, name: &str) -> bool {
         Parts::of(name).is_some_and(|of| of.leaf != "*" && (of.directory, of.query) == (self.directory, self.query))
     }
 }
 
-/// Whether a name is that of a collection.
+/// Returns whether a name is the name of a collection.
 pub(crate) fn is_glob(name: &str) -> bool {
     is_structured(name) && Parts::of(name).is_some_and(|parts| parts.leaf == "*")
 }

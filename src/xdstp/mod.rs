@@ -1,7 +1,7 @@
 //! Structured names: `xdstp://authority/type/id?parameters` (cncf/xds TP1).
 //!
-//! A [`ResourceName`](crate::ResourceName) that is one is kept in its normal form, so that equal names are equal
-//! strings; this module is for who wants to look inside, or to make one.
+//! A structured [`ResourceName`](crate::ResourceName) is kept in its normal form, so that equal names are equal
+//! strings. This module is for code that inspects or makes structured names.
 //!
 //! ```
 //! use xds_machine::xdstp::Uri;
@@ -31,29 +31,29 @@ pub use self::error::Error;
 use self::escape::{Part, decode, encode};
 pub(crate) use self::glob::{Parts, is_glob};
 
-/// How a structured name begins. What begins so and can't be parsed is no name of a resource.
+/// The prefix of structured names. A text with this prefix that can't be parsed is not a resource name.
 const SCHEME: &str = "xdstp:";
 
-/// A structured name, in its parts, which are decoded. Equal if the parts are, whatever the order of the parameters
-/// and the way in which they were written.
+/// A structured name, split into decoded parts. Two are equal if their parts are, whatever the order and the spelling
+/// of the parameters.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Uri<'a> {
     authority: Cow<'a, str>,
     resource_type: Cow<'a, str>,
     id: Cow<'a, str>,
-    /// In the order of the keys, each once.
+    /// Ordered by key; each key occurs once.
     params: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     alternative: Option<Cow<'a, str>>,
     entry: Option<Cow<'a, str>>,
 }
 
-/// Whether a name is meant to be a structured one.
+/// Returns whether a name is meant to be structured.
 pub(crate) fn is_structured(name: &str) -> bool {
     name.starts_with(SCHEME)
 }
 
-/// The normal form of a structured name; of anything else, and of what is no name (TP1: a name has no directives), the
-/// text itself.
+/// Returns the normal form of a structured name. Any other text, and a name that can't name a resource (TP1: a name has
+/// no directives), stays as it is.
 pub(crate) fn normal(name: &str) -> Cow<'_, str> {
     match is_structured(name).then(|| Uri::parse(name)) {
         Some(Ok(uri)) if !uri.has_directives() && !uri.is_written(name) => {
@@ -67,7 +67,7 @@ pub(crate) fn normal(name: &str) -> Cow<'_, str> {
 }
 
 impl<'a> Uri<'a> {
-    /// One with no parameters and no directives.
+    /// Makes a name without parameters and directives.
     ///
     /// # Errors
     ///
@@ -91,11 +91,11 @@ impl<'a> Uri<'a> {
         Ok(Self { authority, resource_type, id, params: Vec::new(), alternative: None, entry: None })
     }
 
-    /// Reads one. Characters that a URI may not have as they are (a space, say) stand for themselves.
+    /// Parses a name. Characters that a URI must escape (a space, for example) are accepted unescaped.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The fault of the text.
     pub fn parse(text: &'a str) -> Result<Self, Error> {
         let rest = text.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix("//")).ok_or(Error::Scheme)?;
         let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
@@ -141,7 +141,7 @@ impl<'a> Uri<'a> {
         Ok(())
     }
 
-    /// The same with a context parameter, in the place of one that it may have had (TP1, "Context parameters").
+    /// Sets a context parameter, replacing any previous value (TP1, "Context parameters").
     #[must_use]
     pub fn with_param(mut self, key: impl Into<Cow<'a, str>>, value: impl Into<Cow<'a, str>>) -> Self {
         let (key, value) = (key.into(), value.into());
@@ -152,13 +152,13 @@ impl<'a> Uri<'a> {
         self
     }
 
-    /// The same with no directives: what may be asked for.
+    /// Removes the directives: a name without directives can be subscribed to.
     #[must_use]
     pub fn without_directives(self) -> Self {
         Self { alternative: None, entry: None, ..self }
     }
 
-    /// The same, with all strings its own.
+    /// Converts all strings to owned ones.
     pub fn into_owned(self) -> Uri<'static> {
         let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         Uri {
@@ -171,53 +171,54 @@ impl<'a> Uri<'a> {
         }
     }
 
-    /// Who is asked for it; may be empty. What servers that stands for, the client's configuration says (gRFC A47).
+    /// Returns the authority, which may be empty. The client's configuration maps authorities to servers (gRFC A47).
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// The message type of the resource, such as `envoy.config.listener.v3.Listener`.
+    /// Returns the message type of the resource, such as `envoy.config.listener.v3.Listener`.
     pub fn resource_type(&self) -> &str {
         &self.resource_type
     }
 
-    /// Which resource, for the control plane to understand; never empty.
+    /// Returns the id of the resource, which only the control plane interprets; never empty.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The context parameters, in the order of their keys.
+    /// Returns the context parameters, in the order of their keys.
     pub fn params(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.params.iter().map(|(key, value)| (&**key, &**value))
     }
 
-    /// The directive `alt`: what to ask for if this can't be had.
+    /// Returns the directive `alt`: the resource to use if this one is unavailable.
     pub fn alternative(&self) -> Option<&str> {
         self.alternative.as_deref()
     }
 
-    /// The directive `entry`: which part of a list collection is meant.
+    /// Returns the directive `entry`: the part of a list collection.
     pub fn entry(&self) -> Option<&str> {
         self.entry.as_deref()
     }
 
-    /// Whether it says how to find a resource, besides which: that is never sent to a server.
+    /// Returns whether the name has directives: they tell the client how to find a resource, and are never sent to a
+    /// server.
     pub fn has_directives(&self) -> bool {
         self.alternative.is_some() || self.entry.is_some()
     }
 
-    /// Whether it names a collection: all resources of one directory (TP1, "Glob").
+    /// Returns whether this is the name of a collection: all resources of one directory (TP1, "Glob").
     pub fn is_glob(&self) -> bool {
         self.id == "*" || self.id.ends_with("/*")
     }
 
-    /// Whether it names resources of this type.
+    /// Returns whether the name belongs to resources of this type.
     pub fn is_of(&self, type_url: &(impl AsRef<str> + ?Sized)) -> bool {
         let url = type_url.as_ref();
         url.rsplit_once('/').map_or(url, |(_, resource_type)| resource_type) == self.resource_type
     }
 
-    /// Whether the normal form is this text.
+    /// Returns whether this text is the normal form.
     fn is_written(&self, text: &str) -> bool {
         let mut rest = Rest(text);
         write!(rest, "{self}").is_ok() && rest.0.is_empty()
@@ -227,13 +228,13 @@ impl<'a> Uri<'a> {
 impl FromStr for Uri<'static> {
     type Err = Error;
 
-    /// Reads one that borrows nothing: see [`Uri::parse`].
+    /// Parses a name into owned strings: see [`Uri::parse`].
     fn from_str(text: &str) -> Result<Self, Error> {
         Uri::parse(text).map(Uri::into_owned)
     }
 }
 
-/// What is left of a text once what is written was taken from it.
+/// The rest of a text after its written prefix.
 struct Rest<'a>(&'a str);
 
 impl Write for Rest<'_> {
@@ -243,7 +244,7 @@ impl Write for Rest<'_> {
     }
 }
 
-/// The normal form: parameters in the order of their keys, escaped what has to be and nothing else.
+/// Writes the normal form: parameters in the order of their keys, with only the necessary escapes.
 impl fmt::Display for Uri<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("xdstp://")?;

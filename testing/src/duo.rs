@@ -1,4 +1,4 @@
-//! A client, a server and what is between them, for worlds of one's own.
+//! A client, a server and the wires between them, for models of a user's own.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -10,10 +10,10 @@ use xds_machine::{Instant, server::Action as ServerAction};
 
 use crate::variant::Both;
 
-/// What happens by itself between a client and a server, or to the stream between them.
+/// A step of a client and a server, or an event of the stream between them.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Step {
-    /// The stream that the client wants comes up.
+    /// The stream that the client wants opens.
     Open,
     /// The client writes a request, and the transport takes it.
     ClientSends,
@@ -21,37 +21,37 @@ pub enum Step {
     ServerReads,
     /// The server writes a response, or does what else there is to do when it is polled.
     ServerSends,
-    /// The client reads the next response.
+    /// The server writes a response, or does other pending work of a poll.
     ClientReads,
     /// Time passes until the next thing is due.
     Tick,
-    /// The stream breaks, and what is on the way is lost. Never happens by itself.
+    /// The stream breaks, and messages in flight are lost. Never a protocol step.
     Cut,
 }
 
 impl Step {
-    /// The steps that the protocol takes by itself, time last.
+    /// The protocol steps, with time last.
     pub const OWN: [Self; 6] =
         [Self::Open, Self::ClientSends, Self::ServerReads, Self::ServerSends, Self::ClientReads, Self::Tick];
 }
 
-/// A client, a server, the stream and the two wires between them. The application and the store stay with the caller: the
-/// store is handed in with each step, and what the client has for its application is taken from
-/// [`poll_action`](Client::poll_action) of [`client`](Self::client).
+/// A client, a server, the stream and the two wires between them. The caller keeps the application and the store: each
+/// step takes the store as an argument, and [`poll_action`](Client::poll_action) of [`client`](Self::client) returns
+/// the actions for the application.
 ///
-/// A value with the equality and the hash of a state: put it into a model, beside the application, and hand that to
-/// [`search::explore`](crate::search::explore). `Relabel` shows its labels, so that
-/// [`canonical`](xds_machine::model::canonical) can make two states equal that differ in nothing but counters; then
-/// [`renumbered`](Self::renumbered) is to be called.
+/// A value with the equality and the hash of a state: put it into a model, beside the application, and pass the model
+/// to [`search::explore`](crate::search::explore). `Relabel` visits the labels, so that
+/// [`canonical`](xds_machine::model::canonical) makes states equal that differ only in counters; call
+/// [`renumbered`](Self::renumbered) afterwards.
 #[derive(Clone, Debug)]
 pub struct Duo<V: Both> {
-    /// The client, which is there from the beginning.
+    /// The client, which exists from the beginning.
     pub client: Client<V>,
-    /// The server's end of the stream, while there is one.
+    /// The server's end of the stream, while the stream is open.
     pub server: Option<Server<V>>,
-    /// Requests on the way.
+    /// Requests in flight.
     pub up: VecDeque<V::Req>,
-    /// Responses on the way.
+    /// Responses in flight.
     pub down: VecDeque<V::Resp>,
     /// The time of both ends.
     pub now: Instant,
@@ -60,7 +60,7 @@ pub struct Duo<V: Both> {
 }
 
 impl<V: Both> Duo<V> {
-    /// Makes a client, and remembers how the server is to be configured whenever a stream comes up.
+    /// Makes a client, and stores the configuration of the server for each new stream.
     pub fn new(client: client::Config, server: server::Config) -> Self {
         Self {
             client: Client::new(client),
@@ -73,8 +73,8 @@ impl<V: Both> Duo<V> {
         }
     }
 
-    /// Returns the steps that can be taken now. [`Step::Tick`] is among them only if nothing else is, but for
-    /// [`Step::Cut`]: time is slow.
+    /// Returns the steps that can be taken now. [`Step::Tick`] is included only if no other step but [`Step::Cut`] is:
+    /// time is slow.
     pub fn steps(&self, source: &impl Source) -> impl Iterator<Item = Step> {
         let can = Step::OWN.map(|step| (step, self.can(step, source)));
         let busy = can.iter().any(|(step, can)| *can && *step != Step::Tick);
@@ -98,7 +98,7 @@ impl<V: Both> Duo<V> {
         }
     }
 
-    /// When the next thing is due at either end.
+    /// Returns the time of the next deadline at either end.
     pub fn due(&self) -> Option<Instant> {
         let server = self.server.as_ref().and_then(Server::poll_timeout);
         self.client.poll_timeout().into_iter().chain(server).min()
@@ -108,7 +108,7 @@ impl<V: Both> Duo<V> {
     ///
     /// # Panics
     ///
-    /// If one end refuses what the other says, or the server closes the stream for any reason but that it is to begin anew.
+    /// If one end refuses a message of the other, or the server closes the stream for any reason but to start anew.
     pub fn take(&mut self, step: Step, source: &impl Source) {
         if !self.can(step, source) {
             return;
@@ -154,12 +154,12 @@ impl<V: Both> Duo<V> {
         debug_assert_eq!(self.client.check_invariants(), Ok(()));
     }
 
-    /// Takes the steps of the protocol until there are none but for time, and gives each action of the client to `on`, which
+    /// Takes the protocol steps, except time, until there are none, and passes each action of the client to `on`, which
     /// answers updates with [`Client::handle_verdict`].
     ///
     /// # Panics
     ///
-    /// If that does not come to an end, and as [`take`](Self::take) does.
+    /// If the steps do not end, and as [`take`](Self::take) does.
     pub fn settle(&mut self, source: &impl Source, mut on: impl FnMut(&mut Client<V>, Instant, Action)) {
         for _ in 0..10_000 {
             while let Some(action) = self.client.poll_action() {
@@ -173,8 +173,8 @@ impl<V: Both> Duo<V> {
         panic!("client and server do not come to rest");
     }
 
-    /// To be called once [`canonical`](xds_machine::model::canonical) has given the server another number: new streams
-    /// are numbered from there.
+    /// Must be called after [`canonical`](xds_machine::model::canonical) has renumbered the server's stream: new
+    /// streams continue from that number.
     pub fn renumbered(&mut self) {
         self.streams = 1;
     }
@@ -207,7 +207,7 @@ impl<V: Both> Relabel for Duo<V> {
 }
 
 impl<V: Both> PartialEq for Duo<V> {
-    /// The configuration of the server does not count.
+    /// Ignores the configuration of the server.
     fn eq(&self, other: &Self) -> bool {
         let Self { client, server, up, down, now, config: _, streams } = self;
         *client == other.client

@@ -1,13 +1,13 @@
-//! Tests for those who build on [`xds_machine`]: for the author of a [`Source`], of a driver, of an application that is to be
-//! model-checked. And the harness that `xds-machine` itself is verified with.
+//! Tests for users of [`xds_machine`]: for the author of a [`Source`], of a driver, or of an application that is to be
+//! model-checked. Also the harness that verifies `xds-machine` itself.
 //!
-//! All of it is made of the real machines, and needs no network and no runtime.
+//! All tests run the real machines, and need no network and no runtime.
 //!
-//! # A source of one's own
+//! # Testing a source
 //!
-//! [`source::check_source`] changes a store at random, and a [`Cache`] beside it; clients of both variants are served from each,
-//! in portions and over streams that break, and have to end alike. A [`source::Probe`] checks the contract of [`Source`] at each
-//! call, and names the sentence that does not hold.
+//! [`source::check_source`] changes a store at random, and a [`Cache`] in the same way. Clients of both variants are
+//! served from each, with limited responses and over streams that break, and must end with the same resources. A
+//! [`source::Probe`] checks the contract of [`Source`] at each call, and names the violated rule.
 //!
 //! ```
 //! use xds_machine::server::{Entry, Page, Resource, Revision, Source, State};
@@ -66,11 +66,12 @@
 //! # }
 //! ```
 //!
-//! # A driver of one's own
+//! # Testing a driver
 //!
-//! [`driver::check_driver`] runs a driver of a client against a scripted server, over a transport in memory that blocks or is
-//! polled; [`driver::check_server_driver`] runs a driver of a server against scripted clients. What a driver does not do is
-//! named by a rule: "on a new stream the client claims what it has", "an error of `handle_response` ends the stream".
+//! [`driver::check_driver`] runs a driver of a client against a scripted server, over an in-memory transport that
+//! blocks or is polled; [`driver::check_server_driver`] runs a driver of a server against scripted clients. A failure
+//! names the violated rule: "on a new stream the client claims what it has", "an error of `handle_response` ends the
+//! stream".
 //!
 //! ```
 //! use xds_machine::client::{Action, Client, Config};
@@ -117,12 +118,12 @@
 //! # }
 //! ```
 //!
-//! # An application of one's own, in every order
+//! # Model-checking an application
 //!
-//! A machine is a value with equality and a hash, so it can be a part of the state of a model. [`duo::Duo`] is a client, a
-//! server and the wires between them; the application beside it is the caller's. [`search::explore`] takes all steps in
-//! every order, and returns a shortest trace to what does not hold; [`canonical`](xds_machine::model::canonical) makes equal what differs in
-//! nothing but counters.
+//! A machine is a value with equality and a hash, so it can be part of the state of a model. [`duo::Duo`] is a client,
+//! a server and the wires between them; the caller adds the application. [`search::explore`] takes all steps in every
+//! order, and returns a shortest trace to a fault; [`canonical`](xds_machine::model::canonical) makes states equal that
+//! differ only in counters.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -193,11 +194,11 @@
 //!
 //! # The harness of the crate
 //!
-//! The other modules are what `xds-machine` is verified with: [`world`] (clients, servers, wires, applications, a store, and
-//! what must hold), [`several`] (a client of several servers), [`watching`] (watchers of a client), [`checker`] (search, walks
-//! and shrinking in a [`world::World`]), [`letter`] (peers that take the specification by the letter), [`hostile`] (peers that
-//! keep no rule), [`input`] (every field wrong in every way), [`script`] (stories in plain text) and [`replay`] (recordings of
-//! real clients). They may change with each release of `xds-machine`.
+//! The other modules verify `xds-machine`: [`world`] (clients, servers, wires, applications, a store, and the
+//! invariants), [`several`] (a client of several servers), [`watching`] (watchers of a client), [`checker`] (search,
+//! walks and shrinking in a [`world::World`]), [`letter`] (peers that follow the letter of the specification),
+//! [`hostile`] (peers that violate the specification), [`input`] (every field wrong in every way), [`script`] (stories
+//! in plain text) and [`replay`] (recordings of real clients). They may change with each release of `xds-machine`.
 //!
 //! [`Cache`]: xds_machine::server::Cache
 //! [`Source`]: xds_machine::server::Source

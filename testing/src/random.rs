@@ -1,11 +1,11 @@
-//! Randomness that a seed reproduces.
+//! Random numbers that a seed reproduces.
 
 /// A small random number generator (splitmix64): the same seed gives the same numbers, on every machine and in every release.
 #[derive(Clone, Copy, Debug)]
 pub struct Random(pub u64);
 
 impl Random {
-    /// Returns the next number; all of `u64` are as likely.
+    /// Returns the next number; all of `u64` are equally likely.
     #[expect(clippy::should_implement_trait, reason = "it has no end, and nobody iterates over it")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -15,17 +15,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `bound`, and zero if that is zero.
+    /// Returns a number below `bound`, or zero if `bound` is zero.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
-    /// Returns `true` once in so many times.
+    /// Returns `true` once in this many times, on average.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// Returns itself once in so many times.
+    /// Returns itself once in this many times, on average.
     pub fn some(&mut self, of: usize) -> Option<&mut Self> {
         self.one_in(of).then_some(self)
     }

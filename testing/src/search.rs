@@ -1,4 +1,5 @@
-//! A model checker for any model: breadth first, so that the trace to a fault is a shortest one, and it sees livelock.
+//! A model checker for any model. The search is breadth first, so that the trace to a fault is a shortest one, and
+//! detects livelock.
 
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
@@ -9,45 +10,45 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, Once};
 
-/// What is explored: a state, and what can happen in it.
+/// A model to explore: a state and its steps.
 pub trait Model: Clone + Hash {
-    /// What happens between two states.
+    /// A transition between two states.
     type Step: Copy + Debug;
 
-    /// What can happen.
+    /// Adds the steps that can be taken.
     fn steps(&self, steps: &mut Vec<Self::Step>);
-    /// Whether it happens by itself.
+    /// Returns whether the step happens without the environment.
     fn is_own(step: Self::Step) -> bool;
-    /// Whether it may happen over and over: whoever can't be reached is tried again.
+    /// Returns whether the step may be repeated forever, such as a retry of an unreachable server.
     fn may_repeat(_: Self::Step) -> bool {
         false
     }
-    /// Panics if anything does not hold.
+    /// Takes a step. Panics if a check fails.
     fn take(&mut self, step: Self::Step);
-    /// What must hold when nothing happens by itself, but what may do so for ever.
+    /// Checks a state with no own steps except repeatable ones.
     fn check_settled(&self);
-    /// Makes the state what it is compared as.
+    /// Makes the state canonical for comparison.
     fn canonicalize(&mut self);
-    /// What happened on the way, a bit each. The default is nothing.
+    /// Returns the goals that were reached, a bit each. Default: none.
     fn goals(&self) -> u128 {
         0
     }
 }
 
-/// What an exploration found.
+/// The result of an exploration.
 #[derive(Debug)]
 pub struct Report<S> {
-    /// How many states there are, once they are canonical.
+    /// The number of canonical states.
     pub states: usize,
-    /// In how many of them nothing happens by itself.
+    /// The number of states without own steps.
     pub settled: usize,
-    /// How many steps were taken.
+    /// The number of steps taken.
     pub transitions: usize,
-    /// What happened on the way.
+    /// The goals that were reached.
     pub goals: u128,
-    /// Whether everything was seen, and not only as much as was asked for.
+    /// Whether every state was visited, and not only as many as the limit.
     pub complete: bool,
-    /// The first fault, by a shortest trace.
+    /// The first fault, with a shortest trace.
     pub fault: Option<Fault<S>>,
 }
 
@@ -57,31 +58,31 @@ impl<S> Default for Report<S> {
     }
 }
 
-/// What does not hold, and how it was reached.
+/// A failed check, and the trace to it.
 #[derive(Debug)]
 pub struct Fault<S> {
     /// The message of the check that failed.
     pub what: String,
-    /// The steps from the first state on.
+    /// The steps from the first state.
     pub trace: Vec<S>,
 }
 
-/// What the explorations of a variant found together.
+/// The combined results of a variant's explorations.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
-    /// How many states there are, once they are canonical.
+    /// The number of canonical states.
     pub states: usize,
-    /// In how many of them nothing happens by itself.
+    /// The number of states without own steps.
     pub settled: usize,
-    /// How many steps were taken.
+    /// The number of steps taken.
     pub transitions: usize,
-    /// What happened on the way, a bit each.
+    /// The goals that were reached, a bit each.
     pub goals: u128,
-    /// Whether everything was seen in all of them.
+    /// Whether every state of every exploration was visited.
     pub complete: bool,
 }
 
-/// Explores each budget of each variant, on as many threads as there are processors. The sums, by the number of the
+/// Explores each budget of each variant, on as many threads as there are processors. Returns the sums, indexed by
 /// variant. Panics at a fault.
 pub fn explore_all<B: Copy + Debug + Sync, S: Debug>(
     variants: &[(&str, &[B])],
@@ -114,7 +115,7 @@ pub fn explore_all<B: Copy + Debug + Sync, S: Debug>(
     sums.into_inner().expect("no thread panicked")
 }
 
-/// Fingerprints are hashes already.
+/// A hasher for fingerprints, which are hashes already.
 #[derive(Default)]
 struct Same(u64);
 
@@ -132,7 +133,7 @@ impl Hasher for Same {
     }
 }
 
-/// How a state was first reached, and its number.
+/// The number of a state, and the step that first reached it.
 struct Seen<S> {
     parent: u64,
     step: Option<S>,
@@ -141,7 +142,7 @@ struct Seen<S> {
 
 type States<S> = HashMap<u64, Seen<S>, BuildHasherDefault<Same>>;
 
-/// Takes in all bytes, to be hashed at once.
+/// Collects all bytes, to hash them at once.
 struct Bytes<'a>(&'a mut Vec<u8>);
 
 impl Hasher for Bytes<'_> {
@@ -154,7 +155,7 @@ impl Hasher for Bytes<'_> {
     }
 }
 
-/// A hash of a state that is canonical.
+/// Returns the hash of a canonical state.
 fn fingerprint(state: &impl Hash) -> u64 {
     thread_local!(static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
     BUFFER.with_borrow_mut(|buffer| {
@@ -169,7 +170,7 @@ thread_local! {
     static FAULT: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs `f`; what it panics with, if it does.
+/// Runs `f`, and returns the message of its panic, if any.
 pub fn catch(f: impl FnOnce()) -> Option<String> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
@@ -199,7 +200,7 @@ pub fn catch(f: impl FnOnce()) -> Option<String> {
     message.filter(|_| failed)
 }
 
-/// Explores all states, or some more than `limit`. Stops at the first fault.
+/// Explores all states, or slightly more than `limit`. Stops at the first fault.
 pub fn explore<M: Model>(mut first: M, limit: usize) -> Report<M::Step> {
     let mut report = Report::default();
     let mut states = States::default();
@@ -220,7 +221,7 @@ pub fn explore<M: Model>(mut first: M, limit: usize) -> Report<M::Step> {
                 Some(what) if rests => {
                     return Report { fault: Some(fault(&states, print, None, what)), states: states.len(), ..report };
                 }
-                // Unless it is only on the way.
+                // Not a fault if the state is only passed through.
                 Some(what) => unsettled.push((number, what)),
                 None => {}
             }
@@ -267,21 +268,22 @@ pub fn explore<M: Model>(mut first: M, limit: usize) -> Report<M::Step> {
     report
 }
 
-/// Where what happens by itself leads back to where it was.
+/// The cycles of own steps.
 struct Circles {
-    /// A state on a circle that has something in it that may not happen over and over.
+    /// A state on a cycle with a step that may not repeat.
     circle: Option<u32>,
-    /// By state, its circle: a number that is its own.
+    /// The cycle of each state, by a number unique to the cycle.
     of: HashMap<u32, u32>,
-    /// The circles that nothing leads out of.
+    /// The cycles that no step leaves.
     last: HashSet<u32>,
-    /// How many states are on these.
+    /// The number of states on these.
     at_rest: usize,
 }
 
 impl Circles {
     fn new(states: usize, edges: &[(u32, u32)], repeats: &[(u32, u32)]) -> Self {
-        // What can't be reached from a circle goes, then what leads to none: what is left is on one, or between two.
+        // Removes the states that no cycle reaches, then those that reach no cycle: the rest is on a cycle, or between
+        // two.
         let all = edges.iter().chain(repeats).copied();
         let mut left = vec![true; states];
         peel(&mut left, all.clone());
@@ -316,7 +318,7 @@ impl Circles {
     }
 }
 
-/// The nodes of a graph in the order in which a search in depth is done with them, the last first (Kosaraju's algorithm).
+/// Returns the nodes of a graph in reverse order of completion of a depth-first search (Kosaraju's algorithm).
 fn finished(nodes: &[u32], next: &HashMap<u32, Vec<u32>>) -> Vec<u32> {
     let (mut seen, mut order) = (HashSet::new(), Vec::new());
     for &node in nodes {
@@ -334,7 +336,7 @@ fn finished(nodes: &[u32], next: &HashMap<u32, Vec<u32>>) -> Vec<u32> {
     order
 }
 
-/// Takes away what no edge leads to, as long as there is something (Kahn's algorithm).
+/// Removes nodes without incoming edges until there are none (Kahn's algorithm).
 fn peel(left: &mut [bool], edges: impl Iterator<Item = (u32, u32)> + Clone) {
     let states = left.len();
     let (mut incoming, mut starts) = (vec![0_u32; states], vec![0_usize; states + 1]);

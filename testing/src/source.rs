@@ -1,5 +1,5 @@
-//! For the author of a [`Source`]: a probe that checks the contract at each call, and random walks beside a
-//! [`Cache`](xds_machine::server::Cache) that must end alike.
+//! Tests for the author of a [`Source`]: a probe that checks the contract at each call, and random walks that compare
+//! the source with a [`Cache`](xds_machine::server::Cache).
 //!
 //! [`Source`]: xds_machine::server::Source
 

@@ -1,5 +1,5 @@
-//! A variant as both machines have it, and its messages in one form: what everything that puts a client and a server together
-//! is generic over.
+//! A variant as both machines have it, with its messages in one form. All code that combines a client and a server is
+//! generic over it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -13,32 +13,32 @@ use xds_machine::{Delta, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, cl
 
 use crate::world::store::body;
 
-/// A variant, with the names that both machines know it by.
+/// A variant, which implements the traits of both machines.
 pub trait Both:
     client::Variant<Request = <Self as Both>::Req, Response = <Self as Both>::Resp>
     + server::Variant<Request = <Self as Both>::Req>
 {
-    /// What a client of the variant sends.
+    /// The request of the variant.
     type Req: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
-    /// What a server of the variant sends.
+    /// The response of the variant.
     type Resp: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
 
     /// Whether this is the incremental variant.
     const DELTA: bool;
-    /// Whether a server says what is gone.
+    /// Whether a server reports removals.
     const REMOVES: bool = Self::DELTA;
-    /// Whether a request lists all that is wanted.
+    /// Whether a request lists all subscribed names.
     const LISTS: bool = !Self::DELTA;
 
-    /// Returns what a client reads of a response.
+    /// Returns the message that a client decodes from a response.
     fn message(response: &server::Response<Self>) -> Self::Resp;
-    /// Reads a request from its bytes.
+    /// Decodes a request.
     fn decode_request(bytes: Bytes) -> Result<Self::Req, DecodeError>;
-    /// Reads a response from its bytes.
+    /// Decodes a response.
     fn decode_response(bytes: Bytes) -> Result<Self::Resp, DecodeError>;
-    /// Writes a request.
+    /// Encodes a request.
     fn encode_request(request: &Self::Req) -> Vec<u8>;
-    /// Writes a response.
+    /// Encodes a response.
     fn encode_response(response: &Self::Resp) -> Vec<u8>;
 
     /// Returns the parts of a request.
@@ -46,24 +46,24 @@ pub trait Both:
     /// Returns the parts of a response whose resources have contents of one byte.
     fn response(response: &Self::Resp) -> Response;
 
-    // For the faulty ones.
-    /// Returns the parts of a request, to be spoiled.
+    // For seeded bugs.
+    /// Returns the parts of a request for modification.
     fn request_mut(request: &mut Self::Req) -> RequestMut<'_>;
-    /// Returns the nonce of a response, to be spoiled.
+    /// Returns the nonce of a response for modification.
     fn nonce_mut(response: &mut Self::Resp) -> &mut Nonce;
-    /// Names and versions of what is sent.
+    /// Returns the names and versions of the resources sent.
     fn versions(response: &Self::Resp) -> Vec<(ResourceName, Version)>;
-    /// Leaves out the other resources.
+    /// Keeps only the selected resources.
     fn keep(response: &mut Self::Resp, keep: &mut dyn FnMut(&ResourceName) -> bool);
-    /// Leaves out what is removed.
+    /// Drops the removals.
     fn forget_removals(response: &mut Self::Resp);
-    /// Leaves out the errors of resources.
+    /// Drops the errors of resources.
     fn forget_errors(response: &mut Self::Resp);
-    /// Leaves out heartbeats.
+    /// Drops the heartbeats.
     fn forget_beats(response: &mut Self::Resp);
-    /// Makes content of heartbeats.
+    /// Turns heartbeats into resources with content.
     fn fill_beats(response: &mut Self::Resp);
-    /// A request for a type that says nothing.
+    /// Makes an empty request for a type.
     fn empty(type_url: &TypeUrl) -> Self::Req;
 }
 
@@ -77,9 +77,9 @@ pub struct RequestMut<'a> {
     pub names: &'a mut Vec<ResourceName>,
     /// Delta: the names to unsubscribe.
     pub unsubscribe: Option<&'a mut Vec<ResourceName>>,
-    /// SotW: the version. (Of a delta response the system version.)
+    /// SotW: the version. (Delta responses: the system version.)
     pub version: Option<&'a mut Version>,
-    /// Delta: what the client has from another stream.
+    /// Delta: the claimed versions.
     pub initial: Option<&'a mut BTreeMap<ResourceName, Version>>,
 }
 
@@ -96,9 +96,9 @@ pub struct Request<'a> {
     pub names: &'a [ResourceName],
     /// Delta: the names to unsubscribe.
     pub unsubscribe: &'a [ResourceName],
-    /// SotW: the version. (Of a delta response the system version.)
+    /// SotW: the version. (Delta responses: the system version.)
     pub version: Option<&'a Version>,
-    /// Delta: what the client has from another stream.
+    /// Delta: the claimed versions.
     pub initial: Vec<(&'a ResourceName, &'a Version)>,
 }
 
@@ -109,7 +109,7 @@ pub struct Response {
     pub type_url: TypeUrl,
     /// The nonce; empty if there is none.
     pub nonce: Nonce,
-    /// SotW: the version. (Of a delta response the system version.)
+    /// SotW: the version. (Delta responses: the system version.)
     pub version: Version,
     /// Names and contents.
     pub resources: Vec<(ResourceName, u8)>,
@@ -240,7 +240,7 @@ fn is_beat(item: &sotw::Item) -> bool {
     matches!(item, sotw::Item::Wrapped(wrapped) if wrapped.body.is_none())
 }
 
-/// Gives a heartbeat a content.
+/// Adds content to a heartbeat.
 fn fill(resource: &mut Resource, type_url: &TypeUrl) {
     let value = body(&resource.name, 0).into();
     resource.body.get_or_insert_with(|| Any { type_url: type_url.clone(), value });

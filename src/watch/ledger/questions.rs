@@ -1,4 +1,4 @@
-//! What may be asked of a ledger.
+//! The queries of a ledger.
 
 use super::super::event::Watched;
 use super::super::known::Known;
@@ -11,17 +11,17 @@ impl<T: Clone + PartialEq> Ledger<T> {
         self.known(name)?.value.as_ref()
     }
 
-    /// What is wrong with a resource itself.
+    /// Returns the error of a resource itself.
     pub(in crate::watch) fn error(&self, name: &str) -> Option<&Status> {
         self.known(name)?.error.as_ref()
     }
 
-    /// Why the servers of a name can't be reached.
+    /// Returns why the servers of a name are unreachable.
     pub(in crate::watch) fn unreachable(&self, name: &str) -> Option<&Status> {
         self.unreachable.error(name)
     }
 
-    /// What is watched by its name, and then the parts of wholes that are watched.
+    /// Returns the watched names, and then the resources that watched wildcards and collections cover.
     pub(in crate::watch) fn iter(&self) -> impl Iterator<Item = Watched<'_, T>> {
         let watched = |(name, known): (_, _)| self.watched(name, known);
         let parts = self.parts.iter().filter(|&(name, known)| known.value.is_some() && !self.is_watched(name));

@@ -8,15 +8,15 @@ pub use crate::search::catch;
 use crate::search::{self, Model};
 use crate::world::{Both, Budget, Made, Step, World};
 
-/// What an exploration of a [`World`] found.
+/// The result of exploring a [`World`].
 pub type Report = search::Report<Step>;
 
-/// Explores all states, or some more than `limit`. Stops at the first fault.
+/// Explores all states, or slightly more than `limit`. Stops at the first fault.
 pub fn explore<V: Both>(setup: &Arc<Made>, limit: usize) -> Report {
     search::explore(World::<V>::new(setup.clone()), limit)
 }
 
-/// The same from where some steps lead to and all came to rest, whatever the budget.
+/// Like `explore`, from the settled state after some steps, regardless of the budget.
 pub fn explore_from<V: Both>(setup: &Arc<Made>, begun: &[Step], limit: usize) -> Report {
     let mut world = World::<V>::new(setup.clone());
     world.budget = Budget::PLENTY;

@@ -1,4 +1,4 @@
-//! Random walks, which go where no exhaustive check does, and the shrinking of what they find.
+//! Random walks, which reach states that no exhaustive check does, and the shrinking of their faults.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::catch;
 use crate::random::Random;
 use crate::world::{Both, Made, Step, World};
 
-/// Walks at random until nothing is left to do. Returns the steps, and the fault if there is one.
+/// Walks at random until no step is left. Returns the steps, and the fault if there is one.
 pub fn walk<V: Both>(setup: &Arc<Made>, seed: u64) -> (Vec<Step>, Option<String>) {
     let mut random = Random(seed);
     let mut world = World::<V>::new(setup.clone());
@@ -23,7 +23,7 @@ pub fn walk<V: Both>(setup: &Arc<Made>, seed: u64) -> (Vec<Step>, Option<String>
         if steps.is_empty() {
             return (taken, None);
         }
-        // The protocol comes first in the list, and is as likely as all the environment together.
+        // The protocol steps come first in the list, and together are as likely as all steps of the environment.
         let protocol_moves = protocol > 0 && random.below(2) == 0;
         let step = steps[random.below(if protocol_moves { protocol } else { steps.len() })];
         taken.push(step);
@@ -34,7 +34,7 @@ pub fn walk<V: Both>(setup: &Arc<Made>, seed: u64) -> (Vec<Step>, Option<String>
     }
 }
 
-/// Lets the protocol come to rest, in an order that the seed says, and checks what must hold then.
+/// Lets the protocol settle, in an order that the seed determines, and checks the settled state.
 pub fn settle<V: Both>(world: &mut World<V>, seed: u64) {
     let (mut random, mut steps) = (Random(seed), Vec::new());
     loop {
@@ -47,8 +47,8 @@ pub fn settle<V: Both>(world: &mut World<V>, seed: u64) {
     }
 }
 
-/// Plays steps, then lets everything settle. The fault, and after how many steps it came; `None` also if a step can't be
-/// taken.
+/// Replays steps, then lets the world settle. Returns the fault and the number of steps before it; `None` without a
+/// fault, or if a step can't be taken.
 pub fn replay<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> Option<(usize, String)> {
     let mut world = World::<V>::new(setup.clone());
     for (at, &step) in steps.iter().enumerate() {
@@ -62,7 +62,7 @@ pub fn replay<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> Option<(usize, Stri
     catch(|| settle(&mut world, 0)).map(|what| (steps.len(), what))
 }
 
-/// Takes steps out of a faulty run as long as it stays faulty.
+/// Removes steps from a faulty run as long as it stays faulty.
 pub fn shrink<V: Both>(setup: &Arc<Made>, mut steps: Vec<Step>) -> (Vec<Step>, String) {
     let Some((len, mut what)) = replay::<V>(setup, &steps) else { return (steps, "not reproduced".into()) };
     steps.truncate(len);

@@ -16,12 +16,12 @@ use super::pipe::{Pipe, Received};
 use crate::variant::Both;
 use crate::world::store::body;
 
-/// What a driver does not do.
+/// A fault of a driver.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Failure {
-    /// The rule that it breaks: a sentence.
+    /// The rule that the driver violates: a sentence.
     pub rule: &'static str,
-    /// What was seen instead.
+    /// The observed behaviour.
     pub what: String,
 }
 
@@ -33,12 +33,12 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// How long a peer waits for a driver. One that is right never lets it wait.
+/// The time that a peer waits for a driver. A correct driver never lets the peer wait that long.
 const PATIENCE: Duration = Duration::from_secs(5);
 const NAMES: [&str; 2] = ["a", "b"];
 /// Content that the application rejects.
 const BAD: u8 = 13;
-/// No message, of either variant: the length that is announced is not there.
+/// Not a message of either variant: shorter than the announced length.
 const GARBAGE: &[u8] = &[0x0a, 0x7f];
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -49,9 +49,9 @@ fn ensure(holds: bool, rule: &'static str, what: impl FnOnce() -> String) -> Res
     if holds { Ok(()) } else { Err(Failure { rule, what: what() }) }
 }
 
-// A driver of a client.
+// Drivers of clients.
 
-/// What a driver of a client is given: connections, and an application.
+/// The environment of a client driver: connections, and an application.
 #[derive(Clone, Debug)]
 pub struct Network {
     connections: Sender<Pipe>,
@@ -60,17 +60,17 @@ pub struct Network {
 }
 
 impl Network {
-    /// The type that the driver's client has to subscribe to, before it connects.
+    /// Returns the type that the driver's client has to subscribe to before it connects.
     pub fn type_url(&self) -> TypeUrl {
         type_url::CLUSTER.into()
     }
 
-    /// The names that it has to subscribe to.
+    /// Returns the names that the driver's client has to subscribe to.
     pub fn names(&self) -> Vec<ResourceName> {
         NAMES.map(ResourceName::from).to_vec()
     }
 
-    /// Opens a stream. Returns `None` when the check is over: then the driver has to return.
+    /// Opens a stream. Returns `None` when the check is over: the driver must then return.
     pub fn connect(&self) -> Option<Pipe> {
         if *lock(&self.over) {
             return None;
@@ -79,7 +79,7 @@ impl Network {
         self.connections.send(peer).ok().map(|()| own)
     }
 
-    /// The application: judges an update that [`Action::Apply`] has.
+    /// Judges an update of [`Action::Apply`], as the application.
     pub fn apply(&self, update: Update) -> Verdict {
         let (mut applied, mut rejections) = (lock(&self.applied), Vec::new());
         for resource in update.resources() {
@@ -93,15 +93,17 @@ impl Network {
     }
 }
 
-/// Runs a driver of a client against a scripted server: first requests, updates that are accepted and rejected, a stream that ends, bytes that are no message, a response that the client refuses, a removal.
+/// Runs a driver of a client against a scripted server: first requests, updates that are accepted and rejected, a
+/// stream that ends, undecodable bytes, a response that the client refuses, a removal.
 ///
-/// The driver is given a [`Network`], and is run in a thread of its own. It makes a client that wants
-/// [`names`](Network::names) of [`type_url`](Network::type_url), and while [`connect`](Network::connect) gives streams it runs
-/// the loop of a driver on them, with [`apply`](Network::apply) for an application. Waiting before it tries again is up to it.
+/// The driver receives a [`Network`], and runs in its own thread. It makes a client that subscribes to
+/// [`names`](Network::names) of [`type_url`](Network::type_url), and runs the driver loop on each stream of
+/// [`connect`](Network::connect), with [`apply`](Network::apply) as the application. The driver decides how long to
+/// wait between streams.
 ///
 /// # Errors
 ///
-/// Returns the first rule that the driver does not keep.
+/// Returns the first rule that the driver violates.
 pub fn check_driver<V: Both>(drive: impl FnOnce(Network) + Send + 'static) -> Result<(), Failure> {
     let (connections, accepts) = mpsc::channel();
     let network = Network { connections, over: Arc::default(), applied: Arc::default() };
@@ -111,7 +113,7 @@ pub fn check_driver<V: Both>(drive: impl FnOnce(Network) + Send + 'static) -> Re
     let played = peer.play();
     *lock(&network.over) = true;
     peer.close();
-    // Who waits in `connect` for a peer is not kept waiting.
+    // Releases a driver that waits in `connect`.
     drop(peer);
     played?;
     join(driver, "the driver returns when there is no network any more")
@@ -129,7 +131,7 @@ fn join(driver: JoinHandle<()>, rule: &'static str) -> Result<(), Failure> {
 
 const PANICS: &str = "nothing that a peer sends makes a driver panic";
 
-/// A server by the script: the machine, and what is done to it.
+/// A scripted server: the machine, and the inputs of the script.
 struct Peer<V: Both> {
     network: Network,
     accepts: Receiver<Pipe>,
@@ -225,7 +227,7 @@ impl<V: Both> Peer<V> {
         Err(Failure { rule, what: seen })
     }
 
-    /// The first of a stream: what is wanted, with the node. Returns the claims.
+    /// Checks the first request of a stream: the subscribed names and the node. Returns the claimed versions.
     fn first_request(&mut self) -> Result<BTreeMap<ResourceName, Version>, Failure> {
         let request = self.request("the first request goes as soon as the stream is up (`handle_open` was called)")?;
         let view = V::request(&request);
@@ -243,7 +245,7 @@ impl<V: Both> Peer<V> {
         Ok(claims)
     }
 
-    /// Sends what there is to say. Returns its nonce.
+    /// Sends the pending response. Returns its nonce.
     fn say(&mut self) -> Nonce {
         let (pipe, server) = self.stream.as_mut().expect("a stream");
         let response = server.poll_transmit(Instant::EPOCH, &self.cache).expect("there is something to say");
@@ -251,7 +253,7 @@ impl<V: Both> Peer<V> {
         response.nonce().clone()
     }
 
-    /// Says what no client takes: a nonce that is longer than any limit.
+    /// Sends a response that every client refuses: its nonce exceeds any limit.
     fn refuse(&mut self) {
         let (pipe, server) = self.stream.as_mut().expect("a stream");
         let response = server.poll_transmit(Instant::EPOCH, &self.cache).expect("there is something to say");
@@ -268,7 +270,7 @@ impl<V: Both> Peer<V> {
         })
     }
 
-    /// The driver closes the stream; what it still says before does not count.
+    /// Checks that the driver closes the stream; requests before that are ignored.
     fn ends(&mut self, rule: &'static str) -> Result<(), Failure> {
         let (pipe, _) = self.stream.as_ref().expect("a stream");
         ends(pipe, rule)
@@ -281,9 +283,9 @@ impl<V: Both> Peer<V> {
     }
 }
 
-// A driver of a server.
+// Drivers of servers.
 
-/// What a driver of a server is given: streams to serve, and a store to serve them from.
+/// The environment of a server driver: streams to serve, and a store to serve from.
 #[derive(Clone, Debug)]
 pub struct Listener {
     streams: Arc<Mutex<Receiver<Pipe>>>,
@@ -291,26 +293,26 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Waits for the next stream. Returns `None` when the check is over: then the driver has to return.
+    /// Waits for the next stream. Returns `None` when the check is over: the driver must then return.
     pub fn accept(&self) -> Option<Pipe> {
         lock(&self.streams).recv().ok()
     }
 
-    /// Returns the store as it is now, to be served from. A stream is told by [`Received::Changed`] that it changed.
+    /// Returns the current store to serve from. A stream receives [`Received::Changed`] after each change.
     pub fn store(&self) -> Cache {
         lock(&self.store).clone()
     }
 }
 
-/// Runs a driver of a server against scripted clients: an answer, a change that is pushed to two streams at once, a client that
-/// leaves, bytes that are no message, a request that the server refuses.
+/// Runs a driver of a server against scripted clients: a first response, a change that is pushed to two streams at
+/// once, a client that disconnects, undecodable bytes, a request that the server refuses.
 ///
-/// The driver is given a [`Listener`], and is run in a thread of its own. It serves each stream that it
-/// [accepts](Listener::accept) from the [store](Listener::store), and must not keep others waiting meanwhile.
+/// The driver receives a [`Listener`], and runs in its own thread. It serves each stream that it
+/// [accepts](Listener::accept) from the [store](Listener::store), and must not block other streams meanwhile.
 ///
 /// # Errors
 ///
-/// Returns the first rule that the driver does not keep.
+/// Returns the first rule that the driver violates.
 pub fn check_server_driver<V: Both>(drive: impl FnOnce(Listener) + Send + 'static) -> Result<(), Failure> {
     let (connect, streams) = mpsc::channel();
     let listener = Listener { streams: Arc::new(Mutex::new(streams)), store: Arc::new(Mutex::new(Cache::new(1))) };
@@ -382,7 +384,7 @@ fn send<V: Both>(pipe: &Pipe, client: &mut Client<V>) {
     }
 }
 
-/// The next response has the resource with this content, and is accepted.
+/// Checks that the next response has the resource with this content, and accepts the response.
 fn hear<V: Both>(pipe: &Pipe, client: &mut Client<V>, content: u8, rule: &'static str) -> Result<(), Failure> {
     let bytes = match pipe.recv(Some(PATIENCE)) {
         Received::Message(bytes) => bytes,

@@ -1,4 +1,4 @@
-//! A transport in memory.
+//! An in-memory transport.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -7,20 +7,21 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-/// What comes out of a [`Pipe`].
+/// An event of a [`Pipe`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Received {
     /// A message of the other end, encoded.
     Message(Bytes),
-    /// The store that the driver serves from has changed. Only drivers of servers receive this.
+    /// The driver's store changed. Only drivers of servers receive this.
     Changed,
-    /// The other end is gone, or this end was closed. It stays so.
+    /// The other end closed, or this end was closed. Permanent.
     Closed,
-    /// Nothing came in the time given.
+    /// Nothing arrived in the given time.
     Timeout,
 }
 
-/// One end of a stream of messages in memory, for drivers that block and for those that are polled. Clones are the same end.
+/// One end of an in-memory stream of messages, for drivers that block and for those that are polled. Clones are the
+/// same end.
 #[derive(Clone, Debug)]
 pub struct Pipe {
     own: Arc<Queue>,
@@ -63,13 +64,13 @@ impl State {
 }
 
 impl Pipe {
-    /// Makes a stream; its two ends.
+    /// Makes a stream. Returns its two ends.
     pub fn new() -> (Self, Self) {
         let (one, two) = (Arc::new(Queue::default()), Arc::new(Queue::default()));
         (Self { own: one.clone(), other: two.clone() }, Self { own: two, other: one })
     }
 
-    /// Sends a message. Returns whether the stream is open still.
+    /// Sends a message. Returns whether the stream is still open.
     pub fn send(&self, message: impl Into<Bytes>) -> bool {
         let open = !self.other.lock().closed;
         if open {
@@ -78,7 +79,7 @@ impl Pipe {
         open
     }
 
-    /// Ends the stream in both directions; what was sent before still arrives.
+    /// Closes the stream in both directions; messages sent before still arrive.
     pub fn close(&self) {
         self.other.change(|state| state.closed = true);
         self.own.change(|state| {
@@ -87,7 +88,7 @@ impl Pipe {
         });
     }
 
-    /// Waits for what comes next, for no longer than the time given.
+    /// Waits for the next event, for the given time at most.
     pub fn recv(&self, most: Option<Duration>) -> Received {
         let mut state = self.own.lock();
         let end = most.map(|most| std::time::Instant::now() + most);
@@ -105,7 +106,7 @@ impl Pipe {
         }
     }
 
-    /// The same for a task: what comes next, or the task is woken when something does.
+    /// Like `recv`, for a task: returns the next event, or wakes the task when there is one.
     pub fn poll_recv(&self, context: &mut Context<'_>) -> Poll<Received> {
         let mut state = self.own.lock();
         match state.next() {
@@ -117,7 +118,7 @@ impl Pipe {
         }
     }
 
-    /// Tells the other end that the store changed.
+    /// Notifies the other end that the store changed.
     pub(super) fn tell_changed(&self) {
         self.other.change(|state| state.messages.push_back(Received::Changed));
     }

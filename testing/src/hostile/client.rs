@@ -1,4 +1,4 @@
-//! A server that keeps no rule, and an application and a driver that do what they like.
+//! A server without rules, and an application and a driver that act at random.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use xds_machine::{Error, Instant};
 
 use super::{Hostile, Input};
 
-/// Small, so that they are met.
+/// Small limits, so that they are reached.
 pub const LIMITS: Limits = Limits {
     waiting_responses: 2,
     responses_per_stream: usize::MAX,
@@ -21,18 +21,18 @@ pub const LIMITS: Limits = Limits {
     waiting_actions: 8,
 };
 
-/// A client and what surrounds it.
+/// A client and its environment.
 struct Play<V: Hostile> {
     client: Client<V>,
     now: Instant,
-    /// Requests that the transport has not taken.
+    /// Requests that the transport has not taken yet.
     sending: Vec<Sent>,
-    /// Updates that were or were not judged: the application may judge twice.
+    /// Updates that may or may not be judged: the application may judge twice.
     updates: Vec<Update>,
     sent: u64,
 }
 
-/// Plays the bytes. The client as it is at the end.
+/// Plays the bytes. Returns the client in its final state.
 pub fn play<V: Hostile>(data: &[u8]) -> Client<V> {
     let mut input = Input(data);
     let config = match input.below(4) {
@@ -121,7 +121,7 @@ impl<V: Hostile> Play<V> {
         }
     }
 
-    /// The actions that wait, as a copy of the machine tells.
+    /// Returns the number of waiting actions, counted on a copy of the machine.
     fn waiting(&self) -> usize {
         let mut client = self.client.clone();
         std::iter::from_fn(|| client.poll_action()).count()

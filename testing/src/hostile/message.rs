@@ -1,4 +1,4 @@
-//! Messages of all kinds.
+//! Arbitrary messages.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use xds_machine::{Delta, Nonce, ResourceName, Sotw, Status, TypeUrl};
 use super::Input;
 use crate::variant::Both;
 
-/// A variant, with messages that nobody in his senses would send.
+/// A variant, with messages that no correct peer would send.
 pub trait Hostile: Both {
-    /// `nonce` picks one for a type.
+    /// Makes an arbitrary request. `nonce` chooses the nonce for a type.
     fn any_request(input: &mut Input<'_>, nonce: impl FnOnce(&mut Input<'_>, &TypeUrl) -> Nonce) -> Self::Req;
-    /// Makes a response of any kind.
+    /// Makes an arbitrary response.
     fn any_response(input: &mut Input<'_>) -> Self::Resp;
     /// Returns whether a request has a nonce.
     fn is_answer(request: &Self::Req) -> bool;
@@ -87,7 +87,7 @@ impl Hostile for Delta {
     }
 }
 
-/// The versions that [`super::server`] puts into its store, and others.
+/// Makes a version: one that [`super::server`] puts into its store, or another.
 fn version(input: &mut Input<'_>) -> xds_machine::Version {
     input.word().into()
 }
@@ -121,7 +121,7 @@ fn any(input: &mut Input<'_>, of: &TypeUrl) -> Any {
     Any { type_url, value }
 }
 
-/// An encoded resource with its name in field 1.
+/// Encodes a resource with its name in field 1.
 pub(super) fn body(name: &ResourceName, content: u8) -> Bytes {
     let name = name.as_str().as_bytes();
     [&[0x0a, name.len() as u8], name, &[0x78, content & 0x7f]].concat().into()

@@ -1,7 +1,7 @@
-//! Peers that keep no rule: bytes become messages of all kinds and calls in any order, straight into one machine.
+//! Peers without rules: bytes become arbitrary messages and calls in any order, for one machine.
 //!
-//! The fuzz targets and proptest drive these. What must hold: no panic, the invariants, a refused input changes nothing,
-//! and what the machine says of itself is true.
+//! The fuzz targets and proptest drive these. They check that nothing panics, that the invariants hold, that a refused
+//! input changes nothing, and that the machine's queries are consistent.
 
 pub mod client;
 mod message;
@@ -11,12 +11,12 @@ use xds_machine::{ResourceName, TypeUrl, type_url};
 
 pub use self::message::Hostile;
 
-/// Bytes, read as choices. At the end all choices are the first.
+/// Bytes that are read as choices. After the last byte every choice is the first.
 #[derive(Clone, Debug)]
 pub struct Input<'a>(pub &'a [u8]);
 
 impl Input<'_> {
-    /// Returns whether nothing is left.
+    /// Returns whether no byte is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -38,13 +38,13 @@ impl Input<'_> {
         from[self.below(from.len())].clone()
     }
 
-    /// Up to `most` of something, mostly few.
+    /// Returns up to `most` items, usually few.
     pub fn some<T>(&mut self, most: usize, mut one: impl FnMut(&mut Self) -> T) -> Vec<T> {
         let count = self.below(most + 1);
         (0..count).map(|_| one(self)).collect()
     }
 
-    /// A name that others have too; now and then one of many, a long one, or none.
+    /// Returns a name that other calls return too; occasionally a wildcard or collection, a long name, or an empty one.
     pub fn name(&mut self) -> ResourceName {
         match self.byte() {
             at @ 0..200 => ["a", "b", "c", "*", "a!", "d"][usize::from(at) % 6].into(),
@@ -54,7 +54,7 @@ impl Input<'_> {
         }
     }
 
-    /// A type of each kind that there is.
+    /// Returns a type; every kind of type occurs.
     pub fn type_url(&mut self) -> TypeUrl {
         const TYPES: [&str; 8] = [
             type_url::CLUSTER,
@@ -72,7 +72,7 @@ impl Input<'_> {
         }
     }
 
-    /// A version or a nonce.
+    /// Returns a version or a nonce.
     pub fn word(&mut self) -> &'static str {
         match self.byte() {
             at @ 0..240 => ["", "1", "2", "3", "4", "5"][usize::from(at) % 6],

@@ -1,4 +1,4 @@
-//! A client that keeps no rule, and a store that changes at any time.
+//! A client without rules, and a store that changes at any time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use xds_machine::{Error, Instant, Nonce, TypeUrl, type_url};
 use super::message::body;
 use super::{Hostile, Input};
 
-/// Small, so that they are met.
+/// Small limits, so that they are reached.
 pub const LIMITS: Limits = Limits {
     names_per_type: 8,
     names_per_stream: 16,
@@ -24,17 +24,17 @@ pub const LIMITS: Limits = Limits {
     waiting_actions: 8,
 };
 
-/// A server and what surrounds it.
+/// A server and its environment.
 struct Play<V: Hostile> {
     server: Server<V>,
     cache: Cache,
     now: Instant,
-    /// The nonces that were sent, of each type the last two.
+    /// The last two nonces that were sent for each type.
     nonces: BTreeMap<TypeUrl, [Nonce; 2]>,
     closed: bool,
 }
 
-/// Plays the bytes. The server as it is at the end.
+/// Plays the bytes. Returns the server in its final state.
 pub fn play<V: Hostile>(data: &[u8]) -> Server<V> {
     let mut input = Input(data);
     let config = match input.below(8) {

@@ -1,19 +1,19 @@
-//! Bad input, and what becomes of it in a few words.
+//! Bad input, and its effect in a few words.
 
-/// Requests that a server is sent.
+/// Requests to a server.
 pub mod request;
-/// Responses that a client is sent.
+/// Responses to a client.
 pub mod response;
 
 use xds_machine::{Error, Instant};
 
-/// A row: the field and the input, what the machine does, and what it says.
+/// A row: the field and the input, the machine's reaction, and the variant.
 pub type Row = ((&'static str, &'static str), String, &'static str);
 
-/// The time of all rows.
+/// The time in all rows.
 pub const NOW: Instant = Instant::EPOCH;
 
-/// `refused: Variant, STATUS`.
+/// Formats an error as `refused: Variant, STATUS`.
 pub fn refused(error: &Error) -> String {
     match error {
         Error::Peer(peer) => {

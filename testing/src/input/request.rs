@@ -8,7 +8,7 @@ use xds_machine::{Delta, Error, Nonce, ResourceName, Sotw, Status};
 use super::Row;
 use super::{NOW, refused};
 
-/// What the rows are about, whatever the variant.
+/// The inputs of the rows, independent of the variant.
 #[derive(Clone, Default)]
 struct Request {
     node: Option<Node>,
@@ -96,12 +96,12 @@ fn cache() -> Cache {
     cache
 }
 
-/// A stream after some requests, each answered, and what the last one led to.
+/// A stream after some requests, each with its response, and the effects of the last one.
 struct Played<V: Make> {
     server: Server<V>,
     error: Option<Error>,
     actions: Vec<Action>,
-    /// What the response to the last has: names, and those removed.
+    /// The names in the response to the last request, and the removed names.
     answer: Option<(Vec<String>, Vec<String>)>,
 }
 
@@ -143,11 +143,11 @@ impl<V: Make> Played<V> {
             Action::DropStale { .. } => Some("stale"),
             _ => None,
         };
-        // The last word counts: a stream is closed after a stale request.
+        // The last action counts: a stream is closed after a stale request.
         self.actions.iter().filter_map(word).next_back().unwrap_or("taken").into()
     }
 
-    /// Whether the last request was the same as another would have been.
+    /// Returns whether the last request had the same effect as another.
     fn as_if(&self, other: &Self) -> String {
         assert_eq!(self.server, other.server, "not ignored");
         assert_eq!((&self.error, &self.actions, &self.answer), (&other.error, &other.actions, &other.answer));
@@ -159,7 +159,7 @@ impl<V: Make> Played<V> {
     }
 }
 
-/// The rows that are the same in both variants.
+/// Returns the rows that are the same in both variants.
 fn common<V: Make>(variant: &'static str) -> Vec<Row> {
     let ads = Config::ads;
     let ack = Request { nonce: "LAST".into(), ..of_a(&[]) };
@@ -244,7 +244,7 @@ fn incremental() -> Vec<Row> {
     };
     let (less_key, had_key) = ("resource_names_unsubscribe", "initial_resource_versions");
 
-    // What is said to who wants everything, or a name, and had this.
+    // The response to a wildcard subscription, or to a name, with this claim.
     let everything = play(&[had(&[("*", "1")], &[])]);
     assert_eq!(everything.answer, play(&[of_a(&[])]).answer);
     let unasked = play(&[had(&[("gone", "1")], &["x"])]);
@@ -270,7 +270,7 @@ fn incremental() -> Vec<Row> {
     ]
 }
 
-/// Returns the table: each row was tried just now.
+/// Returns the table, each row freshly tested.
 pub fn rows() -> Vec<Row> {
     let mut rows = common::<Sotw>("SotW");
     rows.extend(common::<Delta>("delta"));
@@ -278,7 +278,7 @@ pub fn rows() -> Vec<Row> {
     rows
 }
 
-/// What each refusal says.
+/// Returns the message of each refusal.
 pub fn messages() -> Vec<String> {
     let played = [
         play::<Delta>(Config::ads().with_node_required(), [of_a(&[])]),

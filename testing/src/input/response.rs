@@ -11,7 +11,7 @@ use super::{NOW, refused};
 
 const LONG: &str = "too long!";
 
-/// What the rows are about, whatever the variant. `good` is always among the resources.
+/// The inputs of the rows, independent of the variant. `good` is always among the resources.
 #[derive(Clone, Default)]
 struct Response {
     type_url: &'static str,
@@ -90,7 +90,7 @@ fn bare(value: &'static [u8]) -> Response {
     Response { items: vec![sotw::Item::Bare(any("a", value))], ..good() }
 }
 
-/// What became of a response: in a word, what was applied, and the client.
+/// The effect of a response: in a word, the applied resources, and the client.
 struct Played<V: Variant> {
     outcome: String,
     applied: Vec<String>,
@@ -141,7 +141,7 @@ fn as_if_good<V: Make>(response: Response) -> String {
     "ignored".into()
 }
 
-/// The rows that are the same in both variants.
+/// Returns the rows that are the same in both variants.
 fn common<V: Make>(variant: &'static str) -> Vec<Row> {
     let outcome = |response| play::<V>(response).outcome;
     let other_type = Resource { body: Some(any("b", b"")), ..resource("x") };
@@ -204,7 +204,7 @@ fn sotw() -> Vec<Row> {
 fn incremental() -> Vec<Row> {
     let outcome = |response| play::<Delta>(response).outcome;
     let removed = |names: &[&'static str]| Response { removed: names.to_vec(), ..good() };
-    // Resource.name is field 3; resource_name, field 8, has its name in field 1.
+    // Resource.name is field 3; resource_name, field 8, holds its name in field 1.
     let both =
         proto::delta::decode_response(Bytes::from_static(b"\x12\x08\x1a\x01x\x42\x03\x0a\x01x")).expect("a message");
     let long_version = Resource { version: LONG.into(), ..resource("x") };
@@ -233,7 +233,7 @@ fn incremental() -> Vec<Row> {
     ]
 }
 
-/// A client that wants all there is.
+/// Makes a client that is subscribed to the wildcard.
 fn everything() -> Client<Delta> {
     let mut client = Client::new(Config::new(Node::new("n")));
     client.resources_mut(&"a".into()).subscribe(["*"]).expect("a name");
@@ -242,7 +242,7 @@ fn everything() -> Client<Delta> {
     client
 }
 
-/// Returns the table: each row was tried just now.
+/// Returns the table, each row freshly tested.
 pub fn rows() -> Vec<Row> {
     let mut rows = common::<Sotw>("SotW");
     rows.extend(common::<Delta>("delta"));
@@ -251,7 +251,7 @@ pub fn rows() -> Vec<Row> {
     rows
 }
 
-/// What the one refusal says.
+/// Returns the message of the only refusal.
 pub fn message() -> String {
     play::<Delta>(Response { nonce: LONG, ..good() }).said
 }

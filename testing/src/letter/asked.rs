@@ -1,4 +1,4 @@
-//! What a client asks for on one stream of one type, read by the letter.
+//! The subscriptions of a client to one type on one stream, by the letter of the specification.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use super::wire::Ask;
 pub(super) struct Asked {
     /// Whether there was a request.
     pub any: bool,
-    /// Whether a name was sent: an empty list is no wildcard any more (SotW).
+    /// Whether a name was sent: after that an empty list is not the wildcard (SotW).
     named: bool,
     pub wanted: BTreeSet<ResourceName>,
 }
 
 impl Asked {
-    /// Reads a request. Returns the names that it asks for: their resources have to be sent, though they did not change. (So
-    /// has what is left by name, delta, if the wildcard has it: the client can't tell.)
+    /// Applies a request. Returns the requested names, whose resources must be sent even if unchanged. In delta this
+    /// includes unsubscribed names that the wildcard covers: the client can't tell whether it does.
     pub(super) fn hear(&mut self, ask: &Ask, delta: bool, legacy: bool) -> BTreeSet<ResourceName> {
         let first = !std::mem::replace(&mut self.any, true);
         let all = || BTreeSet::from([ResourceName::from(WILDCARD)]);
@@ -26,7 +26,8 @@ impl Asked {
             let is_legacy = asked.is_empty() && !self.named && legacy;
             self.named |= !asked.is_empty();
             let asked = if is_legacy { all() } else { asked };
-            // What the wildcard had before is there; who has dropped it since has to leave it out first.
+            // Resources that the wildcard covered before are sent already; a client that dropped one must unsubscribe
+            // first.
             let all = self.wanted.contains(WILDCARD);
             let again = asked.difference(&self.wanted).filter(|_| !all).cloned().collect();
             self.wanted = asked;

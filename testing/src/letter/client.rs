@@ -1,5 +1,5 @@
-//! A naive client that takes the specification by the letter: it keeps a plain map of what the wire says. An alias is a
-//! name by which a resource is found, and nothing is concluded from one that moved.
+//! A naive client that follows the letter of the specification: a plain map of the received resources. An alias only
+//! finds a resource, and a moved alias has no consequence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ type Names = BTreeSet<ResourceName>;
 pub(super) struct Client {
     delta: bool,
     pub types: Vec<OfType>,
-    /// Until the first request of a stream is sent.
+    /// Present until the first request of a stream is sent.
     node: Option<Arc<Node>>,
 }
 
@@ -35,16 +35,16 @@ pub(super) struct OfType {
     kind: ResourceType,
     pub wanted: Names,
     pub held: BTreeMap<ResourceName, Held>,
-    /// What the server reported an error of.
+    /// The resources that the server reported an error of.
     pub errors: BTreeMap<ResourceName, i32>,
-    /// What the server has said anything about since it was asked.
+    /// The names that the server has reported anything about since they were requested.
     pub answered: Names,
-    /// What was rejected of each resource, and not replaced since; `None` that it is gone.
+    /// The rejected contents of each resource that were not replaced since; `None` is a rejected removal.
     pub rejected: BTreeMap<ResourceName, BTreeSet<Option<u8>>>,
-    /// What was held until its time was over.
+    /// The resources that were held until they expired.
     pub lapsed: Names,
     accepted: Version,
-    /// Whether that version means that everything wanted came.
+    /// Whether that version means that every subscribed resource has arrived.
     sound: bool,
     stream: Stream,
 }
@@ -52,14 +52,15 @@ pub(super) struct OfType {
 #[derive(Default)]
 struct Stream {
     asked: bool,
-    /// Whether a name was sent: an empty list is no wildcard any more (SotW).
+    /// Whether a name was sent: after that an empty list is not the wildcard (SotW).
     named: bool,
     nonce: Nonce,
-    /// Not said yet.
+    /// Names that were not sent yet.
     fresh: Names,
     left: Names,
     dirty: bool,
-    /// Something was asked for after the first request, or rejected: a version does not mean that everything came.
+    /// A name was requested after the first request, or a resource was rejected: a version does not mean that every
+    /// resource has arrived.
     grown: bool,
 }
 
@@ -81,7 +82,7 @@ impl Client {
         Self { delta, types: types.iter().map(of).collect(), node: None }
     }
 
-    /// A stream is up. With no claims everything begins anew; with `2` for claims half of what is held does.
+    /// Opens a stream. Without claims everything is requested anew; `2` claims half of the held resources.
     pub(super) fn open(&mut self, claims: u8) {
         let mut node = Node::new("n");
         node.client_features = [feature::TTL, feature::WRAPPER[0]].map(String::from).to_vec();
@@ -104,7 +105,7 @@ impl Client {
 
     pub(super) fn subscribe(&mut self, t: usize, name: ResourceName) -> Vec<Ask> {
         let of = &mut self.types[t];
-        // A list that names it again right away says nothing, and what was dropped would not come (SotW).
+        // A list that names it again right away has no effect, and a dropped resource would not be sent (SotW).
         let left = of.stream.left.iter().any(|left| covers(left, &name));
         let first = if !self.delta && left { self.request(t, true) } else { None };
         let of = &mut self.types[t];
@@ -123,7 +124,7 @@ impl Client {
         if !of.wanted.contains(name) {
             return Vec::new();
         }
-        // From the legacy wildcard nobody can go to nothing: an empty list means everything until a name was sent.
+        // The legacy wildcard can't become an empty subscription: an empty list is the wildcard until a name was sent.
         let leaves_all = !self.delta && of.wanted.len() == 1 && of.stream.asked && !of.stream.named;
         let first = leaves_all.then(|| {
             of.stream.named = true;
@@ -134,7 +135,7 @@ impl Client {
         of.stream.left.insert(name.clone());
         of.stream.dirty = true;
         let OfType { wanted, held, errors, stream, .. } = of;
-        // What it just asked for by an alias comes again.
+        // A resource of an alias that was just subscribed to is sent again.
         let told: Names = wanted.difference(&stream.fresh).cloned().collect();
         let none = Vec::new();
         held.retain(|name, held| is_wanted(wanted, name, &none) || is_wanted(&told, name, &held.aliases));
@@ -142,7 +143,7 @@ impl Client {
         first.into_iter().collect()
     }
 
-    /// What was not said yet, unless a stream is to be spared that.
+    /// Returns the unsent changes, unless a stream needs no request.
     pub(super) fn request(&mut self, t: usize, up: bool) -> Option<Ask> {
         let of = &mut self.types[t];
         let first = !of.stream.asked;
@@ -153,7 +154,7 @@ impl Client {
         Some(self.signed(ask))
     }
 
-    /// Reads a response, and answers it.
+    /// Handles a response, and returns the ACK or NACK.
     pub(super) fn read(&mut self, now: Instant, said: &Said, accept: bool, plain: bool) -> Result<Ask, Fault> {
         let of = self.types.iter_mut().find(|of| of.kind.type_url() == &said.type_url).expect("a known type");
         ensure(of.stream.asked, "a response of a type that was not asked for", || said.to_string())?;
@@ -170,7 +171,7 @@ impl Client {
         Ok(self.signed(ask))
     }
 
-    /// What has lived its time goes. Returns of what type, its name and content.
+    /// Removes expired resources. Returns the type, name and content of each.
     pub(super) fn expire(&mut self, now: Instant) -> Vec<(usize, ResourceName, u8)> {
         let mut gone = Vec::new();
         for (t, of) in self.types.iter_mut().enumerate() {
@@ -197,7 +198,7 @@ impl Client {
 }
 
 impl OfType {
-    /// A request that says nothing new.
+    /// Makes a request without changes.
     fn blank(&self) -> Ask {
         Ask {
             node: None,
@@ -211,7 +212,7 @@ impl OfType {
         }
     }
 
-    /// A request with all that was not said yet.
+    /// Makes a request with all unsent changes.
     fn tell(&mut self) -> Ask {
         let mut ask = self.blank();
         let first = !std::mem::replace(&mut self.stream.asked, true);
@@ -235,7 +236,7 @@ impl OfType {
         ask
     }
 
-    /// What no response may have.
+    /// Checks that a response has no forbidden part.
     fn check(said: &Said) -> Result<(), Fault> {
         let mut names = Names::new();
         let all = said.items.iter().map(|item| &item.name).chain(&said.removed);
@@ -261,7 +262,7 @@ impl OfType {
             self.answered.insert(name.clone());
             self.answered.extend(aliases.iter().cloned());
             match content {
-                // By its own word it is not what is wanted, or not any more.
+                // The resource's own name and aliases are not subscribed to, or not any more.
                 Some(_) if !is_wanted(&self.wanted, &name, &aliases) => _ = self.held.remove(&name),
                 Some(content) => {
                     self.errors.remove(&name);
@@ -301,7 +302,7 @@ impl OfType {
             self.answered.insert(name.clone());
         }
         if !self.delta && self.kind.is_full_state() {
-            // What it leaves out was to go.
+            // Resources that are omitted were to be removed.
             for name in self.held.keys().filter(|name| !said.items.iter().any(|item| item.name == **name)) {
                 self.rejected.entry(name.clone()).or_default().insert(None);
             }
@@ -311,7 +312,7 @@ impl OfType {
 
 const NOT_FOUND: i32 = Code::NotFound.number();
 
-/// Whether names ask for a resource that has these aliases.
+/// Returns whether names select a resource that has these aliases.
 pub(super) fn is_wanted(wanted: &Names, name: &ResourceName, aliases: &[ResourceName]) -> bool {
     wanted.iter().any(|wish| covers(wish, name) || aliases.contains(wish))
 }

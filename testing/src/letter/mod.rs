@@ -1,7 +1,7 @@
-//! Peers that take the specification by the letter, beside our own machines: an independent judge. The worlds
-//! ([`world`](crate::world)) let our client and our server talk to each other, and what one leaves unsaid the other may conclude.
-//! Here each walks at random beside a peer that was written from xds_protocol.rst alone, keeps a plain map, and
-//! concludes nothing.
+//! Peers that follow the letter of the specification, beside this crate's machines: an independent judge. In the worlds
+//! ([`world`](crate::world)) this crate's client talks to this crate's server, and one may infer what the other omits.
+//! Here each walks at random beside a peer that was written from xds_protocol.rst alone, keeps a plain map, and infers
+//! nothing.
 
 mod asked;
 mod client;

@@ -1,5 +1,5 @@
-//! A naive server that takes the specification by the letter: it compares what there is with what it sent, and says the
-//! difference. It says more than it must where it may, and sends without waiting for answers.
+//! A naive server that follows the letter of the specification: it compares the existing resources with those sent, and
+//! sends the difference. The server sends more than necessary where that is allowed, and does not wait for ACKs.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,30 +15,30 @@ use super::wire::{Ask, Item, Said};
 
 type Names = BTreeSet<ResourceName>;
 
-/// One type of a stream.
+/// The state of one type on a stream.
 pub(super) struct Stream {
     delta: bool,
-    /// Whether requests with an old nonce go unread (SotW).
+    /// Whether requests with an old nonce are ignored (SotW).
     strict: bool,
     kind: ResourceType,
     pub asked: Asked,
     sent: BTreeMap<ResourceName, Sent>,
-    /// Names that are to be said to be nowhere, if they are.
+    /// Names to be reported as not existing, if they do not exist.
     owed: Names,
-    /// A response must come, though there be nothing to say.
+    /// A response must be sent, even an empty one.
     reply: bool,
     errors: BTreeMap<ResourceName, u64>,
     count: u64,
     prefix: String,
     nonce: Nonce,
-    /// The version of what was sent, and what the client says that it accepted.
+    /// The version of the resources sent, and the version that the client accepted.
     version: Version,
     accepted: Version,
     beat: Option<Instant>,
 }
 
 struct Sent {
-    /// Empty: it has to go again.
+    /// If empty, the resource must be sent again.
     version: Version,
     aliases: BTreeSet<ResourceName>,
 }
@@ -77,7 +77,7 @@ impl Stream {
         }
         let again = self.asked.hear(ask, self.delta, self.kind.has_legacy_wildcard());
         let wanted = &self.asked.wanted;
-        // What it left it has no more.
+        // The client no longer has unsubscribed resources.
         self.sent.retain(|name, sent| wanted.iter().any(|wish| covers(wish, name) || sent.aliases.contains(wish)));
         for (name, sent) in &mut self.sent {
             let is_again = again.iter().any(|wish| covers(wish, name) || truth.is_asked_by(wish, name));
@@ -103,7 +103,7 @@ impl Stream {
         }
     }
 
-    /// The next response. Some bits of `mood`: it is split, or has more than it must.
+    /// Returns the next response. Some bits of `mood` split it, or add more than necessary.
     pub(super) fn poll(&mut self, now: Instant, truth: &Truth, mood: u8) -> Option<Said> {
         if !self.asked.any || !truth.known {
             return None;
@@ -120,7 +120,7 @@ impl Stream {
             !wanted.contains_key(*name) && (truth.there(name).is_some() || truth.state(name) == State::Absent)
         };
         let mut removed: Names = self.sent.keys().filter(is_gone).cloned().collect();
-        self.sent.retain(|name, _| self.delta || full || !removed.contains(name)); // nothing can be said of it
+        self.sent.retain(|name, _| self.delta || full || !removed.contains(name)); // SotW can't report its removal
         let not_found = |name: &&ResourceName| {
             !name.as_str().ends_with('*')
                 && truth.state(name) == State::Absent
@@ -162,7 +162,7 @@ impl Stream {
         Some(self.say(items, removed, errors))
     }
 
-    /// When there are heartbeats to send.
+    /// Returns when the next heartbeats are due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.beat
     }
@@ -189,11 +189,11 @@ impl Stream {
         Said { type_url, version, nonce: self.nonce.clone(), items, removed, errors }
     }
 
-    /// Errors that were not told; with all of them if a response has to be complete.
+    /// Returns unsent errors; all of them if a response has to be complete.
     fn new_errors(&self, truth: &Truth, full: bool) -> Vec<(ResourceName, i32)> {
         let code = |name: &ResourceName| match truth.state(name) {
             State::Unknown(code) if code != 0 => Some((name.clone(), code)),
-            // An error stands until something else is said of the name (TP3), and SotW can't say that it is gone.
+            // An error stands until the name is reported otherwise (TP3), and SotW can't report a removal.
             State::Absent if !self.delta && self.errors.contains_key(name) => Some((name.clone(), NOT_FOUND)),
             _ => None,
         };
@@ -202,7 +202,7 @@ impl Stream {
         if full && errors.iter().any(is_new) { errors } else { errors.into_iter().filter(is_new).collect() }
     }
 
-    /// A version of all that is wanted and there.
+    /// Returns a version of all existing subscribed resources.
     fn version_of(&self, truth: &Truth) -> Version {
         if self.delta {
             return "all".into();

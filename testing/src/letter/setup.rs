@@ -1,4 +1,4 @@
-//! What does not change during a walk, and the steps of it: all drawn from one seed.
+//! The immutable part of a walk, and its steps, all drawn from one seed.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use xds_machine::{ResourceName, TypeUrl, WILDCARD, type_url};
 
 use crate::random::Random;
 
-/// The shape of a walk. Each feature is in many and out of many.
+/// The shape of a walk. Each feature is on in many walks and off in many.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub types: Vec<ResourceType>,
-    /// Of resources.
+    /// The names of resources.
     pub names: Vec<ResourceName>,
-    /// Besides the names, what can be subscribed to: aliases, a collection, the wildcard.
+    /// Further names for subscriptions: aliases, a collection, the wildcard.
     pub aliases: Vec<ResourceName>,
     pub many: Vec<ResourceName>,
     pub ttls: Ttls,
@@ -21,11 +21,11 @@ pub(super) struct Setup {
     pub retry: Option<u32>,
     pub tombstones: usize,
     pub page: Option<usize>,
-    /// SotW clusters that are gone stay until what refers to them has gone.
+    /// Removed SotW clusters stay until the resources that refer to them are removed.
     pub hold: bool,
     /// Nothing is known of a type before its first change.
     pub unknown: bool,
-    /// How many names of a type are wanted at most.
+    /// The maximum number of subscribed names of a type.
     pub limit: usize,
 }
 
@@ -33,14 +33,14 @@ pub(super) struct Setup {
 pub(super) enum Ttls {
     None,
     All,
-    /// Two different ones, and none.
+    /// Resources have one of two TTLs, or none.
     Mixed,
 }
 
-/// Names are numbers in [`Setup`], so that steps mean the same when others are taken out.
+/// A step. Names are numbers in [`Setup`], so that steps keep their meaning when others are removed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Step {
-    /// The client wants a name, or the alias or collection of a number beyond.
+    /// The client subscribes to a name, or to the alias or collection of a number beyond the names.
     Subscribe {
         t: usize,
         n: usize,
@@ -49,22 +49,23 @@ pub(super) enum Step {
         t: usize,
         n: usize,
     },
-    /// The client says what it wants.
+    /// The client sends its subscriptions.
     Send {
         t: usize,
     },
     /// The server reads a request.
     Up,
-    /// The server says what there is to say.
+    /// The server sends its pending response.
     Poll {
         mood: u8,
     },
-    /// The client reads a response. A naive one answers it at once; `plain` says nothing else with it.
+    /// The client reads a response. A naive client ACKs or NACKs at once; `plain` adds no other changes to that
+    /// request.
     Down {
         accept: bool,
         plain: bool,
     },
-    /// The application judges an update: takes it, or all but one resource, or nothing.
+    /// The application judges an update: accepts it, or all but one resource, or nothing.
     Judge {
         t: usize,
         mood: u8,
@@ -92,20 +93,20 @@ pub(super) enum Step {
         t: usize,
     },
     Cut,
-    /// A stream comes up; the client claims nothing, all that it has, or some.
+    /// A stream opens; the client claims none, all or some of its held resources.
     Open {
         claims: u8,
     },
-    /// Time passes: to what is due next if all is quiet, a little otherwise.
+    /// Time passes: to the next deadline if nothing is in flight, otherwise a little.
     Pass,
-    /// All that is on the way arrives.
+    /// All messages in flight arrive.
     Flow,
-    /// The same, and all that is due, for some minutes; then is checked what must hold.
+    /// Like `Flow`, with everything that falls due in some minutes; then the settled state is checked.
     Rest,
 }
 
 impl Step {
-    /// The type that it is about.
+    /// Returns the type that the step concerns.
     pub(super) fn t(self) -> Option<usize> {
         match self {
             Self::Subscribe { t, .. } | Self::Unsubscribe { t, .. } | Self::Send { t } | Self::Judge { t, .. } => {
@@ -163,7 +164,7 @@ impl Setup {
         }
     }
 
-    /// Steps, most of them of the protocol.
+    /// Returns random steps, most of them of the protocol.
     pub(super) fn steps(&self, random: &mut Random, count: usize) -> Vec<Step> {
         let all = self.names.len() + self.aliases.len() + self.many.len();
         let unrest = random.pick(&[1, 1, 3, 8]);
@@ -171,7 +172,7 @@ impl Setup {
         for _ in 1..count {
             let t = random.below(self.types.len());
             let (n, wish) = (random.below(self.names.len()), random.below(all));
-            // Most steps flow; of the others few break the stream or reject.
+            // Most steps let messages flow; few of the others break the stream or reject.
             steps.push(match random.below(64) {
                 0..9 => Step::Subscribe { t, n: wish },
                 9..13 => Step::Unsubscribe { t, n: wish },
@@ -196,7 +197,7 @@ impl Setup {
         steps
     }
 
-    /// None, one or both.
+    /// Returns none, one or both aliases.
     fn some_aliases(&self, random: &mut Random) -> u8 {
         if self.aliases.is_empty() { 0 } else { random.below(1 << self.aliases.len()) as u8 }
     }
@@ -209,7 +210,7 @@ impl Setup {
         self.types.iter().position(|known| known.type_url() == url).expect("one of the types")
     }
 
-    /// What can be subscribed to.
+    /// Returns a name for a subscription.
     pub(super) fn wish(&self, n: usize) -> ResourceName {
         let mut all = self.names.iter().chain(&self.aliases).chain(&self.many);
         all.nth(n).expect("one of the names").clone()

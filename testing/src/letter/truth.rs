@@ -1,4 +1,4 @@
-//! What there is, as the judge understands it: a plain map.
+//! The existing resources, as the judge understands them: a plain map.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,19 +16,19 @@ pub(super) struct There {
 pub(super) enum State {
     Present(There),
     Absent,
-    /// It can't be said whether it exists; with the code of an error if there is one.
+    /// The existence is unknown; with the code of an error if there is one.
     Unknown(i32),
 }
 
-/// One type.
+/// The state of one type.
 #[derive(Clone, Debug)]
 pub(super) struct Truth {
     resources: BTreeMap<ResourceName, State>,
     /// Whether anything is known of the type.
     pub known: bool,
-    /// How often each was changed.
+    /// The number of changes of each resource.
     touched: BTreeMap<ResourceName, u64>,
-    /// What each alias ever stood for.
+    /// Every target that each alias ever had.
     former: BTreeSet<(ResourceName, ResourceName)>,
 }
 
@@ -57,7 +57,8 @@ impl Truth {
         self.touched.get(name).copied().unwrap_or_default()
     }
 
-    /// Puts a resource; what had one of its aliases loses that first. Returns what is there now, in order.
+    /// Puts a resource; the previous owner of one of its aliases loses that first. Returns the existing resources, in
+    /// order.
     pub(super) fn put(&mut self, name: &ResourceName, there: There) -> Vec<(ResourceName, There)> {
         let mut changed = Vec::new();
         for (other, mut had) in self.present().map(|(other, had)| (other.clone(), had.clone())).collect::<Vec<_>>() {
@@ -75,7 +76,7 @@ impl Truth {
         changed
     }
 
-    /// Whether that is a change.
+    /// Returns whether that is a change.
     pub(super) fn set(&mut self, name: &ResourceName, state: State) -> bool {
         let changed = self.state(name) != state;
         if changed {
@@ -86,7 +87,7 @@ impl Truth {
         changed
     }
 
-    /// Whether a resource is among what a name asks for.
+    /// Returns whether a subscribed name selects a resource.
     pub(super) fn is_asked_by(&self, wish: &ResourceName, name: &ResourceName) -> bool {
         covers(wish, name) || self.there(name).is_some_and(|there| there.aliases.contains(wish))
     }
@@ -95,23 +96,23 @@ impl Truth {
         wanted.iter().any(|wish| self.is_asked_by(wish, name))
     }
 
-    /// What an alias stands for, or may.
+    /// Returns whether the target of an alias may be of unknown state.
     pub(super) fn is_doubtful(&self, alias: &ResourceName) -> bool {
         !self.known || self.former.iter().any(|(of, name)| of == alias && matches!(self.state(name), State::Unknown(_)))
     }
 
-    /// Whether a resource once had any alias.
+    /// Returns whether a resource ever had any alias.
     pub(super) fn had_alias(&self, name: &ResourceName) -> bool {
         self.former.iter().any(|(_, of)| of == name)
     }
 
-    /// Whether a resource once had the alias.
+    /// Returns whether a resource ever had the alias.
     pub(super) fn was_asked_by(&self, alias: &ResourceName, name: &ResourceName) -> bool {
         self.former.contains(&(alias.clone(), name.clone()))
     }
 }
 
-/// Whether a wish has a name by itself: no alias is looked at.
+/// Returns whether a subscribed name selects a name without aliases.
 pub(super) fn covers(wish: &ResourceName, name: &ResourceName) -> bool {
     wish == name || wish.as_str().strip_suffix('*').is_some_and(|start| name.as_str().starts_with(start))
 }

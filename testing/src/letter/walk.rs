@@ -1,4 +1,4 @@
-//! One walk: drawn from a seed, played, and made small if it fails.
+//! One walk: drawn from a seed, played, and shrunk if it fails.
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
@@ -10,13 +10,13 @@ use super::with_client::WithClient;
 use super::with_server::WithServer;
 use crate::random::Random;
 
-/// Of one walk.
+/// The number of steps of one walk.
 pub const STEPS: usize = 80;
 
-/// What went wrong.
+/// A violated rule.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// Which rule was broken: the same for all walks that fail so.
+    /// The rule: the same for all walks that violate it.
     pub rule: &'static str,
     pub what: String,
 }
@@ -25,7 +25,7 @@ pub(super) fn ensure(holds: bool, rule: &'static str, what: impl FnOnce() -> Str
     if holds { Ok(()) } else { Err(Fault { rule, what: what() }) }
 }
 
-/// What happened, line by line, if somebody wants to read it.
+/// The events line by line, if they are recorded.
 #[derive(Default)]
 pub(super) struct Story(Option<Vec<String>>);
 
@@ -37,7 +37,7 @@ impl Story {
     }
 }
 
-/// One of our machines beside a naive peer.
+/// One of this crate's machines beside a naive peer.
 pub(super) trait Walk {
     fn new(setup: Setup) -> Self;
     /// Takes a step, if it can be taken.
@@ -49,11 +49,11 @@ pub(super) trait Walk {
 #[derive(Debug)]
 pub struct Found {
     pub fault: Fault,
-    /// How many steps it failed after.
+    /// The number of steps before the failure.
     pub steps: usize,
 }
 
-/// Takes the steps of a walk, of which the last is a rest. How many, or what went wrong.
+/// Takes the steps of a walk, of which the last is a rest. Returns the number of steps, or the fault.
 pub fn walk(seed: u64) -> Result<usize, Found> {
     let (side, setup, steps) = draw(seed);
     match side.play(&setup, &steps, &mut Story::default()) {
@@ -62,7 +62,7 @@ pub fn walk(seed: u64) -> Result<usize, Found> {
     }
 }
 
-/// Takes many walks. How many failed by each rule, and the first of them.
+/// Takes many walks. Returns the number of failures by rule, each with the first one.
 pub fn survey(seeds: impl Iterator<Item = u64>) -> BTreeMap<&'static str, (u64, u64)> {
     let mut found = BTreeMap::new();
     for seed in seeds {
@@ -73,7 +73,7 @@ pub fn survey(seeds: impl Iterator<Item = u64>) -> BTreeMap<&'static str, (u64, 
     found
 }
 
-/// Plays a walk that fails, with all taken out that it fails without. Its story.
+/// Replays a failing walk without all steps that are not needed for the failure. Returns its events.
 pub fn explain(seed: u64) -> String {
     let (side, mut setup, mut steps) = draw(seed);
     let Some(found) = side.play(&setup, &steps, &mut Story::default()) else { return "it does not fail".into() };
@@ -107,7 +107,7 @@ pub fn explain(seed: u64) -> String {
     format!("{side:?}, {setup:?}\n{steps:?}\n{lines}\n{}: {}", found.fault.rule, found.fault.what)
 }
 
-/// Features that may have nothing to do with a fault.
+/// Setups without features that may be unrelated to a fault.
 fn simpler_setups() -> [fn(&mut Setup); 10] {
     use super::setup::Ttls;
     [
@@ -124,7 +124,7 @@ fn simpler_setups() -> [fn(&mut Setup); 10] {
     ]
 }
 
-/// Which of our machines walks, and in which variant.
+/// The machine of this crate that walks, and its variant.
 #[derive(Clone, Copy, Debug)]
 enum Side {
     DeltaServer,

@@ -1,4 +1,4 @@
-//! Messages as the naive peers read and write them: one form for both variants.
+//! Messages as the naive peers read and write them, in one form for both variants.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,18 +34,18 @@ pub(super) struct Said {
     pub errors: Vec<(ResourceName, i32)>,
 }
 
-/// A resource of a response; without content it is a heartbeat.
+/// A resource of a response; without content, a heartbeat.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub name: ResourceName,
-    /// In SotW that of the response.
+    /// In SotW the version of the response.
     pub version: Version,
     pub aliases: Vec<ResourceName>,
     pub content: Option<u8>,
     pub ttl: Option<Duration>,
 }
 
-/// A variant that both sides can speak.
+/// A variant, with conversions for both sides.
 pub(super) trait Variant: Both {
     fn to_request(ask: &Ask) -> Self::Req;
     fn ask(request: &Self::Req) -> Ask;
@@ -53,13 +53,13 @@ pub(super) trait Variant: Both {
     fn said(response: &server::Response<Self>) -> Said;
 }
 
-/// An encoded resource: its name in field 1, its content in field 15.
+/// Encodes a resource: its name in field 1, its content in field 15.
 pub(super) fn body(name: &ResourceName, content: u8) -> Vec<u8> {
     let name = name.as_str().as_bytes();
     [&[0x0a, name.len() as u8], name, &[0x78, content]].concat()
 }
 
-/// The content of an encoded resource.
+/// Returns the content of an encoded resource.
 pub(super) fn content_of(body: &[u8]) -> u8 {
     *body.last().expect("a content")
 }
@@ -175,7 +175,7 @@ impl Variant for Sotw {
     }
 }
 
-// Stories are read by people: `T a2[x] !b -c ~d` is a message with resource a of content 2 and alias x, and so on.
+// The format of stories: `T a2[x] !b -c ~d` is a message with resource a of content 2 and alias x, and so on.
 
 impl fmt::Display for Ask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -220,7 +220,7 @@ impl fmt::Display for Item {
     }
 }
 
-/// The last word of a type URL.
+/// Returns the last segment of a type URL.
 pub(super) fn short(type_url: &TypeUrl) -> &str {
     type_url.as_str().rsplit(['.', '/']).next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Our client beside a naive server.
+//! This crate's client beside a naive server.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -27,18 +27,18 @@ pub(super) struct WithClient<V: Variant> {
     client: Client<V>,
     apps: Vec<App>,
     truth: Vec<Truth>,
-    /// A stream, of each type.
+    /// The server's streams, one for each type.
     server: Option<Vec<Stream>>,
     streams: u64,
     /// Whether a request was sent on the stream.
     greeted: bool,
     up: VecDeque<Ask>,
-    /// With what the server knew to be wanted.
+    /// Responses in flight, with the subscriptions that the server knew.
     down: VecDeque<(Said, Names)>,
     story: Story,
 }
 
-/// What the application knows of one type.
+/// The application's view of one type.
 #[derive(Default)]
 struct App {
     wanted: Names,
@@ -46,10 +46,11 @@ struct App {
     judging: VecDeque<Update>,
     rejected: BTreeMap<ResourceName, BTreeSet<Option<u8>>>,
     lapsed: Names,
-    /// What came on this stream for a name that was left already; an alias of it may be wanted, or have been.
+    /// Resources that arrived on this stream for an unsubscribed name; an alias of one may be, or may have been,
+    /// subscribed to.
     raced: Names,
     asked: bool,
-    /// What was read and is not answered: nonces, and whether something was rejected if that is known.
+    /// Responses that were read and not answered: the nonces, and whether a resource was rejected, if known.
     reads: VecDeque<(Nonce, Version, Option<bool>)>,
     nonce: Nonce,
     accepted: Version,
@@ -142,7 +143,7 @@ impl<V: Variant> WithClient<V> {
         if app.wanted.remove(name) {
             self.story.tell(|| format!("app wants {name} no longer"));
             self.client.resources_mut(self.setup.url(t)).unsubscribe([name.as_str()]);
-            // What else an alias may stand for is for the client to say.
+            // The other possible targets of an alias are the client's decision.
             let held = self.held(t);
             self.apps[t].applied.retain(|name, _| held.contains(name));
         }
@@ -153,7 +154,7 @@ impl<V: Variant> WithClient<V> {
         of_type.filter(|(.., state)| state.version.is_some()).map(|(_, name, _)| name.clone()).collect()
     }
 
-    /// Judges an update: rejects all of it, or one resource, or nothing.
+    /// Judges an update: rejects all of it, one resource, or nothing.
     fn judge(&mut self, t: usize, mood: u8) -> Result<bool, Fault> {
         let app = &mut self.apps[t];
         let Some(update) = app.judging.pop_front() else { return Ok(false) };
@@ -188,7 +189,7 @@ impl<V: Variant> WithClient<V> {
         let reject = |name: &ResourceName| xds_machine::client::Rejection::new(name.clone(), "no");
         let verdict = update.reject(rejects.iter().map(reject));
         self.client.handle_verdict(self.now, verdict).expect("it waits for this");
-        // What is not wanted any more is not held.
+        // Unsubscribed resources are not held.
         let held = self.held(t);
         self.apps[t].applied.retain(|name, _| held.contains(name) || !names.contains(name));
         self.drain()?;
@@ -208,7 +209,7 @@ impl<V: Variant> WithClient<V> {
                     names.into_iter().try_for_each(|name| self.expire(t, name))?;
                 }
                 Action::Rejected { type_url, nonce, faults } => {
-                    // Only a heartbeat of what was lost may be at fault.
+                    // Only heartbeats of lost resources may be faulty.
                     let app = &mut self.apps[self.setup.type_number(&type_url)];
                     let lost = |name: &ResourceName| app.lapsed.contains(name) || app.rejected.contains_key(name);
                     let excused = faults.iter().all(|fault| fault.name.as_ref().is_some_and(lost));

@@ -1,4 +1,4 @@
-//! Our server beside a naive client.
+//! This crate's server beside a naive client.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) struct WithServer<V: Variant> {
     setup: Setup,
     config: Config,
     now: Instant,
-    /// For how long time passed while something was on the way.
+    /// The time that passed with messages in flight.
     late: Duration,
     cache: Cache,
     truth: Vec<Truth>,
@@ -29,26 +29,26 @@ pub(super) struct WithServer<V: Variant> {
     server: Option<Server<V>>,
     streams: u64,
     up: VecDeque<Ask>,
-    /// With what the server knew to be wanted.
+    /// Responses in flight, with the subscriptions that the server knew.
     down: VecDeque<(Said, BTreeSet<ResourceName>)>,
     views: Vec<View>,
     story: Story,
 }
 
-/// What the server was told on this stream of one type, and what it said.
+/// The requests that the server received for one type on this stream, and its responses.
 #[derive(Default)]
 struct View {
     asked: Asked,
-    /// What the client was sent, and how often that had been touched.
+    /// The resources sent to the client, each with its number of changes at that time.
     told: BTreeMap<ResourceName, (u8, u64)>,
-    /// Of what the client was sent, what both knew to be wanted when it was read.
+    /// For the resources sent to the client, the subscriptions known to both when the client read them.
     known: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
-    /// What the client has from another stream.
+    /// The resources that the client has from another stream.
     claimed: BTreeSet<ResourceName>,
-    /// What was rejected.
+    /// The rejected resources.
     rejected: BTreeSet<ResourceName>,
     nonces: BTreeSet<String>,
-    /// What was in each response that was not answered.
+    /// The resources of each unanswered response.
     out: BTreeMap<String, Vec<ResourceName>>,
 }
 
@@ -248,7 +248,7 @@ impl<V: Variant> WithServer<V> {
         Ok(true)
     }
 
-    /// Everything that can arrive does. Whether there was anything.
+    /// Delivers all messages in flight. Returns whether there were any.
     fn flow(&mut self) -> Result<(), Fault> {
         while self.hop()? {}
         Ok(())
@@ -285,7 +285,7 @@ impl<V: Variant> WithServer<V> {
         self.advance(due.unwrap_or(self.now + Duration::from_secs(10)))
     }
 
-    /// It is later, and what has lived its time goes, but what the server speaks of right now.
+    /// Advances time. Resources expire, except those that the server is just renewing.
     fn advance(&mut self, now: Instant) -> Result<(), Fault> {
         self.now = self.now.max(now);
         self.story.tell(|| format!("it is {} s", self.now.since_epoch().as_secs()));

@@ -1,5 +1,5 @@
-//! A recording against the client machine: it wants what the real client's requests say that it wanted, judges as that
-//! judged, and must send the same requests, per type.
+//! A recording against the client machine: the machine subscribes to the names in the real client's requests, judges as
+//! that client judged, and must send the same requests, per type.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,37 +11,38 @@ use xds_machine::{Instant, Nonce, ResourceName, TypeUrl, WILDCARD, type_url};
 use super::message::{Asked, Wire};
 use super::{Event, Method, Recording, What, decode};
 
-/// A client machine in the place of the real one: for ADS of one stream after the other, else of one subscription.
+/// A client machine that replaces the real client: for ADS with one stream after the other, otherwise for one
+/// subscription.
 struct Session<V: Wire> {
     method: Method,
     client: Client<V>,
-    /// Names by type, as of the last request; they find the session that a new stream belongs to.
+    /// The names by type in the last request; they identify the session that a new stream belongs to.
     wanted: BTreeMap<TypeUrl, BTreeSet<ResourceName>>,
-    /// The stream, if it is up.
+    /// The stream, if open.
     stream: Option<u32>,
-    /// The client closed it: it does not come back.
+    /// The client closed the stream, and does not come back.
     over: bool,
     types: BTreeMap<TypeUrl, Known>,
     judging: BTreeMap<TypeUrl, Update>,
 }
 
-/// One type on the present stream.
+/// The state of one type on the current stream.
 #[derive(Default)]
 struct Known {
     asked: bool,
     named: bool,
     /// Responses that the real client has not answered.
     unanswered: VecDeque<Nonce>,
-    /// What the machine sent, and the real client has not (yet).
+    /// Requests that the machine sent, and the real client has not (yet).
     sent: Vec<Asked>,
 }
 
-/// Replays a recording. Returns how many requests were equal, and how many crossed a response and were left out: the
-/// machine says nothing while a response is unanswered, and all that they said rides on the answer.
+/// Replays a recording. Returns the number of equal requests, and the number of omitted ones that crossed a response:
+/// the machine sends nothing while a response is unanswered, and the ACK carries all of their names.
 ///
 /// # Errors
 ///
-/// Where the machine does not send what the real client sent.
+/// Returns the first request in which the machine differs from the real client.
 pub fn replay<V: Wire>(recording: &Recording) -> Result<(usize, usize), String> {
     let mut sessions: Vec<Session<V>> = Vec::new();
     let dialect = recording.dialect();
@@ -75,7 +76,7 @@ pub fn replay<V: Wire>(recording: &Recording) -> Result<(usize, usize), String> 
 }
 
 impl<V: Wire> Session<V> {
-    /// The session that a new stream belongs to, by its first request; or a new one.
+    /// Returns the session that a new stream belongs to, by its first request; or a new one.
     fn of(all: &mut Vec<Self>, dialect: Dialect, method: &Method, stream: u32, asked: &Asked) -> usize {
         let lost = |session: &Self| session.stream.is_none() && !session.over && session.method == *method;
         let same = |session: &Self| {
@@ -103,14 +104,14 @@ impl<V: Wire> Session<V> {
 
     fn close(&mut self, now: Instant, by_client: bool) -> Result<(), String> {
         let left = self.types.values().flat_map(|known| &known.sent).next();
-        // What a server that closed did not read may have been sent.
+        // Requests that a closing server did not read may still have been sent.
         if let Some(asked) = left.filter(|_| by_client) {
             return Err(format!("the machine sent {asked} besides"));
         }
         self.stream = None;
         self.over = by_client;
         self.client.handle_close();
-        // What was not answered was applied all the same: the next stream claims it (S5, cut 4).
+        // An unanswered update was applied all the same: the next stream claims it (S5, cut 4).
         for update in std::mem::take(&mut self.judging).into_values() {
             self.client.handle_verdict(now, update.accept()).map_err(|error| error.to_string())?;
         }
@@ -129,7 +130,7 @@ impl<V: Wire> Session<V> {
         Ok(())
     }
 
-    /// A request of the real client. `false` if it crossed a response.
+    /// Expects a request of the real client. Returns `false` if the request crossed a response.
     fn expect(&mut self, now: Instant, asked: Asked) -> Result<bool, String> {
         self.client.handle_timeout(now);
         self.drain();
@@ -167,7 +168,7 @@ impl<V: Wire> Session<V> {
         } else if crosses {
             return Ok(false);
         } else if same && !first {
-            // Said again.
+            // The names are sent again.
             self.client.resources_mut(&asked.type_url).refetch(asked.names.iter().map(ResourceName::as_str));
         }
         self.send(now);
@@ -200,19 +201,19 @@ impl<V: Wire> Session<V> {
     }
 }
 
-/// Envoy's VHDS begins with an empty list, and says `*` on the next stream.
+/// Envoy's VHDS begins with an empty list, and sends `*` on the next stream.
 fn types() -> TypeRegistry {
     let vhds = ResourceType::partial(type_url::VIRTUAL_HOST).with_legacy_wildcard(true).with_heartbeats(false);
     TypeRegistry::default().and([vhds])
 }
 
 impl Asked {
-    /// Whether it says nothing of names.
+    /// Returns whether the request has no names.
     fn is_bare(&self) -> bool {
         self.names.is_empty() && self.unsubscribe.is_empty()
     }
 
-    /// What is wanted if these are all the names. `legacy`: no name was ever sent.
+    /// Returns the subscriptions if these are all the names. `legacy`: no name was ever sent.
     fn wanted(&self, legacy: bool) -> BTreeSet<ResourceName> {
         let all = self.names.is_empty() && legacy && types().get(&self.type_url).has_legacy_wildcard();
         if all { BTreeSet::from([WILDCARD.into()]) } else { self.names.clone() }

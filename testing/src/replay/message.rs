@@ -1,4 +1,4 @@
-//! What the messages of both variants have in common, as far as a replay looks at them.
+//! The common form of both variants' messages, as far as a replay compares them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,19 +10,19 @@ use crate::variant::Both;
 
 /// A variant whose messages can be compared with recorded ones.
 pub trait Wire: Both {
-    /// What must be equal in a request.
+    /// Returns the parts of a request that must be equal.
     fn asked(request: Self::Req) -> Asked;
-    /// What must be equal in a response.
+    /// Returns the parts of a response that must be equal.
     fn said(response: Self::Resp) -> Said;
     /// Replaces the nonce of a request.
     fn set_nonce(request: &mut Self::Req, nonce: Nonce);
 
-    /// How many resources of a response have no content.
+    /// Returns the number of resources without content.
     fn heartbeats(response: &Self::Resp) -> usize;
 }
 
-/// A request: all that must be equal. What is in the node, the text and the code of an error, and the order of names
-/// differ from client to client.
+/// The parts of a request that must be equal. The content of the node, the text and code of an error, and the order of
+/// names differ among clients.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Asked {
     /// The type.
@@ -31,13 +31,13 @@ pub struct Asked {
     pub names: BTreeSet<ResourceName>,
     /// Delta: the names to unsubscribe.
     pub unsubscribe: BTreeSet<ResourceName>,
-    /// Delta: what the client has from another stream.
+    /// Delta: the claimed versions.
     pub initial: BTreeMap<ResourceName, Version>,
     /// SotW: the version that was accepted last.
     pub version: Version,
     /// The nonce, or none.
     pub nonce: Nonce,
-    /// Whether it rejects.
+    /// Whether the request is a NACK.
     pub nack: bool,
     /// Whether it has a node.
     pub node: bool,
@@ -139,7 +139,8 @@ impl From<delta::Response> for Said {
     }
 }
 
-/// The name of a resource: field 1 of all types that are in the recordings, and written first. Some are broken on purpose.
+/// Returns the name of a resource: field 1 of all recorded types, written first. Some resources are malformed on
+/// purpose.
 fn first_string(body: &[u8]) -> Option<ResourceName> {
     let [0x0a, len, rest @ ..] = body else { return None };
     Some(std::str::from_utf8(rest.get(..usize::from(*len))?).ok()?.into())

@@ -1,5 +1,5 @@
-//! Recordings of real clients, and what both machines make of them. `tests/protocol/recordings/README.md` says how a file is
-//! written.
+//! Recordings of real clients, and their replay with both machines. `tests/protocol/recordings/README.md` describes the
+//! file format.
 
 pub mod client;
 pub mod message;
@@ -16,40 +16,40 @@ use xds_machine::{Instant, TypeUrl, type_url};
 
 /// One conversation of a real client with the recording server.
 pub struct Recording {
-    /// The name of the file, which says who the client is and what it was about.
+    /// The name of the file, which names the client and the subject.
     pub name: String,
-    /// What happened, in its order.
+    /// The events, in order.
     pub events: Vec<Event>,
 }
 
-/// Something that happened on a stream.
+/// An event on a stream.
 pub struct Event {
     /// The line in the file.
     pub line: usize,
-    /// When it happened.
+    /// The time of the event.
     pub now: Instant,
     /// The number of the stream.
     pub stream: u32,
-    /// What happened.
+    /// The kind of event.
     pub what: What,
 }
 
-/// What can happen on a stream.
+/// The kinds of events on a stream.
 pub enum What {
-    /// The stream came up.
+    /// The stream opened.
     Open(Method),
     /// The stream ended.
     Close {
         /// Whether the client ended it.
         by_client: bool,
     },
-    /// The client sent this.
+    /// The client sent this request.
     Request(Bytes),
-    /// The server sent this.
+    /// The server sent this response.
     Response(Bytes),
 }
 
-/// The service of a stream: `None` for ADS, else the one type.
+/// The service of a stream: `None` for ADS, otherwise the type.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Method(pub Option<TypeUrl>);
 
@@ -65,7 +65,7 @@ impl Recording {
         Self { name, events }
     }
 
-    /// What the client speaks. An Envoy sends its node with every request unless it was told not to.
+    /// Returns the dialect of the client. An Envoy sends its node with every request unless configured otherwise.
     pub fn dialect(&self) -> Dialect {
         match self.name.split_once('-') {
             Some(("ccore", _)) => Dialect::Grpc,
@@ -74,7 +74,7 @@ impl Recording {
         }
     }
 
-    /// Whether the client speaks the incremental variant.
+    /// Returns whether the client uses the incremental variant.
     pub fn is_delta(&self) -> bool {
         self.name.contains("-delta")
     }
@@ -111,7 +111,7 @@ impl Method {
     }
 }
 
-/// All recordings, by name.
+/// Returns all recordings, by name.
 pub fn recordings() -> Vec<Recording> {
     let entries = fs::read_dir(folder()).expect("a folder of recordings").map(|entry| entry.expect("an entry").path());
     let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "txt")).collect();
@@ -119,7 +119,7 @@ pub fn recordings() -> Vec<Recording> {
     paths.iter().map(|path| Recording::read(path)).collect()
 }
 
-/// Returns the folder of the recordings: in the repository, for no package has them.
+/// Returns the folder of the recordings: in the repository, because no package contains them.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/protocol/recordings")
 }

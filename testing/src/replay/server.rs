@@ -1,5 +1,5 @@
-//! A recording against the server machine. The store is made to have something new whenever the recording server sent
-//! something, so that the machine sends a response where that did, and the client's answers find their response.
+//! A recording against the server machine. The store changes whenever the recording server sent a response, so that the
+//! machine sends one too, and the client's ACKs and NACKs find their response.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -11,18 +11,18 @@ use xds_machine::{Instant, Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 use super::message::{Asked, Said, Wire};
 use super::{Event, Recording, What, decode};
 
-/// What a request is to the server.
+/// The role of a request at the server.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Class {
-    /// The first of its type on its stream.
+    /// The first request of its type on its stream.
     First,
-    /// A response was accepted.
+    /// The request accepts a response.
     Ack,
-    /// A response was rejected.
+    /// The request rejects a response.
     Nack,
-    /// It answers nothing: names, or the same again.
+    /// The request answers no response: it has names, or repeats a request.
     Spontaneous,
-    /// It answers something else than the response that waits, or nothing that ever was.
+    /// The request answers another response than the one in flight, or none that ever was.
     Stale,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// Only one type of a store: the one that the recording server sends now.
+/// A view of a store with only one type: the one that the recording server sends now.
 struct Only<'a>(&'a Cache, &'a TypeUrl);
 
 impl Source for Only<'_> {
@@ -76,7 +76,7 @@ impl Source for Only<'_> {
         type_url == self.1
     }
 
-    /// The recording server decided when endpoints go again.
+    /// The recording server decides when endpoints are sent again.
     fn dependent(&self, _: &TypeUrl, _: &Resource) -> Option<ResourceName> {
         None
     }
@@ -87,24 +87,24 @@ struct Stream<V: Wire> {
     types: BTreeMap<TypeUrl, Known>,
 }
 
-/// What the recording says of one type of a stream: written down from the messages, read from no machine.
+/// The recorded state of one type on a stream, derived from the messages and not from a machine.
 #[derive(Default)]
 struct Known {
     asked: bool,
     /// A name was sent (SotW).
     named: bool,
     wanted: BTreeSet<ResourceName>,
-    /// Responses of the recording that the machine did not send yet, by their nonces.
+    /// Recorded responses that the machine has not sent yet, by nonce.
     due: VecDeque<Nonce>,
-    /// What the machine sent last: the recording's nonce, its own, and whether it is unanswered.
+    /// The machine's last response: the recording's nonce, the machine's own, and whether it is unanswered.
     sent: Option<(Nonce, Nonce, bool)>,
 }
 
-/// Replays a recording. Returns how many requests of each class there were.
+/// Replays a recording. Returns the number of requests of each class.
 ///
 /// # Errors
 ///
-/// Where the machine did not do what the recording says.
+/// Returns the first event in which the machine differs from the recording.
 pub fn replay<V: Wire>(recording: &Recording) -> Result<BTreeMap<Class, usize>, String> {
     let (mut cache, mut streams, mut counts) = (Cache::new(1), BTreeMap::new(), BTreeMap::new());
     for Event { line, now, stream: id, what } in &recording.events {
@@ -167,7 +167,7 @@ impl<V: Wire> Stream<V> {
 
     fn send(&mut self, now: Instant, said: Said, cache: &mut Cache) {
         let known = self.types.entry(said.type_url.clone()).or_default();
-        // Something that the client wants has to be new.
+        // Some subscribed resource must be new.
         let mut names = said.names;
         names.extend(known.wanted.iter().filter(|name| !name.is_wildcard()).cloned());
         names.extend(known.wanted.contains(WILDCARD).then(|| "filler".into()));
@@ -199,7 +199,7 @@ impl Known {
         }
         let nonce = &asked.nonce;
         match &self.sent {
-            // A request that answers a response of which ours is a part: the machine had only one out.
+            // The request answers a response that contains the machine's: the machine had only one in flight.
             Some((sent, _, true)) if nonce == sent || self.due.contains(nonce) => {
                 if asked.nack {
                     Class::Nack
@@ -214,7 +214,7 @@ impl Known {
         }
     }
 
-    /// The machine's own nonce for one of the recording's.
+    /// Returns the machine's nonce for one of the recording.
     fn translate(&mut self, nonce: Nonce) -> Nonce {
         if let Some(at) = self.due.iter().position(|due| *due == nonce) {
             if let Some((_, own, true)) = &self.sent {
@@ -228,7 +228,7 @@ impl Known {
         }
     }
 
-    /// What is wanted, by the rules of the protocol and nothing else.
+    /// Applies a request to the subscriptions, by the rules of the protocol only.
     fn listen<V: Wire>(&mut self, asked: &Asked) {
         let first = !std::mem::replace(&mut self.asked, true);
         self.named |= !asked.names.is_empty();

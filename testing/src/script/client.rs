@@ -15,17 +15,17 @@ pub(super) struct Script<V: Notation> {
     judging: BTreeMap<TypeUrl, Update>,
     clock: Clock,
     errors: Vec<String>,
-    /// Whether the transport takes requests.
+    /// Whether the transport accepts requests.
     room: bool,
-    /// Whether it says at once that they are sent; the last of which it did not.
+    /// Whether the transport reports sent requests late; and the last request that was not reported.
     slow: bool,
     unsent: Option<Sent>,
-    /// The same of the stream before.
+    /// The unreported request of the previous stream.
     late: Option<Sent>,
 }
 
-/// `dialect=NAME`, `demand=TYPE` (on demand), `full=TYPE`, `notimer` (no existence time-out), `transient` (what does not come
-/// in time is an error), `keep` and `drop` (of data errors), `nottl`.
+/// Options: `dialect=NAME`, `demand=TYPE` (on demand), `full=TYPE`, `notimer` (no existence timeout), `transient` (a
+/// resource that does not arrive in time is an error), `keep` and `drop` (for data errors), `nottl`.
 pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let mut config = Config::new(Node::new("n"));
     for option in options {
@@ -181,7 +181,7 @@ impl<V: Notation> Script<V> {
     }
 }
 
-/// What a client says, as a line without its mark.
+/// Writes an action of the client as a line without its mark.
 pub(super) fn write_action(action: &Action) -> String {
     let list = |names: &[ResourceName]| names.iter().map(ResourceName::as_str).collect::<Vec<_>>().join(",");
     match action {

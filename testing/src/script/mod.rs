@@ -1,8 +1,7 @@
-//! Conversations in plain text, played against a machine. A script is a story; `tests/protocol/scripts/README.md` says how it
-//! is written.
+//! Conversations in plain text, played against a machine. A script is a story; `tests/protocol/scripts/README.md`
+//! describes the format.
 //!
-//! After each line that is done to the machine come, in the script, the lines that it answers with: all of them, so
-//! that silence is tested too.
+//! After each input line, the script lists all output lines of the machine, so that silence is tested too.
 
 mod client;
 pub mod notation;
@@ -14,22 +13,22 @@ use std::{env, fs};
 
 use xds_machine::{Delta, Sotw};
 
-/// Something that a line can be done to, and that answers with lines.
+/// A machine that takes input lines and returns output lines.
 pub trait Player {
-    /// Does what a line says.
+    /// Executes an input line.
     fn play(&mut self, line: &str) -> Result<(), String>;
-    /// What the machine says and does now.
+    /// Returns the pending output lines of the machine.
     fn answers(&mut self) -> Vec<String>;
 }
 
-/// Whether a line is the machine's and not the script's.
+/// Returns whether a line is output of the machine, and not input.
 type IsAnswer = fn(&str) -> bool;
 
-/// Plays a script. With the environment variable `BLESS` the file is written anew if it differs.
+/// Plays a script. With the environment variable `BLESS`, rewrites the file if it differs.
 ///
 /// # Errors
 ///
-/// Returns where the script differs from what the machine says.
+/// Returns the difference between the script and the machine's output.
 pub fn run(path: &Path) -> Result<(), String> {
     let script = fs::read_to_string(path).map_err(|error| error.to_string())?;
     let mut lines = script.lines();
@@ -79,7 +78,7 @@ fn is_servers(line: &str) -> bool {
     line.starts_with("S>") || line.starts_with('!')
 }
 
-/// `C0>`: what goes to server 0.
+/// `C0>`: a line for server 0.
 fn is_of_servers(line: &str) -> bool {
     line.starts_with('!') || line.starts_with('C')
 }

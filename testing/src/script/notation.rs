@@ -47,8 +47,7 @@ pub fn write_type(type_url: &TypeUrl) -> &str {
     known.map_or(type_url.as_str(), |(short, _)| short)
 }
 
-/// What a machine names by itself is written by number, in the order in which it comes: nonces of a stream, versions
-/// of a type.
+/// The numbers of values that a machine makes, in order of appearance: nonces of a stream, versions of a type.
 #[derive(Default)]
 pub struct Symbols {
     nonces: Vec<String>,
@@ -56,7 +55,7 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Forgets the nonces: each stream counts its own.
+    /// Forgets the nonces: each stream has its own numbers.
     pub fn new_stream(&mut self) {
         self.nonces.clear();
     }
@@ -96,7 +95,7 @@ fn read_symbol(known: &[String], word: &str) -> String {
     number.and_then(|number| known.get(number - 1)).cloned().unwrap_or_else(|| word.into())
 }
 
-/// The words of a line: separated by spaces, but for what is in quotes, brackets or braces.
+/// The words of a line, separated by spaces outside of quotes, brackets and braces.
 pub struct Words<'a>(Vec<&'a str>);
 
 impl<'a> Words<'a> {
@@ -129,20 +128,20 @@ impl<'a> Words<'a> {
         if self.0.is_empty() { Err("a type is missing".into()) } else { Ok(read_type(self.0.remove(0))) }
     }
 
-    /// The value of `key=value`.
+    /// Takes the value of `key=value`.
     fn take_value(&mut self, key: &str) -> Option<&'a str> {
         let at = self.0.iter().position(|word| word.strip_prefix(key).is_some_and(|rest| rest.starts_with('=')))?;
         Some(&self.0.remove(at)[key.len() + 1..])
     }
 
-    /// What is between the brackets of a word such as `rm[a,b]`.
+    /// Takes the list between the brackets of a word such as `rm[a,b]`.
     fn take_list(&mut self, open: &str, close: char) -> Option<Vec<&'a str>> {
         let at = self.0.iter().position(|word| word.starts_with(open) && word.ends_with(close))?;
         let inside = &self.0.remove(at)[open.len()..];
         Some(inside[..inside.len() - 1].split(',').filter(|item| !item.is_empty()).map(str::trim).collect())
     }
 
-    /// `nack` and what it says.
+    /// Takes `nack` and its message.
     fn take_nack(&mut self) -> Option<Status> {
         let at = self.0.iter().position(|&word| word == "nack")?;
         self.0.remove(at);
@@ -166,7 +165,7 @@ pub fn read_duration(word: &str) -> Result<Duration, String> {
     }
 }
 
-/// Writes a duration likewise.
+/// Writes a duration in the same form.
 pub fn write_duration(duration: Duration) -> String {
     if duration.subsec_millis() == 0 {
         format!("{}s", duration.as_secs())
@@ -175,7 +174,7 @@ pub fn write_duration(duration: Duration) -> String {
     }
 }
 
-/// A resource of this name and content, encoded.
+/// Encodes a resource of this name and content.
 pub fn body(name: &str, content: &str) -> Vec<u8> {
     let mut body = vec![0x0a, name.len() as u8];
     body.extend_from_slice(name.as_bytes());
@@ -184,7 +183,7 @@ pub fn body(name: &str, content: &str) -> Vec<u8> {
     body
 }
 
-/// The name and the content of an encoded resource.
+/// Returns the name and the content of an encoded resource.
 fn read_body(body: &[u8]) -> (String, String) {
     let text = |at: usize| {
         let len = usize::from(body[at]);
@@ -195,13 +194,13 @@ fn read_body(body: &[u8]) -> (String, String) {
     (name, content)
 }
 
-/// `name@version/ttl~alias`; without `@` there is no content.
+/// Reads `name@version/ttl~alias`; without `@` there is no content.
 fn read_resource(word: &str, type_url: &TypeUrl) -> Result<Resource, String> {
     let (word, aliases) = match word.split_once('~') {
         Some((word, aliases)) => (word, aliases.split('~').map(ResourceName::from).collect()),
         None => (word, Vec::new()),
     };
-    // A name may have slashes too, but not after a version.
+    // A name may have slashes too, but not after the version.
     let version = word.rfind('@').unwrap_or(0);
     let (word, ttl) = match word[version..].split_once('/') {
         Some((before, ttl)) if version > 0 || !word.contains(':') => {
@@ -211,7 +210,7 @@ fn read_resource(word: &str, type_url: &TypeUrl) -> Result<Resource, String> {
     };
     let (name, version) = word.split_once('@').unwrap_or((word, ""));
     let (name, beat) = name.strip_prefix('^').map_or((name, false), |name| (name, true));
-    // `name@version:type` has another type than it should.
+    // In `name@version:type` the type is a wrong one.
     let (version, type_url) = version.split_once(':').map_or((version, type_url.clone()), |(v, t)| (v, read_type(t)));
     let content = !beat && word.contains('@');
     let body = content.then(|| Any { type_url, value: body(name, version).into() });
@@ -237,7 +236,7 @@ fn read_names(names: Vec<&str>) -> Vec<ResourceName> {
     names.into_iter().map(Into::into).collect()
 }
 
-/// `name:CODE`.
+/// Reads `name:CODE`.
 fn read_errors(words: Option<Vec<&str>>) -> Result<Vec<ResourceError>, String> {
     let error = |word: &str| {
         let (name, code) = word.rsplit_once(':').ok_or("an error is `name:code`")?;
@@ -384,6 +383,6 @@ impl Notation for Delta {
     }
 }
 
-/// A clock that a script moves.
+/// A clock that a script advances.
 #[derive(Clone, Copy, Default)]
 pub struct Clock(pub Instant);

@@ -22,13 +22,13 @@ pub(super) struct Script<V: Notation> {
     /// The node of the next stream's first request.
     node: Option<Node>,
     errors: Vec<String>,
-    /// Whether the transport takes responses.
+    /// Whether the transport accepts responses.
     room: bool,
 }
 
-/// `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `wrapper` or `lone-ttl` (half of that), `unknown` (the
-/// store knows nothing yet), `dialect=NAME`, `hold` (removals in SotW too), `retry=N` (after 10 s), `portion=N` and
-/// `bytes=N` (of a response), `names=N` (the limit of a type), `tombstones=N`, `node` (required).
+/// Options: `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `wrapper` or `lone-ttl` (half of that),
+/// `unknown` (the store is empty and unknown), `dialect=NAME`, `hold` (removals in SotW too), `retry=N` (after 10 s),
+/// `portion=N` and `bytes=N` (of a response), `names=N` (the limit of a type), `tombstones=N`, `node` (required).
 pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
     let (mut types, mut response_limit) = (TypeRegistry::default(), ResponseLimit::default());
@@ -148,7 +148,7 @@ impl<V: Notation> Player for Script<V> {
 }
 
 impl<V: Notation> Script<V> {
-    /// The next response, as it is written on the wire and read again.
+    /// Returns the next response, encoded and decoded again.
     fn poll(&mut self) -> Option<V::Resp> {
         let response = self.room.then(|| self.server.poll_transmit(self.clock.0, &self.cache))??;
         let mut bytes = Vec::with_capacity(response.encoded_len());

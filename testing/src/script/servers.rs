@@ -13,16 +13,16 @@ use super::notation::{Clock, Notation, Words, read_duration, read_type};
 
 pub(super) struct Script<V: Notation> {
     servers: Servers<V>,
-    /// The streams that the driver has or tries to have, by server.
+    /// The streams that are open or being opened, by server.
     streams: BTreeMap<usize, Stream>,
-    /// Those that were given up.
+    /// The abandoned streams.
     past: BTreeMap<usize, Stream>,
     judging: BTreeMap<(usize, TypeUrl), client::Update>,
     clock: Clock,
     errors: Vec<String>,
 }
 
-/// The number of servers, then `default=0,1` and `NAME=0,1` for an authority.
+/// Options: the number of servers, then `default=0,1` and `NAME=0,1` for an authority.
 pub(super) fn new<V: Notation>(policy: &str, options: &[&str]) -> Result<Script<V>, String> {
     let policy = match policy {
         "grpc" => Policy::Grpc,
@@ -73,7 +73,7 @@ impl<V: Notation> Player for Script<V> {
                 self.servers.resources_mut(&read_type(kind)).forget(names.iter().copied())
             }
             ["open", server] => self.servers.handle_open(self.stream(number(server)?)?),
-            // No jitter: in the middle between less and more.
+            // No jitter: the middle of the range.
             ["fail", server] => self.servers.handle_close(now, self.stream(number(server)?)?, 500),
             ["wait", time] => {
                 self.clock.0 = now + read_duration(time)?;

@@ -1,32 +1,32 @@
-//! How often each kind of event may happen.
+//! The number of times each kind of event may happen.
 
 use super::Step;
 
-/// What may happen from outside, and how often.
+/// The events of the environment, and their counts.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Budget {
-    /// A server goes down. It comes up again, or does not.
+    /// The number of server failures. A failed server may come back.
     pub downs: u8,
-    /// How often a stream breaks.
+    /// The number of broken streams.
     pub cuts: u8,
-    /// How often an update is rejected, whole or in part.
+    /// The number of rejected updates, completely or in part.
     pub rejects: u8,
-    /// How often a name is subscribed to.
+    /// The number of subscriptions.
     pub subscribes: u8,
-    /// How often a name is unsubscribed.
+    /// The number of unsubscriptions.
     pub unsubscribes: u8,
-    /// How often the application loses a resource.
+    /// The number of resources that the application loses.
     pub forgets: u8,
-    /// How often a resource is put, or changed.
+    /// The number of new or changed resources.
     pub puts: u8,
-    /// How often a resource is removed.
+    /// The number of removed resources.
     pub deletes: u8,
-    /// Time passes though all is not quiet.
+    /// The number of times that time passes although other steps are possible.
     pub early: u8,
 }
 
 impl Budget {
-    /// Nothing happens from outside.
+    /// No events of the environment.
     pub const NONE: Self = Self {
         downs: 0,
         cuts: 0,
@@ -54,12 +54,12 @@ impl Budget {
         }
     }
 
-    /// Returns whether a step may be taken still.
+    /// Returns whether a step may still be taken.
     pub fn allows(mut self, step: Step) -> bool {
         self.of(step).is_none_or(|left| *left > 0)
     }
 
-    /// Takes note of a step.
+    /// Records a step.
     pub fn spend(&mut self, step: Step) {
         if let Some(left) = self.of(step) {
             *left = left.saturating_sub(1);

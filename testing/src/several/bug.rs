@@ -1,4 +1,4 @@
-//! Layers that get it wrong, each in one way: what a driver, or what stands between it and the servers, can do wrong.
+//! Faulty layers, each with one defect of a driver or of a layer above the servers.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use xds_machine::{ResourceName, Version};
 
 use super::{Both, World};
 
-/// What a layer can do wrong. The check has to find each.
+/// A defect of a layer. The check must find each.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Bug {
-    /// Asks the next server when one fails, though all that is wanted is known (gRFC A71).
+    /// Falls back to the next server when one fails, though all subscribed resources are known (gRFC A71).
     FallsBackThoughCached,
-    /// Claims to a server what that server sent once, though another replaced it (C-RECON-05).
+    /// Claims a version to the server that sent it, though another server replaced the resource (C-RECON-05).
     ClaimsReplaced,
-    /// Does not try a server again once another is used.
+    /// Does not retry a server once another is in use.
     StaysOnFallback,
-    /// Keeps the stream of a server that is not asked any more.
+    /// Keeps the stream of a server that is no longer used.
     KeepsStream,
 }
 
-/// What such a layer remembers: of each server, what it sent last.
+/// The memory of a faulty layer: for each server, the versions that it sent last.
 #[derive(Clone, Default, Hash)]
 pub(super) struct Faulty {
     sent: BTreeMap<(usize, ResourceName), Version>,
@@ -39,7 +39,7 @@ impl<V: Both> World<V> {
         self.has(Bug::StaysOnFallback) && matches!(next, Connect::Open(stream) if preferred(stream))
     }
 
-    /// A server failed.
+    /// Handles the failure of a server.
     pub(super) fn forget_all(&mut self) {
         if self.has(Bug::FallsBackThoughCached) && self.fixed.setup.policy == Policy::Grpc {
             for (type_url, app) in self.fixed.types.iter().zip(&self.apps) {

@@ -1,5 +1,5 @@
-//! States as they are compared: what has only an order is replaced by its rank among those of its server, and time is what
-//! is left of it.
+//! States in canonical form: a value that has only an order is replaced by its rank among those of its server, and a
+//! time by the time remaining.
 
 use std::hash::{Hash, Hasher};
 
@@ -9,7 +9,7 @@ use super::{Both, Side, Step, World};
 use crate::search::Model;
 
 impl<V: Both> Relabel for World<V> {
-    /// The labels of each server by themselves.
+    /// Visits the labels of each server separately.
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         let Self { servers, sides, apps, now, .. } = self;
         now.relabel(by);
@@ -83,7 +83,7 @@ impl<V: Both> Model for World<V> {
             of = if let Label::Client(id) = &label { *id as usize } else { of };
             ranks[of].replace(now, label);
         });
-        // Of each server at most one stream is there.
+        // Each server has at most one stream.
         self.streams = 1;
     }
 

@@ -1,30 +1,30 @@
-//! What must happen at some time in a check, or it proves little.
+//! Goals that a check must reach at some time; without them the check proves little.
 
 use super::{Both, World};
 
-/// What has to happen at some time.
+/// An event that must happen at some time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Goal {
-    /// The next server was asked.
+    /// The next server was used.
     On,
-    /// A server that is preferred answered.
+    /// A preferred server responded again.
     Back,
-    /// The application was told that there is none.
+    /// The application was informed that no server is reachable.
     Unreachable,
 }
 
 impl Goal {
-    /// All of them.
+    /// All goals.
     pub const ALL: [Self; 3] = [Self::On, Self::Back, Self::Unreachable];
 
-    /// Returns whether it happened.
+    /// Returns whether the goal was reached.
     pub fn is_in(self, goals: u128) -> bool {
         goals & 1 << self as u32 != 0
     }
 }
 
 impl<V: Both> World<V> {
-    /// Takes note that it happened.
+    /// Records that the goal was reached.
     pub fn reach(&mut self, goal: Goal) {
         self.goals |= 1 << goal as u32;
     }

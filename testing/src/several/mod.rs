@@ -1,5 +1,5 @@
-//! A world of several servers, an application, and a reference that decides by itself which server should be asked. It
-//! knows of the layer only what a driver and an application see.
+//! A world of several servers, an application, and a reference that decides independently which server should be used.
+//! The reference knows only the part of the layer that a driver and an application see.
 
 mod budget;
 mod bug;
@@ -25,11 +25,11 @@ use xds_machine::{Instant, ResourceName, TypeUrl, type_url};
 
 pub use crate::variant::Both;
 
-/// What can happen among several servers, by itself or from outside.
+/// A step among several servers, of the protocol or of the environment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
-    // What goes on by itself.
-    /// The driver opens a stream to the server that is next.
+    // Protocol steps.
+    /// The driver opens a stream to the next server.
     Connect,
     /// An attempt succeeds.
     Opened {
@@ -68,11 +68,12 @@ pub enum Step {
         /// The number of the type.
         t: usize,
     },
-    /// Time passes until the next thing is due: when all is quiet, as everywhere in these checks, or [early](Self::Early).
+    /// Time passes until the next deadline: when nothing else is possible, as everywhere in these checks, or
+    /// [early](Self::Early).
     Tick,
 
-    // What happens.
-    /// Time passes until the next thing is due, though all is not quiet.
+    // Environment steps.
+    /// Time passes until the next deadline, although other steps are possible.
     Early,
     /// A server goes down; its streams break.
     Down {
@@ -96,14 +97,14 @@ pub enum Step {
         /// The number of the type.
         t: usize,
     },
-    /// The application wants a name.
+    /// The application subscribes to a name.
     Subscribe {
         /// The number of the type.
         t: usize,
         /// The number of the name.
         n: usize,
     },
-    /// The application wants a name no longer.
+    /// The application unsubscribes from a name.
     Unsubscribe {
         /// The number of the type.
         t: usize,
@@ -117,7 +118,7 @@ pub enum Step {
         /// The number of the name.
         n: usize,
     },
-    /// A server has a new content for a resource.
+    /// A server gets new content for a resource.
     Put {
         /// The number of the server.
         s: usize,
@@ -137,26 +138,26 @@ pub enum Step {
     },
 }
 
-/// The lists, by the beginnings of names; the first is of the names without authority.
+/// The lists, by prefixes of names; the first is that of names without authority.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// Which server is asked when one fails.
+    /// The policy of fallback.
     pub policy: Policy,
     /// The servers of each list, by their numbers.
     pub lists: &'static [(&'static str, &'static [usize])],
-    /// The names that are wanted and put.
+    /// The names that are subscribed to and put.
     pub names: &'static [&'static str],
     /// The first type.
     pub type_url: &'static str,
-    /// Whether there is another type besides, which is partial.
+    /// Whether there is a second type, which is partial.
     pub another: bool,
-    /// Whether every server has everything at first.
+    /// Whether every server has all resources at first.
     pub stocked: bool,
-    /// Whether servers that fail are tried again at the same distance always, and what is silent does not exist soon.
+    /// Whether failed servers are retried at constant intervals, and the existence timeout is short.
     pub short: bool,
-    /// How often what happens happens; `None`: as often as it likes.
+    /// The numbers of environment steps; `None`: unlimited.
     pub budget: Option<Budget>,
-    /// What is done wrong, if anything.
+    /// The defect, if any.
     pub bug: Option<Bug>,
 }
 
@@ -177,7 +178,7 @@ impl Setup {
     }
 }
 
-/// A server, and what is between it and the client.
+/// A server, and the wires between it and the client.
 #[derive(Clone, Hash)]
 pub struct Side<V: Both> {
     up: bool,
@@ -186,30 +187,32 @@ pub struct Side<V: Both> {
     server: Option<Server<V>>,
     to: VecDeque<V::Req>,
     from: VecDeque<V::Resp>,
-    /// The last attempt had no response, and none came since.
+    /// The last attempt had no response, and none has come since.
     failing: bool,
     answered: bool,
-    /// Its streams went so many times (two are many) without any response in a row, and whether one ever had one.
+    /// The number of consecutive streams without any response (at most two are counted), and whether there ever was a
+    /// response.
     failures: usize,
     ever: bool,
-    /// Counts what was put.
+    /// Counts the puts.
     contents: u8,
 }
 
-/// What the application thinks of a type.
+/// The application's view of a type.
 #[derive(Clone, Default, Hash)]
 struct App {
     wanted: BTreeSet<ResourceName>,
-    /// Which server, and which content.
+    /// The server and the content of each resource.
     has: BTreeMap<ResourceName, (usize, u8)>,
     missing: BTreeSet<ResourceName>,
-    /// Of these, those that were removed: a server that did not know of it may say that they are missing.
+    /// Of `missing`, the resources that were removed; a server that never had one may report that it does not exist.
     removed: BTreeSet<ResourceName>,
-    /// Told of, and not accepted.
+    /// The resources that arrived and were not accepted.
     rejected: BTreeSet<ResourceName>,
-    /// Rejected, or removed, and that may count or not: it was unwanted meanwhile, or the server not asked any more.
+    /// Resources whose rejection or removal may or may not count: they were unsubscribed meanwhile, or the server is no
+    /// longer used.
     unclear: BTreeSet<ResourceName>,
-    /// By server, each with the names that were unwanted at some time since.
+    /// By server, the update and the names that were unsubscribed at some time since.
     judging: BTreeMap<usize, (Update, BTreeSet<ResourceName>)>,
 }
 
@@ -223,7 +226,7 @@ impl App {
     }
 }
 
-/// Everything there is: the layer, the servers, the wires, the applications.
+/// The complete state: the layer, the servers, the wires, the applications.
 #[derive(Clone)]
 pub struct World<V: Both> {
     fixed: Arc<Fixed>,
@@ -234,25 +237,25 @@ pub struct World<V: Both> {
     apps: Vec<App>,
     now: Instant,
     streams: u64,
-    /// By list: the last switch that was told of.
+    /// By list: the last reported switch.
     current: Vec<usize>,
-    /// The authorities of which no server can be reached, as the application was told.
+    /// The authorities that were reported as unreachable.
     unreachable: BTreeSet<Option<Arc<str>>>,
     faulty: Faulty,
-    /// What happened on the way, a bit each.
+    /// The goals that were reached, a bit each.
     pub goals: u128,
 }
 
-/// What never changes.
+/// The immutable part.
 struct Fixed {
     setup: Setup,
     types: Vec<TypeUrl>,
-    /// By type: a structured name says its own.
+    /// By type: a structured name has its own.
     names: Vec<Vec<ResourceName>>,
 }
 
 impl<V: Both> World<V> {
-    /// Makes a world in which nothing has happened.
+    /// Makes a world without history.
     pub fn new(setup: Setup) -> Self {
         let count = setup.lists.iter().flat_map(|(_, list)| *list).max().expect("a server") + 1;
         let mut client = client::Config::new(Node::new("n"));
@@ -318,7 +321,7 @@ impl<V: Both> World<V> {
         self.fixed.setup.lists[l].1
     }
 
-    /// What goes on by itself, but time, which waits; and what happens.
+    /// Returns the protocol steps (time only if there is no other), and the environment steps.
     pub fn steps(&self) -> (Vec<Step>, Vec<Step>) {
         let mut own = Vec::new();
         if self.next_connect().is_some() {
@@ -394,18 +397,18 @@ impl<V: Both> World<V> {
         (!self.is_overlooked(next)).then_some(next)
     }
 
-    /// Returns the time.
+    /// Returns the current time.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// Returns when the next thing is due.
+    /// Returns the time of the next deadline.
     pub fn due(&self) -> Option<Instant> {
         let servers = self.sides.iter().filter_map(|side| side.server.as_ref()?.poll_timeout());
         self.servers.poll_timeout().into_iter().chain(servers).min()
     }
 
-    /// Takes a step. Panics if what must hold does not.
+    /// Takes a step. Panics if a check fails.
     pub fn take(&mut self, step: Step) {
         self.budget.iter_mut().for_each(|budget| budget.spend(step));
         match step {
@@ -481,7 +484,7 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// Who of a list is to have a stream.
+    /// Returns the servers of a list that should have a stream.
     fn used(&self, l: usize) -> &'static [usize] {
         let wanted = self.apps.iter().any(|app| app.wanted.iter().any(|name| self.list_of(name) == l));
         match self.fixed.setup.policy {
@@ -515,7 +518,7 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// Whether anything is wanted of a list that the server is in.
+    /// Returns whether anything is subscribed to in a list of the server.
     fn is_wanted(&self, s: usize) -> bool {
         let wants = |name: &ResourceName| self.list(self.list_of(name)).contains(&s);
         self.apps.iter().any(|app| app.wanted.iter().any(wants))
@@ -675,12 +678,12 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// The wildcard is wanted, and nothing of the type is there.
+    /// Returns whether the wildcard is subscribed to, and the application has nothing of the type.
     fn lacks_all(&self, l: usize) -> bool {
         l == 0 && self.apps.iter().any(|app| app.wanted.contains("*") && app.has.is_empty())
     }
 
-    /// Of a list: something is wanted of which the application was never told anything that counts still.
+    /// Returns a subscribed name of a list for which no report to the application is still valid.
     fn lacks(&self, l: usize) -> Option<&ResourceName> {
         let knows = |app: &App, name: &ResourceName| {
             let judged = app.judging.values().any(|(update, _)| update.resource(name.as_str()).is_some());
@@ -689,7 +692,7 @@ impl<V: Both> World<V> {
         self.lacks_unless(l, knows)
     }
 
-    /// The same, where it does not count what is unclear.
+    /// Like `lacks`, ignoring resources of unclear state.
     fn may_lack(&self, l: usize) -> Option<&ResourceName> {
         let knows = |app: &App, name: &ResourceName| {
             let of = |(update, left): &(Update, BTreeSet<ResourceName>)| {
@@ -709,7 +712,7 @@ impl<V: Both> World<V> {
         })
     }
 
-    /// Which servers have streams, or should have: told by the failures, and by what the application knows.
+    /// Checks which servers have streams, or should have, from the failures and the application's knowledge.
     fn check_choice(&self) {
         for (l, &(_, list)) in self.fixed.setup.lists.iter().enumerate() {
             let (current, wanted) = (self.current[l], !self.used(l).is_empty());
@@ -736,7 +739,8 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// When all is quiet: nobody is asked who should not be, and what is wanted comes from the best that can be reached.
+    /// Checks a settled state: no superfluous server is used, and subscribed resources come from the best reachable
+    /// server.
     pub fn check_settled(&self) {
         let late = self.due().filter(|due| *due <= self.now);
         let goes_on = !self.steps().0.is_empty() || self.fixed.setup.bug == Some(Bug::StaysOnFallback);
@@ -780,8 +784,8 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// A server that has no news says nothing, and so it is not known that it works: SotW, nothing of what is wanted; delta,
-    /// just what the application has of it already, and claims.
+    /// Returns whether a server without changes stays silent, so that it is not known to work: in SotW without any
+    /// subscribed resource; in delta with exactly the resources that the application already has and claims.
     fn is_silent(&self, s: usize) -> bool {
         let news = |t: usize, name: &ResourceName| {
             let has = self.apps[t].has.get(name).copied();
@@ -811,7 +815,7 @@ impl<V: Both> World<V> {
                         let content = *resource.body().last().expect("a body");
                         assert_eq!(has, Some((s, content)), "{name} of type {t}, which {s} has");
                     }
-                    // SotW can't say so of a partial type.
+                    // SotW reports no removal of a partial type.
                     _ if !V::DELTA && !full => {}
                     _ => assert_eq!(has, None, "{name} of type {t}, which {s} does not have"),
                 }
@@ -823,7 +827,7 @@ impl<V: Both> World<V> {
     }
 }
 
-/// The name, the server and the content.
+/// Encodes the name, the server and the content.
 fn body(name: &ResourceName, server: u8, content: u8) -> Bytes {
     let mut body = vec![0x0a, name.as_str().len() as u8];
     body.extend_from_slice(name.as_str().as_bytes());

@@ -1,4 +1,4 @@
-//! The contract of a source, sentence by sentence: all that it says of a type now, and what it said before.
+//! The contract of a source, rule by rule: compares the current state of a type with earlier observations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,12 +6,12 @@ use std::fmt;
 use xds_machine::server::{Entry, Resource, Revision, Source, State};
 use xds_machine::{ResourceName, TypeUrl};
 
-/// A sentence of the contract of [`Source`] that does not hold.
+/// A violated rule of the contract of [`Source`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Broken {
-    /// The sentence: the same whatever the names and revisions are.
+    /// The rule: a sentence without names and revisions.
     pub rule: &'static str,
-    /// What was seen.
+    /// The observed behaviour.
     pub what: String,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn ensure(holds: bool, rule: &'static str, what: impl FnOnce() -> Str
     if holds { Ok(()) } else { Err(Broken { rule, what: what() }) }
 }
 
-/// What a source said of a name.
+/// The state of a name that a source returned.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Said {
     Present(Resource),
@@ -55,18 +55,18 @@ impl fmt::Display for Said {
     }
 }
 
-/// What a source said of a type when it was looked at last.
+/// The state of a type when it was last examined.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OfType {
-    /// Whether it was looked at.
+    /// Whether the type was examined before.
     seen: bool,
     revision: Revision,
     of_type: Revision,
-    /// All names that were present at some time, or asked for.
+    /// All names that were present at some time, or looked up.
     names: BTreeMap<ResourceName, (Said, Revision)>,
-    /// Those of them that were present.
+    /// The names that were present.
     had: BTreeSet<ResourceName>,
-    /// The pages, by resource.
+    /// The page of each resource.
     pages: BTreeMap<ResourceName, usize>,
 }
 
@@ -78,12 +78,12 @@ fn name_of<'a>(entry: &Entry<'a>) -> Option<&'a ResourceName> {
 }
 
 impl OfType {
-    /// From now on a name is looked at.
+    /// Adds a name to be examined.
     pub(super) fn notice(&mut self, name: &ResourceName) {
         self.names.entry(name.clone()).or_insert((Said::Absent, Revision(u64::MAX)));
     }
 
-    /// Looks at all that a source says of a type, and compares that with what it said before.
+    /// Examines the source's complete state of a type, and compares it with the previous state.
     pub(super) fn audit<S: Source>(&mut self, source: &S, type_url: &TypeUrl) -> Result<(), Broken> {
         let (revision, of_type) = (source.revision(), source.type_revision(type_url));
         let (before, seen) = (self.revision, self.seen);
@@ -115,7 +115,7 @@ impl OfType {
                 State::Absent => self.had.contains(name) && source.former_targets(type_url, name).is_none(),
                 State::Unknown => false,
             };
-            // What was forgotten has the latest revision that it can have had, as others may.
+            // A forgotten removal has the latest revision that it can have had, possibly shared with others.
             let remembered = entry.state != State::Absent
                 || source.removals(type_url, Revision(0)).into_iter().flatten().any(|(gone, _)| gone == name);
             if own && remembered {
@@ -144,7 +144,7 @@ impl OfType {
         Ok(())
     }
 
-    /// What became of a name since it was looked at last.
+    /// Checks how a name changed since the last examination.
     fn check_name<S: Source>(
         &self,
         source: &S,
@@ -170,7 +170,7 @@ impl OfType {
             })?;
         }
         let Some((was, earlier)) = self.names.get(name).filter(|(_, since)| *since != Revision(u64::MAX)) else {
-            // Nobody asked for it before; but what was present was seen.
+            // The name was not looked up before; but a present resource was visible.
             let new = matches!(now, Said::Present(_)) && self.seen;
             return ensure(!new || since > self.revision, CHANGED, || {
                 format!("{name} is {now} since {since:?}, and it was not there at {:?}", self.revision)
@@ -186,7 +186,7 @@ impl OfType {
         })
     }
 
-    /// `changes` after a revision: in order, and no other than `get` tells. Returns what is there.
+    /// Checks `changes` after a revision: in order, and in agreement with `get`. Returns the present resources.
     pub(super) fn check_changes<S: Source>(
         &self,
         source: &S,
@@ -222,7 +222,7 @@ impl OfType {
         Ok(there)
     }
 
-    /// `removals` after a revision, likewise.
+    /// Checks `removals` after a revision likewise.
     pub(super) fn check_removals<S: Source>(
         &self,
         source: &S,
@@ -254,7 +254,7 @@ impl OfType {
         Ok(())
     }
 
-    /// The pages have what is there, and what stays stays in its page.
+    /// Checks the pages: they contain the present resources, and an unchanged resource stays in its page.
     fn check_pages<S: Source>(
         &mut self,
         source: &S,
@@ -285,7 +285,7 @@ impl OfType {
         Ok(())
     }
 
-    /// The members of a collection are those of its name that are there, and perhaps some of which nothing is known.
+    /// Checks the members of a collection: the present resources of its directory, and possibly some of unknown state.
     pub(super) fn check_members<S: Source>(
         &self,
         source: &S,

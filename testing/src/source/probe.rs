@@ -1,4 +1,4 @@
-//! A source around a source.
+//! A source that wraps another and checks it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,13 +8,13 @@ use xds_machine::{ResourceName, Status, TypeUrl, Version};
 
 use super::audit::{Broken, OfType};
 
-/// A [`Source`] that hands on what another says, and checks the contract of `Source` at each call: order, `since` greater
-/// than asked, what is present is present, `get` agrees with `changes`, `removals`, `pages`, `members`, `expiring` and
-/// `errors`; revisions grow, and what changed between two calls has a revision of its own; pages keep their numbers. Each call
-/// costs what there is of the type, so this is for tests.
+/// A [`Source`] that forwards to another, and checks the contract of `Source` at each call: order, `since` exceeds the
+/// argument, present resources are present, `get` agrees with `changes`, `removals`, `pages`, `members`, `expiring` and
+/// `errors`; revisions grow, and a change between two calls has its own revision; pages keep their numbers. Each call
+/// costs as much as the type is large, so use this in tests only.
 ///
-/// A call panics with the sentence that does not hold; [`check`](Self::check) returns it. To see that something changed a
-/// probe must have been called before: it knows what it was asked for, and all that was present then.
+/// A call panics with the violated rule; [`check`](Self::check) returns it. To detect a change, a probe must have been
+/// called before: the probe knows the names that were looked up, and all resources present at that time.
 #[derive(Debug, Default)]
 pub struct Probe<S> {
     source: S,
@@ -33,12 +33,12 @@ impl<S: Source> Probe<S> {
         Self { source, seen: RefCell::default() }
     }
 
-    /// The source, to be changed.
+    /// Returns the source for changes.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.source
     }
 
-    /// The source.
+    /// Returns the source.
     pub fn get_ref(&self) -> &S {
         &self.source
     }
@@ -48,11 +48,11 @@ impl<S: Source> Probe<S> {
         self.source
     }
 
-    /// Looks at all that the source says of a type.
+    /// Examines the source's complete state of a type.
     ///
     /// # Errors
     ///
-    /// Returns the sentence of the contract that does not hold.
+    /// Returns the violated rule of the contract.
     pub fn check(&self, type_url: &TypeUrl) -> Result<(), Broken> {
         self.with(type_url, |seen| seen.audit(&self.source, type_url))
     }
@@ -60,12 +60,12 @@ impl<S: Source> Probe<S> {
     fn with<T>(&self, type_url: &TypeUrl, f: impl FnOnce(&mut OfType) -> T) -> T {
         let (mut seen, epoch) = (self.seen.borrow_mut(), self.source.epoch());
         if seen.epoch.replace(epoch).is_some_and(|before| before != epoch) {
-            seen.types.clear(); // another life
+            seen.types.clear(); // another epoch
         }
         f(seen.types.entry(type_url.clone()).or_default())
     }
 
-    /// The same at a call: what does not hold ends it.
+    /// Like `check`, at a call: panics on a violation.
     fn audit(&self, type_url: &TypeUrl, more: impl FnOnce(&OfType) -> Result<(), Broken>) {
         let all = self.check(type_url).and_then(|()| self.with(type_url, |seen| more(seen)));
         all.unwrap_or_else(|broken| panic!("{broken}"));

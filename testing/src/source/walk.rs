@@ -1,4 +1,4 @@
-//! Random changes to a store and to a cache beside it, with clients of both variants at each.
+//! Random changes to a store and to a cache, with clients of both variants for each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,11 +17,11 @@ use crate::search::catch;
 use crate::variant::Both;
 use crate::world::store::body;
 
-/// A [`Source`] whose resources can be changed, as a test has to.
+/// A [`Source`] whose resources a test can change.
 pub trait Store: Source {
-    /// Puts a resource in the place of the one of its name, if there is one. Does nothing if it is the same.
+    /// Adds a resource, or replaces the one of its name. Does nothing if both are equal.
     fn put(&mut self, type_url: &TypeUrl, resource: Resource);
-    /// Takes a resource away, if it is there.
+    /// Removes a resource if present.
     fn remove(&mut self, type_url: &TypeUrl, name: &str);
 }
 
@@ -35,19 +35,20 @@ impl Store for Cache {
     }
 }
 
-/// What [`check_source`] does. The default is right for a store of any types and names.
+/// The plan of [`check_source`]. The default suits a store of any types and names.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The types of resources.
     pub types: Vec<TypeUrl>,
-    /// The names of resources; also what clients subscribe to, beside the wildcard and the collections that these are in. A
-    /// structured name (`xdstp:`) is used with the type that it names.
+    /// The names of resources. Clients subscribe to these, to the wildcard, and to the collections that the names
+    /// belong to. A structured name (`xdstp:`) is used with its own type.
     pub names: Vec<ResourceName>,
     /// Whether some resources have a TTL.
     pub ttls: bool,
-    /// How many walks are taken, each with a store of its own and another seed.
+    /// The number of walks, each with a new store and another seed.
     pub walks: u64,
-    /// How many steps each has: changes of the store, of what is wanted, lost streams, and pauses in which all comes to rest.
+    /// The number of steps of each walk: changes of the store and of subscriptions, broken streams, and pauses in which
+    /// everything settles.
     pub steps: usize,
 }
 
@@ -59,14 +60,14 @@ impl Default for Plan {
     }
 }
 
-/// A walk that went wrong.
+/// A failed walk.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// The walk, which is the same each time it is taken.
+    /// The number of the walk, which reproduces it.
     pub walk: u64,
-    /// The sentence of the contract that does not hold, or how the store ended otherwise than the cache.
+    /// The violated rule of the contract, or the difference between store and cache.
     pub what: String,
-    /// What happened before, a line each.
+    /// The events before the failure, a line each.
     pub story: Vec<String>,
 }
 
@@ -79,13 +80,13 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Changes a store at random, and a [`Cache`] beside it in the same way. Clients of both variants are served from each, in
-/// portions and over streams that break; a [`Probe`] checks each call, and whenever all comes to rest the clients of the store
-/// must have what those of the cache have, which is what is there.
+/// Changes a store at random, and a [`Cache`] in the same way. Clients of both variants are served from each, with
+/// limited responses and over streams that break; a [`Probe`] checks each call. Whenever everything has settled, the
+/// clients of the store must have the same resources as those of the cache, which are the present ones.
 ///
 /// # Errors
 ///
-/// Returns the first walk that goes wrong.
+/// Returns the first walk that fails.
 pub fn check_source<S: Store>(plan: &Plan, mut new: impl FnMut() -> S) -> Result<(), Failure> {
     for walk in 0..plan.walks {
         let mut story = Vec::new();
@@ -104,7 +105,7 @@ pub fn check_source<S: Store>(plan: &Plan, mut new: impl FnMut() -> S) -> Result
     Ok(())
 }
 
-/// A client, and what its application has.
+/// A client, and the resources of its application.
 struct Side<V: Both> {
     duo: Duo<V>,
     has: BTreeMap<(TypeUrl, ResourceName), Content>,
@@ -154,7 +155,7 @@ impl<V: Both> Side<V> {
         });
     }
 
-    /// What can go on by itself does so a little, and the rest stays on the way.
+    /// Takes some of the protocol's own steps, and leaves the rest of the messages in flight.
     fn stir(&mut self, source: &impl Source, random: &mut Random) {
         let Some(step) = self.duo.steps(source).next().filter(|step| !matches!(step, Step::Tick | Step::Cut)) else {
             return self.settle(source);
@@ -171,7 +172,7 @@ fn wants(wanted: &BTreeSet<(TypeUrl, ResourceName)>, of: &TypeUrl, name: &Resour
     has(name.clone()) || has(WILDCARD.into()) || name.glob().is_some_and(has)
 }
 
-/// One of the names that a resource of a type may have: a structured name has its type in it.
+/// Returns one of the names that a resource of a type may have: a structured name contains its type.
 fn pick<'a>(random: &mut Random, names: &'a [ResourceName], of: &TypeUrl) -> Option<&'a ResourceName> {
     let fits = |name: &&ResourceName| {
         !name.as_str().starts_with("xdstp:") || Uri::parse(name.as_str()).is_ok_and(|uri| uri.is_of(of))
@@ -267,7 +268,7 @@ impl<'a, S: Store> Walk<'a, S> {
                 assert_eq!(delta[1], expected, "delta, over the cache: {name} of {of}");
                 assert_eq!(delta[0], expected, "a delta client of the store ends otherwise: {name} of {of}");
                 let sotw = self.sotw.each_ref().map(|side| side.has.get(&key));
-                // SotW can't say of a partial type that something is gone.
+                // SotW can't report removals of a partial type.
                 let says =
                     there.is_some() || xds_machine::resource_type::TypeRegistry::default().get(of).is_full_state();
                 assert!(

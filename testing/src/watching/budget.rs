@@ -1,36 +1,36 @@
-//! How often each kind of event may happen.
+//! The number of times each kind of event may happen.
 
 use super::Step;
 
-/// What may happen from outside, and how often.
+/// The events of the environment, and their counts.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Budget {
-    /// How often a watcher comes.
+    /// The number of new watchers.
     pub watches: u8,
-    /// How often a watcher leaves.
+    /// The number of watchers that leave.
     pub unwatches: u8,
-    /// How often a resource is put, or changed.
+    /// The number of new or changed resources.
     pub puts: u8,
-    /// Puts of what can't be decoded.
+    /// The number of resources that can't be decoded.
     pub bad: u8,
-    /// How often a resource is removed.
+    /// The number of removed resources.
     pub deletes: u8,
-    /// Errors that the server reports.
+    /// The number of errors that the server reports.
     pub fails: u8,
-    /// The alias comes to stand for something else.
+    /// The number of times that the alias moves.
     pub points: u8,
-    /// How often a stream breaks.
+    /// The number of broken streams.
     pub cuts: u8,
-    /// The server goes down. It comes up again, or does not.
+    /// The number of server failures. A failed server may come back.
     pub downs: u8,
-    /// Time passes though all is not quiet.
+    /// The number of times that time passes although other steps are possible.
     pub early: u8,
-    /// A watcher is asked for, and not whose turn it is.
+    /// The number of times that a chosen watcher is polled out of turn.
     pub picks: u8,
 }
 
 impl Budget {
-    /// Nothing happens from outside.
+    /// No events of the environment.
     pub const NONE: Self = Self {
         watches: 0,
         unwatches: 0,
@@ -62,12 +62,12 @@ impl Budget {
         }
     }
 
-    /// Returns whether a step may be taken still.
+    /// Returns whether a step may still be taken.
     pub fn allows(mut self, step: Step) -> bool {
         self.of(step).is_none_or(|left| *left > 0)
     }
 
-    /// Takes note of a step.
+    /// Records a step.
     pub fn spend(&mut self, step: Step) {
         if let Some(left) = self.of(step) {
             *left -= 1;

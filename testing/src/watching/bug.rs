@@ -1,4 +1,4 @@
-//! The layer, and layers that get it wrong, each in one way.
+//! The layer, and faulty layers with one defect each.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -6,45 +6,45 @@ use xds_machine::client::{Action, Resource, Verdict};
 use xds_machine::watch::{Event, News, Subscribe, WatchId, Watches};
 use xds_machine::{ResourceName, Status, TypeUrl};
 
-/// What a layer that watches can do wrong. The check has to find each.
+/// A defect of a layer of watchers. The check must find each.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Bug {
-    /// Who comes late waits for the next change (envoy#47302).
+    /// A late watcher waits for the next change (envoy#47302).
     StarvesLate,
-    /// Who comes late is not told of the error beside what is held.
+    /// A late watcher does not receive the ambient error of a held resource.
     HidesErrorFromLate,
-    /// Keeps events in a queue, where they grow old.
+    /// Queues events, which become outdated.
     QueuesEvents,
-    /// What comes again is told again.
+    /// Reports a resource again without a change.
     TellsEqual,
-    /// An error takes the place of what is held, as tonic's client has it (C-ERR-02).
+    /// An error replaces the held content, as in tonic's client (C-ERR-02).
     ReplacesByError,
-    /// The verdict is given when the first watcher is done.
+    /// The verdict is given when the first watcher has finished.
     WaitsForOne,
-    /// Who leaves is waited for.
+    /// The verdict waits for a watcher that left.
     WaitsForTheGone,
-    /// The first who leaves unsubscribes for all.
+    /// The first watcher that leaves unsubscribes for all.
     UnsubscribesEarly,
-    /// Nobody unsubscribes.
+    /// The last watcher that leaves does not unsubscribe.
     NeverUnsubscribes,
-    /// That the server is back is not told.
+    /// The server's return is not reported.
     StaysAway,
 }
 
-/// The layer. What goes in and comes out goes through here, to be spoiled.
+/// The layer. Its inputs and outputs pass through here, to be modified.
 #[derive(Clone, Hash)]
 pub(super) struct Layer {
     pub watches: Watches<u8>,
     pub bug: Option<Bug>,
-    /// Events to be told first.
+    /// Events to return first.
     queue: VecDeque<Event<u8>>,
     by_name: BTreeMap<ResourceName, BTreeSet<WatchId>>,
     muted: BTreeSet<WatchId>,
-    /// Who is not told of an error.
+    /// The watchers that do not receive an error.
     deaf: BTreeSet<WatchId>,
 }
 
-/// Subscribes to nothing.
+/// A target that ignores subscriptions.
 struct Nothing;
 
 impl Subscribe for Nothing {

@@ -1,4 +1,4 @@
-//! States as they are compared: what has only an order is replaced by its rank, and time is what is left of it.
+//! States in canonical form: a value that has only an order is replaced by its rank, and a time by the time remaining.
 
 use std::hash::{Hash, Hasher};
 

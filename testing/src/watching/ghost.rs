@@ -1,5 +1,5 @@
-//! What must hold, told by what went into the layer and what came out of it: a memory of what is true of each resource, and
-//! of what each watcher was told. What is owed to a watcher is the difference, and nothing else.
+//! The reference, derived from the inputs and outputs of the layer: the true state of each resource, and the state that
+//! each watcher received last. The pending events of a watcher are exactly the difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use xds_machine::{Code, ResourceName, Status, WILDCARD};
 
 use super::{Goal, content_of, is_part, is_whole};
 
-/// What is true of a resource, or what a watcher was told of it.
+/// The true state of a resource, or the state that a watcher received.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Known {
     pub content: Option<u8>,
@@ -20,32 +20,32 @@ pub(super) struct Known {
 pub(super) struct Watcher {
     pub name: ResourceName,
     pub told: BTreeMap<ResourceName, Known>,
-    /// It came when something was held.
+    /// The watcher came when a resource was already held.
     late: bool,
     synced: bool,
-    /// What it was told and is not done with.
+    /// The number of events that the watcher has received and not finished.
     pub unfinished: usize,
 }
 
 #[derive(Clone, Debug, Default, Hash)]
 pub(super) struct Ghost {
     pub truth: BTreeMap<ResourceName, Known>,
-    /// What the last update removed of a whole that is watched: who comes to watch it by name is told. And what was watched
-    /// by aliases, as long as one of these is watched.
+    /// The resources that the last update removed from a watched wildcard or collection, for watchers that come later;
+    /// and those that were watched by aliases, as long as one of these is watched.
     removed: BTreeMap<ResourceName, (Status, BTreeSet<ResourceName>)>,
-    /// By alias that was said to be nowhere, the resource that it stood for, which is to be removed.
+    /// By alias that was reported not to exist, its former target, which will be removed.
     lost: BTreeMap<ResourceName, ResourceName>,
-    /// By alias, the resource that its content is of, and whether it stands for that still.
+    /// By alias, the resource that its content comes from, and whether the alias still stands for that.
     aliases: BTreeMap<ResourceName, (ResourceName, bool)>,
     pub away: Option<Status>,
     pub watchers: BTreeMap<WatchId, Watcher>,
-    /// An update that has no verdict: what is to be rejected, and who is waited for.
+    /// An update without verdict: the resources to reject, and the watchers to wait for.
     pub judging: Option<(Vec<ResourceName>, BTreeSet<WatchId>)>,
-    /// Who was told something while who waited, since that was told something.
+    /// The pairs of watchers of which the first received an event while the second waited.
     passed: BTreeSet<(WatchId, WatchId)>,
 }
 
-/// Of which resources who knows all is owed something.
+/// A watcher that knows everything has no pending events.
 pub(super) const NOTHING: [ResourceName; 0] = [];
 
 fn error(code: Code, message: &str) -> Option<Status> {
@@ -61,7 +61,7 @@ impl Ghost {
         self.watchers.values().any(|watcher| watcher.name == *name || is_part(name, &watcher.name))
     }
 
-    /// Whether a resource is wanted by any of its names.
+    /// Returns whether a resource is subscribed to by any of its names.
     pub(super) fn wants(&self, resource: &Resource<'_>) -> bool {
         let stands = |(name, still): &(ResourceName, bool)| *still && name == resource.name();
         self.is_covered(resource.name())
@@ -69,14 +69,14 @@ impl Ghost {
             || self.aliases.values().any(stands)
     }
 
-    // What goes in.
+    // Inputs.
 
     pub(super) fn watch(&mut self, watch: WatchId, name: &ResourceName) {
         let held = self.truth.iter().any(|(of, truth)| truth.content.is_some() && (of == name || is_part(of, name)));
         let told = BTreeMap::from([(name.clone(), Known::default())]);
         let watcher = Watcher { name: name.clone(), told, late: held, synced: false, unfinished: 0 };
         assert!(self.watchers.insert(watch, watcher).is_none(), "a watcher has an id of its own");
-        // What is known of it by an alias is known of it.
+        // The state known by an alias is the state of its target.
         let stands = |(_, of): &(&ResourceName, &(ResourceName, bool))| of.1 && of.0 == *name;
         let by_alias = self.aliases.iter().find(stands).and_then(|(alias, _)| self.truth.get(alias)).cloned();
         if let Some(known) = by_alias.filter(|_| !self.truth.contains_key(name)) {
@@ -236,7 +236,7 @@ impl Ghost {
         goals
     }
 
-    /// Something is removed: who comes to watch it by name while the whole is watched is told.
+    /// Remembers a removal for watchers by name that come while the wildcard or collection is watched.
     fn remember(&mut self, name: &ResourceName, why: Status) {
         if self.watchers.values().any(|watcher| is_part(name, &watcher.name)) {
             let aliases = self.removed.remove(name).map(|(_, aliases)| aliases).unwrap_or_default();
@@ -249,7 +249,8 @@ impl Ghost {
         watched.filter(|whole| !whole.is_wildcard() && is_part(name, whole))
     }
 
-    /// Something else is true; who watches the whole is to be told, be it of something that it never heard of.
+    /// Changes the true state; watchers of a covering wildcard or collection get a pending event, even for a resource
+    /// new to them.
     fn change(&mut self, name: &ResourceName, by: impl FnOnce(&mut Known)) {
         if !self.is_covered(name) {
             return;
@@ -268,9 +269,9 @@ impl Ghost {
         self.tidy();
     }
 
-    // What comes out.
+    // Outputs.
 
-    /// An event that was given to whose turn it was.
+    /// Checks an event that the next watcher in turn received.
     pub(super) fn turn(&mut self, event: Event<u8>, waits: bool) -> u128 {
         let watch = event.watch;
         let others = self.watchers.keys().copied().filter(|&other| other != watch && !self.owed(other).is_empty());
@@ -336,7 +337,7 @@ impl Ghost {
         assert_eq!(names, rejected, "what is rejected");
     }
 
-    /// What a watcher is to be told next of a resource.
+    /// Returns the next event for a watcher of a resource.
     fn news(&self, watcher: &Watcher, name: &ResourceName) -> Option<News<u8>> {
         let truth = self.truth.get(name).cloned().unwrap_or_default();
         let told = watcher.told.get(name).cloned().unwrap_or_default();
@@ -347,12 +348,12 @@ impl Ghost {
             Some(content) if told.content != Some(content) => Some(News::Changed(Ok(content))),
             Some(_) => beside(),
             None if told.content.is_some() => Some(News::Changed(Err(error.expect("a reason")))),
-            // Who has nothing is not told that nothing has come.
+            // A watcher without content receives no event as long as none has arrived.
             None => error.filter(|error| told.error.as_ref() != Some(error)).map(|error| News::Changed(Err(error))),
         }
     }
 
-    /// Of which resources a watcher must be told something.
+    /// Returns the resources that a watcher has pending events of.
     pub(super) fn owed(&self, watch: WatchId) -> Vec<ResourceName> {
         let watcher = &self.watchers[&watch];
         let held = self.truth.iter().filter(|(_, truth)| truth.content.is_some()).map(|(name, _)| name);
@@ -373,7 +374,7 @@ impl Ghost {
         self.watchers.iter().all(|(&watch, watcher)| !watcher.synced && self.owed(watch).is_empty())
     }
 
-    /// Forgets what is not there, nobody watches by name, and everybody was told of.
+    /// Forgets a resource that has no content, no watcher by name and no pending event.
     pub(super) fn tidy(&mut self) {
         let owed: BTreeSet<ResourceName> = self.watchers.keys().flat_map(|&watch| self.owed(watch)).collect();
         let before = std::mem::take(&mut self.truth);

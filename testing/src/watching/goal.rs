@@ -1,47 +1,47 @@
-//! What must happen at some time in a check, or it proves little.
+//! Goals that a check must reach at some time; without them the check proves little.
 
-/// What has to happen at some time.
+/// An event that must happen at some time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Goal {
-    /// Somebody watched what was held already, and was told.
+    /// A new watcher of a held resource received it.
     Late,
-    /// A watcher that had something was told that it is gone.
+    /// A watcher with content received its removal.
     Gone,
-    /// A watcher that had nothing was told why.
+    /// A watcher without content received the reason.
     Failed,
-    /// A watcher was told of an error beside what it has.
+    /// A watcher with content received an ambient error.
     Beside,
-    /// And that it is over.
+    /// An ambient error was cleared.
     Over,
-    /// Who had an error was told of content.
+    /// A watcher with an error received content.
     Cured,
-    /// The server was said to be away.
+    /// The server was reported as unreachable.
     Away,
-    /// A resource that nobody watched any more came in an update.
+    /// An update had a resource that was no longer watched.
     Unwatched,
     /// A verdict waited.
     Waited,
-    /// It did so no more because a watcher left.
+    /// A verdict stopped waiting because a watcher left.
     Left,
-    /// A watcher was told of two changes and had not done with the first.
+    /// A watcher received two changes before it finished the first.
     Behind,
-    /// A member was told to who watches the whole.
+    /// A watcher of a wildcard or collection received a member.
     Member,
-    /// An alias came to stand for another resource, and who watches by it was told that.
+    /// The alias moved to another resource, and its watcher received that.
     Moved,
-    /// What an alias came to stand for was rejected.
+    /// The new target of an alias was rejected.
     MovedToBad,
-    /// The wildcard was answered, and there was nothing new.
+    /// The server responded to the wildcard without a change.
     Synced,
 }
 
 impl Goal {
-    /// Returns whether it happened.
+    /// Returns whether the goal was reached.
     pub fn is_in(self, goals: u128) -> bool {
         goals & self.bit() != 0
     }
 
-    /// Returns its bit.
+    /// Returns the bit of the goal.
     pub fn bit(self) -> u128 {
         1 << self as u32
     }

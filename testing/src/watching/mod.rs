@@ -1,5 +1,5 @@
-//! A world around the layer that watches: a store, a server and a client that are real, nothing lost between them, a
-//! driver, and watchers. Nothing of the layer is read to know what to expect (`ghost.rs`).
+//! A world around the layer of watchers: a real store, server and client with lossless wires, a driver, and watchers.
+//! The expectations (`ghost.rs`) are derived without reading the layer.
 
 mod budget;
 mod bug;
@@ -27,15 +27,15 @@ use xds_machine::{Code, Instant, Misuse, ResourceName, Status, TypeUrl};
 
 pub use crate::variant::Both;
 
-/// What is there at first, and what may change to; the last can't be decoded.
+/// The initial content, and the contents that it may change to; the last can't be decoded.
 const CONTENTS: [u8; 3] = [1, 2, BAD];
 const BAD: u8 = 9;
 
-/// What can happen around watchers, by itself or from outside.
+/// A step around watchers, of the protocol or of the environment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
-    // What goes on by itself.
-    /// The stream comes up.
+    // Protocol steps.
+    /// The stream opens.
     Open,
     /// An attempt to open a stream fails.
     Refused,
@@ -43,24 +43,24 @@ pub enum Step {
     Ask,
     /// The server sends a response, and the client reads it.
     Answer,
-    /// The layer hears of an action.
+    /// The layer handles an action.
     Hear,
-    /// Whose turn it is takes an event.
+    /// The next watcher in turn receives an event.
     Tell,
-    /// A watcher is done with what it took first.
+    /// A watcher has finished its oldest event.
     Done {
         /// The number of the watcher.
         w: usize,
     },
-    /// The client has a verdict.
+    /// The client receives a verdict.
     Judge,
-    /// Time passes until the next thing is due, when all is quiet.
+    /// Time passes until the next deadline, when nothing else is possible.
     Tick,
 
-    // What happens.
-    /// Time passes though all is not quiet.
+    // Environment steps.
+    /// Time passes although other steps are possible.
     Early,
-    /// A watcher comes.
+    /// A watcher is added.
     Watch {
         /// The number of the watcher.
         w: usize,
@@ -70,12 +70,12 @@ pub enum Step {
         /// The number of the watcher.
         w: usize,
     },
-    /// A watcher takes an event.
+    /// A chosen watcher receives an event.
     Pick {
         /// The number of the watcher.
         w: usize,
     },
-    /// The server has a new content for a resource.
+    /// The server gets new content for a resource.
     Put {
         /// The number of the name.
         n: usize,
@@ -94,9 +94,9 @@ pub enum Step {
         /// The code of the error.
         code: Code,
     },
-    /// The alias comes to stand for a resource that is there, or for nothing.
+    /// The alias moves to an existing resource, or to nothing.
     Point {
-        /// What the alias stands for from now on.
+        /// The new target of the alias.
         to: Option<usize>,
     },
     /// The stream breaks.
@@ -108,7 +108,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Returns whether it happens by itself.
+    /// Returns whether this is a protocol step.
     pub fn is_own(self) -> bool {
         use Step::{Answer, Ask, Done, Hear, Judge, Open, Refused, Tell, Tick};
         matches!(self, Open | Refused | Ask | Answer | Hear | Tell | Done { .. } | Judge | Tick)
@@ -120,30 +120,30 @@ impl Step {
 pub struct Setup {
     /// The names of the resources.
     pub names: &'static [&'static str],
-    /// The last of the names is an alias, at first of the first.
+    /// Whether the last name is an alias, at first of the first resource.
     pub alias: bool,
     /// By watcher, the name that it watches.
     pub watchers: &'static [usize],
-    /// How many of them watch at first, and know all there is.
+    /// The number of watchers at the beginning, which know the complete state.
     pub begun: usize,
     /// Whether the type is one of full state.
     pub full_state: bool,
-    /// What becomes of what is held when there is an error.
+    /// The handling of data errors for held resources.
     pub data_errors: DataErrors,
-    /// Verdicts wait for watchers.
+    /// Whether verdicts wait for watchers.
     pub waits: bool,
-    /// What the server may report.
+    /// The error codes that the server may report.
     pub codes: &'static [Code],
-    /// Requests wait; otherwise they are sent as soon as there is something to say.
+    /// Whether requests wait; otherwise they are sent as soon as they are pending.
     pub lazy: bool,
-    /// What may happen from outside, and how often.
+    /// The events of the environment, and their counts.
     pub budget: Budget,
-    /// What the layer does wrong, if anything.
+    /// The defect of the layer, if any.
     pub bug: Option<Bug>,
 }
 
 impl Setup {
-    /// Two names, three watchers, nothing begun, nothing wrong.
+    /// Two names, three watchers, none added yet, no defect.
     pub const NEW: Self = Self {
         names: &["a", "b"],
         alias: false,
@@ -159,7 +159,7 @@ impl Setup {
     };
 }
 
-/// What never changes.
+/// The immutable part.
 struct Fixed {
     setup: Setup,
     type_url: TypeUrl,
@@ -171,7 +171,7 @@ fn is_whole(name: &ResourceName) -> bool {
     name.as_str().ends_with('*')
 }
 
-/// Whether a resource is part of a whole: `*` is all, and `d/*` the directory.
+/// Returns whether the wildcard `*` or a collection such as `d/*` covers a name.
 fn is_part(name: &ResourceName, of: &ResourceName) -> bool {
     let parent = of.as_str().strip_suffix('*');
     let rest = parent.and_then(|parent| name.as_str().strip_prefix(parent));
@@ -185,7 +185,7 @@ fn content_of(resource: &client::Resource<'_>) -> Result<u8, String> {
     }
 }
 
-/// Says what is asked of the client.
+/// Records the subscriptions at the client.
 struct Spy<'a, V: Both> {
     client: &'a mut Client<V>,
     said: Vec<(&'static str, ResourceName)>,
@@ -203,22 +203,22 @@ impl<V: Both> Subscribe for Spy<'_, V> {
     }
 }
 
-/// Everything there is: the layer, its client, a server, the watchers.
+/// The complete state: the layer, its client, a server, the watchers.
 #[derive(Clone)]
 pub struct World<V: Both> {
     fixed: Arc<Fixed>,
     budget: Budget,
     now: Instant,
     cache: Cache,
-    /// What the alias stands for.
+    /// The target of the alias.
     pointed: Option<usize>,
     up: bool,
     client: Client<V>,
     server: Option<Server<V>>,
-    /// There was a response on the stream.
+    /// The stream has carried a response.
     answered: bool,
     streams: u64,
-    /// What the driver has for the layer, and for the client.
+    /// The driver's pending actions for the layer, and verdicts for the client.
     actions: VecDeque<Action>,
     layer: Layer,
     verdicts: VecDeque<Verdict>,
@@ -229,7 +229,7 @@ pub struct World<V: Both> {
 }
 
 impl<V: Both> World<V> {
-    /// Makes a world, with those watchers that are there from the beginning told all there is.
+    /// Makes a world whose initial watchers know the complete state.
     pub fn new(setup: Setup) -> Self {
         let kind = if setup.full_state { ResourceType::full_state("type") } else { ResourceType::partial("type") };
         let types = TypeRegistry::new([kind]);
@@ -274,7 +274,7 @@ impl<V: Both> World<V> {
         world
     }
 
-    // What can happen.
+    // The possible steps.
 
     /// Adds the steps that can be taken now.
     pub fn steps(&self, steps: &mut Vec<Step>) {
@@ -369,9 +369,9 @@ impl<V: Both> World<V> {
         self.client.poll_timeout().into_iter().chain(server).min()
     }
 
-    // What happens.
+    // The steps.
 
-    /// Takes a step. Panics if what must hold does not.
+    /// Takes a step. Panics if a check fails.
     pub fn take(&mut self, step: Step) {
         self.budget.spend(step);
         self.happen(step);
@@ -463,7 +463,7 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// What a driver does after each input.
+    /// Runs the driver's steps after each input.
     fn drive(&mut self) {
         if self.server.is_some() && !self.client.wants_stream() {
             self.end();
@@ -518,7 +518,7 @@ impl<V: Both> World<V> {
         assert_eq!(other, None, "it is of the type");
     }
 
-    /// The stream ends. If nothing came on it, the server can't be reached (gRFC A57).
+    /// Ends the stream. Without any response the server counts as unreachable (gRFC A57).
     fn end(&mut self) {
         self.server = None;
         self.client.handle_close();
@@ -553,7 +553,7 @@ impl<V: Both> World<V> {
         self.fixed.setup.alias && n + 1 == self.fixed.names.len()
     }
 
-    // What must hold.
+    // The checks.
 
     fn check(&self) {
         assert_eq!(self.client.check_invariants(), Ok(()));
@@ -564,7 +564,7 @@ impl<V: Both> World<V> {
                 assert_eq!(watches.error(name.as_str()), truth.error.as_ref(), "what is wrong with {name}");
             }
         }
-        // Whatever is owed is told, to whoever asks now; and nothing else.
+        // Each pending event is returned when polled, and no other.
         let (mut layer, mut ghost) = (self.layer.clone(), self.ghost.clone());
         while let Some(event) = layer.poll_event() {
             _ = ghost.turn(event, self.fixed.setup.waits);
@@ -574,7 +574,7 @@ impl<V: Both> World<V> {
             assert_eq!(layer.poll_watch(watch), None, "all was told");
         }
         assert!(ghost.is_quiet(), "an answer is not told");
-        // And then the verdict waits for those who are not done, and for nobody else.
+        // Then the verdict waits for exactly the watchers that have not finished.
         let given = layer.poll_verdict().is_some();
         assert_eq!(given, ghost.judging.is_some() && !ghost.is_waited_for(), "the verdict of {:?}", ghost.judging);
     }

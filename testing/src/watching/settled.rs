@@ -1,4 +1,4 @@
-//! What must hold when nothing is left to do: each watcher knows what the server says, and the server who is asked for.
+//! The checks of a settled state: each watcher knows the server's state, and the server knows the subscriptions.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::ghost::{Known, NOTHING, Watcher};
 use super::{BAD, Both, World, is_part, is_whole};
 
 impl<V: Both> World<V> {
-    /// Panics if what must hold when nothing is left to do does not.
+    /// Checks a settled state. Panics if a check fails.
     pub fn check_settled(&self) {
         assert!(self.ghost.judging.is_none(), "an update has no verdict");
         for (&watch, watcher) in &self.ghost.watchers {
@@ -35,11 +35,12 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// What a watcher has of a resource against what the server has.
+    /// Compares a watcher's state of a resource with the server's.
     fn check_resource(&self, watcher: &Watcher, name: &ResourceName) {
         let by_name = watcher.name == *name;
         let Known { content, error } = watcher.told.get(name).cloned().unwrap_or_default();
-        // Beside what is held; and of what is not there and was told to who watches the whole, nothing is remembered.
+        // Errors are remembered for held content, but not for a removed resource that was only reported to a wildcard
+        // or collection.
         let told = by_name || content.is_some();
         let away = self.ghost.away.is_some();
         let is = |code: Code| error.as_ref().is_some_and(|error| error.is(code)) || away || !told;
@@ -50,7 +51,8 @@ impl<V: Both> World<V> {
             other => panic!("no model of {other:?}"),
         };
         let type_url = &self.fixed.type_url;
-        // Delta: the server reports what is wrong with a whole once, and the client takes any content for the end of it.
+        // Delta: the server reports the error of a wildcard or collection once, and any content clears it at the
+        // client.
         if is_whole(name) && (V::DELTA || name.is_glob()) {
             return;
         }
@@ -86,7 +88,7 @@ impl<V: Both> World<V> {
                 assert!(content.is_none() || keeps, "{seen}, and does not exist");
                 assert!(is(Code::NotFound), "{seen}, and does not exist");
             }
-            // SotW does not say so of a partial type: what was there stays.
+            // SotW reports no removal of a partial type: the held resource stays.
             None => assert!(content.is_some() || error.is_some() || !by_name, "{seen}, and does not exist"),
         }
     }

@@ -1,4 +1,4 @@
-//! What the application does with resources, and thinks of them: written down by hand, read from no machine.
+//! The application's resources and its knowledge of them, tracked independently of the machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,45 +7,45 @@ use xds_machine::{Instant, ResourceName};
 
 use super::{Both, Bug, Goal, Made, Pair, is_alias, stands_for};
 
-/// One type.
+/// The application's view of one type.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Application {
-    /// The names that are subscribed to.
+    /// The subscribed names.
     pub wanted: BTreeSet<ResourceName>,
-    /// Contents, by name.
+    /// The applied contents, by name.
     pub applied: BTreeMap<ResourceName, u8>,
-    /// Contents that were rejected last, by name.
+    /// The contents that were rejected last, by name.
     pub rejected: BTreeMap<ResourceName, u8>,
-    /// The names that were said not to exist.
+    /// The names that were reported not to exist.
     pub missing: BTreeSet<ResourceName>,
-    /// What the server reported an error of, and nothing else since.
+    /// The resources with a reported error and no later report.
     pub failed: BTreeSet<ResourceName>,
     /// The update that waits for a verdict.
     pub judging: Option<Update>,
-    /// Something was answered since the wildcard is wanted.
+    /// The server has responded since the wildcard was subscribed to.
     pub heard: bool,
-    /// How often what there is to say of it is held back.
+    /// The number of pauses of the type.
     pub paused: u8,
-    /// What wanted aliases stand for, as far as something came by them: until then nobody can know that what is there is
-    /// wanted by them too.
+    /// The targets of subscribed aliases, as far as a resource arrived by them: before that, an existing resource can't
+    /// be known to be subscribed to by the alias.
     pub linked: BTreeMap<ResourceName, ResourceName>,
-    /// The same of aliases that are missing now: what they stood for waits to be removed.
+    /// The former targets of aliases that do not exist now; these wait to be removed.
     pub lost: BTreeMap<ResourceName, ResourceName>,
-    /// When what has a TTL is to be gone.
+    /// The time when a resource with a TTL expires.
     pub until: BTreeMap<ResourceName, Instant>,
-    /// What expired and nothing was heard of since.
+    /// The expired resources without a later report.
     pub expired: BTreeSet<ResourceName>,
-    /// Names that were unwanted at some time since it is out.
+    /// The names that were unsubscribed from at some time since the update is in flight.
     pub left: BTreeSet<ResourceName>,
 }
 
 impl Application {
-    /// The wanted names, without the wildcard.
+    /// Returns the subscribed names, without the wildcard.
     pub fn names(&self) -> impl Iterator<Item = &ResourceName> {
         self.wanted.iter().filter(|name| !name.is_wildcard())
     }
 
-    /// Whether a resource of this content is wanted.
+    /// Returns whether a resource with this content is subscribed to.
     pub fn wants(&self, name: &ResourceName, content: Option<u8>) -> bool {
         self.wanted.iter().any(|wanted| stands_for(wanted, name, content)) || self.is_linked(name)
     }
@@ -54,13 +54,13 @@ impl Application {
         self.linked.values().any(|linked| linked == name)
     }
 
-    /// Whether what is there stays: an alias that nothing came by keeps nothing.
+    /// Returns whether a held resource stays: an alias that no resource arrived by keeps none.
     fn keeps(&self, name: &ResourceName) -> bool {
         let by_name = |wanted: &&ResourceName| !is_alias(wanted);
         self.is_linked(name) || self.wanted.iter().filter(by_name).any(|wanted| stands_for(wanted, name, None))
     }
 
-    /// Whether a resource that is there, or waits for a verdict, is wanted by this name.
+    /// Returns whether a resource that is held, or waits for a verdict, is subscribed to by this name.
     fn is_by(&self, wanted: &ResourceName, name: &ResourceName) -> bool {
         let judged = self.judging.as_ref().and_then(|update| update.resource(name.as_str()));
         let content = judged.and_then(|resource| resource.body().last().copied());
@@ -68,13 +68,13 @@ impl Application {
             || [&self.linked, &self.lost].iter().any(|links| links.get(wanted) == Some(name))
     }
 
-    /// Takes in an update, to be judged later.
+    /// Receives an update, to be judged later.
     pub fn take(&mut self, update: Update) {
         self.left.clear();
         assert_eq!(self.judging.replace(update), None, "one update of a type at a time");
     }
 
-    /// Hears of an error of a resource.
+    /// Records an error of a resource.
     pub fn fail(&mut self, error: Failed) {
         let Failed { name, effect, .. } = error;
         assert!(self.wants(&name, None), "{name} has an error, and nobody asked");
@@ -83,7 +83,7 @@ impl Application {
         self.failed.insert(name);
     }
 
-    /// Hears that TTLs ran out.
+    /// Records expired resources.
     pub fn expire(&mut self, now: Instant, names: Vec<ResourceName>) {
         for name in names {
             assert!(self.applied.contains_key(&name), "{name} expires, and is not there");
@@ -94,7 +94,7 @@ impl Application {
         }
     }
 
-    /// It is not there any more, and no alias stands for it.
+    /// Removes a resource, and unbinds its aliases.
     fn lose(&mut self, name: &ResourceName) {
         self.applied.remove(name);
         self.linked.retain(|_, linked| linked != name);
@@ -103,13 +103,13 @@ impl Application {
         self.expired.remove(name);
     }
 
-    /// Hears that resources do not exist.
+    /// Records that resources do not exist.
     pub fn miss(&mut self, names: Vec<ResourceName>) {
         for name in names {
             assert!(self.wanted.contains(&name), "{name} is missing, and nobody asked");
             assert!(!self.applied.contains_key(&name), "{name} is missing, and there");
             self.lost.extend(self.linked.remove_entry(&name));
-            // Of what had an error as it was removed it is said again.
+            // A resource that had an error when it was removed is reported again.
             let once = self.missing.insert(name.clone()) || self.failed.contains(&name);
             assert!(once, "{name} is missing twice");
         }
@@ -138,7 +138,7 @@ impl<V: Both> Pair<V> {
             app.left.insert(unwanted.clone());
             let rejected = app.rejected.get(unwanted).copied();
             app.lose(unwanted);
-            // What came by an alias and was rejected does not come again.
+            // A resource that arrived by an alias and was rejected is not sent again.
             let still = |content: &u8| app.wants(unwanted, Some(*content));
             app.rejected.extend(rejected.filter(still).map(|content| (unwanted.clone(), content)));
             app.failed.remove(unwanted);
@@ -186,7 +186,7 @@ impl<V: Both> Pair<V> {
                 rejections.push(Rejection::new(name.clone(), "no"));
             }
             if !app.wants(&name, Some(content)) {
-                continue; // it was unsubscribed meanwhile
+                continue; // unsubscribed in the meantime
             }
             if setup.bug == Some(Bug::DropsTheGood) && !whole {
                 continue;
@@ -214,7 +214,7 @@ impl<V: Both> Pair<V> {
         }
         app.left.clear();
         app.lost.clear();
-        // What an alias stood for when the update came goes with the one that it stands for now.
+        // The alias's target at the time of the update is removed together with its present target.
         let gone: Vec<ResourceName> = app.applied.keys().filter(|name| !app.keeps(name)).cloned().collect();
         gone.iter().for_each(|name| app.lose(name));
         if !rejections.is_empty() && rejections.len() < update.resources().len() {

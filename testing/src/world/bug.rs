@@ -1,8 +1,8 @@
-//! Defects of shipped implementations, to be switched on one at a time: a checker that is to be believed must find each.
+//! Defects of shipped implementations, enabled one at a time: a trustworthy checker must find each.
 //!
-//! They are put around the machines, which stay as they are: what a faulty client would say is made of what ours says,
-//! and what a faulty server hears or says of what ours does. The rows are those of the bug tables in the notes on real
-//! clients (R) and servers (S).
+//! The defects wrap the machines, which stay unchanged: a faulty client's messages are made from those of this crate's
+//! client, and a faulty server's inputs and outputs from those of this crate's server. The rows are those of the bug
+//! tables in the notes on real clients (R) and servers (S).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,87 +13,87 @@ use xds_machine::{Nonce, ResourceName, Version, WILDCARD};
 
 use super::Both;
 
-/// A defect of a shipped implementation, seeded between the machines. The checker has to find each.
+/// A defect of a shipped implementation, seeded between the machines. The checker must find each.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Bug {
-    // Of clients.
-    /// nothing is wanted of the type any more, and a new stream begins with an empty list of it.
+    // Clients.
+    /// after the last unsubscription from a type, a new stream begins with an empty list of the type.
     EmptyListOnReconnect,
     /// the nonce of the old stream is sent on the new one.
     KeepsNonce,
-    /// answers of the old stream are sent on the new one.
+    /// ACKs and NACKs of the old stream are sent on the new one.
     OldAnswersOnNewStream,
-    /// what is in flight when the last name is unsubscribed is never answered.
+    /// a response in flight when the last name is unsubscribed is never answered.
     NoAnswerOnceUnwanted,
-    /// the version that is sent is that of the first response for ever.
+    /// the version in requests stays that of the first response.
     VersionStuck,
     /// a rejected response counts as accepted.
     ClaimsRejected,
-    /// A type that is held back is not.
+    /// A paused type sends requests.
     IgnoresPause,
-    /// a wildcard client lists what it holds on a new stream.
+    /// a wildcard client lists its held resources on a new stream.
     ListsWhatItHolds,
-    /// what is not held any more is claimed on a new stream.
+    /// a resource that is no longer held is claimed on a new stream.
     ClaimsWhatItLost,
-    /// unsubscriptions are not said.
+    /// unsubscriptions are not sent.
     ForgetsUnsubscribe,
-    /// a first request for names has none.
+    /// a first request for names lists none.
     NoNames,
-    /// after a NACK, the type is not asked for on the next stream.
+    /// after a NACK, the type is not requested on the next stream.
     SilentAfterNack,
-    /// a new stream begins without saying what is held.
+    /// a new stream begins without claimed versions.
     NoInitialVersions,
-    /// what came by a collection is not claimed on a new stream.
+    /// the members of a collection are not claimed on a new stream.
     MembersNotTracked,
-    /// a response is answered twice.
+    /// a response is ACKed twice.
     AnswersTwice,
-    /// A heartbeat is taken for content.
+    /// A heartbeat is treated as content.
     BeatsAreContent,
-    /// What has a TTL stays while there is no stream.
+    /// A resource with a TTL does not expire while there is no stream.
     KeepsExpired,
-    /// one bad resource, and the good ones are not applied either.
+    /// one invalid resource prevents the valid ones from being applied.
     DropsTheGood,
 
-    // Of servers.
-    /// S-1, S-2, S-3: what was rejected is sent again.
+    // Servers.
+    /// S-1, S-2, S-3: a rejected response is sent again.
     ResendsRejected,
-    /// The same against an application that never accepts, with nobody looking at single messages: livelock.
+    /// The same with an application that never accepts, and without checks of single messages: livelock.
     NackLoop,
-    /// S-4: names that leave are not forgotten, and so are not new when they come back.
+    /// S-4: unsubscribed names are not forgotten, and so are not new when they are subscribed to again.
     NeverForgetsNames,
-    /// S-6: what was sent before is not sent again, though it was unsubscribed and is subscribed to again.
+    /// S-6: a resource that was sent before is not sent again after an unsubscription and a new subscription.
     NotSentAgain,
-    /// S-8: an answer with nothing in it is not sent.
+    /// S-8: an empty response is not sent.
     NoEmptyAnswer,
-    /// S-10: what refers to clusters goes first.
+    /// S-10: types that refer to clusters are sent first.
     WrongOrder,
-    /// S-11: a response is made before the request that makes it pointless is looked at.
+    /// S-11: a response is made before the server reads the request that supersedes the response.
     Superseded,
-    /// S-16: the endpoints of a cluster that changed do not go again.
+    /// S-16: the endpoints of a changed cluster are not sent again.
     NoWarmingResend,
-    /// S-21: what was removed while the client was away is not said.
+    /// S-21: resources that were removed while the client was disconnected are not reported.
     ForgetsRemovals,
-    /// S-25: only the first request under a nonce counts; others are taken for repeats.
+    /// S-25: only the first request with a nonce counts; others are treated as duplicates.
     OneRequestPerNonce,
     /// S-32: names on a NACK are ignored.
     IgnoresNamesOnNack,
-    /// S-33: a stale request counts as an answer.
+    /// S-33: a stale request counts as an ACK or NACK.
     StaleCountsAsAnswer,
     /// S-33: names after the first request are ignored.
     FirstNamesOnly,
     /// S-35, S-42: all responses have the same nonce.
     ConstantNonce,
-    /// S-35: an empty list means everything, whenever it comes.
+    /// S-35: an empty list subscribes to the wildcard at any time.
     EmptyMeansAll,
-    /// A response of a full-state type has only what changed.
+    /// A response of a full-state type has only changed resources.
     PartOfFullState,
-    /// That resources live on is not said.
+    /// Heartbeats are not sent.
     SaysNoBeats,
-    /// S-ERR-01, as none did before: why a resource is not given is not said.
+    /// S-ERR-01, like all earlier servers: errors of resources are not sent.
     SaysNoErrors,
 }
 
-/// What a faulty side remembers.
+/// The memory of a faulty side.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Faulty<V: Both> {
     nonce: Option<Nonce>,
@@ -122,7 +122,7 @@ impl<V: Both> Default for Faulty<V> {
 }
 
 impl<V: Both> Faulty<V> {
-    /// Spoils what the client says. Returns how often it is said.
+    /// Modifies a request of the client. Returns how often the request is sent.
     pub fn client_says(&mut self, bug: Bug, wants: bool, intent: &mut Intent, request: &mut V::Req) -> usize {
         let parts = V::request_mut(request);
         let (first, answer) = (*intent == Intent::Initial, matches!(intent, Intent::Ack | Intent::Nack));
@@ -174,7 +174,7 @@ impl<V: Both> Faulty<V> {
         1
     }
 
-    /// Whether a client begins a new stream with a request that ours would not send.
+    /// Returns whether a client begins a new stream with a request that the real client would not send.
     pub fn client_opens(&mut self, bug: Bug, wants: bool) -> bool {
         bug == Bug::EmptyListOnReconnect && self.asked && !wants
     }
@@ -189,7 +189,7 @@ impl<V: Both> Faulty<V> {
         }
     }
 
-    /// Spoils what the server hears. Whether it hears it at all.
+    /// Modifies a request to the server. Returns whether the server reads the request.
     pub fn server_hears(&mut self, bug: Bug, server: &Server<V>, request: &mut V::Req) -> bool {
         let type_url = V::request(request).type_url.clone();
         let interest = server.interest(&type_url);
@@ -233,17 +233,17 @@ impl<V: Both> Faulty<V> {
         true
     }
 
-    /// Whether a request waits until a response was made.
+    /// Returns whether a request is delayed until a response was made.
     pub fn is_late(&self) -> bool {
         self.late.is_some()
     }
 
-    /// The request that a server was not in time to hear.
+    /// Takes the delayed request.
     pub fn server_hears_late(&mut self) -> Option<V::Req> {
         self.late.take()
     }
 
-    /// Spoils what the server says. Whether it says it at all.
+    /// Modifies a response of the server. Returns whether the response is sent.
     pub fn server_says(&mut self, bug: Bug, response: &mut V::Resp) -> bool {
         let first = !std::mem::replace(&mut self.rejected, true);
         match bug {
@@ -277,7 +277,7 @@ impl<V: Both> Faulty<V> {
         true
     }
 
-    /// The stream ends; what a client remembers it keeps.
+    /// Ends the stream; a client's memory stays.
     pub fn close(&mut self, bug: Bug) {
         match bug {
             Bug::KeepsNonce

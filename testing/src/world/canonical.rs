@@ -1,4 +1,4 @@
-//! States as they are compared: what has only an order is replaced by its rank, and time is what is left of it.
+//! States in canonical form: a value that has only an order is replaced by its rank, and a time by the time remaining.
 
 use std::hash::{Hash, Hasher};
 
@@ -7,7 +7,7 @@ use xds_machine::model::{Label, Relabel, canonical};
 use super::{Both, Pair, World};
 
 impl<V: Both> World<V> {
-    /// Makes the state what it is compared as. It is one to go on from: what comes next has labels that are new.
+    /// Makes the state canonical for comparison. The state can be continued: later labels are new.
     pub fn canonicalize(&mut self) {
         self.streams = canonical(self, self.now);
     }

@@ -1,112 +1,112 @@
-//! What should happen at some time in a check, or it proves little.
+//! Goals that a check must reach at some time; without them the check proves little.
 
 use std::hash::{Hash, Hasher};
 
-/// What has to happen at some time.
+/// An event that must happen at some time.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Goal {
     /// A response was rejected.
     Nack,
-    /// A part of one was.
+    /// A part of a response was rejected.
     NackInPart,
-    /// A response was answered with nothing for the application in it.
+    /// A response without a change for the application was ACKed.
     Synced,
-    /// A response had to wait for a verdict on the one before.
+    /// A response had to wait for the verdict on the one before.
     Waited,
-    /// The stream broke with an update at the application.
+    /// The stream broke while the application judged an update.
     LateVerdict,
-    /// The server saw a request that was overtaken by a response.
+    /// The server received a request that a response had overtaken.
     Stale,
-    /// The time for a resource to come was up.
+    /// The existence timeout of a resource ran out.
     TimedOut,
-    /// The server said that a resource does not exist, or no more.
+    /// The server reported that a resource was removed or does not exist.
     Removed,
-    /// A new stream began with what is held (delta), or with its version (SotW).
+    /// A new stream began with the held versions (delta), or with the type's version (SotW).
     Claimed,
-    /// A new stream began with the empty version for what was not judged yet.
+    /// A new stream began with the empty version for a resource without a verdict.
     ClaimedUnjudged,
-    /// A new stream claimed no version, though one had been accepted: something was lacking.
+    /// A new stream claimed no version, though one had been accepted, because a resource was missing.
     NoClaim,
-    /// The wildcard stood in for an empty list, which would have meant everything.
+    /// The wildcard was sent without a subscription, because an empty list would have subscribed to everything.
     StoodIn,
-    /// The wildcard and names were wanted together.
+    /// The wildcard and names were subscribed to together.
     WildcardAndNames,
-    /// A name was unsubscribed and subscribed to again while a response was out.
+    /// A name was unsubscribed and subscribed to again while a response was in flight.
     CameBack,
-    /// Endpoints went again with their cluster.
+    /// Endpoints were sent again with their cluster.
     Warmed,
-    /// Removals waited for what refers to them.
+    /// Removals waited for the resources that refer to them.
     Held,
-    /// The server had forgotten removals that a client did not hear of, and ended the stream.
+    /// The server had forgotten removals that a client did not receive, and ended the stream.
     Behind,
-    /// A resource came that nobody named: as a member of a collection, or by an alias.
+    /// A resource arrived that was not subscribed to by name: as a member of a collection, or by an alias.
     ByAnotherName,
-    /// The application lost something while a stream was up.
+    /// The application lost a resource during a stream.
     Lost,
-    /// More than one change went in one response.
+    /// One response carried more than one change.
     Coalesced,
-    /// The server reported an error of what is held.
+    /// The server reported an error of a held resource.
     Ambient,
-    /// And of what is not.
+    /// The server reported an error of a resource that is not held.
     Failed,
-    /// Clusters that are gone were sent beside those that are there.
+    /// Removed clusters were sent together with existing ones.
     Union,
-    /// An answer went in portions.
+    /// A response was limited, and the rest followed.
     ResponseLimit,
-    /// A type was let go that had something to say.
+    /// A paused type with pending changes was resumed.
     HeldBack,
-    /// A type was asked for on a new stream though it was held back.
+    /// A type was requested on a new stream though paused.
     PausedFirst,
-    /// A heartbeat came, or for it all of a full-state type.
+    /// A heartbeat came, or in its place all of a full-state type.
     Beaten,
-    /// A TTL ran out while there was a stream.
+    /// A TTL expired during a stream.
     Expired,
-    /// And while there was none.
+    /// A TTL expired without a stream.
     ExpiredAway,
-    /// An update of a former stream was accepted of which this one could not be told (delta).
+    /// An update of a former stream was accepted that the current stream can't express (delta).
     NewStream,
-    /// What was rejected went again, though nothing changed.
+    /// A rejected resource was sent again without a change.
     Retried,
 }
 
 impl Goal {
-    /// How many there are.
+    /// The number of goals.
     pub const COUNT: u32 = Goal::Retried as u32 + 1;
 }
 
-/// What a world may have, or be in. Two of them are to be active at once as a response is made, each with each.
+/// A feature or a condition of a world. Every two of them must be active at once when some response is made.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Feature {
-    /// An answer goes on with the next portion.
+    /// A response continues a limited one.
     ResponseLimit,
-    /// Everything is wanted of a store of several pages.
+    /// The wildcard is subscribed to, with a store of several pages.
     Pages,
-    /// What was rejected is to be sent again.
+    /// A rejected resource will be sent again.
     Retry,
-    /// Something that was sent has a TTL.
+    /// A resource that was sent has a TTL.
     Ttl,
-    /// The client was not told yet that something is gone.
+    /// A removal has not been sent to the client yet.
     Hold,
-    /// Something that was sent is wanted by an alias.
+    /// A resource that was sent is subscribed to by an alias.
     Alias,
-    /// What the alias that moves stood for is with the client.
+    /// The client has the former target of the moving alias.
     MovedAlias,
-    /// Something that was sent is wanted by a collection.
+    /// A resource that was sent is subscribed to by a collection.
     Collection,
-    /// The store has an error of something that is wanted.
+    /// The store has an error of a subscribed resource.
     Error,
-    /// The client wants as many names as it may.
+    /// The client subscribes to as many names as allowed.
     Limit,
-    /// Nothing is known of something that is wanted.
+    /// Nothing is known of a subscribed resource.
     Unknown,
-    /// The stream began with what the client has.
+    /// The stream began with claimed versions.
     Claims,
-    /// The wildcard and names are wanted together.
+    /// The wildcard and names are subscribed to together.
     Wildcard,
 }
 
 impl Feature {
-    /// All of them.
+    /// All features.
     pub const ALL: [Self; 13] = [
         Self::ResponseLimit,
         Self::Pages,
@@ -123,8 +123,8 @@ impl Feature {
         Self::Wildcard,
     ];
 
-    /// All pairs, but for those that can't be: SotW has neither portions nor aliases, and types in an order have no
-    /// collections here.
+    /// Returns all pairs, except the impossible ones: SotW has neither limited responses nor aliases, and types with a
+    /// push order have no collections here.
     pub fn pairs(delta: bool) -> impl Iterator<Item = (Self, Self)> {
         let is_of =
             move |feature: &Self| delta || !matches!(feature, Self::ResponseLimit | Self::Alias | Self::MovedAlias);
@@ -133,19 +133,19 @@ impl Feature {
         pairs.filter(|pair| *pair != (Self::Hold, Self::Collection))
     }
 
-    /// A bit for each pair.
+    /// Returns the bit of a pair.
     fn pair(self, other: Self) -> u32 {
         let (low, high) = (self.min(other) as u32, self.max(other) as u32);
         Goal::COUNT + high * (high - 1) / 2 + low
     }
 }
 
-/// A set of goals and pairs of features. It is no part of a state: states compare equal whatever happened on the way.
+/// A set of goals and pairs of features. The set is not part of a state: states compare equal regardless of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Goals(pub u128);
 
 impl Goals {
-    /// Takes note that a goal was reached.
+    /// Records that a goal was reached.
     pub fn reach(&mut self, goal: Goal) {
         self.0 |= 1 << goal as u32;
     }
@@ -155,7 +155,7 @@ impl Goals {
         self.0 & (1 << goal as u32) != 0
     }
 
-    /// These features are active at once.
+    /// Records that these features are active at once.
     pub fn reach_pairs(&mut self, active: &[Feature]) {
         for (at, &one) in active.iter().enumerate() {
             active[..at].iter().for_each(|&other| self.0 |= 1 << one.pair(other));

@@ -1,7 +1,8 @@
 //! Machines of both sides, wires, applications, a store, and a reference that shares no code with the machines.
 //!
-//! One alphabet, [`Step`], drives all of it: the model check, proptest, the fuzz targets, the simulation and the committed
-//! regressions. What must hold after every step is in `ghost`; what must hold when nothing is left to do is in `settled`.
+//! One alphabet, [`Step`], drives all users of the world: the model check, proptest, the fuzz targets, the simulation
+//! and the committed regressions. `ghost` has the checks after every step; `settled` has those of a state in which no
+//! step is left.
 
 mod application;
 mod bug;
@@ -33,25 +34,25 @@ pub use self::store::Store;
 use self::store::{is_alias, is_resource, resource, stands_for};
 pub use crate::variant::Both;
 
-/// Everything there is.
+/// The complete state of a world.
 #[derive(Clone, Debug)]
 pub struct World<V: Both> {
-    /// What never changes.
+    /// The immutable part.
     pub setup: Arc<Made>,
-    /// What may happen from outside still.
+    /// The remaining events of the environment.
     pub budget: Budget,
-    /// The time, which is the same everywhere.
+    /// The time, the same for all parts.
     pub now: Instant,
-    /// What the servers serve from.
+    /// The store that the servers serve from.
     pub store: Store,
-    /// How many streams there were.
+    /// The number of streams so far.
     pub streams: u64,
-    /// The clients, each with its server and what is between them.
+    /// The clients, each with its server and the wires between them.
     pub pairs: Vec<Pair<V>>,
 }
 
 impl<V: Both> World<V> {
-    /// Makes a world in which nothing has happened.
+    /// Makes a world without history.
     pub fn new(setup: Arc<Made>) -> Self {
         let pair = Pair::new(&setup);
         Self {
@@ -64,7 +65,7 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// The steps that can be taken now.
+    /// Adds the steps that can be taken now.
     pub fn steps(&self, steps: &mut Vec<Step>) {
         self.protocol_steps(steps);
         let (types, names) = (self.setup.types.len(), self.setup.names.len());
@@ -98,7 +99,7 @@ impl<V: Both> World<V> {
         add(Step::Pass);
     }
 
-    /// Those of them that the protocol takes by itself.
+    /// Adds the steps that the protocol takes without the environment.
     pub fn protocol_steps(&self, steps: &mut Vec<Step>) {
         let before = steps.len();
         for c in 0..self.pairs.len() {
@@ -115,13 +116,13 @@ impl<V: Both> World<V> {
             let resume = types.map(|t| Step::Resume { c, t });
             steps.extend(own.into_iter().chain(accept).chain(resume).filter(|&step| self.can(step)));
         }
-        // Time is slow: what is due comes when all is quiet.
+        // Time is slow: deadlines pass only when nothing else can happen.
         if steps.len() == before && self.can(Step::Tick) {
             steps.push(Step::Tick);
         }
     }
 
-    /// Whether a step can be taken, apart from time, which waits.
+    /// Returns whether a step can be taken, except that time also waits for other steps.
     pub fn can(&self, step: Step) -> bool {
         let budget = &self.budget;
         let pair = |c: usize| &self.pairs[c];
@@ -168,13 +169,13 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// Whether the server has something to do when it is polled: a response, or some bookkeeping.
+    /// Returns whether polling the server has an effect: a response, or bookkeeping.
     fn polls(&self, server: &Server<V>) -> bool {
         let mut polled = server.clone();
         polled.poll_transmit(self.now, &self.store.cache).is_some() || polled != *server
     }
 
-    /// Takes a step. Panics if what must hold does not.
+    /// Takes a step. Panics if a check fails.
     pub fn take(&mut self, step: Step) {
         let setup = self.setup.clone();
         match step {
@@ -268,13 +269,13 @@ impl<V: Both> World<V> {
         self.check_touched(step);
     }
 
-    /// What must hold of the machines, whatever happened to them.
+    /// Checks the invariants of all machines.
     pub fn check_invariants(&self) {
         self.store.cache.check_invariants().unwrap_or_else(|what| panic!("invariant: {what}"));
         self.pairs.iter().for_each(Pair::check_invariants);
     }
 
-    /// The same of those that a step touched.
+    /// Checks the invariants of the machines that a step touched.
     fn check_touched(&self, step: Step) {
         match (step, step.client()) {
             (_, Some(c)) => self.pairs[c].check_invariants(),
@@ -287,7 +288,7 @@ impl<V: Both> World<V> {
         self.pairs.iter_mut().for_each(|pair| change(&mut pair.ghost));
     }
 
-    /// The content of a resource in the store.
+    /// Returns the content of a resource in the store.
     pub fn content(&self, t: usize, name: &ResourceName) -> Option<u8> {
         self.store.content(&self.setup, t, name)
     }

@@ -13,21 +13,21 @@ use super::{Application, Both, Bug, Faulty, Ghost, Goal, Goals, Made, Store, Tol
 pub struct Pair<V: Both> {
     /// The client.
     pub client: Client<V>,
-    /// The server's end of the stream, while there is one.
+    /// The server's end of the stream, while the stream is open.
     pub server: Option<Server<V>>,
-    /// Requests on the way.
+    /// Requests in flight.
     pub up: VecDeque<V::Req>,
-    /// Responses on the way.
+    /// Responses in flight.
     pub down: VecDeque<V::Resp>,
-    /// What the transport is taking.
+    /// The request that the transport is taking.
     pub sending: Option<Sent>,
-    /// Of each type.
+    /// The applications, by type.
     pub apps: Vec<Application>,
-    /// What must hold, told by what was said.
+    /// The reference, derived from the messages.
     pub ghost: Ghost,
-    /// What a seeded bug remembers.
+    /// The memory of a seeded bug.
     pub faulty: Faulty<V>,
-    /// What happened on the way.
+    /// The goals that were reached.
     pub goals: Goals,
 }
 
@@ -128,7 +128,7 @@ impl<V: Both> Pair<V> {
     pub(super) fn server_reads(&mut self, setup: &Made, now: Instant, store: &Store) {
         let mut request = self.up.pop_front().expect("a request is on the wire");
         if !self.ghost.server_reads::<V>(setup, store, &request) {
-            return; // a strict server drops what is stale
+            return; // a strict server drops stale requests
         }
         let server = self.server.as_mut().expect("a stream is up");
         if setup.bug.is_some_and(|bug| !self.faulty.server_hears(bug, server, &mut request)) {
@@ -153,7 +153,7 @@ impl<V: Both> Pair<V> {
         if let Some(response) = server.poll_transmit(now, &store.cache) {
             let mut message = V::message(&response);
             if setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
-                // What is on its way, and what is still to be said.
+                // The features of messages in flight and of pending ones.
                 self.goals.reach_pairs(&self.ghost.active(setup, store));
                 let Told { warm, beats, again } = self.ghost.server_sends::<V>(setup, store, &message);
                 if warm {
@@ -199,7 +199,7 @@ impl<V: Both> Pair<V> {
             self.goals.reach(Goal::Union);
         }
         let Some(response_limit) = setup.response_limit.filter(|_| !V::LISTS) else { return };
-        // What a store forgot went at one revision, and goes at once; and with an alias what it stood for.
+        // A store forgets removals at one revision, and an alias is removed together with its target: both at once.
         let at_once = setup.is_forgetful() || setup.names.iter().any(is_alias);
         let size = size - if at_once { response.removed.len() } else { 0 };
         assert!(size <= response_limit, "{size} in a portion of {response_limit}");
@@ -232,7 +232,7 @@ impl<V: Both> Pair<V> {
         self.client.check_invariants().and(server).unwrap_or_else(|what| panic!("invariant: {what}"));
     }
 
-    /// The application takes what there is to take.
+    /// Lets the application handle the client's actions.
     pub(super) fn drain(&mut self, setup: &Made, now: Instant) {
         while let Some(action) = self.client.poll_action() {
             match action {
@@ -262,7 +262,7 @@ impl<V: Both> Pair<V> {
                 client::Action::Rejected { type_url, nonce, faults } => {
                     let t = setup.type_number(&type_url);
                     self.ghost.finds_faults::<V>(setup, t, &self.apps[t], &nonce, &faults);
-                    self.apps[t].heard = true; // a heartbeat of what expired may be all that answers a wildcard
+                    self.apps[t].heard = true; // a heartbeat after an expiry may be the only response
                 }
                 client::Action::DoesNotExist { type_url, names } => {
                     self.goals.reach(Goal::TimedOut);

@@ -1,5 +1,5 @@
-//! What must hold when nothing is left to do: the client has what the server has, of what is wanted, and the server knows
-//! what is wanted.
+//! The checks of a settled state: the client has the server's resources as far as they are subscribed to, and the
+//! server knows the subscriptions.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use xds_machine::{Code, ResourceName, WILDCARD};
 use super::{Application, Both, Ghost, Pair, World, is_alias, is_resource, stands_for};
 
 impl<V: Both> World<V> {
-    /// Whether nothing is left to do.
+    /// Returns whether no step is left.
     pub fn is_settled(&self) -> bool {
         let mut steps = Vec::new();
         self.protocol_steps(&mut steps);
         steps.is_empty()
     }
 
-    /// Panics if what must hold when nothing is left to do does not.
+    /// Checks a settled state. Panics if a check fails.
     pub fn check_settled(&self) {
         for pair in &self.pairs {
             for (t, app) in pair.apps.iter().enumerate() {
@@ -40,17 +40,17 @@ impl<V: Both> World<V> {
         };
         let error = self.store.error(&self.setup, t, name);
         if !wanted(false) && !wanted(true) {
-            // What an alias stood for and nothing is known of may stay.
+            // The target of an alias may stay if nothing is known about it.
             assert!(has.is_none() || (unknown && V::REMOVES), "type {t}: {name} is not wanted");
             return;
         }
         match error {
             Some(error) if error.is(Code::NotFound) => {
-                // Who asks for everything is not told what is no part of it.
+                // A wildcard subscriber receives no report about resources that do not exist.
                 let told = app.wanted.contains(name) || V::REMOVES || self.setup.full_state;
                 assert!(has.is_none() || !told, "type {t}: {name} is said not to exist, applied is {has:?}");
             }
-            // Nobody knows what an alias would stand for.
+            // The target of the alias is unknown.
             Some(_) => {
                 let told = app.failed.contains(name) || !wanted(false);
                 assert!(told, "type {t}: {name} has an error, and the application does not know");
@@ -58,7 +58,7 @@ impl<V: Both> World<V> {
             None => {}
         }
         if unknown {
-            return; // what was there stays, and nothing is said
+            return; // the held resource stays, and nothing is reported
         }
         let expired = app.expired.contains(name);
         let timed = app.wanted.contains(name) && self.setup.existence_timeout.is_some();
@@ -66,7 +66,7 @@ impl<V: Both> World<V> {
             Some(content) => {
                 let rejected = app.rejected.get(name) == Some(&content);
                 if has.is_none() && ghost.has_lapsed(t, name) {
-                    return; // a heartbeat came too late, and nobody asks again for it on this stream
+                    return; // a late heartbeat, and no new request on this stream
                 }
                 assert!(has == Some(content) || rejected, "type {t}: {name} is {content}, applied is {has:?}");
                 assert!(!app.missing.contains(name), "type {t}: {name} is there, reported as missing");
@@ -78,7 +78,7 @@ impl<V: Both> World<V> {
                 assert!(knows || !timed, "type {t}: {name} does not exist, and the application waits");
             }
             None => {
-                // SotW does not say so of a partial type: what was there stays.
+                // SotW reports no removal of a partial type: the held resource stays.
                 let knows = has.is_some() || app.missing.contains(name) || app.rejected.contains_key(name) || expired;
                 assert!(knows || !timed, "type {t}: {name} does not exist, and the application waits");
             }

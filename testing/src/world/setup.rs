@@ -1,4 +1,4 @@
-//! What does not change during a run.
+//! The immutable part of a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,68 +11,68 @@ use xds_machine::{ResourceName, TypeUrl, client, server, type_url};
 
 use super::{Budget, Bug};
 
-/// The shape of a world. Begin with one of the constructors, and change what is to be different.
+/// The shape of a world. Begin with one of the constructors, and change individual fields.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The types.
     pub types: Vec<TypeUrl>,
-    /// Names; the wildcard may be one of them, and then is only subscribed to.
+    /// The names; the wildcard may be one of them, only for subscriptions.
     pub names: Vec<ResourceName>,
-    /// Whether the first type is one of full state.
+    /// Whether the first type is a full-state type.
     pub full_state: bool,
-    /// Whether an empty first request of it asks for everything.
+    /// Whether an empty first request of the first type subscribes to the wildcard.
     pub legacy_wildcard: bool,
-    /// How many clients there are.
+    /// The number of clients.
     pub clients: usize,
-    /// What may happen from outside, and how often.
+    /// The events of the environment, and their counts.
     pub budget: Budget,
     /// Stale SotW requests never reach the server, as with go-control-plane and Istio, which drop them.
     pub strict_server: bool,
-    /// After what time a name that was not answered does not exist.
+    /// The time after which a resource without a response does not exist.
     pub existence_timeout: Option<Duration>,
-    /// How many removals the store remembers, if more than it has resources.
+    /// The number of removals that the store remembers, if larger than its number of resources.
     pub tombstones: usize,
-    /// The transport is slow: that it has taken a request is a step of its own.
+    /// The transport is slow: taking a request is a separate step.
     pub slow_transport: bool,
-    /// Clusters that are gone stay until what refers to them has gone (SotW).
+    /// Removed clusters stay until the resources that refer to them are removed (SotW).
     pub hold: bool,
-    /// How often what was rejected is sent again.
+    /// The number of times a rejected resource is sent again.
     pub retry: Option<u32>,
-    /// How many resources and removals a response may hold.
+    /// The number of resources and removals that a response may hold.
     pub response_limit: Option<usize>,
-    /// How many resources a page of the store has.
+    /// The number of resources in a page of the store.
     pub page: Option<usize>,
-    /// Which resources live for a limited time unless a heartbeat comes.
+    /// The resources that expire without a heartbeat.
     pub ttl: Ttls,
     /// Nothing is known of a type before its first change.
     pub unknown: bool,
-    /// How many names of a type the application wants at most, which is also the limit of the server; other limits are small
-    /// too.
+    /// The maximum number of subscribed names of a type, which is also the limit of the server; other limits are small
+    /// as well.
     pub limit: Option<usize>,
-    /// What the client speaks.
+    /// The dialect of the client.
     pub dialect: Dialect,
-    /// Somebody is faulty.
+    /// The seeded bug.
     pub bug: Option<Bug>,
 }
 
-/// Which resources have a TTL.
+/// The resources that have a TTL.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Ttls {
     /// No resource has a TTL.
     None,
-    /// Each resource has one.
+    /// Each resource has a TTL.
     All,
-    /// Two different ones, and none.
+    /// Resources have one of two TTLs, or none.
     Mixed,
 }
 
-/// The shortest TTL, of which a third is longer than any other time.
+/// The shortest TTL. A third of it is longer than any other time.
 pub(super) const TTL: Duration = Duration::from_secs(90);
 
-/// A setup with what is made of it once.
+/// A setup with the values that are derived from it once.
 #[derive(Debug)]
 pub struct Made {
-    /// The shape that it was made from.
+    /// The setup itself.
     pub setup: Setup,
     /// The configuration of each client.
     pub client: client::Config,
@@ -113,104 +113,104 @@ impl Setup {
         }
     }
 
-    /// One type of which SotW responses have everything, as CDS.
+    /// Makes a setup of one type whose SotW responses have all resources, like CDS.
     pub fn full_state(names: &[&str], budget: Budget) -> Self {
         Self::new(&[type_url::CLUSTER], true, names, budget)
     }
 
-    /// One type of which SotW responses have what is new, as EDS.
+    /// Makes a setup of one type whose SotW responses have changed resources, like EDS.
     pub fn partial(names: &[&str], budget: Budget) -> Self {
         Self::new(&[type_url::ENDPOINT], false, names, budget)
     }
 
-    /// As CDS, with structured names, which may be those of collections.
+    /// Makes a setup like CDS, with structured names, which may be those of collections.
     pub fn collection(names: &[&str], budget: Budget) -> Self {
         Self::new(&["T"], true, names, budget).legacy_wildcard(false)
     }
 
-    /// One stream for two types, of which the second is the parent of the first: a cluster that changed needs its
-    /// endpoints again.
+    /// Makes a setup of one stream for two types, of which the second is the parent of the first: a changed cluster
+    /// needs its endpoints again.
     pub fn warming(names: &[&str], budget: Budget) -> Self {
         Self::new(&[type_url::ENDPOINT, type_url::CLUSTER], true, names, budget)
     }
 
-    /// One stream for two types, of which the first refers to the second: listeners wait for clusters, and clusters
-    /// go away last.
+    /// Makes a setup of one stream for two types, of which the first refers to the second: listeners wait for clusters,
+    /// and clusters are removed last.
     pub fn order(names: &[&str], budget: Budget) -> Self {
         Self::new(&[type_url::LISTENER, type_url::CLUSTER], true, names, budget)
     }
 
-    /// The server takes no request whose nonce is not its last.
+    /// Makes the server drop requests whose nonce is not its last.
     pub fn strict_server(self) -> Self {
         Self { strict_server: true, ..self }
     }
 
-    /// Names that are not answered stay unknown.
+    /// Disables the existence timeout: names without a response stay unknown.
     pub fn no_existence_timeout(self) -> Self {
         Self { existence_timeout: None, ..self }
     }
 
-    /// Sets whether an empty first request asks for everything.
+    /// Sets whether an empty first request subscribes to the wildcard.
     pub fn legacy_wildcard(self, legacy_wildcard: bool) -> Self {
         Self { legacy_wildcard, ..self }
     }
 
-    /// A request is under way to the transport for a while.
+    /// Makes the transport slow: it takes a request in a separate step.
     pub fn slow_transport(self) -> Self {
         Self { slow_transport: true, ..self }
     }
 
-    /// Sets how many removals the store remembers.
+    /// Sets the number of removals that the store remembers.
     pub fn tombstones(self, tombstones: usize) -> Self {
         Self { tombstones, ..self }
     }
 
-    /// Sets how many clients there are.
+    /// Sets the number of clients.
     pub fn clients(self, clients: usize) -> Self {
         Self { clients, ..self }
     }
 
-    /// Removals in SotW stay back until what refers to them is gone.
+    /// Defers removals in SotW until the resources that refer to them are removed.
     pub fn hold(self) -> Self {
         Self { hold: true, ..self }
     }
 
-    /// What is rejected is sent again so many times.
+    /// Sets the number of times a rejected resource is sent again.
     pub fn retry(self, times: u32) -> Self {
         Self { retry: Some(times), ..self }
     }
 
-    /// Answers go in portions of so many resources.
+    /// Sets the number of resources in a response.
     pub fn response_limit(self, response_limit: usize) -> Self {
         Self { response_limit: Some(response_limit), ..self }
     }
 
-    /// Pages of this many resources.
+    /// Sets the number of resources in a page.
     pub fn page(self, page: usize) -> Self {
         Self { page: Some(page), ..self }
     }
 
-    /// Everything in the store has a TTL.
+    /// Gives every resource in the store a TTL.
     pub fn ttl(self) -> Self {
         Self { ttl: Ttls::All, ..self }
     }
 
-    /// Resources have one of two TTLs, or none.
+    /// Gives resources one of two TTLs, or none.
     pub fn mixed_ttls(self) -> Self {
         Self { ttl: Ttls::Mixed, ..self }
     }
 
-    /// Nothing is known of a type before its first change.
+    /// Makes types unknown before their first change.
     pub fn unknown(self) -> Self {
         Self { unknown: true, ..self }
     }
 
-    /// The server takes so many names of a type.
+    /// Sets the server's limit of names of a type.
     pub fn limit(self, limit: usize) -> Self {
         Self { limit: Some(limit), ..self }
     }
 
-    /// The TTL of a resource in the store.
+    /// Returns the TTL of a resource in the store.
     pub fn ttl_of(&self, name: &ResourceName) -> Option<Duration> {
         match self.ttl {
             Ttls::None => None,
@@ -219,17 +219,17 @@ impl Setup {
         }
     }
 
-    /// The TTL of a resource that the client is told of.
+    /// Returns the TTL of a resource as sent to the client.
     pub fn told_ttl_of(&self, name: &ResourceName) -> Option<Duration> {
         self.ttl_of(name).filter(|_| self.tells_ttls())
     }
 
-    /// Whether the client is told of TTLs.
+    /// Returns whether TTLs are sent to the client.
     pub fn tells_ttls(&self) -> bool {
         self.ttl != Ttls::None && self.dialect != Dialect::Grpc
     }
 
-    /// Whether the store may forget what a client should hear.
+    /// Returns whether the store may forget a removal that a client has not received.
     pub fn is_forgetful(&self) -> bool {
         self.tombstones < 10
     }
@@ -244,7 +244,7 @@ impl Setup {
         Self { bug: Some(bug), ..self }
     }
 
-    /// Makes what never changes in a world.
+    /// Derives the immutable part of a world.
     pub fn make(self) -> Arc<Made> {
         let known = TypeRegistry::default();
         let kind = |url: &TypeUrl| {
@@ -256,7 +256,7 @@ impl Setup {
             kind.with_legacy_wildcard(self.legacy_wildcard).with_push_order(known.get(url).push_order())
         };
         let types = TypeRegistry::new(self.types.iter().map(kind));
-        // A server that knows no order of types: all are alike.
+        // A server without a push order: all types have the same position.
         let unordered = self.types.iter().map(|url| kind(url).with_push_order(PushOrder::Other));
         let server_types = if self.bug == Some(Bug::WrongOrder) { TypeRegistry::new(unordered) } else { types.clone() };
         let response_limit =
@@ -276,7 +276,7 @@ impl Setup {
         Arc::new(Made { client, server, setup: self })
     }
 
-    /// As small as a client that keeps the rules allows.
+    /// Returns the smallest limits that a conforming client stays within.
     fn server_limits(&self, names: usize) -> server::Limits {
         server::Limits {
             names_per_type: names,

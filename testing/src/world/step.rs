@@ -1,10 +1,10 @@
 //! The alphabet.
 
-/// What can happen. `c` is a client and its stream, `t` a type, `n` a name, each by its number.
+/// A step. `c` is a client and its stream, `t` a type, `n` a name, each by its number.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Step {
-    // The protocol: what drivers do without being asked.
-    /// A stream comes up.
+    // The protocol: steps that drivers take without the environment.
+    /// A stream opens.
     Open {
         /// The number of the client.
         c: usize,
@@ -14,7 +14,7 @@ pub enum Step {
         /// The number of the client.
         c: usize,
     },
-    /// The transport has taken what the client handed over.
+    /// The transport has taken the client's request.
     Sent {
         /// The number of the client.
         c: usize,
@@ -24,7 +24,7 @@ pub enum Step {
         /// The number of the client.
         c: usize,
     },
-    /// The server is asked for a response, and hands one to the transport if there is one.
+    /// The server is polled for a response, and passes one to the transport if there is one.
     ServerSends {
         /// The number of the client.
         c: usize,
@@ -41,18 +41,18 @@ pub enum Step {
         /// The number of the type.
         t: usize,
     },
-    /// The application lets go a type that it held back.
+    /// The application resumes a paused type.
     Resume {
         /// The number of the client.
         c: usize,
         /// The number of the type.
         t: usize,
     },
-    /// Time passes until the next thing is due.
+    /// Time passes until the next deadline.
     Tick,
 
-    // The environment: what happens to the protocol. Each kind has a budget.
-    /// The stream breaks; what is on the wire is lost.
+    // The environment: events that affect the protocol. Each kind has a budget.
+    /// The stream breaks; messages on the wire are lost.
     Cut {
         /// The number of the client.
         c: usize,
@@ -73,7 +73,7 @@ pub enum Step {
         /// The number of the name.
         n: usize,
     },
-    /// The application wants a name.
+    /// The application subscribes to a name.
     Subscribe {
         /// The number of the client.
         c: usize,
@@ -82,7 +82,7 @@ pub enum Step {
         /// The number of the name.
         n: usize,
     },
-    /// The application wants a name no longer.
+    /// The application unsubscribes from a name.
     Unsubscribe {
         /// The number of the client.
         c: usize,
@@ -91,7 +91,7 @@ pub enum Step {
         /// The number of the name.
         n: usize,
     },
-    /// The application asks again for what it wants.
+    /// The application requests a subscribed name again.
     Refetch {
         /// The number of the client.
         c: usize,
@@ -100,14 +100,14 @@ pub enum Step {
         /// The number of the name.
         n: usize,
     },
-    /// The application holds back what there is to say of a type.
+    /// The application pauses a type.
     Pause {
         /// The number of the client.
         c: usize,
         /// The number of the type.
         t: usize,
     },
-    /// The application loses what it has of a resource.
+    /// The application loses a held resource.
     Forget {
         /// The number of the client.
         c: usize,
@@ -116,7 +116,7 @@ pub enum Step {
         /// The number of the name.
         n: usize,
     },
-    /// A resource is put into the store, with another content than it had.
+    /// The store gets new content for a resource.
     Put {
         /// The number of the type.
         t: usize,
@@ -130,33 +130,34 @@ pub enum Step {
         /// The number of the name.
         n: usize,
     },
-    /// The store can't give a resource, and says why.
+    /// The store has an error for a resource.
     Fail {
         /// The number of the type.
         t: usize,
         /// The number of the name.
         n: usize,
     },
-    /// The store does not know any more whether a resource exists.
+    /// The store no longer knows whether a resource exists.
     Doubt {
         /// The number of the type.
         t: usize,
         /// The number of the name.
         n: usize,
     },
-    /// The store has all there is of a type.
+    /// The store has all resources of a type.
     Know {
         /// The number of the type.
         t: usize,
     },
-    /// Time passes until the next thing due, which is a heartbeat or the end of a TTL, whatever else is under way.
+    /// Time passes until the next heartbeat or expiry, regardless of messages in flight.
     Beat,
-    /// A part of the shortest TTL passes, or less if something is due before, whatever else is under way.
+    /// A part of the shortest TTL passes, or the time until the next deadline if that is shorter, regardless of
+    /// messages in flight.
     Pass,
 }
 
 impl Step {
-    /// The client that a step is about, if it is about one.
+    /// Returns the client that a step concerns, if any.
     pub fn client(self) -> Option<usize> {
         match self {
             Self::Open { c }
@@ -180,7 +181,7 @@ impl Step {
         }
     }
 
-    /// Whether the protocol takes this step by itself.
+    /// Returns whether this is a protocol step.
     pub fn is_protocol(self) -> bool {
         use Step::{Accept, ClientReads, ClientSends, Open, Resume, Sent, ServerReads, ServerSends, Tick};
         matches!(
@@ -198,94 +199,94 @@ impl Step {
     }
 }
 
-/// How often each kind of environment step may happen.
+/// The number of times each kind of environment step may happen.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Budget {
-    /// How often a stream breaks.
+    /// The number of broken streams.
     pub cuts: u8,
-    /// How often an update is rejected, whole or in part.
+    /// The number of rejected updates, completely or in part.
     pub rejects: u8,
-    /// How often a name is subscribed to.
+    /// The number of subscriptions.
     pub subscribes: u8,
-    /// How often a name is unsubscribed.
+    /// The number of unsubscriptions.
     pub unsubscribes: u8,
-    /// How often a name is asked for again.
+    /// The number of refetches.
     pub refetches: u8,
-    /// How often what a client has to say is held back.
+    /// The number of pauses.
     pub pauses: u8,
-    /// How often the application loses a resource.
+    /// The number of resources that the application loses.
     pub forgets: u8,
-    /// How often a resource is put, or changed.
+    /// The number of new or changed resources.
     pub puts: u8,
-    /// How often a resource is removed.
+    /// The number of removed resources.
     pub deletes: u8,
-    /// How often the store can't give a resource.
+    /// The number of errors of the store.
     pub fails: u8,
-    /// Doubts, and that a type becomes known.
+    /// The number of doubts, and of types that become known.
     pub doubts: u8,
-    /// How often a heartbeat or the end of a TTL comes.
+    /// The number of heartbeats and expiries.
     pub beats: u8,
-    /// How often a while passes though something is under way.
+    /// The number of times that a while passes with messages in flight.
     pub passes: u8,
 }
 
 impl Budget {
-    /// Sets how often a stream breaks.
+    /// Sets the number of broken streams.
     pub const fn cuts(self, cuts: u8) -> Self {
         Self { cuts, ..self }
     }
 
-    /// Sets how often an update is rejected, whole or in part.
+    /// Sets the number of rejected updates, completely or in part.
     pub const fn rejects(self, rejects: u8) -> Self {
         Self { rejects, ..self }
     }
 
-    /// Sets how often a name is asked for again.
+    /// Sets the number of refetches.
     pub const fn refetches(self, refetches: u8) -> Self {
         Self { refetches, ..self }
     }
 
-    /// Sets how often what a client has to say is held back.
+    /// Sets the number of pauses.
     pub const fn pauses(self, pauses: u8) -> Self {
         Self { pauses, ..self }
     }
 
-    /// Sets how often the application loses a resource.
+    /// Sets the number of resources that the application loses.
     pub const fn forgets(self, forgets: u8) -> Self {
         Self { forgets, ..self }
     }
 
-    /// Subscriptions and unsubscriptions.
+    /// Sets the numbers of subscriptions and unsubscriptions.
     pub const fn wishes(self, subscribes: u8, unsubscribes: u8) -> Self {
         Self { subscribes, unsubscribes, ..self }
     }
 
-    /// Sets how often the store can't give a resource.
+    /// Sets the number of errors of the store.
     pub const fn fails(self, fails: u8) -> Self {
         Self { fails, ..self }
     }
 
-    /// Sets how often a heartbeat or the end of a TTL comes.
+    /// Sets the number of heartbeats and expiries.
     pub const fn beats(self, beats: u8) -> Self {
         Self { beats, ..self }
     }
 
-    /// Sets how often the store does not know any more whether a resource exists.
+    /// Sets the number of times the store no longer knows whether a resource exists.
     pub const fn doubts(self, doubts: u8) -> Self {
         Self { doubts, ..self }
     }
 
-    /// Sets how often a while passes though something is under way.
+    /// Sets the number of times that a while passes with messages in flight.
     pub const fn passes(self, passes: u8) -> Self {
         Self { passes, ..self }
     }
 
-    /// Puts and deletions.
+    /// Sets the numbers of puts and deletions.
     pub const fn changes(self, puts: u8, deletes: u8) -> Self {
         Self { puts, deletes, ..self }
     }
 
-    /// As much as anybody could want of everything.
+    /// As many of each kind as any walk needs.
     pub const PLENTY: Self = Self {
         cuts: 99,
         rejects: 99,
@@ -302,7 +303,7 @@ impl Budget {
         passes: 99,
     };
 
-    /// Nothing.
+    /// No events of the environment.
     pub const NONE: Self = Self {
         cuts: 0,
         rejects: 0,

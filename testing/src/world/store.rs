@@ -1,4 +1,4 @@
-//! The store of a world: the cache that ships, and what the environment does to it.
+//! The store of a world: the crate's cache, and the operations of the environment.
 
 use xds_machine::model::{Label, Relabel};
 use xds_machine::server::{Cache, Resource, Source, State};
@@ -6,7 +6,7 @@ use xds_machine::{Code, ResourceName, Status};
 
 use super::Made;
 
-/// The alias that any resource may have, one at a time: it moves.
+/// The alias that any resource may have, one at a time: the alias moves.
 pub(crate) const SHARED: &str = "~";
 
 /// The store of a world.
@@ -14,7 +14,7 @@ pub(crate) const SHARED: &str = "~";
 pub struct Store {
     /// The cache that servers serve from.
     pub cache: Cache,
-    /// Of each type, whether anything is known of it.
+    /// For each type, whether anything is known of it.
     known: Vec<bool>,
 }
 
@@ -24,7 +24,7 @@ impl Store {
         Self::with_cache(setup, if setup.unknown { Cache::unknown(1) } else { Cache::new(1) })
     }
 
-    /// The same with a seed of its hash table.
+    /// Makes an empty store with a seed for its hash table.
     pub fn with_seed(setup: &Made, seed: u64) -> Self {
         let Self { cache, .. } = Self::new(setup);
         Self::with_cache(setup, cache.with_seed(seed))
@@ -41,14 +41,14 @@ impl Store {
         self.known[t]
     }
 
-    /// From now on what is not there does not exist.
+    /// Records that absent resources of a type do not exist from now on.
     pub fn know(&mut self, setup: &Made, t: usize) {
         self.cache.set_known(&setup.types[t]);
         self.known[t] = true;
     }
 
-    /// Puts a resource with another content than it had. What had the alias that moves loses it first. Returns what changed,
-    /// with the new content.
+    /// Puts a resource with new content. The previous target of the moving alias loses the alias first. Returns the
+    /// changed resources with their new content.
     pub fn put(&mut self, setup: &Made, t: usize, name: &ResourceName) -> Vec<(ResourceName, u8)> {
         let content = self.content(setup, t, name).map_or(0, |content| 1 - content);
         let moves = content == 1 && setup.names.iter().any(|name| name == SHARED);
@@ -63,25 +63,25 @@ impl Store {
         changed
     }
 
-    /// Removes a resource that is there.
+    /// Removes an existing resource.
     pub fn delete(&mut self, setup: &Made, t: usize, name: &ResourceName) {
         assert!(self.cache.remove(&setup.types[t], name.as_str()));
     }
 
-    /// The store can't give a resource.
+    /// Sets an error for a resource.
     pub fn fail(&mut self, setup: &Made, t: usize, name: &ResourceName) {
         let status = Status::new(Code::Unavailable, "no");
         self.cache.set_error(&setup.types[t], name.clone(), status);
         self.known[t] = true;
     }
 
-    /// The store does not know any more whether a resource exists.
+    /// Records that the store no longer knows whether a resource exists.
     pub fn doubt(&mut self, setup: &Made, t: usize, name: &ResourceName) {
         self.cache.set_unknown(&setup.types[t], name.clone());
         self.known[t] = true;
     }
 
-    /// The content of a resource that is there.
+    /// Returns the content of an existing resource.
     pub fn content(&self, setup: &Made, t: usize, name: &ResourceName) -> Option<u8> {
         match self.state(setup, t, name) {
             State::Present(resource) => resource.body().last().copied(),
@@ -89,12 +89,12 @@ impl Store {
         }
     }
 
-    /// Returns what the store has to say of a name.
+    /// Returns the store's state of a name.
     pub fn state(&self, setup: &Made, t: usize, name: &ResourceName) -> State<'_> {
         self.cache.get(&setup.types[t], name).state
     }
 
-    /// Returns why a resource can't be given.
+    /// Returns the error of a resource.
     pub fn error(&self, setup: &Made, t: usize, name: &ResourceName) -> Option<&Status> {
         self.cache.error(&setup.types[t], name)
     }
@@ -106,8 +106,8 @@ impl Relabel for Store {
     }
 }
 
-/// Whether to want one name is to want another: the wildcard, a collection and an alias stand for others. The alias that
-/// moves stands for a resource by its content.
+/// Returns whether a subscription to one name covers another: the wildcard, a collection and an alias select others.
+/// The content of a resource determines whether it has the moving alias.
 pub(crate) fn stands_for(wanted: &ResourceName, name: &ResourceName, content: Option<u8>) -> bool {
     let (wanted, name) = (wanted.as_str(), name.as_str());
     wanted == name
@@ -116,7 +116,7 @@ pub(crate) fn stands_for(wanted: &ResourceName, name: &ResourceName, content: Op
         || (wanted == SHARED && content == Some(1))
 }
 
-/// Whether a name is that of a resource, and stands for no other.
+/// Returns whether a name is that of a resource, and selects no other.
 pub(crate) fn is_resource(name: &ResourceName) -> bool {
     !name.as_str().ends_with('*') && !is_alias(name)
 }
@@ -125,7 +125,7 @@ pub(crate) fn is_alias(name: &ResourceName) -> bool {
     name.as_str().starts_with('~')
 }
 
-/// A resource of the store, with its aliases if the world has some for it.
+/// Makes a resource of the store, with its aliases if the world has any for it.
 pub(crate) fn resource(setup: &Made, name: &ResourceName, content: u8) -> Resource {
     let resource = Resource::new(name.clone(), body(name, content));
     let resource = setup.ttl_of(name).into_iter().fold(resource, Resource::with_ttl);
@@ -134,7 +134,7 @@ pub(crate) fn resource(setup: &Made, name: &ResourceName, content: u8) -> Resour
     if aliases.peek().is_some() { resource.with_aliases(aliases) } else { resource }
 }
 
-/// An encoded resource: its name in field 1, its content in field 15.
+/// Encodes a resource: its name in field 1, its content in field 15.
 pub(crate) fn body(name: &ResourceName, content: u8) -> Vec<u8> {
     let mut body = vec![0x0a, name.as_str().len() as u8];
     body.extend_from_slice(name.as_str().as_bytes());

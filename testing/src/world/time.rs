@@ -1,4 +1,4 @@
-//! Time: it passes by itself when all is quiet, and otherwise as the environment says.
+//! Time, which passes without the environment when nothing is in flight, and otherwise as the environment decides.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use xds_machine::Instant;
 use super::setup::TTL;
 use super::{Both, Bug, Pair, Step, World};
 
-/// How much time passes at most while something is under way. A client may be late by that much and not more, or what it
-/// has may expire though the server says in time that it lives on.
+/// The time that passes at most while messages are in flight. A client may be late by this much and not more; otherwise
+/// its resources may expire despite a timely heartbeat.
 pub(super) const A_WHILE: Duration = Duration::from_secs(TTL.as_secs() / 6);
 
 impl<V: Both> World<V> {
@@ -17,8 +17,8 @@ impl<V: Both> World<V> {
         self.pairs.iter().filter_map(|pair| pair.client.poll_timeout()).chain(servers).min()
     }
 
-    /// Whether time passes by itself. Not as far as a heartbeat, for these never end, unless something else waits for time:
-    /// what lives on at a client is due later than a heartbeat.
+    /// Returns whether time passes without the environment. Time does not advance to a heartbeat, because heartbeats
+    /// never end, unless something else waits for time: the renewed expiry at a client is later than the heartbeat.
     pub(super) fn ticks(&self) -> bool {
         let Some(due) = self.next_due() else { return false };
         if !self.setup.tells_ttls() {
@@ -28,7 +28,7 @@ impl<V: Both> World<V> {
         !self.is_of_servers(due) || self.pairs.iter().any(waits)
     }
 
-    /// Whether a heartbeat is due next, or the end of a TTL.
+    /// Returns whether the next deadline is a heartbeat or an expiry.
     pub(super) fn beats(&self) -> bool {
         let expires = |pair: &Pair<V>, due| pair.apps.iter().any(|app| app.until.values().any(|until| *until <= due));
         let is_of_ttl = |due| self.is_of_servers(due) || self.pairs.iter().any(|pair| expires(pair, due));
@@ -40,7 +40,7 @@ impl<V: Both> World<V> {
         servers.any(|other| other <= due)
     }
 
-    /// Whether a client has a stream and nothing is under way on it.
+    /// Returns whether a client has a stream without messages in flight.
     fn is_idle(&self, c: usize) -> bool {
         let pair = &self.pairs[c];
         let own = [
@@ -54,13 +54,13 @@ impl<V: Both> World<V> {
         pair.server.is_some() && !judging && !own.into_iter().any(|step| self.can(step))
     }
 
-    /// Time passes until the next thing due.
+    /// Advances time to the next deadline.
     pub(super) fn pass(&mut self) {
         let due = self.next_due().expect("something is due");
         self.pass_until(self.now.max(due));
     }
 
-    /// A while passes, or less if something is due before.
+    /// Advances time by a while, or to the next deadline if that is earlier.
     pub(super) fn pass_a_while(&mut self) {
         let end = self.now + A_WHILE;
         self.pass_until(self.next_due().map_or(end, |due| self.now.max(due).min(end)));
@@ -91,7 +91,7 @@ impl<V: Both> World<V> {
                 let overdue = pair.apps[t].until.iter().find(|(_, until)| **until <= now);
                 assert_eq!(overdue, None, "type {t}: a TTL ran out, and the application does not know");
                 for (name, content) in before.iter().filter(|(name, _)| !pair.apps[t].applied.contains_key(*name)) {
-                    // What came last and was rejected did not prolong what was there before.
+                    // Rejected content does not extend the TTL of the previous content.
                     let rejected = pair.apps[t].rejected.contains_key(name);
                     let lives = self.content(t, name) == Some(*content) && !rejected && pair.ghost.lives(t, name);
                     assert!(!lives, "type {t}: {name} expired, and the server has it");

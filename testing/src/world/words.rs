@@ -1,4 +1,4 @@
-//! Bytes as steps of the world. A byte means the same step wherever it stands, so that a mutation changes one step and
+//! Bytes as steps of the world. A byte means the same step at every position, so that a mutation changes one step and
 //! not all that follow.
 
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use xds_machine::client::Dialect;
 
 use super::{Both, Budget, Made, Setup, Step, Ttls, World};
 
-/// How many bytes say the shape of a world.
+/// The number of bytes that determine the shape of a world.
 pub const SHAPE: usize = 4;
 
 const NAMES: [&[&str]; 4] = [&["*", "a"], &["a", "b"], &["*", "a", "b"], &["*", "a", "b", "c"]];
 
-/// Names of a collection and its members, and one that is no member.
+/// Names of a collection, its members, and one that is not a member.
 const COLLECTIONS: [&[&str]; 4] = [
     &["xdstp:///T/*", "xdstp:///T/a"],
     &["xdstp:///T/a", "xdstp:///T/b"],
@@ -20,10 +20,10 @@ const COLLECTIONS: [&[&str]; 4] = [
     &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b", "a"],
 ];
 
-/// Names with aliases: one that stays, and one that moves.
+/// Names with aliases: a fixed one, and a moving one.
 const ALIASES: [&[&str]; 4] = [&["~a", "a"], &["~", "a", "b"], &["*", "~", "~a", "a"], &["*", "~", "a", "b"]];
 
-/// Both.
+/// Names with collections and aliases.
 const EVERYTHING: [&[&str]; 4] = [
     &["~", "xdstp:///T/*", "xdstp:///T/a"],
     &["*", "~", "xdstp:///T/a", "xdstp:///T/b"],
@@ -31,14 +31,15 @@ const EVERYTHING: [&[&str]; 4] = [
     &["~", "~xdstp:///T/a", "xdstp:///T/*", "xdstp:///T/a"],
 ];
 
-/// The shape of a world, from its bytes: types and names, how it is set up, and each feature by itself. Zero is none of them.
+/// Derives the shape of a world from its bytes: types and names, the setup, and each feature separately. Zero selects
+/// none.
 pub fn setup<V: Both>(data: &[u8]) -> (Arc<Made>, &[u8]) {
     let [shape, flags, names, features, steps @ ..] = data else {
         return (Setup::full_state(&["a"], Budget::PLENTY).make(), &[]);
     };
     let bit = |byte: &u8, at: u32| byte >> at & 1 > 0;
     let of = |byte: &u8, at: u32| usize::from(byte >> at & 3);
-    // Only one type is of structured names.
+    // Only one type has structured names.
     let (aliases, collections) = (bit(names, 2) && !V::LISTS, bit(names, 3) && shape & 3 < 2);
     let choice = of(names, 0);
     let names = match (aliases, collections) {
@@ -52,7 +53,7 @@ pub fn setup<V: Both>(data: &[u8]) -> (Arc<Made>, &[u8]) {
         1 if collections => Setup { full_state: false, ..Setup::collection(names, Budget::PLENTY) },
         0 => Setup::full_state(names, Budget::PLENTY),
         1 => Setup::partial(names, Budget::PLENTY),
-        // What a cluster needs again is asked for by its name.
+        // The endpoints that a cluster needs again are subscribed to by name.
         2 if aliases => Setup::order(names, Budget::PLENTY),
         2 => Setup::warming(names, Budget::PLENTY),
         _ => Setup::order(names, Budget::PLENTY),
@@ -80,12 +81,12 @@ pub fn setup<V: Both>(data: &[u8]) -> (Arc<Made>, &[u8]) {
 
 const DIALECTS: [Dialect; 4] = [Dialect::Spec, Dialect::Envoy, Dialect::Grpc, Dialect::Istio];
 
-/// The step that a byte is: its kind, and the client, type and name that it is about.
+/// Returns the step of a byte: its kind, and the client, type and name.
 pub fn step(byte: u8, setup: &Setup) -> Step {
     let about = usize::from(byte >> 4);
     let (c, t, n) = (about & 1, about >> 1 & 1, about >> 2);
     let (c, t) = (c % setup.clients, t % setup.types.len());
-    // Kinds that are about less have room for others.
+    // Kinds with fewer parameters leave room for other kinds.
     match (byte & 15, n) {
         (0, 1..) => return Step::Forget { c, t, n: n % setup.names.len() },
         (2, 2) => return Step::Pause { c, t },
@@ -121,8 +122,8 @@ pub fn step(byte: u8, setup: &Setup) -> Step {
     }
 }
 
-/// Lets the protocol take up to so many of its own steps, in an order that `choice` says: at random, or each in its turn,
-/// which is how a circle is found that chance soon leaves. Whether it came to rest.
+/// Lets the protocol take up to so many of its own steps, in an order that `choice` determines: at random, or
+/// round-robin, which finds cycles that random order soon leaves. Returns whether the protocol settled.
 pub fn run<V: Both>(world: &mut World<V>, most: usize, mut choice: u64) -> bool {
     let (in_turn, mut steps) = (choice & 1 > 0, Vec::new());
     for turn in 0..most {
@@ -141,7 +142,7 @@ pub fn run<V: Both>(world: &mut World<V>, most: usize, mut choice: u64) -> bool 
     false
 }
 
-/// Lets the protocol come to rest, which must be as it should.
+/// Lets the protocol settle, and checks the settled state.
 pub fn settle<V: Both>(world: &mut World<V>, choice: u64) {
     assert!(run(world, 3_000, choice), "the protocol does not come to rest");
     world.check_settled();

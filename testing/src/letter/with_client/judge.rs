@@ -1,4 +1,4 @@
-//! What must hold of our client: what each request may say, and what the application has at rest.
+//! The rules for this crate's client: the contents of each request, and the application's resources at rest.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use super::super::walk::{Fault, ensure};
 use super::super::wire::{Ask, Variant, short};
 use super::{Applied, Names, WithClient};
 
-// What is known of our client, with the trace: `true` looks for it.
+// Known faults of the client, each with a trace: `true` searches for the fault.
 
-/// `+y +z -> {b [z]}; ACK; -> {b [y], c [z]}`: `c` is taken and `b` removed, for it was what `z` stood for; but `y` stands for
-/// it now.
+/// `+y +z -> {b [z]}; ACK; -> {b [y], c [z]}`: `c` is accepted and `b` removed, because `b` was the target of `z`; but
+/// now `b` is the target of `y`.
 const KNOWN_ALIASES_CHANGE_HANDS: bool = false;
 
-/// `+c +y -> {c [y]}; ACK; -> {c []}; ACK; -c`: the client keeps `c` for `y`, though `c` came without that alias. And what
-/// such a `c` came with is applied, but an older version is claimed.
+/// `+c +y -> {c [y]}; ACK; -> {c []}; ACK; -c`: the client keeps `c` for `y`, though `c` arrived without that alias.
+/// And the content of such a `c` is applied, but an older version is claimed.
 pub(super) const KNOWN_ALIASES_TAKEN_AWAY: bool = false;
 
 impl<V: Variant> WithClient<V> {
-    // What a request may say.
+    // The contents of a request.
 
     pub(super) fn check_request(&mut self, ask: &Ask) -> Result<(), Fault> {
         let t = self.setup.type_number(&ask.type_url);
@@ -38,7 +38,8 @@ impl<V: Variant> WithClient<V> {
         ensure(!first || !empty || legacy, "a first request asks for everything by mistake", what)?;
         ensure(first || ask.claims.is_empty(), "a later request has claims", what)?;
         for (name, version) in &ask.claims {
-            // A claim without a version is of what came by a stream that is gone, judged or not: it has to come again.
+            // A claim without a version belongs to a resource of a former stream, judged or not: the server must send
+            // it again.
             let same = |applied: &Applied| applied.version == *version;
             let taken_away = !KNOWN_ALIASES_TAKEN_AWAY && self.truth[t].had_alias(name);
             let had = taken_away || version.as_str().is_empty() || app.applied.get(name).is_some_and(same);

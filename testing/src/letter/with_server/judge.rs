@@ -1,4 +1,4 @@
-//! What must hold of our server: what each response may say, and what a naive client has at rest.
+//! The rules for this crate's server: the contents of each response, and a naive client's resources at rest.
 
 use std::time::Duration;
 
@@ -12,13 +12,14 @@ use super::super::walk::{Fault, ensure};
 use super::super::wire::{Ask, Item, Said, Variant, short};
 use super::{View, WithServer};
 
-// What is known of our server, with the trace: `true` looks for it.
+// Known faults of the server, each with a trace: `true` searches for the fault.
 
-/// What the client is sent for another name, and keeps for an alias that the server has not heard of yet, or not with that
-/// name, is not removed when the alias moves: `+c; put c [x] -> {c}` crosses `-c +x`, the client takes `c` in as what `x`
-/// stands for; `put c []; put b [x] -> {b}`: the client keeps `c`. `put a [x]; +* -> {a}; ACK; put a []; +x -*` is answered by `removed=[x]`: the client keeps `a`.
+/// A resource that was sent for another name, and that the client keeps for an alias that the server has not yet
+/// received, or not with that name, is not removed when the alias moves: `+c; put c [x] -> {c}` crosses `-c +x`, and
+/// the client holds `c` as the target of `x`; `put c []; put b [x] -> {b}`: the client keeps `c`.
+/// `put a [x]; +* -> {a}; ACK; put a []; +x -*` leads to `removed=[x]`: the client keeps `a`.
 pub(super) const KNOWN_RACE_OF_ALIASES: bool = false;
-/// `put a/90s; +a -> {a}; NACK`, and 30 s later a heartbeat of `a`, which who rejected it does not have.
+/// `put a/90s; +a -> {a}; NACK`, and 30 s later a heartbeat of `a`, which a client that rejected `a` does not have.
 const KNOWN_HEARTBEATS_OF_REJECTED: bool = false;
 /// `put a [x]; fail a; put c [x]; del c; +a` is silence: the error is lost when the alias goes back to unknown. And
 /// `put a [x]; fail a; put c [x]; doubt c; put a [x]; +x` is silence, though `x` is `a`.
@@ -50,7 +51,7 @@ impl<V: Variant> WithServer<V> {
         Ok(())
     }
 
-    /// The client has what there is of what it wants.
+    /// Checks that the client has the existing resources that it is subscribed to.
     fn settled(&self, t: usize) -> Result<(), Fault> {
         let (truth, of) = (&self.truth[t], &self.client.types[t]);
         let kind = short(self.setup.url(t));
@@ -72,7 +73,7 @@ impl<V: Variant> WithServer<V> {
                         format!("{kind}: {name} is {}, held is {has:?}", there.content)
                     })?;
                 }
-                // The alias that it had moved on.
+                // The alias that it had has moved.
                 State::Unknown(_) if !KNOWN_ALIASES_OF_UNKNOWN && truth.had_alias(name) => {}
                 State::Unknown(code) if code != 0 => {
                     let knows = of.errors.contains_key(name) || !of.wanted.contains(name);
@@ -84,7 +85,7 @@ impl<V: Variant> WithServer<V> {
                         let both = known.intersection(&of.wanted).cloned().collect();
                         of.held.get(name).is_some_and(|held| !is_wanted(&both, name, &held.aliases))
                     });
-                    // What an alias stands for that belonged to what is not known is not known either.
+                    // The target of an alias is unknown if the alias belonged to an unknown resource.
                     let mut doubts = of.wanted.iter().filter(|wish| truth.was_asked_by(wish, name));
                     let excused = is_rejected(&None) || !deletes || raced || doubts.any(|wish| truth.is_doubtful(wish));
                     ensure(has.is_none() || excused, "what is gone is held", || {
@@ -102,7 +103,7 @@ impl<V: Variant> WithServer<V> {
         Ok(())
     }
 
-    // What a response may say.
+    // The contents of a response.
 
     pub(super) fn judge(&mut self, said: &Said) -> Result<(), Fault> {
         let t = self.setup.type_number(&said.type_url);
@@ -130,7 +131,8 @@ impl<V: Variant> WithServer<V> {
             ensure(same, "another content is sent", fault)?;
             let now = (*content, truth.touched(name));
             let again = view.told.insert(name.clone(), now) == Some(now);
-            // With portions what changes before its turn may go twice; endpoints go with their clusters; in SotW all does.
+            // With limited responses, a resource that changes before its turn may be sent twice; endpoints are sent
+            // with their clusters; in SotW all are.
             let may = setup.response_limit.is_some()
                 || setup.types.len() > 1
                 || (!V::DELTA && setup.types[t].is_full_state());
@@ -160,7 +162,7 @@ impl View {
         let rejected = self.out.remove(ask.nonce.as_str()).filter(|_| ask.error.is_some());
         let rejected = rejected.unwrap_or_default();
         self.rejected.extend(rejected.iter().cloned());
-        // What is asked for, or left though the wildcard may have it, may go again.
+        // A requested resource, or one that was unsubscribed though the wildcard may cover it, may be sent again.
         let asks = |wish: &ResourceName, name: &ResourceName| covers(wish, name) || truth.is_asked_by(wish, name);
         for (name, told) in &mut self.told {
             let may = ask.names.iter().chain(&ask.leave).any(|wish| asks(wish, name));

@@ -1,4 +1,4 @@
-//! What a client may say, and what it may give its application.
+//! The requests that a client may send, and the actions that it may give its application.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ impl Ghost {
                 let (nonce, version, verdict) =
                     memory.unanswered.pop_front().expect("an answer to a response that was read");
                 assert_eq!(*request.nonce, nonce, "responses are answered in order");
-                // What is answered unseen had nothing in it that is wanted.
+                // A response that was ACKed unseen had no subscribed resource.
                 let accepted = intent == Intent::Ack;
                 let by_then = match verdict {
                     Some((verdict, by_then)) => {
@@ -53,7 +53,7 @@ impl Ghost {
             }
             Intent::Initial => {
                 assert!(request.nonce.is_empty(), "nonces do not outlive streams");
-                // Who claims what the server has is sent nothing.
+                // A client that claims the server's version receives nothing.
                 let version = store.cache.version(&setup.types[t]);
                 if request.version.is_some_and(|claimed| *claimed == version) {
                     check_claim(setup, store, t, app);
@@ -78,7 +78,7 @@ impl Ghost {
                 }
             }
         }
-        // To an istiod a NACK says what was said before.
+        // With an istiod, a NACK repeats the names of the last request.
         let bare = intent == Intent::Nack && setup.dialect == Dialect::Istio;
         if V::LISTS && request.names.is_empty() && !memory.named && !bare {
             assert!(app.wanted.iter().any(|name| name.is_wildcard()), "an empty list, and nobody wants everything");
@@ -102,7 +102,8 @@ impl Ghost {
         memory.read = Some(response.nonce);
     }
 
-    /// The client finds a fault with a response of ours: a heartbeat of what is not there (any more).
+    /// Checks the faults that the client found in a response of this crate's server: only heartbeats of resources that
+    /// are not held (any more).
     pub fn finds_faults<V: Both>(
         &mut self,
         setup: &Made,
@@ -125,7 +126,8 @@ impl Ghost {
         self.verdict(t, nonce, None, true);
     }
 
-    /// The client looked at the responses up to one that the application judges: what they say lives on does.
+    /// Records that the client processed the responses up to the one that the application judges: their heartbeats
+    /// count.
     pub fn beat<V: Both>(&mut self, setup: &Made, now: Instant, t: usize, app: &mut Application) {
         let Memory { beats, unanswered, .. } = &mut self.types[t];
         let place = |nonce: &Nonce| unanswered.iter().position(|(other, ..)| other == nonce);
@@ -135,7 +137,8 @@ impl Ghost {
                 return;
             }
             let Some(Beats { versions, .. }) = beats.pop_front().filter(|_| setup.tells_ttls()) else { return };
-            // Of what left and came back the client ignores news until it said so, and a heartbeat of that is none.
+            // After an unsubscription and a new subscription of a name, the client ignores the name's updates until it
+            // has sent the subscription, including heartbeats.
             let lives = |(name, version): &(ResourceName, Version)| {
                 let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
                 held.is_some_and(|held| V::LISTS || held == *version)
@@ -167,7 +170,7 @@ impl Ghost {
 
     fn verdict(&mut self, t: usize, judged: &Nonce, version: Option<&Version>, rejected: bool) {
         let memory = &mut self.types[t];
-        // What came before this and was answered unseen is accepted by now.
+        // Earlier responses that were ACKed unseen are accepted by now.
         let mut accepted = memory.accepted.clone();
         let live = memory.unanswered.iter().any(|(nonce, ..)| nonce == judged);
         for (nonce, version, verdict) in memory.unanswered.iter().filter(|_| live) {
@@ -187,7 +190,7 @@ impl Ghost {
     }
 }
 
-/// A server that skips what the client claims to have leaves it with what it has.
+/// Checks a claim: a server that skips claimed resources leaves the client with those.
 fn check_claim(setup: &Made, store: &Store, t: usize, app: &Application) {
     for name in setup.names.iter().filter(|name| is_resource(name)) {
         let there = store.content(setup, t, name);

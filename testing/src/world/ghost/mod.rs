@@ -1,4 +1,4 @@
-//! What must hold after each step. Written from the specification, with a memory of its own: it reads no machine.
+//! The checks after each step. Written from the specification, with a memory of its own: no machine is read.
 
 mod client;
 mod server;
@@ -12,10 +12,10 @@ use xds_machine::{Nonce, ResourceName, Version};
 use super::time::A_WHILE;
 use super::{Application, Made, resource, stands_for};
 
-/// Whether a response was accepted, and the versions of which one was the last accepted by then.
+/// Whether a response was accepted, and the candidates for the last accepted version at that time.
 type Judged = (bool, BTreeSet<Version>);
 
-/// One type's memory.
+/// The memory of one type.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Memory {
     // The client's side of the stream.
@@ -23,63 +23,63 @@ struct Memory {
     asked: bool,
     /// A name was sent.
     named: bool,
-    /// Responses that the client read and did not answer, in order, with the verdict and what may have
-    /// been accepted by then.
+    /// Responses that the client read and did not answer, in order, with the verdict and the candidates for the version
+    /// accepted by then.
     unanswered: VecDeque<(Nonce, Version, Option<Judged>)>,
     /// The last nonce that the client read.
     read: Option<Nonce>,
-    /// The version of the last response that was accepted whole. More than one if the stream broke before the answer
-    /// to a response that was accepted unseen.
+    /// The version of the last completely accepted response. Several candidates if the stream broke before the ACK of a
+    /// response that was accepted unseen.
     accepted: BTreeSet<Version>,
-    /// Responses with heartbeats that the client read and did not look at yet.
+    /// Responses with heartbeats that the client read and did not process yet.
     beats: VecDeque<Beats>,
-    /// Those in which it found a fault.
+    /// Responses in which the client found a fault.
     faulty: BTreeSet<Nonce>,
-    /// What expired on this stream and did not come since: the server knows nothing of it.
+    /// Resources that expired on this stream without a later update: the server does not know about the expiry.
     lapsed: BTreeSet<ResourceName>,
 
     // The server's side.
     /// A heartbeat may be due.
     due: bool,
-    /// How much time passed since the client answered last, while something was under way.
+    /// The time since the client's last ACK or NACK during which messages were in flight.
     busy: Duration,
-    /// That was too much on this stream: a heartbeat may come late.
+    /// `busy` exceeded its bound on this stream: a heartbeat may come late.
     late: bool,
-    /// All came to rest on this stream, so that the server had time to say that what the client has lives on.
+    /// The world settled on this stream, so that the server had time for the heartbeats.
     spoke: bool,
-    /// The response that waits for an answer.
+    /// The response in flight.
     out: Option<Out>,
     sent: Option<Nonce>,
-    /// What the client rejected, and how often it may be sent again though nothing changed.
+    /// The resources that the client rejected, and how often each may be sent again without a change.
     rejected: BTreeMap<ResourceName, Rejected>,
-    /// The same of a response of a full-state type as a whole.
+    /// The same for a complete response of a full-state type.
     rejected_whole: Option<(BTreeMap<ResourceName, u8>, u32)>,
-    /// What the requests up to now add up to.
+    /// The sum of the requests so far.
     listed: BTreeSet<ResourceName>,
-    /// The server was told a name; in delta: anything.
+    /// The server received a name; in delta: any request.
     named_to_server: bool,
-    /// Something was asked for since the last response.
+    /// A name was requested since the last response.
     asked_since: bool,
-    /// The first request said what the client has.
+    /// The first request claimed versions.
     claimed: bool,
-    /// What the client was sent, as far as it was not taken back.
+    /// The resources that were sent to the client and not removed.
     delivered: BTreeMap<ResourceName, u8>,
-    /// What changed since it was delivered.
+    /// The resources that changed since they were delivered.
     unseen: BTreeSet<ResourceName>,
-    /// Endpoints that have to go again.
+    /// Endpoints that must be sent again.
     cold: BTreeSet<ResourceName>,
-    /// What changed or was asked for since it was sent: a reason to send it.
+    /// The resources that changed or were requested since they were sent: the reasons to send them.
     reasons: BTreeSet<ResourceName>,
 }
 
-/// A response that waits for an answer.
+/// A response in flight.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Out {
     nonce: Nonce,
     resources: BTreeMap<ResourceName, u8>,
-    /// What was sent for no other reason than that it had been rejected, and how often that may happen again.
+    /// Resources that were sent only because they had been rejected, and how often that may happen again.
     again: BTreeMap<ResourceName, u32>,
-    /// The same of all of it.
+    /// The same for the complete response.
     again_whole: Option<u32>,
 }
 
@@ -96,19 +96,19 @@ struct Beats {
     versions: BTreeMap<ResourceName, Version>,
 }
 
-/// What the server said, apart from what had to be said.
+/// Optional parts of a server's response.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Told {
-    /// Endpoints went again that a cluster was waiting for.
+    /// Endpoints that a cluster was waiting for were sent again.
     pub warm: bool,
-    /// That something lives on.
+    /// A heartbeat was sent.
     pub beats: bool,
-    /// What was rejected and did not change went again.
+    /// A rejected resource was sent again without a change.
     pub again: bool,
 }
 
 impl Memory {
-    /// Whether a name is wanted as far as the server can know.
+    /// Returns whether a name is subscribed to as far as the server can know.
     fn server_wants(&self, name: &ResourceName, content: Option<u8>) -> bool {
         covers(&self.listed, name, content)
     }
@@ -119,7 +119,7 @@ pub struct Ghost {
     types: Vec<Memory>,
     up: bool,
     requests: u64,
-    /// Time went by since the stream began.
+    /// Time passed since the stream began.
     aged: bool,
 }
 
@@ -133,7 +133,7 @@ impl Ghost {
         (self.up, self.aged) = (true, false);
         for (memory, app) in self.types.iter_mut().zip(apps) {
             if app.wanted.is_empty() && app.judging.is_none() || memory.accepted.is_empty() {
-                memory.accepted = BTreeSet::from([Version::default()]); // of what nobody wants, nothing is remembered
+                memory.accepted = BTreeSet::from([Version::default()]); // nothing is remembered of an unsubscribed type
             }
         }
     }
@@ -149,7 +149,7 @@ impl Ghost {
         }
     }
 
-    /// Time passed: that of a heartbeat may have come.
+    /// Records that time passed: a heartbeat may be due.
     pub fn is_due(&mut self) {
         self.types.iter_mut().for_each(|memory| memory.due = true);
     }
@@ -173,7 +173,7 @@ impl Ghost {
         self.types[t].lapsed.contains(name)
     }
 
-    /// Whether the server must have said that a resource lives on, as it was sent last.
+    /// Returns whether the server must have sent a heartbeat of a resource as sent last.
     pub fn lives(&self, t: usize, name: &ResourceName) -> bool {
         let memory = &self.types[t];
         self.up
@@ -193,7 +193,7 @@ fn version_of(setup: &Made, name: &ResourceName, content: u8) -> Version {
     resource(setup, name, content).version().clone()
 }
 
-/// Whether one of these names stands for another.
+/// Returns whether one of these names selects another.
 fn covers(names: &BTreeSet<ResourceName>, name: &ResourceName, content: Option<u8>) -> bool {
     names.iter().any(|wanted| stands_for(wanted, name, content))
 }

@@ -1,4 +1,4 @@
-//! What a server may send, and what it may leave out.
+//! The responses that a server may send, and the resources that it may omit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::{Ghost, Memory, Out, Rejected, Told, covers, version_of};
 use crate::variant::{Request, Response};
 
 impl Ghost {
-    /// Whether the server takes the request.
+    /// Records a request. Returns whether the server accepts it.
     pub fn server_reads<V: Both>(&mut self, setup: &Made, store: &Store, request: &V::Req) -> bool {
         let request = V::request(request);
         let t = setup.type_number(request.type_url);
@@ -32,11 +32,11 @@ impl Ghost {
         let listed = &memory.listed;
         memory.delivered.retain(|name, sent| covers(listed, name, Some(*sent)));
         memory.cold.retain(|name| covers(listed, name, content(name)));
-        // What is asked for again is sent again, rejected or not.
+        // A refetched resource is sent again, rejected or not.
         let asked = setup.names.iter().filter(|name| is_resource(name) && covers(&again, name, content(name)));
         memory.reasons.extend(asked.cloned());
         if again.iter().any(|asked| asked == SHARED) {
-            memory.reasons.extend(memory.delivered.keys().cloned()); // with the alias may go what it stood for
+            memory.reasons.extend(memory.delivered.keys().cloned()); // the alias's target may be removed with it
         }
         if !again.is_empty() {
             memory.rejected_whole = None;
@@ -58,7 +58,7 @@ impl Ghost {
         }
     }
 
-    /// Whether the stream is to end: only if the store may have forgotten what the client should hear.
+    /// Checks that the stream may end: only if the store may have forgotten a removal that the client has not received.
     pub fn server_closes(&mut self, setup: &Made, action: Action) -> bool {
         match action {
             Action::Close(status) if setup.is_forgetful() => status.code == Code::Unavailable.number(),
@@ -110,7 +110,7 @@ impl Ghost {
         Told { warm, beats, again }
     }
 
-    /// Once a cluster that is new or changed is sent, its endpoints have to go again, if they went before.
+    /// Once a new or changed cluster is sent, its endpoints must be sent again, if they were sent before.
     fn parent_sent(
         &mut self,
         setup: &Made,
@@ -125,7 +125,7 @@ impl Ghost {
         for name in sent {
             let there = store.content(setup, endpoints, name);
             if there.is_some() && memory.server_wants(name, there) {
-                // What was rejected may come again too: the cluster may be another.
+                // A rejected resource may be sent again too: the cluster may be another one.
                 memory.rejected.remove(name);
                 memory.rejected_whole = None;
                 memory.reasons.insert(name.clone());
@@ -136,7 +136,7 @@ impl Ghost {
         }
     }
 
-    /// Pushes of listeners wait for clusters that are not sent, and clusters go away after them.
+    /// Checks the order: listeners wait for unsent clusters, and clusters are removed after them.
     fn check_order<V: Both>(&self, setup: &Made, store: &Store, t: usize, response: &Response) {
         let number = |url: &str| setup.types.iter().position(|known| known == url);
         let (Some(listeners), Some(clusters)) = (number(type_url::LISTENER), number(type_url::CLUSTER)) else { return };
@@ -151,18 +151,18 @@ impl Ghost {
         if t == listeners && !self.types[t].asked_since {
             assert!(!unsent(clusters), "listeners are pushed before clusters");
         }
-        // A removal that nobody asked about; time may end the wait.
+        // A removal that the client did not ask about; a timeout may end the wait.
         let delivered = &self.types[t].delivered;
         let is_gone = |name: &ResourceName| {
             let there = response.resources.iter().any(|(other, _)| other == name);
             let memory = &self.types[t];
-            // What changed before it went is not known as the client has it, nor is what the store forgot; and what has an
-            // error is not gone.
+            // A resource that changed before its removal is not known as the client has it, nor is one that the store
+            // forgot; and a resource with an error is not removed.
             let known = !setup.is_forgetful() && !memory.unseen.contains(name);
             let fails = || store.error(setup, t, name).is_some();
             let wanted = || memory.server_wants(name, None);
             let kept = setup.hold && V::LISTS && setup.full_state && wanted() && known && !fails();
-            // What an alias left for another resource goes with that one, and is there.
+            // An alias's former target is removed with the present one, although it exists.
             let moved = store.content(setup, t, name).is_some();
             (response.removed.contains(name) && !moved) || (kept && !there)
         };
@@ -172,7 +172,7 @@ impl Ghost {
         }
     }
 
-    /// A resource changed: what was rejected of it may be sent again, should it come back.
+    /// Records a change: a rejection of the resource no longer counts, even if the same content returns.
     pub fn changes(&mut self, t: usize, name: &ResourceName, there: Option<u8>) {
         let memory = &mut self.types[t];
         if there.is_some() {
@@ -181,20 +181,20 @@ impl Ghost {
             memory.cold.remove(name);
         }
         if !covers(&memory.listed, name, there) {
-            memory.cold.remove(name); // the alias that moves stands for another
+            memory.cold.remove(name); // the moving alias has another target
         }
         memory.reasons.insert(name.clone());
         memory.rejected.remove(name);
         memory.rejected_whole = None;
     }
 
-    /// Nothing is known of a resource any more, nor what it was.
+    /// Records that nothing is known of a resource any more, nor of its former content.
     pub fn fails(&mut self, t: usize, name: &ResourceName) {
         self.changes(t, name, None);
         self.types[t].unseen.insert(name.clone());
     }
 
-    /// The features that are active on the stream.
+    /// Returns the features that are active on the stream.
     pub fn active(&self, setup: &Made, store: &Store) -> Vec<Feature> {
         let of_a_type = |feature| (0..setup.types.len()).any(|t| self.types[t].is_active(setup, store, t, feature));
         Feature::ALL.into_iter().filter(|&feature| of_a_type(feature)).collect()
@@ -251,7 +251,7 @@ impl Memory {
         self.rejected.values().map(|rejected| rejected.retries).chain(whole).any(|retries| retries > 0)
     }
 
-    /// The client answered the response that was out.
+    /// Applies the client's ACK or NACK of the response in flight.
     fn judge(&mut self, setup: &Made, out: Out, rejected: bool) {
         let times = setup.retry.unwrap_or(0);
         if !rejected {
@@ -271,7 +271,7 @@ impl Memory {
         }
     }
 
-    /// Takes in a list of all that is wanted. Returns what was not in the one before.
+    /// Applies a list of all subscribed names. Returns the names that are new.
     fn read_list(&mut self, setup: &Made, request: &Request<'_>) -> BTreeSet<ResourceName> {
         let mut listed: BTreeSet<ResourceName> = request.names.iter().cloned().collect();
         self.claimed |= self.sent.is_none() && request.version.is_some_and(|version| !version.is_empty());
@@ -282,12 +282,12 @@ impl Memory {
         let new: BTreeSet<ResourceName> = listed.difference(&self.listed).cloned().collect();
         self.listed = listed;
         if self.listed.is_empty() {
-            self.out = None; // nobody waits for answers of a type that nothing is wanted of
+            self.out = None; // no ACK is expected for a type without subscriptions
         }
         new
     }
 
-    /// Takes in what changed in what is wanted. Returns all that was said of names.
+    /// Applies the changes of the subscriptions. Returns all names in the request.
     fn read_changes(&mut self, setup: &Made, request: &Request<'_>) -> BTreeSet<ResourceName> {
         let first = !std::mem::replace(&mut self.named_to_server, true);
         let nothing = request.names.is_empty() && request.unsubscribe.is_empty();
@@ -302,9 +302,9 @@ impl Memory {
         again
     }
 
-    /// Takes in what the client has, which need not be sent if it is as `there` says.
+    /// Applies claimed versions, which need not be sent if they match `there`.
     fn claims(&mut self, setup: &Made, request: &Request<'_>, there: impl Fn(&ResourceName) -> Option<u8>) {
-        self.due |= !request.initial.is_empty(); // it may have little time left
+        self.due |= !request.initial.is_empty(); // little of the TTL may be left
         self.claimed |= !request.initial.is_empty();
         for (name, version) in &request.initial {
             let content = (0..2).find(|&content| version_of(setup, name, content) == **version);
@@ -316,7 +316,7 @@ impl Memory {
         }
     }
 
-    /// What holds of any response.
+    /// Checks the rules that hold for every response.
     fn check_shape(&self, setup: &Made, store: &Store, t: usize, response: &Response) {
         assert!(self.out.is_none(), "one response of a type is out at a time");
         assert!(!response.nonce.is_empty() && !response.version.is_empty(), "a response has a nonce and a version");
@@ -341,7 +341,7 @@ impl Memory {
         }
     }
 
-    /// A response of a full-state type has all that is wanted, and a reason.
+    /// Checks that a response of a full-state type has all subscribed resources, and a reason.
     fn check_whole(&self, setup: &Made, store: &Store, t: usize, out: &mut Out, has_reason: bool) {
         let there = |name: &&ResourceName| {
             let content = store.content(setup, t, name);
@@ -349,7 +349,7 @@ impl Memory {
         };
         let all: BTreeSet<&ResourceName> = setup.names.iter().filter(there).collect();
         let mut gone = out.resources.keys().filter(|name| !all.contains(name));
-        // Clusters and endpoints may stay for a time; only what the client has.
+        // Clusters and endpoints may stay for a time, but only those that the client has.
         let stays = |name: &ResourceName| {
             let same = self.delivered.get(name) == out.resources.get(name);
             setup.hold && [type_url::CLUSTER, type_url::ENDPOINT].contains(&setup.types[t].as_str()) && same
@@ -359,18 +359,18 @@ impl Memory {
         assert!(all.iter().copied().eq(there), "a full-state type has all that is wanted");
         let wanted = |name: &ResourceName| self.server_wants(name, store.content(setup, t, name));
         let changed = || self.reasons.iter().any(|name| wanted(name) || self.delivered.contains_key(name));
-        // A store that forgets removals can't tell that nothing was there.
+        // A store that forgets removals can't tell that a resource never existed.
         if has_reason || self.asked_since || setup.hold || setup.is_forgetful() || changed() {
             return;
         }
-        // Nothing else than a rejection is a reason to say it again.
+        // Without any other reason, only a rejection allows the same response again.
         let rejected = self.rejected_whole.as_ref().filter(|(whole, _)| *whole == out.resources);
         let retries = rejected.map_or(0, |(_, retries)| *retries);
         assert!(retries > 0, "nothing changed, and all is sent again");
         out.again_whole = Some(retries - 1);
     }
 
-    /// Of any other type each resource has a reason.
+    /// Checks that each resource of another type has a reason.
     fn check_reasons(&self, setup: &Made, out: &mut Out) {
         for (name, content) in &out.resources {
             if self.reasons.contains(name) || self.delivered.get(name) != Some(content) {
@@ -378,14 +378,14 @@ impl Memory {
             }
             match self.rejected.get(name).filter(|rejected| rejected.content == *content) {
                 Some(rejected) if rejected.retries > 0 => _ = out.again.insert(name.clone(), rejected.retries - 1),
-                // A server at its limit may forget what it sent.
+                // A server at its limit may forget resources that it sent.
                 Some(_) => assert!(setup.limit.is_some(), "{name} was rejected and is sent again"),
                 None => assert!(setup.limit.is_some(), "{name} did not change and is sent again"),
             }
         }
     }
 
-    /// Whether endpoints went that a cluster was waiting for.
+    /// Records the sent resources. Returns whether a cluster was waiting for any of the endpoints.
     fn note_sent<V: Both>(&mut self, setup: &Made, response: &Response, out: &Out) -> bool {
         let mut warm = false;
         for name in out.resources.keys().chain(&response.removed) {
@@ -399,7 +399,7 @@ impl Memory {
         if V::LISTS && setup.full_state {
             self.reasons.clear();
         }
-        // What fills a portion may not be the whole answer.
+        // A full response may not be complete.
         let fills = |response_limit: usize| response.resources.len() + response.removed.len() >= response_limit;
         self.asked_since &= !V::LISTS && setup.response_limit.is_some_and(fills);
         warm
