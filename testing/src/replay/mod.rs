@@ -1,5 +1,5 @@
-//! Recordings of real clients, and their replay with both machines. `tests/protocol/recordings/README.md` describes the
-//! file format.
+//! Recordings of real clients, and their replay with both machines. The README beside the recordings
+//! of `xds-machine` describes the file format.
 
 pub mod client;
 pub mod message;

@@ -1,4 +1,4 @@
-//! Conversations in plain text, played against a machine. A script is a story; `tests/protocol/scripts/README.md`
+//! Conversations in plain text, played against a machine. A script is a story; the README beside the scripts of `xds-machine`
 //! describes the format.
 //!
 //! After each input line, the script lists all output lines of the machine, so that silence is tested too.

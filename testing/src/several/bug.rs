@@ -12,7 +12,7 @@ use super::{Both, World};
 pub enum Bug {
     /// Falls back to the next server when one fails, though all subscribed resources are known (gRFC A71).
     FallsBackThoughCached,
-    /// Claims a version to the server that sent it, though another server replaced the resource (C-RECON-05).
+    /// Claims a version to the server that sent it, though another server replaced the resource.
     ClaimsReplaced,
     /// Does not retry a server once another is in use.
     StaysOnFallback,

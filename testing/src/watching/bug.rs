@@ -17,7 +17,7 @@ pub enum Bug {
     QueuesEvents,
     /// Reports a resource again without a change.
     TellsEqual,
-    /// An error replaces the held content, as in tonic's client (C-ERR-02).
+    /// An error replaces the held content, as in tonic's client.
     ReplacesByError,
     /// The verdict is given when the first watcher has finished.
     WaitsForOne,

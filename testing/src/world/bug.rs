@@ -89,7 +89,7 @@ pub enum Bug {
     PartOfFullState,
     /// Heartbeats are not sent.
     SaysNoBeats,
-    /// S-ERR-01, like all earlier servers: errors of resources are not sent.
+    /// Errors of resources are not sent, as by all earlier servers.
     SaysNoErrors,
 }
 
