@@ -280,7 +280,8 @@ impl<V: Variant> Client<V> {
         Some(Transmit { request: composed.request, sent, intent: composed.intent })
     }
 
-    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is to be called, or `None` if no time-out is running.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is to be called, or `None` if no time-out is
+    /// running.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.types.iter().filter_map(|subscription| subscription.next_timeout()).min()
     }
