@@ -33,7 +33,7 @@ pub enum Action {
     Errors {
         /// The type of the resources.
         type_url: TypeUrl,
-        /// The errors, in the order of the names, one for each. The wildcard stands for the collection as a whole.
+        /// The errors, in the order of the names, one per name. The wildcard stands for the collection as a whole.
         errors: Vec<Failed>,
     },
     /// The TTL of resources ran out without a renewal, so the resources are removed (xds_protocol.rst, "TTL").
@@ -76,7 +76,7 @@ pub enum Action {
 pub struct Failed {
     /// The name of the resource that has the error.
     pub name: ResourceName,
-    /// The error. [`Status::is_data_error`] returns whether it is a data error or transient.
+    /// The error. [`Status::is_data_error`] distinguishes data errors from transient errors.
     pub status: Status,
     /// The effect of the error on held content.
     pub effect: Effect,

@@ -109,14 +109,14 @@ impl Relisting {
 impl Announced {
     // Changes by the application.
 
-    /// Notes a newly subscribed name (SotW). `said`: the response under which the last request was sent.
-    pub(super) fn subscribe_listed(&mut self, name: &ResourceName, said: Option<u64>, serial: u64) {
+    /// Notes a newly subscribed name (SotW). `last_under`: the response under which the last request was sent.
+    pub(super) fn subscribe_listed(&mut self, name: &ResourceName, last_under: Option<u64>, serial: u64) {
         let leaving = self.states.get(name) == Some(&State::Leaving);
         if !self.asked || (!leaving && self.states.contains_key(name)) {
             return;
         }
         let state = if leaving || self.left.remove(name) || self.is_any_back() {
-            let omitted = !leaving && !self.is_wildcard_said() && said == Some(serial);
+            let omitted = !leaving && !self.is_wildcard_listed() && last_under == Some(serial);
             let stage = if omitted { Stage::Omitted { under: serial } } else { Stage::Omit { listed: leaving } };
             State::Relisting(Relisting { stage, reopened: 0, last: false })
         } else {
@@ -217,7 +217,7 @@ impl Announced {
         self.unconfirmed.remove(name);
     }
 
-    /// Returns whether a response may answer only names that were listed since the first request.
+    /// Returns whether a response may answer only names that were listed after the first request.
     pub(super) fn has_unconfirmed(&self) -> bool {
         !self.unconfirmed.is_empty()
     }
@@ -240,8 +240,8 @@ impl Announced {
 
     // Requests.
 
-    /// Returns the subscribed names that the next SotW request lists, under a response that is the newest if it equals
-    /// `serial`. `limit`: how many unsubscribed names are remembered.
+    /// Returns the names of the next SotW request, which answers response `under`; `serial` is the newest response.
+    /// `limit`: how many unsubscribed names are remembered.
     pub(super) fn list<'a>(
         &mut self,
         wanted: impl ExactSizeIterator<Item = &'a ResourceName>,
@@ -305,7 +305,7 @@ impl Announced {
     }
 
     /// Returns the names that the last SotW request listed.
-    pub(super) fn said<'a>(&'a self, wanted: impl Iterator<Item = &'a ResourceName>) -> Vec<ResourceName> {
+    pub(super) fn last_listed<'a>(&'a self, wanted: impl Iterator<Item = &'a ResourceName>) -> Vec<ResourceName> {
         let leaving = self.states.iter().filter(|(_, state)| **state == State::Leaving).map(|(name, _)| name);
         let mut names: Vec<ResourceName> =
             wanted.filter(|name| self.is_listed(name.as_str())).chain(leaving).cloned().collect();
@@ -398,7 +398,7 @@ impl Announced {
     }
 
     /// Returns whether the last request had the wildcard, although the next one will not.
-    fn is_wildcard_said(&self) -> bool {
+    fn is_wildcard_listed(&self) -> bool {
         self.states.get(WILDCARD).is_some_and(|state| match state {
             State::Relisting(relisting) => relisting.is_listed(),
             state => *state == State::Leaving,

@@ -45,7 +45,7 @@ impl<T: Clone> Subscription<T> {
     }
 
     pub(super) fn unsubscribe<V: Protocol<StreamState = T>>(&mut self, name: &str, settings: &Settings) {
-        if let Some(name) = self.let_go(name, V::ALIASES, settings) {
+        if let Some(name) = self.remove_name(name, V::ALIASES, settings) {
             V::unsubscribed(self, &name, settings);
         }
     }
@@ -57,7 +57,7 @@ impl<T: Clone> Subscription<T> {
         if !settings.ttl {
             incoming.resources.drop_ttls();
         }
-        // C-TIMER-07: a received resource exists, even if it is broken or waits.
+        // C-TIMER-07: a received resource exists, even if it is broken or still queued.
         if self.timers.running() <= incoming.resources.len() {
             self.timers.stop_where(|name| incoming.mentions(name));
         } else {
@@ -132,7 +132,7 @@ impl<T: Clone> Subscription<T> {
         // C-RES-12: a resource that is not wanted is ignored, including its faults.
         incoming.faults.retain(|fault| fault.name.as_ref().is_none_or(|name| V::takes(self, name.as_str())));
         self.note_faults(now, &incoming, settings, &mut effects);
-        self.keep_what_is_wanted::<V>(&mut incoming, &effects);
+        self.keep_wanted::<V>(&mut incoming, &effects);
         let type_url = self.type_url().clone();
         if !effects.failed.is_empty() {
             act(Action::Errors { type_url: type_url.clone(), errors: effects.take_failed() });
@@ -160,14 +160,14 @@ impl<T: Clone> Subscription<T> {
     }
 
     /// Keeps only the wanted resources of a response.
-    fn keep_what_is_wanted<V: Protocol<StreamState = T>>(&self, incoming: &mut Incoming, effects: &Effects) {
+    fn keep_wanted<V: Protocol<StreamState = T>>(&self, incoming: &mut Incoming, effects: &Effects) {
         if V::takes(self, WILDCARD) {
             return;
         }
         let owners = self.alias_owners::<V>(incoming);
         let by_alias = owners.iter().filter(|(alias, _)| V::takes(self, alias.as_str())).map(|(_, name)| name);
         let by_alias: BTreeSet<&ResourceName> = by_alias.collect();
-        let stays = |name: &ResourceName| effects.removed.binary_search(name).is_err(); // it may lose its last alias
+        let stays = |name: &ResourceName| effects.removed.binary_search(name).is_err(); // not without its last alias
         incoming.resources.retain(|resource| {
             let name = resource.name();
             (V::takes(self, name.as_str()) || by_alias.contains(name)) && stays(name)

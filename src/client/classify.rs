@@ -51,7 +51,7 @@ impl<T> Subscription<T> {
         // Heartbeats may be the complete answer to the wildcard, as long as it is unanswered.
         let awaits_all = self.is_announced(WILDCARD) && !is_answered;
         let answers = answers_all || awaits_all || incoming.heartbeats.is_empty();
-        let synced = answers && incoming.brings_nothing();
+        let synced = answers && incoming.has_no_content();
         let has_all = !incoming.refused && V::absence_removes(&self.resource_type, &incoming);
         let gone = match (incoming.refused, has_all) {
             (true, _) => Gone::default(),
@@ -84,19 +84,19 @@ impl<T> Subscription<T> {
         if !V::ALIASES || incoming.heartbeats.is_empty() {
             return;
         }
-        let says_so = |heartbeat: &Heartbeat| {
-            let beats = self.resource_type.has_heartbeats() && self.holdings.has(heartbeat.name.as_str());
-            !beats && heartbeat.ttl.is_none() && !heartbeat.aliases.is_empty()
+        let is_not_found = |heartbeat: &Heartbeat| {
+            let renews = self.resource_type.has_heartbeats() && self.holdings.has(heartbeat.name.as_str());
+            !renews && heartbeat.ttl.is_none() && !heartbeat.aliases.is_empty()
         };
-        let (not_found, beats) = core::mem::take(&mut incoming.heartbeats).into_iter().partition(says_so);
-        incoming.heartbeats = beats;
+        let (not_found, heartbeats) = core::mem::take(&mut incoming.heartbeats).into_iter().partition(is_not_found);
+        incoming.heartbeats = heartbeats;
         let not_found: Vec<Heartbeat> = not_found;
         for Heartbeat { name, version, aliases, .. } in not_found {
             let names = aliases.into_iter().filter(|alias| *alias != name);
             incoming.not_found.extend(names.map(|alias| (alias, version.clone())));
             incoming.not_found.push((name, version));
         }
-        // A resource in the response exists, whatever else the response says of its name.
+        // A resource in the response exists, whatever else the response reports of its name.
         let Incoming { not_found, resources, .. } = incoming;
         not_found.retain(|(name, _)| resources.find(name.as_str()).is_none());
     }

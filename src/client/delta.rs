@@ -36,7 +36,7 @@ impl Variant for Delta {}
 impl Protocol for Delta {
     type StreamState = StreamState;
 
-    const SAYS_WHAT_IS_HELD: bool = true;
+    const CLAIMS_HELD_VERSIONS: bool = true;
     const ALIASES: bool = true;
 
     fn type_url(response: &Response) -> &TypeUrl {
@@ -176,7 +176,7 @@ impl Protocol for Delta {
         names.iter().for_each(|name| of.announced.ask_again(name, false));
     }
 
-    fn may_speak(_: &Of<Self>) -> bool {
+    fn may_send_changes(_: &Of<Self>) -> bool {
         true
     }
 
@@ -223,7 +223,7 @@ impl Protocol for Delta {
             asked_for = Asked::All;
             of.stream_state.all_first = of.wants(WILDCARD);
             request.initial_versions = of.initial_versions();
-            of.note_unsaid();
+            of.note_unannounced();
         } else {
             (request.subscribe, request.unsubscribe) = of.announced.take_changes();
             asked_for = Asked::These(request.subscribe.clone());
@@ -263,10 +263,10 @@ impl Subscription<StreamState> {
     /// Notes resources of the pending update that are not wanted now. They are not claimed, because shipped servers
     /// take a claim for a subscription. If the wildcard or a collection covers them at the verdict, only a new stream
     /// can claim them.
-    fn note_unsaid(&mut self) {
+    fn note_unannounced(&mut self) {
         let resources = self.in_flight.out().into_iter().flat_map(|out| out.offer.resources.iter());
         let unwanted = resources.filter(|&resource| !self.holdings.wants_resource(resource, true));
         let unannounced = unwanted.map(|resource| resource.name().clone()).collect();
-        self.in_flight.note_unsaid(unannounced);
+        self.in_flight.note_unannounced(unannounced);
     }
 }

@@ -194,8 +194,8 @@ impl<T> Subscription<T> {
         }
     }
 
-    /// Records an error of a wanted name. A server can report errors of any number of names that are neither subscribed
-    /// to nor held, so the number of errors is limited.
+    /// Records an error of a name that a subscription covers. A server can report errors of any number of names that
+    /// are neither subscribed to by name nor held, so the number of errors is limited.
     pub(super) fn fail(
         &mut self,
         name: &ResourceName,

@@ -61,8 +61,9 @@ impl<'a, V: Variant> Resources<'a, V> {
         interest
     }
 
-    /// Returns the state of a resource, or `None` if the resource is not wanted. The wildcard and a collection are
-    /// `Acked` once one of their resources is held, and carry the errors of the collection as a whole.
+    /// Returns the state of a resource, or `None` if the resource is neither subscribed to by name nor known. The
+    /// wildcard and a collection are `Acked` once one of their resources is held, and carry the errors of the
+    /// collection as a whole.
     pub fn state(&self, name: impl Into<ResourceName>) -> Option<ResourceState<'a>> {
         self.of?.state::<V>(name.into().as_str())
     }
@@ -89,7 +90,7 @@ pub struct ResourcesMut<'a, V: Variant> {
 impl<V: Variant> ResourcesMut<'_, V> {
     /// Subscribes to these resources. [`WILDCARD`](crate::WILDCARD) stands for all resources that the server has for
     /// this client, and a name `xdstp://../*` for all resources of one directory. A name that is already subscribed to
-    /// has no effect.
+    /// costs nothing and changes nothing.
     ///
     /// Any number of calls before the next poll result in one request.
     ///

@@ -124,7 +124,7 @@ impl InFlight {
     }
 
     /// Marks names of the update that the first request of a stream did not claim.
-    pub(super) fn note_unsaid(&mut self, names: BTreeSet<ResourceName>) {
+    pub(super) fn note_unannounced(&mut self, names: BTreeSet<ResourceName>) {
         if let Some(out) = &mut self.out {
             out.unannounced = names;
         }

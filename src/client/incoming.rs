@@ -120,7 +120,7 @@ impl Incoming {
 
     /// Returns whether the response has no resources, no faults, and no errors of a collection as a whole. Heartbeats,
     /// and names that do not exist or have an error, do not count.
-    pub(super) fn brings_nothing(&self) -> bool {
+    pub(super) fn has_no_content(&self) -> bool {
         let of_all =
             |error: &ResourceError| matches!(error.name.as_str(), "" | crate::WILDCARD) || error.name.is_glob();
         self.resources.is_empty() && self.faults.is_empty() && !self.errors.iter().any(of_all)

@@ -38,7 +38,7 @@ impl<T> Subscription<T> {
             Some(_) => {}
             None => {
                 let unasked = by_alias.is_empty() && !self.wants(name.as_str());
-                self.unannounced |= V::SAYS_WHAT_IS_HELD && self.announced.asked() && unasked;
+                self.unannounced |= V::CLAIMS_HELD_VERSIONS && self.announced.asked() && unasked;
             }
         }
     }

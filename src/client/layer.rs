@@ -75,7 +75,7 @@ impl<V: Variant> LayerMut<'_, V> {
     /// Reports that the application now has these resources from elsewhere, be they newer or older than those of this
     /// client's server, until the given time if there is one. Resources from this server replace them, and removals by
     /// this server, by name or by absence, remove them; but no version that claims them is sent, and if one was sent,
-    /// they are requested again. Names that are not wanted are ignored.
+    /// they are requested again. Names that no subscription covers are ignored.
     pub fn adopt(&mut self, names: impl IntoIterator<Item = (impl Into<ResourceName>, Option<Instant>)>) {
         self.adopt_with_aliases(names.into_iter().map(|(name, expires)| (name, &[][..], expires)));
     }
@@ -93,7 +93,7 @@ impl<V: Variant> LayerMut<'_, V> {
     }
 
     /// Reports that the application knows from elsewhere that these resources do not exist (any more), so that no
-    /// action repeats it. A resource that this server sends exists again. Names that are held or not subscribed to are
+    /// action reports it. A resource that this server sends exists again. Names that are held or not subscribed to are
     /// ignored.
     pub fn mark_does_not_exist(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         if let Some(of) = self.look_at() {

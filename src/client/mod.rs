@@ -295,8 +295,9 @@ impl<V: Variant> Client<V> {
 
     /// Returns whether [`poll_transmit`](Self::poll_transmit) would return a request.
     pub fn wants_transmit(&self) -> bool {
-        let news =
-            |of: &Of<V>| (V::has_news(of) || (of.has_names_added() && V::may_speak(of))) && may_go(&self.paused, of);
+        let news = |of: &Of<V>| {
+            (V::has_news(of) || (of.has_names_added() && V::may_send_changes(of))) && may_go(&self.paused, of)
+        };
         let pending_acks = || self.pending_acks.iter().any(|type_url| !self.paused.contains_key(type_url));
         self.stream.is_some() && (pending_acks() || self.types.iter().any(news))
     }
@@ -310,8 +311,9 @@ impl<V: Variant> Client<V> {
         self.types.iter().any(|subscription| subscription.unannounced)
     }
 
-    /// Returns whether the driver may read from the stream: not while as many responses wait, of one type or of all
-    /// types together, as the configuration allows. An unread stream holds the server back (HTTP/2 flow control).
+    /// Returns whether the driver may read from the stream. Returns false while as many responses wait, of one type or
+    /// of all types together, as the configuration allows. An unread stream holds the server back (HTTP/2 flow
+    /// control).
     pub fn wants_response(&self) -> bool {
         let limits = &self.config.settings().limits;
         self.stream.is_some()

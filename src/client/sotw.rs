@@ -36,7 +36,7 @@ const REPAIR: Duration = Duration::from_secs(15);
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct StreamState {
     /// The number of the response under which the last request was sent.
-    said: Option<u64>,
+    last_under: Option<u64>,
     start: Start,
     /// Whether the last request listed the wildcard only because an empty list would have meant the same.
     stand_in: bool,
@@ -68,7 +68,7 @@ enum Start {
 
 impl Start {
     /// Returns whether the first request had the wildcard.
-    fn is_of_all(self) -> bool {
+    fn has_wildcard(self) -> bool {
         matches!(self, Self::Legacy { .. } | Self::Names { wildcard: true })
     }
 }
@@ -78,7 +78,7 @@ impl Variant for Sotw {}
 impl Protocol for Sotw {
     type StreamState = StreamState;
 
-    const SAYS_WHAT_IS_HELD: bool = false;
+    const CLAIMS_HELD_VERSIONS: bool = false;
     const ALIASES: bool = false;
 
     fn type_url(response: &Response) -> &TypeUrl {
@@ -141,7 +141,7 @@ impl Protocol for Sotw {
     }
 
     fn subscribed(to: &mut Of<Self>, name: &ResourceName) {
-        to.announced.subscribe_listed(name, to.stream_state.said, to.in_flight.serial());
+        to.announced.subscribe_listed(name, to.stream_state.last_under, to.in_flight.serial());
     }
 
     fn unsubscribed(from: &mut Of<Self>, name: &ResourceName, settings: &Settings) {
@@ -213,11 +213,11 @@ impl Protocol for Sotw {
     /// A response that may answer a list without the wildcard does not count: its version covers all changes, even
     /// those that it does not have.
     fn completes(of: &Of<Self>) -> bool {
-        of.stream_state.start.is_of_all() && !of.stream_state.lacks_all && of.announced.is_confirmed(WILDCARD)
+        of.stream_state.start.has_wildcard() && !of.stream_state.lacks_all && of.announced.is_confirmed(WILDCARD)
     }
 
     fn answers_all(of: &Of<Self>, incoming: &Incoming) -> bool {
-        of.stream_state.start.is_of_all() && !incoming.has_nameless_fault()
+        of.stream_state.start.has_wildcard() && !incoming.has_nameless_fault()
     }
 
     fn timeout(of: &Of<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration> {
@@ -248,7 +248,7 @@ impl Protocol for Sotw {
 
     /// Returns false while a response is unanswered: changes are sent with its ACK or NACK ([design rule
     /// 2](crate::manual::rules#rule-2)).
-    fn may_speak(of: &Of<Self>) -> bool {
+    fn may_send_changes(of: &Of<Self>) -> bool {
         !of.announced.asked() || of.in_flight.unanswered() == 0
     }
 
@@ -257,7 +257,7 @@ impl Protocol for Sotw {
             return of.holdings.names().len() > 0; // C-SUB-07: never an unintended empty list
         }
         let news = of.stream_state.refetch || of.stream_state.stand_in || of.announced.has_news(of.in_flight.serial());
-        news && Self::may_speak(of)
+        news && Self::may_send_changes(of)
     }
 
     fn compose(of: &mut Of<Self>, ack: Option<PendingAck>, settings: &Settings) -> Composed<Self> {
@@ -271,7 +271,7 @@ impl Protocol for Sotw {
             None => (of.in_flight.nonce().clone(), of.in_flight.serial(), of.version_to_claim(), None),
         };
         let (names, asked_for) = if error.is_some() && settings.quirks.bare_nacks {
-            (of.said(), Asked::These(Vec::new()))
+            (of.last_listed(), Asked::These(Vec::new()))
         } else {
             of.list(serial, settings.limits.departed_names)
         };
@@ -281,19 +281,19 @@ impl Protocol for Sotw {
     }
 
     fn each_serial(stream_state: &mut StreamState, each: &mut dyn FnMut(&mut u64)) {
-        stream_state.said.iter_mut().for_each(&mut *each);
+        stream_state.last_under.iter_mut().for_each(&mut *each);
         if let Start::Legacy { named: Some(serial) } = &mut stream_state.start {
             each(serial);
         }
     }
 
     fn check_stream_state(of: &Of<Self>) -> Result<(), String> {
-        let StreamState { said, restart_timers, .. } = &of.stream_state;
+        let StreamState { last_under, restart_timers, .. } = &of.stream_state;
         ensure!(
-            said.is_none_or(|said| said <= of.in_flight.serial()),
+            last_under.is_none_or(|under| under <= of.in_flight.serial()),
             "a request was sent under a response of the future"
         );
-        ensure!(of.announced.asked() || said.is_none(), "something was said to a server that was asked nothing");
+        ensure!(of.announced.asked() || last_under.is_none(), "something was said to a server that was asked nothing");
         let astray = restart_timers.iter().find(|name| !of.wants(name.as_str()));
         ensure!(astray.is_none(), "{astray:?} is to come in time and is not wanted");
         Ok(())
@@ -381,7 +381,7 @@ impl Subscription<StreamState> {
     /// is missing ([design rule 13](crate::manual::rules#rule-13)): a server that skips what the client has would never
     /// send a missing resource.
     fn version_to_claim(&self) -> Version {
-        // Nor may a pending update remove resources.
+        // A pending update must not remove resources either.
         let claim = self.announced.asked() || (!self.in_flight.removes() && self.holdings.is_complete());
         if claim { self.holdings.version().clone() } else { Version::default() }
     }
@@ -417,16 +417,16 @@ impl Subscription<StreamState> {
         }
         stream_state.stand_in = false;
         stream_state.refetch = false;
-        stream_state.said = Some(under);
+        stream_state.last_under = Some(under);
         (names, asked_for)
     }
 
     /// Returns the names that the last request listed.
-    fn said(&self) -> Vec<ResourceName> {
+    fn last_listed(&self) -> Vec<ResourceName> {
         if self.stream_state.stand_in {
             return Vec::from([WILDCARD.into()]);
         }
-        let mut names = self.announced.said(self.holdings.names());
+        let mut names = self.announced.last_listed(self.holdings.names());
         if names == [WILDCARD] && self.stream_state.start == (Start::Legacy { named: None }) {
             names.clear();
         }
@@ -436,8 +436,7 @@ impl Subscription<StreamState> {
 
 /// Returns whether an empty list subscribes to nothing. A server may have ignored names sent under an older response;
 /// but a server that did receive them answers a wildcard that returns, and if that response alone caused another
-/// wildcard, the exchange would never end. So after some requests, a response without a new version counts as such an
-/// answer.
+/// wildcard, the exchange would never end. So the wildcard is sent only a few times per version.
 fn may_be_empty(stream_state: &StreamState, under: u64) -> bool {
     match stream_state.start {
         Start::Silent | Start::Names { .. } => true,

@@ -121,10 +121,10 @@ impl<T> Subscription<T> {
 
     /// Unsubscribes from a name, and from the resources of the pending update that only this name covered. `aliases`:
     /// whether resources have aliases.
-    pub(super) fn let_go(&mut self, name: &str, aliases: bool, settings: &Settings) -> Option<ResourceName> {
+    pub(super) fn remove_name(&mut self, name: &str, aliases: bool, settings: &Settings) -> Option<ResourceName> {
         let Unsubscribed { name, stood_for, gone } = self.holdings.unsubscribe(name)?;
         self.timers.stop(&name);
-        self.let_go_failures(&name, stood_for.as_ref(), settings);
+        self.remove_failures(&name, stood_for.as_ref(), settings);
         let Some(offer) = self.in_flight.out().map(|out| out.offer.clone()) else { return Some(name) };
         let holdings = &self.holdings;
         let unwanted = |name: &&ResourceName| !holdings.covers(name.as_str());
@@ -148,7 +148,7 @@ impl<T> Subscription<T> {
     }
 
     /// Removes the errors of an unsubscribed name and of the resource that it stood for.
-    fn let_go_failures(&mut self, name: &ResourceName, stood_for: Option<&ResourceName>, settings: &Settings) {
+    fn remove_failures(&mut self, name: &ResourceName, stood_for: Option<&ResourceName>, settings: &Settings) {
         if self.failures.is_empty() {
             return;
         }

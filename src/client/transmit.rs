@@ -40,7 +40,7 @@ pub enum Intent {
     Subscribe,
     /// The request acknowledges a response (ACK).
     Ack,
-    /// The request rejects a response, in whole or in part (NACK).
+    /// The request rejects a response, completely or in part (NACK).
     Nack,
 }
 

@@ -67,8 +67,8 @@ impl Update {
         &self.token.nonce
     }
 
-    /// Returns the new or changed resources (in SotW some may be unchanged), in the order of their names, each once,
-    /// and only if wanted.
+    /// Returns the new or changed resources (in SotW some may be unchanged) that the subscriptions cover, in the order
+    /// of their names, each once.
     pub fn resources(&self) -> impl ExactSizeIterator<Item = Resource<'_>> {
         self.offer.resources.iter()
     }

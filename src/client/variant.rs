@@ -28,7 +28,7 @@ pub trait Protocol: Messages {
     type StreamState: Clone + Debug + Default + Eq + Hash + Send + Sync;
 
     /// Whether the first request of a stream claims held versions by name (`initial_resource_versions`).
-    const SAYS_WHAT_IS_HELD: bool;
+    const CLAIMS_HELD_VERSIONS: bool;
     /// Whether resources have aliases, by which they may be requested.
     const ALIASES: bool;
 
@@ -54,7 +54,7 @@ pub trait Protocol: Messages {
     /// Notes an unsubscribed name, which is still among the announced names.
     fn unsubscribed(from: &mut Of<Self>, name: &ResourceName, settings: &Settings);
 
-    /// Returns whether the client accepts what a response says of this name.
+    /// Returns whether the client uses the parts of a response that concern this name.
     fn takes(from: &Of<Self>, name: &str) -> bool;
 
     /// Updates the announced state for a response that is being processed.
@@ -91,7 +91,7 @@ pub trait Protocol: Messages {
     fn ask_anew(of: &mut Of<Self>, names: Vec<ResourceName>);
 
     /// Returns whether a change may be sent now, and not only with the next ACK or NACK.
-    fn may_speak(of: &Of<Self>) -> bool;
+    fn may_send_changes(of: &Of<Self>) -> bool;
 
     /// Returns whether there is a request to send that answers no response.
     fn has_news(of: &Of<Self>) -> bool;

@@ -15,7 +15,7 @@ struct World {
     wanted: bool,
     /// Whether a resource was received since the name was subscribed to.
     heard: bool,
-    said: Option<u64>,
+    last_under: Option<u64>,
     serial: u64,
     /// Whether the last response is unanswered (SotW).
     unanswered: bool,
@@ -65,7 +65,7 @@ impl World {
             announced: Announced::default(),
             wanted: false,
             heard: false,
-            said: None,
+            last_under: None,
             serial: 0,
             unanswered: false,
             up: VecDeque::new(),
@@ -88,7 +88,7 @@ impl World {
                 (next.wanted, next.heard) = (true, false);
                 match self.delta {
                     true => next.announced.want(&name),
-                    false => next.announced.subscribe_listed(&name, self.said, self.serial),
+                    false => next.announced.subscribe_listed(&name, self.last_under, self.serial),
                 }
             }
             Event::Unwant if self.wanted && self.changes > 0 => {
@@ -154,7 +154,7 @@ impl World {
             let wanted: Vec<&ResourceName> = self.wanted.then_some(&name).into_iter().collect();
             let list = self.announced.list(wanted.into_iter(), self.serial, self.serial, 9);
             self.up.push_back((self.serial, !list.names.is_empty()));
-            self.said = Some(self.serial);
+            self.last_under = Some(self.serial);
             self.unanswered = false;
         } else if !self.announced.asked() {
             self.up.push_back((0, true));

@@ -31,7 +31,7 @@ pub struct Holdings {
     subscribed: BTreeMap<ResourceName, SubscribedName>,
     /// Subscribed names of collections.
     globs: Globs,
-    /// Resources that the application was given and accepted, and still wants.
+    /// Resources that the application was given and accepted, and that a subscription still covers.
     held: BTreeMap<ResourceName, Held>,
     /// The expiry of resources with a TTL.
     expiry: Deadlines,
@@ -349,8 +349,8 @@ impl Holdings {
 
     // Removal.
 
-    /// Removes a resource, which the application accepted. `anew`: the name was subscribed to again since, and its
-    /// answer is pending.
+    /// Removes a resource whose removal the application accepted. `anew`: the name was subscribed to again since, and
+    /// its answer is pending.
     pub(in crate::client) fn remove(&mut self, name: &ResourceName, anew: bool) {
         self.drop_held(name);
         if !anew {
