@@ -176,7 +176,7 @@ impl Protocol for Delta {
         names.iter().for_each(|name| of.announced.ask_again(name, false));
     }
 
-    fn may_send_changes(_: &Of<Self>) -> bool {
+    fn may_speak(_: &Of<Self>) -> bool {
         true
     }
 

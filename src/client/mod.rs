@@ -295,9 +295,8 @@ impl<V: Variant> Client<V> {
 
     /// Returns whether [`poll_transmit`](Self::poll_transmit) would return a request.
     pub fn wants_transmit(&self) -> bool {
-        let news = |of: &Of<V>| {
-            (V::has_news(of) || (of.has_names_added() && V::may_send_changes(of))) && may_go(&self.paused, of)
-        };
+        let news =
+            |of: &Of<V>| (V::has_news(of) || (of.has_names_added() && V::may_speak(of))) && may_go(&self.paused, of);
         let pending_acks = || self.pending_acks.iter().any(|type_url| !self.paused.contains_key(type_url));
         self.stream.is_some() && (pending_acks() || self.types.iter().any(news))
     }

@@ -248,7 +248,7 @@ impl Protocol for Sotw {
 
     /// Returns false while a response is unanswered: changes are sent with its ACK or NACK ([design rule
     /// 2](crate::manual::rules#rule-2)).
-    fn may_send_changes(of: &Of<Self>) -> bool {
+    fn may_speak(of: &Of<Self>) -> bool {
         !of.announced.asked() || of.in_flight.unanswered() == 0
     }
 
@@ -257,7 +257,7 @@ impl Protocol for Sotw {
             return of.holdings.names().len() > 0; // C-SUB-07: never an unintended empty list
         }
         let news = of.stream_state.refetch || of.stream_state.stand_in || of.announced.has_news(of.in_flight.serial());
-        news && Self::may_send_changes(of)
+        news && Self::may_speak(of)
     }
 
     fn compose(of: &mut Of<Self>, ack: Option<PendingAck>, settings: &Settings) -> Composed<Self> {

@@ -91,7 +91,7 @@ pub trait Protocol: Messages {
     fn ask_anew(of: &mut Of<Self>, names: Vec<ResourceName>);
 
     /// Returns whether a change may be sent now, and not only with the next ACK or NACK.
-    fn may_send_changes(of: &Of<Self>) -> bool;
+    fn may_speak(of: &Of<Self>) -> bool;
 
     /// Returns whether there is a request to send that answers no response.
     fn has_news(of: &Of<Self>) -> bool;
