@@ -1,4 +1,4 @@
-//! What a client machine reports to its application.
+//! Actions: the reports of a client machine to its application.
 
 use alloc::vec::Vec;
 
@@ -7,15 +7,15 @@ use crate::error::Status;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl};
 
-/// What the application is to do, or to know.
+/// An update to apply, or an event to note.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Action {
-    /// Validate and apply this, then answer with a [`Verdict`](super::Verdict).
+    /// Validate and apply the update, then answer with a [`Verdict`](super::Verdict).
     Apply(Update),
     /// Responses were ignored and not answered.
     DropStale {
-        /// Their type; may be one that was never asked for.
+        /// The type of the responses; may be a type that was never requested.
         type_url: TypeUrl,
         /// The nonce of the last response that was ignored.
         nonce: Nonce,
@@ -24,71 +24,71 @@ pub enum Action {
         /// The number of responses that were ignored in a row.
         count: u64,
     },
-    /// Something is wrong with resources: the server reported errors of them (`resource_errors`; cncf/xds TP3), deleted
-    /// what is to stay all the same ([`DataErrors::Keep`](super::DataErrors::Keep)), or let the time pass
-    /// ([`Config::with_transient_timeout`](super::Config::with_transient_timeout)). Comes before what follows from it:
-    /// [`DoesNotExist`](Self::DoesNotExist) of what does not exist, [`Apply`](Self::Apply) of what is to be removed. An error that
-    /// is reported again is not told again. What is rejected is no news to the application, and not here.
+    /// Resources have errors: the server reported them (`resource_errors`; cncf/xds TP3), deleted a resource that is
+    /// kept ([`DataErrors::Keep`](super::DataErrors::Keep)), or did not send a resource in time
+    /// ([`Config::with_transient_timeout`](super::Config::with_transient_timeout)). Emitted before the actions that
+    /// follow from the errors: [`DoesNotExist`](Self::DoesNotExist) of nonexistent resources, [`Apply`](Self::Apply) of
+    /// resources to remove. A repeated error is not emitted again. Rejections are not included, because the application
+    /// knows them.
     Errors {
         /// The type of the resources.
         type_url: TypeUrl,
-        /// What is wrong, in the order of the names, each once. The wildcard stands for the collection as a whole.
+        /// The errors, in the order of the names, one per name. The wildcard stands for the collection as a whole.
         errors: Vec<Failed>,
     },
-    /// The TTL of resources ran out with no news of them: they are gone (xds_protocol.rst, "TTL").
+    /// The TTL of resources ran out without a renewal, so the resources are removed (xds_protocol.rst, "TTL").
     Expired {
         /// The type of the resources.
         type_url: TypeUrl,
         /// The resources that expired.
         names: Vec<ResourceName>,
     },
-    /// Resources do not exist, as far as is known: a delta server said so, or the existence time-out of gRFC A57
-    /// passed. The subscription stays, and they may come at any time.
+    /// Resources do not exist, as far as the client knows: the server reported so, or the existence time-out of gRFC
+    /// A57 passed. The subscription stays, and the server may send the resources at any time.
     DoesNotExist {
         /// The type of the resources.
         type_url: TypeUrl,
         /// The resources that do not exist.
         names: Vec<ResourceName>,
     },
-    /// The machine itself found fault with a response and sends a NACK. What was not at fault comes as an
-    /// [`Action::Apply`] besides.
+    /// The machine itself found faults in a response and sends a NACK. The faultless resources follow in an
+    /// [`Action::Apply`].
     Rejected {
         /// The type of the response.
         type_url: TypeUrl,
         /// The nonce of the response.
         nonce: Nonce,
-        /// Each fault, with the resource that has it if it can be told.
+        /// The faults, each with the name of its resource if known.
         faults: Vec<Rejection>,
     },
-    /// The server has answered, and the response has nothing to apply, so a caller that waits for its first resources
-    /// can go on: the wildcard matches nothing, or nothing that is not held. An [`Action::DoesNotExist`] or
-    /// [`Action::Errors`] may have come before. Heartbeats alone make this action only as long as they may be the answer
-    /// to the wildcard.
+    /// The server has answered, and the response has nothing to apply, because the wildcard matches nothing or only
+    /// held resources. A caller that waits for its first resources can proceed. An [`Action::DoesNotExist`] or
+    /// [`Action::Errors`] may precede this action. Heartbeats alone cause this action only as long as they may be the
+    /// answer to the wildcard.
     Synced {
         /// The type of the response.
         type_url: TypeUrl,
     },
 }
 
-/// An error of one resource. All that there is to say of it: no field will be added, so that the tests of an application can
-/// make one.
+/// An error of one resource. No field will be added, so that the tests of an application can construct one.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Failed {
     /// The name of the resource that has the error.
     pub name: ResourceName,
-    /// The error. [`Status::is_data_error`] tells whether it is transient.
+    /// The error. [`Status::is_data_error`] distinguishes data errors from transient errors.
     pub status: Status,
-    /// What the error does to content that is held.
+    /// The effect of the error on held content.
     pub effect: Effect,
 }
 
-/// What an error does to what is held of a resource. Whoever is told of errors has to handle each of the three, so there will
-/// be no fourth.
+/// The effect of an error on the held content of a resource. No variant will be added, because every application that
+/// handles errors has to handle each of them.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Effect {
-    /// The resource is held and stays in use: the error is for people (gRFC A88's ambient error).
+    /// The resource is held and stays in use; the error is informative (gRFC A88's ambient error).
     Ambient,
-    /// Nothing is held: the error is all there is.
+    /// No content is held, so the error is all that the application has.
     Fails,
     /// The resource is held, and an [`Action::Apply`] that follows removes it.
     Removes,
@@ -98,8 +98,8 @@ pub enum Effect {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum DropReason {
-    /// Nothing of this type was asked for on this stream. An answer would be the type's first request, and an
-    /// empty one means "everything".
+    /// The type was not requested on this stream. An ACK would be the type's first request, and an empty first request
+    /// means "everything".
     NotAsked,
 }
 

@@ -1,4 +1,4 @@
-//! What the server may believe of each name on this stream.
+//! The state of each name that the server may assume on this stream.
 //!
 #![doc = include_str!("announced.md")]
 
@@ -12,40 +12,40 @@ use alloc::vec::Vec;
 use crate::ensure::ensure;
 use crate::name::{ResourceName, WILDCARD};
 
-/// How often a newer response makes a name be announced anew before only time does
-/// ([design rule 4](crate::manual::rules#rule-4): on every response, a server that answers each added name though it
-/// does not exist would be asked for ever).
+/// How often a newer response causes a name to be relisted, before only a time-out does ([design rule
+/// 4](crate::manual::rules#rule-4): with a server that answers each added name even if it does not exist, relisting on
+/// every response would never end).
 pub(super) const REOPENINGS: u8 = 2;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(test, derive(Ord, PartialOrd))]
 pub(super) struct Announced {
-    /// A request of the type was sent.
+    /// Whether a request of the type was sent on this stream.
     asked: bool,
-    /// Names of which something else is believed than that they are listed.
+    /// Names in any other state than *listed*.
     states: BTreeMap<ResourceName, State>,
-    /// Names that were listed on this stream and left (SotW).
+    /// Names that were listed on this stream and unsubscribed (SotW).
     left: BTreeSet<ResourceName>,
-    /// There were more of them than the limit: any name may be one.
+    /// Whether `left` exceeded its limit: any name may have been in it.
     forgot: bool,
-    /// Wanted names that are listed since a request of which it is not sure that the server heard it when it made the last
-    /// response (SotW). The first request of a stream was heard before any response.
+    /// Subscribed names that are listed since a request that the server may not have received before it made the last
+    /// response (SotW). The first request of a stream is received before any response.
     unconfirmed: BTreeSet<ResourceName>,
 }
 
-/// What the server may believe of a name.
+/// The state of a name that the server may assume.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(test, derive(Ord, PartialOrd))]
 enum State {
-    /// Wanted, and the server was not told.
+    /// Subscribed to, and not announced.
     New,
-    /// Known to the server, and left out of the last request: it was settled before it was listed again (SotW).
+    /// Known to the server, and left out of the last request: the name was settled before it was listed again (SotW).
     Settled,
-    /// Listed, and to be asked for again (delta).
+    /// Listed, and to be requested again (delta).
     Again,
-    /// Not wanted, and the server is to be told.
+    /// Unsubscribed, and not announced as such.
     Leaving,
-    /// Wanted again before the server was told that it left (delta).
+    /// To be unsubscribed, and subscribed to again in the next request (delta).
     Returning,
     /// To be left out of a request, and then listed (SotW).
     Relisting(Relisting),
@@ -56,14 +56,14 @@ enum State {
 struct Relisting {
     stage: Stage,
     reopened: u8,
-    /// The time-out passed, and it was announced anew: the next one is final.
+    /// Whether the time-out passed once and the name was relisted: the next time-out is final.
     last: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(test, derive(Ord, PartialOrd))]
 enum Stage {
-    /// To be left out. `listed`: the last request had it.
+    /// To be left out. `listed`: whether the last request had the name.
     Omit { listed: bool },
     /// Left out under this response.
     Omitted { under: u64 },
@@ -71,10 +71,10 @@ enum Stage {
     Relisted { under: u64 },
 }
 
-/// What a SotW request lists.
+/// The names of a SotW request.
 pub(super) struct List {
     pub(super) names: Vec<ResourceName>,
-    /// Those of which it is news to the server; `None` if all are.
+    /// The names that are news to the server; `None` if all are.
     pub(super) news: Option<Vec<ResourceName>>,
 }
 
@@ -85,12 +85,13 @@ impl Relisting {
         Self { stage: Stage::Omit { listed }, reopened: 0, last: false }
     }
 
-    /// Whether a newer response is a reason to announce the name anew.
+    /// Returns whether a newer response is a reason to relist the name.
     fn reopens(&self, under: u64, serial: u64) -> bool {
         under < serial && self.reopened < REOPENINGS
     }
 
-    /// Whether the next request leaves the name out; `current`: it is under the newest response, which is `serial`.
+    /// Returns whether the next request leaves the name out; `current`: whether the request is under the newest
+    /// response, `serial`.
     fn is_left_out(&self, serial: u64, current: bool) -> bool {
         match self.stage {
             Stage::Omit { .. } => true,
@@ -99,23 +100,23 @@ impl Relisting {
         }
     }
 
-    /// Whether the last request had the name.
+    /// Returns whether the last request had the name.
     fn is_listed(&self) -> bool {
         matches!(self.stage, Stage::Omit { listed: true } | Stage::Relisted { .. })
     }
 }
 
 impl Announced {
-    // What the application does.
+    // Changes by the application.
 
-    /// A name that was not wanted is (SotW). `said`: under which response the last request was sent.
-    pub(super) fn subscribe_listed(&mut self, name: &ResourceName, said: Option<u64>, serial: u64) {
+    /// Notes a newly subscribed name (SotW). `last_under`: the response under which the last request was sent.
+    pub(super) fn subscribe_listed(&mut self, name: &ResourceName, last_under: Option<u64>, serial: u64) {
         let leaving = self.states.get(name) == Some(&State::Leaving);
         if !self.asked || (!leaving && self.states.contains_key(name)) {
             return;
         }
         let state = if leaving || self.left.remove(name) || self.is_any_back() {
-            let omitted = !leaving && !self.is_wildcard_said() && said == Some(serial);
+            let omitted = !leaving && !self.is_wildcard_listed() && last_under == Some(serial);
             let stage = if omitted { Stage::Omitted { under: serial } } else { Stage::Omit { listed: leaving } };
             State::Relisting(Relisting { stage, reopened: 0, last: false })
         } else {
@@ -124,7 +125,7 @@ impl Announced {
         self.states.insert(name.clone(), state);
     }
 
-    /// A name that was not wanted is (delta).
+    /// Notes a newly subscribed name (delta).
     pub(super) fn want(&mut self, name: &ResourceName) {
         let state = match self.states.get(name) {
             None => State::New,
@@ -136,7 +137,7 @@ impl Announced {
         }
     }
 
-    /// A name is not wanted any more. `limit` is for those that left.
+    /// Notes an unsubscribed name. `limit`: how many such names are remembered.
     pub(super) fn unsubscribe(&mut self, name: &ResourceName, limit: usize) {
         if !self.asked {
             return;
@@ -157,15 +158,15 @@ impl Announced {
         }
     }
 
-    /// A wanted name is asked for again (delta). `by_leaving`: it is unsubscribed first.
+    /// Requests a subscribed name again (delta). `by_leaving`: unsubscribes first.
     pub(super) fn ask_again(&mut self, name: &ResourceName, by_leaving: bool) {
         if self.asked && matches!(self.states.get(name), None | Some(State::Again)) {
             self.states.insert(name.clone(), if by_leaving { State::Returning } else { State::Again });
         }
     }
 
-    /// The server may believe that the client has what a wanted name stands for (SotW). `anew`: though it is announced in the
-    /// careful way already.
+    /// Relists a subscribed name, because the server may believe that the client has its resources (SotW). `anew`: even
+    /// if the name is being relisted already.
     pub(super) fn relist(&mut self, name: &ResourceName, anew: bool) {
         let begun = match self.states.get(name) {
             Some(State::Relisting(_)) if !anew => return,
@@ -179,20 +180,20 @@ impl Announced {
         }
     }
 
-    // What happens to the stream.
+    // Events of the stream.
 
-    /// The stream is gone, and with it all that was said.
+    /// Drops the complete state at the end of the stream.
     pub(super) fn leave_stream(&mut self) {
         *self = Self::default();
     }
 
-    /// A request of the type was sent; the first one says all that is wanted.
+    /// Notes that a request of the type was sent; the first one announces all subscribed names.
     pub(super) fn note_asked(&mut self) {
         self.asked = true;
     }
 
-    /// A response settles what `settles` picks of the names that are announced in the careful way. Returns those whose time
-    /// starts anew: it had run out once, or was that of the wish before.
+    /// Settles the names that are being relisted and that `settles` picks for a response. Returns the names whose
+    /// timers restart: a timer had run out once, or belonged to the subscription before.
     pub(super) fn settle(&mut self, settles: impl Fn(&ResourceName) -> bool) -> Vec<ResourceName> {
         let (unconfirmed, mut again) = (&mut self.unconfirmed, Vec::new());
         self.states.retain(|name, state| {
@@ -204,24 +205,24 @@ impl Announced {
             again.extend(unanswered.then(|| name.clone()));
             *state = State::Settled;
             if relisting.is_listed() {
-                unconfirmed.insert(name.clone()); // it may have crossed the response
+                unconfirmed.insert(name.clone()); // the request may have crossed the response
             }
             !relisting.is_listed()
         });
         again
     }
 
-    /// A response has something of a name, so the server had heard of it.
+    /// Notes that a response mentions a name, so that the server must have received it.
     pub(super) fn confirm(&mut self, name: &ResourceName) {
         self.unconfirmed.remove(name);
     }
 
-    /// Whether a response may be the answer to names that were listed since the first request, and to nothing else.
+    /// Returns whether a response may answer only names that were listed after the first request.
     pub(super) fn has_unconfirmed(&self) -> bool {
         !self.unconfirmed.is_empty()
     }
 
-    /// Its time ran out. Whether it is asked for once more.
+    /// Handles the time-out of a name. Returns whether the name is requested once more.
     pub(super) fn time_out(&mut self, name: &ResourceName) -> bool {
         let Some(State::Relisting(relisting)) = self.states.get_mut(name) else { return false };
         if !relisting.last {
@@ -232,15 +233,15 @@ impl Announced {
             self.states.remove(name);
             self.unconfirmed.insert(name.clone());
         } else {
-            self.states.insert(name.clone(), State::Settled); // the server has to be told all the same
+            self.states.insert(name.clone(), State::Settled); // the name must be listed all the same
         }
         false
     }
 
-    // What is said.
+    // Requests.
 
-    /// What the next SotW request lists of the names that are wanted, under this response of `serial`. `limit` is for those
-    /// that left.
+    /// Returns the names of the next SotW request, which answers response `under`; `serial` is the newest response.
+    /// `limit`: how many unsubscribed names are remembered.
     pub(super) fn list<'a>(
         &mut self,
         wanted: impl ExactSizeIterator<Item = &'a ResourceName>,
@@ -297,14 +298,14 @@ impl Announced {
         List { names, news: Some(news) }
     }
 
-    /// How many of the wanted names the next SotW request leaves out.
+    /// Returns the number of subscribed names that the next SotW request leaves out.
     pub(super) fn left_out(&self, under: u64, serial: u64) -> usize {
         let relisting = self.relisting().map(|(_, relisting)| relisting);
         relisting.filter(|relisting| relisting.is_left_out(serial, under == serial)).count()
     }
 
-    /// What the last SotW request listed, of what was wanted by then.
-    pub(super) fn said<'a>(&'a self, wanted: impl Iterator<Item = &'a ResourceName>) -> Vec<ResourceName> {
+    /// Returns the names that the last SotW request listed.
+    pub(super) fn last_listed<'a>(&'a self, wanted: impl Iterator<Item = &'a ResourceName>) -> Vec<ResourceName> {
         let leaving = self.states.iter().filter(|(_, state)| **state == State::Leaving).map(|(name, _)| name);
         let mut names: Vec<ResourceName> =
             wanted.filter(|name| self.is_listed(name.as_str())).chain(leaving).cloned().collect();
@@ -312,9 +313,9 @@ impl Announced {
         names
     }
 
-    /// What a delta request says: names that are subscribed to, and names that are unsubscribed from. The wildcard
-    /// goes before the names that it takes over ([design rule 12](crate::manual::rules#rule-12)); what left and came
-    /// back is announced as gone now, and as wanted next ([design rule 3](crate::manual::rules#rule-3)).
+    /// Returns the names that a delta request subscribes to and unsubscribes from. The wildcard is announced before the
+    /// names that it takes over ([design rule 12](crate::manual::rules#rule-12)); a returning name is unsubscribed now
+    /// and subscribed to in the next request ([design rule 3](crate::manual::rules#rule-3)).
     pub(super) fn take_changes(&mut self) -> (Vec<ResourceName>, Vec<ResourceName>) {
         let leaves = |state: &State| matches!(state, State::Leaving | State::Returning);
         if self.states.get(WILDCARD) == Some(&State::New) && self.states.values().any(leaves) {
@@ -336,15 +337,15 @@ impl Announced {
         (subscribe, unsubscribe)
     }
 
-    // Questions.
+    // Queries.
 
-    /// Whether a request of the type was sent on this stream.
+    /// Returns whether a request of the type was sent on this stream.
     #[inline]
     pub(super) fn asked(&self) -> bool {
         self.asked
     }
 
-    /// Whether something is to be said, after the first request; `serial` is the newest response.
+    /// Returns whether a request is due after the first one; `serial` is the newest response.
     pub(super) fn has_news(&self, serial: u64) -> bool {
         self.states.values().any(|state| match state {
             State::Relisting(relisting) => match relisting.stage {
@@ -355,7 +356,7 @@ impl Announced {
         })
     }
 
-    /// Whether the last request had a wanted name, as far as that matters: the server knows it.
+    /// Returns whether the server knows a subscribed name from the requests up to the last one.
     pub(super) fn is_listed(&self, name: &str) -> bool {
         self.asked
             && match self.states.get(name) {
@@ -365,27 +366,29 @@ impl Announced {
             }
     }
 
-    /// Whether a wanted name may be known to the server from a wish, this one or one before (SotW).
+    /// Returns whether the server may know a subscribed name, from the current subscription or an earlier one (SotW).
     pub(super) fn may_be_known(&self, name: &str) -> bool {
         self.asked && (self.states.get(name) != Some(&State::New) || self.is_any_back())
     }
 
-    /// Whether a wanted name is announced in the careful way.
+    /// Returns whether a subscribed name is being relisted.
     pub(super) fn is_relisting(&self, name: &str) -> bool {
         matches!(self.states.get(name), Some(State::Relisting(_)))
     }
 
-    /// Whether the server had heard of a wanted name when it made the last response, and was told nothing else since.
+    /// Returns whether the server had received a subscribed name when it made the last response, and was sent no change
+    /// since.
     pub(super) fn is_confirmed(&self, name: &str) -> bool {
         self.asked && !self.states.contains_key(name) && !self.unconfirmed.contains(name)
     }
 
-    /// Whether a wanted name is still to be announced for the first time.
+    /// Returns whether a subscribed name is still to be announced for the first time.
     pub(super) fn is_new(&self, name: &str) -> bool {
         !self.asked || self.states.get(name) == Some(&State::New)
     }
 
-    /// Whether any name may have been known before: with the wildcard that left, or among those that were forgotten.
+    /// Returns whether the server may know any name from before: by an unsubscribed wildcard, or from a list of names
+    /// that exceeded its limit.
     fn is_any_back(&self) -> bool {
         let relisting = |state: &State| match state {
             State::Relisting(relisting) => !matches!(relisting.stage, Stage::Relisted { .. }),
@@ -394,8 +397,8 @@ impl Announced {
         self.forgot || self.left.contains(WILDCARD) || self.states.get(WILDCARD).is_some_and(relisting)
     }
 
-    /// Whether the last request had the wildcard, though the next one will not.
-    fn is_wildcard_said(&self) -> bool {
+    /// Returns whether the last request had the wildcard, although the next one will not.
+    fn is_wildcard_listed(&self) -> bool {
         self.states.get(WILDCARD).is_some_and(|state| match state {
             State::Relisting(relisting) => relisting.is_listed(),
             state => *state == State::Leaving,
@@ -417,7 +420,7 @@ impl Announced {
         }
     }
 
-    /// Shows what counts the type's responses.
+    /// Visits the fields that hold numbers of the type's responses.
     pub(super) fn each_serial(&mut self, each: &mut dyn FnMut(&mut u64)) {
         for state in self.states.values_mut() {
             if let State::Relisting(Relisting { stage: Stage::Omitted { under } | Stage::Relisted { under }, .. }) =
@@ -428,7 +431,7 @@ impl Announced {
         }
     }
 
-    /// What must hold; `is_wanted` says of which names.
+    /// Checks the invariants; `is_wanted` returns whether a name is subscribed to.
     pub(super) fn check(&self, is_wanted: impl Fn(&ResourceName) -> bool) -> Result<(), String> {
         ensure!(self.asked || *self == Self::default(), "something was said to a server that was asked nothing");
         for (name, state) in &self.states {

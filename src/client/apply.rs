@@ -1,7 +1,8 @@
-//! Responses: as they come, when it is their turn, and when the application has judged them.
+//! The processing of responses, from receipt to verdict.
 //!
-//! There are three stages: a response is read as it comes (`Protocol::read`), classified when it is its turn (`classify.rs`),
-//! and then applied here. What is left for the application is an update, which is settled with its verdict.
+//! A response passes three stages. The client reads it on receipt (`Protocol::read`), classifies it once earlier
+//! responses are processed (`classify.rs`), and then applies it here. The rest is an update for the application, which
+//! its verdict settles.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -25,7 +26,7 @@ use crate::name::{ResourceName, Version, WILDCARD};
 use crate::time::Instant;
 
 impl<T: Clone> Subscription<T> {
-    /// Takes in the names that were subscribed to since.
+    /// Merges the names that were subscribed to since the last call.
     pub(super) fn merge_added_names<V: Protocol<StreamState = T>>(&mut self) {
         let mut names_added = self.take_names_added();
         if names_added.is_empty() {
@@ -36,7 +37,7 @@ impl<T: Clone> Subscription<T> {
             names_added.iter().for_each(|name| V::subscribed(self, name));
         }
         if !self.failures.is_empty() {
-            // Who asks by name is answered, though it be the same as before.
+            // A new subscription by name is answered, even if the error is the same as before.
             let asked_for = |name: &&ResourceName| !self.holdings.has(name.as_str());
             names_added.iter().filter(asked_for).for_each(|name| _ = self.failures.remove(name));
         }
@@ -44,19 +45,19 @@ impl<T: Clone> Subscription<T> {
     }
 
     pub(super) fn unsubscribe<V: Protocol<StreamState = T>>(&mut self, name: &str, settings: &Settings) {
-        if let Some(name) = self.let_go(name, V::ALIASES, settings) {
+        if let Some(name) = self.remove_name(name, V::ALIASES, settings) {
             V::unsubscribed(self, &name, settings);
         }
     }
 
-    /// A response comes: it is read, and waits for its turn.
+    /// Reads a response and queues it.
     pub(super) fn receive<V: Protocol<StreamState = T>>(&mut self, response: V::Response, settings: &Settings) {
         self.merge_added_names::<V>();
         let mut incoming = V::read(response, self.in_flight.count(), settings, &self.resource_type, &self.holdings);
         if !settings.ttl {
             incoming.resources.drop_ttls();
         }
-        // C-TIMER-07: what came, though it be broken or wait its turn, exists.
+        // C-TIMER-07: a received resource exists, even if it is broken or still queued.
         if self.timers.running() <= incoming.resources.len() {
             self.timers.stop_where(|name| incoming.mentions(name));
         } else {
@@ -71,7 +72,7 @@ impl<T: Clone> Subscription<T> {
         self.in_flight.wait(incoming);
     }
 
-    /// The transport took a request: the existence timers of what it asked for start.
+    /// Starts the existence timers of the names in a request that the transport has taken.
     pub(super) fn sent<V: Protocol<StreamState = T>>(&mut self, now: Instant, seq: u64, settings: &Settings) {
         while let Some(asked) = self.timers.take_asked(seq) {
             let names = match asked {
@@ -86,7 +87,7 @@ impl<T: Clone> Subscription<T> {
         }
     }
 
-    /// Processes the responses that wait, up to one that the application has to see.
+    /// Processes the waiting responses, up to one with an update for the application.
     pub(super) fn advance<V: Protocol<StreamState = T>>(
         &mut self,
         now: Instant,
@@ -100,7 +101,7 @@ impl<T: Clone> Subscription<T> {
         }
     }
 
-    /// The third stage: what a response says is taken in, and what the application is to judge goes out.
+    /// The third stage: applies a response, and emits an update for the application to judge.
     fn apply<V: Protocol<StreamState = T>>(
         &mut self,
         now: Instant,
@@ -128,10 +129,10 @@ impl<T: Clone> Subscription<T> {
         self.record_deletions(now, incoming.resources.version(), settings, &mut effects);
         self.record_errors::<V>(now, &mut incoming, settings, &mut effects);
         self.apply_heartbeats::<V>(now, &mut incoming);
-        // C-RES-12: what is not wanted is ignored, faults and all.
+        // C-RES-12: a resource that is not wanted is ignored, including its faults.
         incoming.faults.retain(|fault| fault.name.as_ref().is_none_or(|name| V::takes(self, name.as_str())));
         self.note_faults(now, &incoming, settings, &mut effects);
-        self.keep_what_is_wanted::<V>(&mut incoming, &effects);
+        self.keep_wanted::<V>(&mut incoming, &effects);
         let type_url = self.type_url().clone();
         if !effects.failed.is_empty() {
             act(Action::Errors { type_url: type_url.clone(), errors: effects.take_failed() });
@@ -158,22 +159,22 @@ impl<T: Clone> Subscription<T> {
         self.settle::<V>(now, out, Vec::new(), settings);
     }
 
-    /// Of the resources of a response those that are wanted stay.
-    fn keep_what_is_wanted<V: Protocol<StreamState = T>>(&self, incoming: &mut Incoming, effects: &Effects) {
+    /// Keeps only the wanted resources of a response.
+    fn keep_wanted<V: Protocol<StreamState = T>>(&self, incoming: &mut Incoming, effects: &Effects) {
         if V::takes(self, WILDCARD) {
             return;
         }
         let owners = self.alias_owners::<V>(incoming);
         let by_alias = owners.iter().filter(|(alias, _)| V::takes(self, alias.as_str())).map(|(_, name)| name);
         let by_alias: BTreeSet<&ResourceName> = by_alias.collect();
-        let stays = |name: &ResourceName| effects.removed.binary_search(name).is_err(); // by its last alias, it may not
+        let stays = |name: &ResourceName| effects.removed.binary_search(name).is_err(); // not without its last alias
         incoming.resources.retain(|resource| {
             let name = resource.name();
             (V::takes(self, name.as_str()) || by_alias.contains(name)) && stays(name)
         });
     }
 
-    /// What is left of a response for the application to judge.
+    /// Returns the part of a response that the application has to judge.
     fn offer(&self, epoch: u64, mut incoming: Incoming, removed: Vec<ResourceName>, settings: &Settings) -> Out {
         let seen = incoming.compared.then(|| Seen {
             losses: self.holdings.losses(),
@@ -201,8 +202,8 @@ impl<T: Clone> Subscription<T> {
         }
     }
 
-    /// Heartbeats: the TTL starts anew (C-TTL-02, C-TTL-03), nothing else happens. One that names a version that
-    /// is not held is a resource without content.
+    /// Applies heartbeats, which renew the TTL (C-TTL-02, C-TTL-03) and do nothing else. A heartbeat with a version
+    /// that is not held is a resource without content.
     fn apply_heartbeats<V: Protocol<StreamState = T>>(&mut self, now: Instant, incoming: &mut Incoming) {
         for heartbeat in core::mem::take(&mut incoming.heartbeats) {
             let matches = |held: &Held| V::heartbeat_matches(self, held, &heartbeat, incoming.resources.version());
@@ -214,7 +215,7 @@ impl<T: Clone> Subscription<T> {
         }
     }
 
-    // What became of them.
+    // Verdicts.
 
     pub(super) fn verdict<V: Protocol<StreamState = T>>(
         &mut self,
@@ -230,7 +231,7 @@ impl<T: Clone> Subscription<T> {
         Ok(())
     }
 
-    /// Commits what was accepted of an update, and answers the response if its stream lives.
+    /// Commits the accepted part of an update, and answers the response if its stream is still open.
     fn settle<V: Protocol<StreamState = T>>(
         &mut self,
         now: Instant,
@@ -249,14 +250,14 @@ impl<T: Clone> Subscription<T> {
         self.note_verdict(now, &out, &rejections, &rejected, settings);
         for name in &out.offer.removed {
             if rejected.contains(name) && self.holdings.covers(name.as_str()) {
-                continue; // it stays
+                continue; // the resource stays
             }
             self.note_gone(&out, name);
         }
         if whole {
             self.holdings.set_version(out.offer.resources.version().clone());
             if !out.completes && !self.resource_type.is_full_state() {
-                self.holdings.set_incomplete(WILDCARD); // this version may not be one of all
+                self.holdings.set_incomplete(WILDCARD); // this version may not cover all resources
             }
         } else if out.offer.resources.names().any(|name| !rejected.contains(name)) {
             self.holdings.note_part_accepted();
@@ -266,7 +267,7 @@ impl<T: Clone> Subscription<T> {
         }
         if whole {
             if self.resource_type.is_full_state() {
-                self.holdings.forget_lapsed(); // it would have been there
+                self.holdings.forget_lapsed(); // the response would have had them
             }
             let Self { holdings, announced, failures, .. } = self;
             let is_complete =
@@ -283,7 +284,7 @@ impl<T: Clone> Subscription<T> {
         self.in_flight.answer(PendingAck { nonce, serial, version: self.holdings.version().clone(), error });
     }
 
-    /// The application accepted that a resource is gone.
+    /// Notes that the application accepted the removal of a resource.
     fn note_gone(&mut self, out: &Out, name: &ResourceName) {
         let anew = out.unsubscribed.contains(name);
         self.holdings.remove(name, anew);
@@ -301,7 +302,7 @@ impl<T: Clone> Subscription<T> {
 
     // Time.
 
-    /// What is due: names that are missing, and names that expired.
+    /// Handles the time-outs that are due: names that are missing, and resources that expired.
     pub(super) fn timeout<V: Protocol<StreamState = T>>(
         &mut self,
         now: Instant,
@@ -341,7 +342,7 @@ impl<T: Clone> Subscription<T> {
     }
 }
 
-/// The `error_detail` of a NACK. INVALID_ARGUMENT, and never 0 (C-SOTW-04).
+/// Returns the `error_detail` of a NACK: INVALID_ARGUMENT, and never 0 (C-SOTW-04).
 fn nack<'a>(rejections: impl Iterator<Item = &'a Rejection>, limit: usize) -> Status {
     let mut message = String::new();
     for rejection in rejections {

@@ -1,12 +1,12 @@
-//! The time between two attempts to have a stream.
+//! The delay between two attempts to open a stream.
 
 use core::time::Duration;
 
-/// How long to wait before the next stream. Beside the machine and not in it: which server is connected to, and when,
-/// is the driver's.
+/// The delay before the next stream. `Backoff` is not part of the machine, because the driver decides when to connect,
+/// and to which server.
 ///
-/// Call [`next_delay`](Self::next_delay) when a stream has ended, and [`reset`](Self::reset) when a response has come on one: that,
-/// and not the connection, is the proof that the server works (gRFC A57).
+/// Call [`next_delay`](Self::next_delay) when a stream has ended, and [`reset`](Self::reset) when a response was
+/// received: a response, not the connection, proves that the server works (gRFC A57).
 ///
 /// ```
 /// use core::time::Duration;
@@ -22,23 +22,23 @@ use core::time::Duration;
 pub struct Backoff {
     first: Duration,
     max: Duration,
-    /// How much longer each wait is than the last, in percent.
+    /// Each delay in percent of the last.
     growth: u32,
     jitter: Jitter,
-    /// The next wait, without jitter.
+    /// The next delay, without jitter.
     wait: Duration,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum Jitter {
-    /// Up to so many percent more or less.
+    /// Up to this percentage more or less.
     Around(u32),
-    /// Anything from nothing to the whole wait.
+    /// Anything from zero to the full delay.
     Full,
 }
 
 impl Backoff {
-    /// As gRPC does: from 1 s, each wait 1.6 times the last, at most 120 s, 20 % more or less
+    /// Creates the backoff of gRPC: 1 s at first, each delay 1.6 times the last, at most 120 s, 20 % more or less
     /// (gRPC's [connection-backoff.md]; gRFC A57).
     ///
     /// [connection-backoff.md]: https://github.com/grpc/grpc/blob/master/doc/connection-backoff.md
@@ -47,20 +47,21 @@ impl Backoff {
         Self { first, max, growth: 160, jitter: Jitter::Around(20), wait: first }
     }
 
-    /// As Envoy does: anything from nothing to 500 ms, doubled each time, at most 30 s.
+    /// Creates the backoff of Envoy: anything from zero to 500 ms, doubled each time, at most 30 s.
     pub const fn envoy() -> Self {
         let (first, max) = (Duration::from_millis(500), Duration::from_secs(30));
         Self { first, max, growth: 200, jitter: Jitter::Full, wait: first }
     }
 
-    /// The same with another upper limit.
+    /// Sets the upper limit.
     #[must_use]
     pub const fn with_max(mut self, max: Duration) -> Self {
         self.max = max;
         self
     }
 
-    /// The next wait. `random` is any number, evenly distributed: the machine has no source of them.
+    /// Returns the next delay. `random` is any evenly distributed number, because the machine has no source of
+    /// randomness.
     pub fn next_delay(&mut self, random: u64) -> Duration {
         let wait = self.wait.min(self.max);
         self.wait = percent(wait, u64::from(self.growth)).min(self.max);
@@ -74,7 +75,7 @@ impl Backoff {
         }
     }
 
-    /// The server answered: the next wait is the first.
+    /// Returns to the first delay, because the server answered.
     pub fn reset(&mut self) {
         self.wait = self.first;
     }

@@ -1,4 +1,4 @@
-//! Aliases and what they stand for, from both ends.
+//! Aliases and the resources that they stand for, indexed in both directions.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -7,21 +7,21 @@ use alloc::vec::Vec;
 use crate::ensure::ensure;
 use crate::name::ResourceName;
 
-/// What wanted aliases stand for.
+/// The resources that subscribed aliases stand for.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct AliasBindings {
-    /// By alias.
+    /// The bindings by alias.
     to: BTreeMap<ResourceName, Binding>,
-    /// The same from the other end.
+    /// The aliases by resource.
     from: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
 }
 
-/// What an alias stands for.
+/// The resource that an alias stands for.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Binding {
     name: ResourceName,
-    /// It is said not to any more, and the removal of what it stood for is out, or was rejected. That keeps nothing, though
-    /// the alias be asked for again.
+    /// Whether the server has ended the binding, while the removal of the resource waits for its verdict or was
+    /// rejected. An unbound alias keeps no resource, even if the alias is subscribed to again.
     unbound: bool,
 }
 
@@ -31,7 +31,7 @@ impl AliasBindings {
         self.to.is_empty()
     }
 
-    /// Returns what the alias stood for before, if that was something else.
+    /// Binds an alias. Returns the resource that the alias stood for before, if it is a different one.
     pub(super) fn insert(&mut self, alias: &ResourceName, name: &ResourceName) -> Option<ResourceName> {
         let before = self.remove(alias.as_str()).filter(|before| before != name);
         self.to.insert(alias.clone(), Binding { name: name.clone(), unbound: false });
@@ -39,7 +39,7 @@ impl AliasBindings {
         before
     }
 
-    /// Forgets an alias. Returns what it stood for.
+    /// Removes an alias. Returns the resource that the alias stood for.
     pub(super) fn remove(&mut self, alias: &str) -> Option<ResourceName> {
         let Binding { name, .. } = self.to.remove(alias)?;
         if let Some(aliases) = self.from.get_mut(&name) {
@@ -51,14 +51,14 @@ impl AliasBindings {
         Some(name)
     }
 
-    /// Forgets the aliases of a resource, and returns them.
+    /// Removes the aliases of a resource, and returns them.
     pub(super) fn remove_all(&mut self, name: &str) -> Vec<ResourceName> {
         let aliases: Vec<ResourceName> = self.aliases(name).cloned().collect();
         aliases.iter().for_each(|alias| _ = self.remove(alias.as_str()));
         aliases
     }
 
-    /// An alias is said to stand for nothing any more.
+    /// Marks an alias as standing for nothing any more.
     pub(super) fn unbind(&mut self, alias: &ResourceName) {
         if let Some(binding) = self.to.get_mut(alias) {
             binding.unbound = true;
@@ -73,18 +73,18 @@ impl AliasBindings {
         self.to.get(alias).is_some_and(|binding| binding.unbound)
     }
 
-    /// The aliases of a resource.
+    /// Returns the aliases of a resource.
     pub(super) fn aliases<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a ResourceName> + use<'a> {
         self.from.get(name).into_iter().flatten()
     }
 
-    /// Whether something has aliases.
+    /// Returns whether a resource has aliases.
     #[inline]
     pub(super) fn has_aliases(&self, name: &str) -> bool {
         self.from.contains_key(name)
     }
 
-    /// What must hold; `is_wanted` and `is_held` say of what.
+    /// Checks the invariants, given the subscribed names and the held resources.
     pub(super) fn check(
         &self,
         is_wanted: impl Fn(&ResourceName) -> bool,

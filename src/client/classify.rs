@@ -1,4 +1,5 @@
-//! The second stage of a response: what it says to this client, told from what is wanted and held. Nothing changes here.
+//! The second stage of a response: classifies its content by the subscribed names and the held resources. No state
+//! changes here.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -11,31 +12,31 @@ use super::subscription::Subscription;
 use super::variant::Protocol;
 use crate::name::{ResourceName, Version, WILDCARD};
 
-/// A response, and what it comes to.
+/// A response and its meaning for this client.
 pub(super) struct Classified {
     pub(super) incoming: Incoming,
-    /// It is the first answer to the wildcard.
+    /// Whether the response is the first answer to the wildcard.
     pub(super) answers_all: bool,
-    /// If it has nothing for the application, then because there is nothing.
+    /// Whether a response without an update means that there is nothing to apply.
     pub(super) synced: bool,
-    /// What is wanted and not in it is not there.
+    /// Whether subscribed names that are absent from the response do not exist.
     pub(super) has_all: bool,
     pub(super) gone: Gone,
 }
 
-/// What is gone with a response.
+/// The names that a response removes.
 #[derive(Default)]
 pub(super) struct Gone {
-    /// Of what is held, in order.
+    /// Held resources, in order.
     pub(super) removed: Vec<ResourceName>,
-    /// Of what is wanted, told and not held, in order: with the version of that, if it has one.
+    /// Announced names that are not held, in order, each with the version of the server's report, if it has one.
     pub(super) missing: Vec<(ResourceName, Option<Version>)>,
-    /// Aliases that stand for nothing any more, of what is wanted by other names.
+    /// Aliases that stand for nothing any more, of resources that are wanted by other names.
     pub(super) unbound: Vec<ResourceName>,
 }
 
 impl<T> Subscription<T> {
-    /// What a response that was read says.
+    /// Classifies a response that was read.
     pub(super) fn classify<V: Protocol<StreamState = T>>(
         &self,
         mut incoming: Incoming,
@@ -47,10 +48,10 @@ impl<T> Subscription<T> {
         self.split_not_found::<V>(&mut incoming);
         let is_answered = self.holdings.is_answered(WILDCARD);
         let answers_all = self.wants(WILDCARD) && !is_answered && V::answers_all(self, &incoming);
-        // A heartbeat beside it may be all that there is to say of what the wildcard stands for.
+        // Heartbeats may be the complete answer to the wildcard, as long as it is unanswered.
         let awaits_all = self.is_announced(WILDCARD) && !is_answered;
         let answers = answers_all || awaits_all || incoming.heartbeats.is_empty();
-        let synced = answers && incoming.brings_nothing();
+        let synced = answers && incoming.has_no_content();
         let has_all = !incoming.refused && V::absence_removes(&self.resource_type, &incoming);
         let gone = match (incoming.refused, has_all) {
             (true, _) => Gone::default(),
@@ -60,7 +61,7 @@ impl<T> Subscription<T> {
         Classified { incoming, answers_all, synced, has_all, gone }
     }
 
-    /// Whether a server that was asked for everything sends more than this.
+    /// Returns the reason to refuse a response with which a type with a wildcard or a collection exceeds its limit.
     fn too_many_with<V: Protocol<StreamState = T>>(&self, incoming: &Incoming, limit: usize) -> Option<String> {
         let held = self.holdings.held();
         let stands_for_many = self.wants(WILDCARD) || !self.holdings.globs().is_empty();
@@ -77,34 +78,34 @@ impl<T> Subscription<T> {
         (count > limit).then(|| alloc::format!("{count} resources with the response, limit {limit}"))
     }
 
-    /// Takes out of the heartbeats what says of names that they do not exist (C-NAME-10): what has no content and other
-    /// names, and is no news of what is held.
+    /// Moves heartbeats that report nonexistent names (C-NAME-10) to `not_found`: they have aliases and no TTL, and do
+    /// not renew a held resource.
     fn split_not_found<V: Protocol<StreamState = T>>(&self, incoming: &mut Incoming) {
         if !V::ALIASES || incoming.heartbeats.is_empty() {
             return;
         }
-        let says_so = |heartbeat: &Heartbeat| {
-            let beats = self.resource_type.has_heartbeats() && self.holdings.has(heartbeat.name.as_str());
-            !beats && heartbeat.ttl.is_none() && !heartbeat.aliases.is_empty()
+        let is_not_found = |heartbeat: &Heartbeat| {
+            let renews = self.resource_type.has_heartbeats() && self.holdings.has(heartbeat.name.as_str());
+            !renews && heartbeat.ttl.is_none() && !heartbeat.aliases.is_empty()
         };
-        let (not_found, beats) = core::mem::take(&mut incoming.heartbeats).into_iter().partition(says_so);
-        incoming.heartbeats = beats;
+        let (not_found, heartbeats) = core::mem::take(&mut incoming.heartbeats).into_iter().partition(is_not_found);
+        incoming.heartbeats = heartbeats;
         let not_found: Vec<Heartbeat> = not_found;
         for Heartbeat { name, version, aliases, .. } in not_found {
             let names = aliases.into_iter().filter(|alias| *alias != name);
             incoming.not_found.extend(names.map(|alias| (alias, version.clone())));
             incoming.not_found.push((name, version));
         }
-        // What is sent is there, whatever else the response says of its name.
+        // A resource in the response exists, whatever else the response reports of its name.
         let Incoming { not_found, resources, .. } = incoming;
         not_found.retain(|(name, _)| resources.find(name.as_str()).is_none());
     }
 
-    /// What is held and not in a response that has everything.
+    /// Returns the held resources that are absent from a response that has everything.
     fn absent(&self, incoming: &Incoming) -> Vec<ResourceName> {
         let held = self.holdings.held();
         if incoming.compared && incoming.held == held.len() {
-            return Vec::new(); // all is there
+            return Vec::new(); // every held resource is present
         }
         let mut present: BTreeSet<&ResourceName> = incoming.others().collect();
         let mut resources = incoming.resources.names().peekable();
@@ -116,7 +117,7 @@ impl<T> Subscription<T> {
         absent.cloned().collect()
     }
 
-    /// What a response says is gone: of what is held, and of what is wanted and not held.
+    /// Returns the removals that a response names: held resources, and subscribed names that are not held.
     fn named_gone<V: Protocol<StreamState = T>>(&self, incoming: &Incoming) -> Gone {
         let (mut removed, mut missing) = (Vec::new(), Vec::new());
         for name in incoming.removed.iter().chain(incoming.not_found.iter().map(|(name, _)| name)) {
@@ -149,7 +150,7 @@ impl<T> Subscription<T> {
         Gone { removed, missing, unbound }
     }
 
-    /// The wanted aliases of what comes, and what each is to stand for: of more resources the last.
+    /// Returns the subscribed aliases in a response, each with the last resource that carries it.
     pub(super) fn alias_owners<V: Protocol<StreamState = T>>(
         &self,
         incoming: &Incoming,
@@ -164,8 +165,9 @@ impl<T> Subscription<T> {
         owners
     }
 
-    /// Aliases that stand for something else or for nothing now, and resources that are not wanted by any name any more.
-    /// Returns the aliases that stand for nothing, of what stays; one that stands for something else moves when that is accepted.
+    /// Finds aliases that now stand for another resource or for nothing, and adds resources that no name covers any
+    /// more to `removed`. Returns the aliases that stand for nothing, of resources that stay; an alias of another
+    /// resource moves when that resource is accepted.
     fn add_orphaned_targets<V: Protocol<StreamState = T>>(
         &self,
         incoming: &Incoming,
@@ -173,16 +175,16 @@ impl<T> Subscription<T> {
         missing: &mut Vec<ResourceName>,
     ) -> Vec<ResourceName> {
         let (holdings, bindings) = (&self.holdings, self.holdings.bindings());
-        // The aliases of what is gone are gone, unless one has become the name of something that is held beside it.
+        // The aliases of a removed resource are removed with it, unless an alias is also the name of a held resource.
         let orphans = removed.iter().flat_map(|name| bindings.aliases(name.as_str()));
         let lost = |alias: &&ResourceName| !incoming.mentions(alias.as_str()) && !holdings.has(alias.as_str());
         missing.extend(orphans.filter(lost).cloned());
-        // What is said of an alias that left and came back is no answer to that yet.
+        // A removal does not yet answer an alias that was unsubscribed and subscribed to again.
         let moves =
             |alias: &&ResourceName| self.is_announced(alias.as_str()) && bindings.target(alias.as_str()).is_some();
         let lost: BTreeSet<&ResourceName> = missing.iter().filter(moves).collect();
         let mut moved = lost.clone();
-        // A name may have been an alias before.
+        // The name of a resource may have been an alias before.
         moved.extend(incoming.resources.names().filter(|name| bindings.target(name.as_str()).is_some()));
         let owners = self.alias_owners::<V>(incoming);
         let elsewhere = |(alias, owner): &(&ResourceName, &ResourceName)| {
@@ -193,14 +195,14 @@ impl<T> Subscription<T> {
         for &alias in &moved {
             let Some(name) = bindings.target(alias.as_str()) else { continue };
             if removed.binary_search(name).is_ok() {
-                continue; // the link goes with the resource, once that is accepted
+                continue; // the alias is removed with the resource, once that is accepted
             }
             let stands = |alias: &&ResourceName| !moved.contains(*alias) && !bindings.is_unbound(alias);
             let by_name = holdings.wanted_by(name.as_str()) == WantedBy::Name;
             if by_name || bindings.aliases(name.as_str()).any(|alias| stands(&alias)) {
                 unbound.extend(lost.contains(alias).then(|| alias.clone()));
             } else if !owners.values().any(|owner| owner == name) {
-                removed.push(name.clone()); // and it does not come by another alias
+                removed.push(name.clone()); // and no resource in the response keeps it by another alias
                 sort(removed);
             }
         }

@@ -10,7 +10,7 @@ use crate::message::{Node, feature};
 use crate::name::TypeUrl;
 use crate::resource_type::{ResourceType, TypeRegistry};
 
-/// What a client machine is to be. Cheap to clone.
+/// The configuration of a client machine. Cheap to clone.
 ///
 /// ```
 /// use xds_machine::client::Config;
@@ -34,7 +34,7 @@ pub struct Settings {
     pub(super) quirks: Quirks,
 }
 
-/// Where dialects differ.
+/// Settings in which dialects differ.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Quirks {
     pub(super) node_on_every_request: bool,
@@ -46,8 +46,8 @@ pub(super) struct Quirks {
 }
 
 impl Config {
-    /// The defaults, for this node. Adds to its client features that resources may be wrapped and have a TTL, which
-    /// the machine supports.
+    /// Creates the default configuration for this node. Adds the client features for wrapped resources and for TTLs,
+    /// which the machine supports, to the node.
     pub fn new(mut node: Node) -> Self {
         for feature in [feature::WRAPPER[0], feature::TTL] {
             if !node.has_feature(feature) {
@@ -67,40 +67,40 @@ impl Config {
         }))
     }
 
-    /// Which client this is, where there are several: updates and verdicts say it, and no client takes the verdict of
-    /// another's update. Default 0.
+    /// Sets the ID of this client, where there are several: updates and verdicts carry the ID, and no client takes a
+    /// verdict on the update of another. Default 0.
     #[must_use]
     pub fn with_id(mut self, id: u64) -> Self {
         self.settings_mut().id = id;
         self
     }
 
-    /// Which types are full state, have a legacy wildcard, and so on. Default: those of the xDS API.
+    /// Sets the resource types, with properties such as full state and the legacy wildcard. Default: the types of the
+    /// xDS API.
     #[must_use]
     pub fn with_types(mut self, types: TypeRegistry) -> Self {
         self.settings_mut().types = types;
         self
     }
 
-    /// How long after its first request was sent a resource that did not come is taken not to exist (gRFC A57).
-    /// `None`: never. Default: 15 s, as xds_protocol.rst recommends.
+    /// Sets the time after which a resource that was not received is taken not to exist, counted from the sending of
+    /// its first request (gRFC A57). `None` disables the time-out. Default: 15 s, as xds_protocol.rst recommends.
     #[must_use]
     pub fn with_existence_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.settings_mut().existence_timeout = timeout;
         self
     }
 
-    /// That a resource did not come in time says nothing of whether it exists: it is an error
-    /// ([`Action::Errors`](super::Action::Errors), UNAVAILABLE), and not [`Action::DoesNotExist`](super::Action::DoesNotExist). For
-    /// a server that reports what does not exist, as gRFC A88's `resource_timer_is_transient_error`; that has a time-out
-    /// of 30 s.
+    /// Treats the existence time-out as an error ([`Action::Errors`](super::Action::Errors), UNAVAILABLE) instead of as
+    /// [`Action::DoesNotExist`](super::Action::DoesNotExist). Meant for a server that reports nonexistent resources, as
+    /// gRFC A88's `resource_timer_is_transient_error`, which uses a time-out of 30 s.
     #[must_use]
     pub fn with_transient_timeout(mut self) -> Self {
         self.settings_mut().transient_timeout = true;
         self
     }
 
-    /// What becomes of what is held when the server deletes it, or says that something is wrong with it. Default:
+    /// Sets how held resources are treated when the server deletes them or reports errors of them. Default:
     /// [`DataErrors::Delete`].
     #[must_use]
     pub fn with_data_errors(mut self, data_errors: DataErrors) -> Self {
@@ -108,7 +108,7 @@ impl Config {
         self
     }
 
-    /// Does without TTLs: the node says nothing of them, and those that come are ignored.
+    /// Disables TTLs: the node does not announce support for them, and received TTLs are ignored.
     #[must_use]
     pub fn without_ttl(mut self) -> Self {
         let settings = self.settings_mut();
@@ -117,14 +117,14 @@ impl Config {
         self
     }
 
-    /// What a server may make the machine hold.
+    /// Sets the limits on what a server may make the machine hold.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.settings_mut().limits = limits;
         self
     }
 
-    /// The limits that are set, a dialect's among them: a caller that changes some of them keeps the others.
+    /// Returns the limits, including those of a dialect, so that a caller can change some and keep the others.
     ///
     /// ```
     /// use xds_machine::client::{Config, Dialect, Limits};
@@ -140,7 +140,8 @@ impl Config {
         &self.settings().limits
     }
 
-    /// Speaks as a real client does, or as a real server needs it: sets what [`Dialect`] says, and leaves the rest.
+    /// Adopts the behaviour of a real client, or the behaviour that a real server needs: changes the settings listed at
+    /// [`Dialect`], and leaves the rest.
     #[must_use]
     pub fn with_dialect(self, dialect: Dialect) -> Self {
         match dialect {
@@ -154,47 +155,47 @@ impl Config {
         }
     }
 
-    /// Sends the node with every request, and not just with the first of a stream.
+    /// Sends the node with every request, instead of only with the first of a stream.
     #[must_use]
     pub fn with_node_on_every_request(mut self) -> Self {
         self.settings_mut().quirks.node_on_every_request = true;
         self
     }
 
-    /// Always says `*` for everything, and never an empty list, whatever the type.
+    /// Always sends `*` as the wildcard, and never an empty list, whatever the type.
     #[must_use]
     pub fn with_explicit_wildcard(mut self) -> Self {
         self.settings_mut().quirks.explicit_wildcard = true;
         self
     }
 
-    /// Of a resource that is in a response twice the last counts. Without it the response is rejected
-    /// (xds_protocol.rst, "Duplicate Resource Names").
+    /// Accepts a resource that is in a response twice, and uses the last occurrence. By default, such a response is
+    /// rejected (xds_protocol.rst, "Duplicate Resource Names").
     #[must_use]
     pub fn with_duplicates_allowed(mut self) -> Self {
         self.settings_mut().quirks.duplicates_allowed = true;
         self
     }
 
-    /// Says nothing new in a NACK (SotW): what is wanted otherwise than before goes in a request of its own after it,
-    /// for servers that do not read the names of a NACK. (Delta never does.)
+    /// Repeats the last names in a NACK (SotW), and sends changes of the subscribed names in a separate request after
+    /// it, for servers that do not read the names of a NACK. (Delta never sends changes in a NACK.)
     #[must_use]
     pub fn with_bare_nacks(mut self) -> Self {
         self.settings_mut().quirks.bare_nacks = true;
         self
     }
 
-    /// Asks again ([`ResourcesMut::refetch`](super::ResourcesMut::refetch)) by unsubscribing and then subscribing (delta), for
-    /// servers that do not answer a subscription to what they have sent.
+    /// Makes a [refetch](super::ResourcesMut::refetch) unsubscribe and then subscribe (delta), for servers that do not
+    /// answer a subscription to a resource that they have sent.
     #[must_use]
     pub fn with_refetch_by_leaving(mut self) -> Self {
         self.settings_mut().quirks.refetch_by_leaving = true;
         self
     }
 
-    /// Types that every stream asks for, be it for nothing: with no name wanted, their first request subscribes to `*`
-    /// and unsubscribes from it (delta). For an istiod that loads on demand, which is to know of the type before the
-    /// first name; a request that says nothing would ask for everything.
+    /// Sets the types that are requested on every stream, even without subscribed names: the first request then
+    /// subscribes to `*` and unsubscribes from it (delta). An istiod that loads on demand needs to know the type before
+    /// the first name, and an empty request would ask for everything.
     #[must_use]
     pub fn with_on_demand(mut self, types: impl IntoIterator<Item = impl Into<TypeUrl>>) -> Self {
         self.settings_mut().quirks.on_demand = types.into_iter().map(Into::into).collect();
@@ -211,32 +212,32 @@ impl Config {
 }
 
 impl Settings {
-    /// What is to be known of a type.
+    /// Returns the properties of a type.
     pub(super) fn resource_type(&self, type_url: &TypeUrl) -> ResourceType {
         let resource_type = self.types.get(type_url);
         if self.quirks.explicit_wildcard { resource_type.with_legacy_wildcard(false) } else { resource_type }
     }
 }
 
-/// What a client speaks: presets of what is not the same everywhere.
+/// Presets of the settings in which real clients and servers differ.
 ///
 #[doc = include_str!("../dialects.md")]
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Dialect {
-    /// What the specification says, and the most careful where it says nothing.
+    /// Follows the specification, with the most careful choice where the specification is silent.
     #[default]
     Spec,
-    /// Speaks as an Envoy does: the node goes with every request.
+    /// Behaves as an Envoy: sends the node with every request.
     Envoy,
-    /// Speaks as a gRPC channel does: one response at a time, the explicit wildcard, no TTLs.
+    /// Behaves as a gRPC channel: one response at a time, the explicit wildcard, no TTLs.
     Grpc,
-    /// Speaks to an istiod: a NACK says nothing new, and asking again leaves first.
+    /// Suits an istiod: a NACK carries no changes, and a refetch unsubscribes first.
     Istio,
 }
 
 impl fmt::Display for Dialect {
-    /// The name by which people know it, in lower case.
+    /// Writes the common name of the dialect, in lower case.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Spec => "spec",
@@ -256,54 +257,57 @@ impl PartialEq for Config {
 impl Eq for Config {}
 
 impl Hash for Config {
-    /// Nothing: a configuration never changes during a machine's life, and a model checker hashes machines by the
-    /// million.
+    /// Hashes nothing: a configuration never changes during a machine's life, and a model checker hashes machines by
+    /// the million.
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// What becomes of what is held of a resource when there is a data error of it: the server deletes it, or reports that it
-/// does not exist (NOT_FOUND) or is not for this client (PERMISSION_DENIED), or what it sends instead is rejected.
+/// The treatment of a held resource with a data error: the server deletes it, or reports that it does not exist
+/// (NOT_FOUND) or is not for this client (PERMISSION_DENIED), or its new content is rejected.
 ///
-/// Transient errors, that is all others that a server reports, never touch what is held. More ways may come.
+/// Transient errors, that is all other errors that a server reports, never affect held resources. Variants may be
+/// added.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum DataErrors {
-    /// What does not exist any more is removed; anything else leaves what is held. This is what xds_protocol.rst says.
+    /// Removes a resource that does not exist any more, and keeps a resource with any other error. This is the
+    /// behaviour of xds_protocol.rst.
     #[default]
     Delete,
-    /// It stays, whatever the server says: gRFC A88 without `fail_on_data_errors`, and the `ignore_resource_deletion` of
-    /// gRFC A53. For a server that may lose its resources by mistake.
+    /// Keeps the resource, whatever the server reports: gRFC A88 without `fail_on_data_errors`, and the
+    /// `ignore_resource_deletion` of gRFC A53. Meant for a server that may lose its resources by mistake.
     Keep,
-    /// It is removed, whatever the error is: gRFC A88 with `fail_on_data_errors`. Who rejects a resource drops what it had
-    /// of it ([`Update::drops_rejected`](super::Update::drops_rejected)).
+    /// Removes the resource, whatever the error is: gRFC A88 with `fail_on_data_errors`. An application that rejects a
+    /// resource drops the content that it held ([`Update::drops_rejected`](super::Update::drops_rejected)).
     Drop,
 }
 
-/// What a server may make a client machine hold. An honest mesh of 100,000 resources meets none of these.
+/// Limits on what a server may make a client machine hold. An honest mesh of 100,000 resources reaches none of them.
 ///
-/// Write `Limits { .., ..Limits::default() }`: a limit may be added in any release, and no code that is written so breaks.
+/// Write `Limits { .., ..Limits::default() }`: limits may be added in any release, and code of this form does not
+/// break.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Limits {
-    /// Responses of one type that wait for a verdict or for their answer to be sent. Default 8. The caller stops
-    /// reading there: [`Client::wants_response`](super::Client::wants_response).
+    /// Responses of one type that wait for a verdict or for their ACK or NACK to be sent. Default 8. At the limit, the
+    /// caller stops reading: [`Client::wants_response`](super::Client::wants_response).
     pub waiting_responses: usize,
-    /// Responses of all types that wait for a verdict. Default: no limit besides. With 1 the next is read when the
-    /// application is done with the last, as gRPC does.
+    /// Responses of all types that wait for a verdict. Default: no further limit. With 1, the next response is read
+    /// after the verdict on the last, as gRPC does.
     pub responses_per_stream: usize,
-    /// Resources, removed names and errors in one response. Default 200,000. More are a NACK.
+    /// Resources, removed names and errors in one response. Default 200,000. A response with more is rejected (NACK).
     pub resources_per_response: usize,
-    /// Resources of one type that are held by the wildcard: names that are subscribed to are the application's own
-    /// measure. Default 1,000,000. A response with which there would be more is a NACK.
+    /// Held resources of a type with a wildcard or a collection; otherwise the subscribed names are the limit. Default
+    /// 1,000,000. A response that would exceed the limit is rejected (NACK).
     pub resources_per_type: usize,
-    /// Bytes of a nonce. Default 1,024. A longer one can't be echoed: the stream must end.
+    /// Bytes of a nonce. Default 1,024. A longer nonce can't be echoed, so the stream must end.
     pub nonce_bytes: usize,
-    /// Bytes of a version. Default 4,096. A longer one is a NACK.
+    /// Bytes of a version. Default 4,096. A response with a longer version is rejected (NACK).
     pub version_bytes: usize,
     /// Bytes of the message in `error_detail`. Default 4,096; longer messages are cut.
     pub error_bytes: usize,
-    /// Names that were announced on a stream and are no longer wanted, which SotW has to remember: as many as are
-    /// wanted, and at least this. Default 10,000. Beyond it every name that is subscribed to is announced in the
-    /// careful way (gone, then wanted).
+    /// Names that were announced on a stream and unsubscribed since, which SotW has to remember: as many as there are
+    /// subscribed names, and at least this number. Default 10,000. Beyond the limit, every newly subscribed name is
+    /// left out of one request and listed in the next.
     pub departed_names: usize,
     /// Actions that wait to be polled. Default 1,024.
     pub waiting_actions: usize,

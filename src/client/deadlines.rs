@@ -1,4 +1,4 @@
-//! Names by name, and by deadline.
+//! A map from names to deadlines that is also ordered by deadline.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -35,7 +35,7 @@ impl Deadlines {
         }
     }
 
-    /// A name whose deadline has passed.
+    /// Takes a name whose deadline has passed.
     pub(super) fn take(&mut self, now: Instant) -> Option<ResourceName> {
         if self.next()? > now {
             return None;
@@ -65,7 +65,7 @@ impl Deadlines {
         self.order.first().map(|&(deadline, _)| deadline)
     }
 
-    /// What must hold.
+    /// Checks the invariants.
     pub(super) fn check(&self) -> Result<(), String> {
         let same = self.at.len() == self.order.len()
             && self.order.iter().all(|(deadline, name)| self.at.get(name) == Some(deadline));

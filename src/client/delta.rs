@@ -1,5 +1,5 @@
-//! The incremental variant. A request says what changed in what is wanted, and every subscription in it is
-//! answered by name; what the server was told is what the messages add up to.
+//! The incremental variant. A request has the changes of the subscribed names, and every subscription in it is answered
+//! by name; the announced names are the sum of the requests.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -24,10 +24,10 @@ use crate::resource_type::ResourceType;
 use crate::variant::Delta;
 use crate::xdstp;
 
-/// What a stream was told, besides of single names.
+/// The state of one type on a stream, apart from the states of single names.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct StreamState {
-    /// The first request told the wildcard, which is wanted since: every response is an answer to it.
+    /// Whether the first request announced the wildcard, which is subscribed to since: every response then answers it.
     all_first: bool,
 }
 
@@ -36,7 +36,7 @@ impl Variant for Delta {}
 impl Protocol for Delta {
     type StreamState = StreamState;
 
-    const SAYS_WHAT_IS_HELD: bool = true;
+    const CLAIMS_HELD_VERSIONS: bool = true;
     const ALIASES: bool = true;
 
     fn type_url(response: &Response) -> &TypeUrl {
@@ -97,7 +97,7 @@ impl Protocol for Delta {
             }
         }
         incoming.removed = response.removed;
-        incoming.removed.retain(|name| !name.is_wildcard()); // nothing has this name, so nothing of it is gone
+        incoming.removed.retain(|name| !name.is_wildcard()); // no resource has this name, so none is removed
         incoming.errors = response.errors;
         incoming.finish(settings);
         incoming
@@ -112,9 +112,9 @@ impl Protocol for Delta {
         from.stream_state.all_first &= !name.is_wildcard();
     }
 
-    /// Only what was told and is still wanted ([design rule 5](crate::manual::rules#rule-5), the client's half). What
-    /// is wanted again and not yet told will be answered; an older content of it that crosses that on the wire is not
-    /// for us.
+    /// Accepts only announced names that are still subscribed to ([design rule 5](crate::manual::rules#rule-5), the
+    /// client's half). A name that is subscribed to again and not yet announced will be answered; older content that
+    /// crosses that request on the wire is ignored.
     fn takes(from: &Of<Self>, name: &str) -> bool {
         let of_collection = || from.holdings.globs().of(name).is_some_and(|glob| from.is_announced(glob.as_str()));
         let by_alias = || from.holdings.bindings().aliases(name).any(|alias| from.is_announced(alias.as_str()));
@@ -123,7 +123,7 @@ impl Protocol for Delta {
 
     fn processed(_: &mut Of<Self>, _: &Incoming) {}
 
-    /// Absence means nothing: removals are named (C-DELTA-27).
+    /// Absence removes nothing: removals are named (C-DELTA-27).
     fn absence_removes(_: &ResourceType, _: &Incoming) -> bool {
         false
     }
@@ -137,11 +137,11 @@ impl Protocol for Delta {
     }
 
     fn completes(_: &Of<Self>) -> bool {
-        false // nothing in delta asks: it has a version for each resource
+        false // unused in delta, which has a version for each resource
     }
 
-    /// Who wants names beside the wildcard can't tell whose answer it is that has some of them, unless the wildcard was
-    /// told with the first request. What has no content answers no name: that a name does not exist is said by removing it.
+    /// A response that has only subscribed names may answer these and not the wildcard, unless the first request
+    /// announced the wildcard. An empty response answers no name, because a nonexistent name is reported as removed.
     fn answers_all(of: &Of<Self>, incoming: &Incoming) -> bool {
         let by_name = |name: &ResourceName| of.wants(name.as_str()) || of.holdings.globs().of(name.as_str()).is_some();
         let mut names = incoming.resources.names().chain(incoming.others()).chain(&incoming.removed);
@@ -152,7 +152,7 @@ impl Protocol for Delta {
         of.is_announced(WILDCARD) && answers && !incoming.has_nameless_fault()
     }
 
-    /// Removals say what does not exist; the time-out guards against a server that fails to
+    /// Removals report which names do not exist; the time-out guards against a server that does not send them
     /// (xds_protocol.rst, "Knowing When a Requested Resource Does Not Exist").
     fn timeout(_: &Of<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration> {
         settings.existence_timeout.filter(|_| !name.is_wildcard())
@@ -164,7 +164,7 @@ impl Protocol for Delta {
         }
     }
 
-    /// A wish is announced after the one before is gone.
+    /// A subscription is announced after the unsubscription before it.
     fn may_know(of: &Of<Self>, name: &str) -> bool {
         of.is_announced(name)
     }
@@ -188,8 +188,8 @@ impl Protocol for Delta {
         }
     }
 
-    /// Answers and changes go apart: shipped servers lose changes that ride on an ACK or a NACK. All that a
-    /// message says is said to be heard, for a server must honour it whatever its nonce (C-DELTA-07).
+    /// Sends ACKs and NACKs apart from changes, because shipped servers lose changes in an ACK or a NACK. All changes
+    /// in a request count as received, because a server must honour a request whatever its nonce (C-DELTA-07).
     fn compose(of: &mut Of<Self>, ack: Option<PendingAck>, _: &Settings) -> Composed<Self> {
         let intent = match &ack {
             Some(ack) => ack_intent(ack),
@@ -211,10 +211,11 @@ impl Protocol for Delta {
             request.error = ack.error;
         } else if !of.announced.asked() {
             let names: Vec<ResourceName> = of.holdings.names().cloned().collect();
-            // C-SUB-10, C-SUB-12: only the wildcard is wanted, and the type lets it be said by saying nothing.
+            // C-SUB-10, C-SUB-12: only the wildcard is subscribed to, and an empty request of this type means the
+            // wildcard.
             let legacy = of.resource_type.has_legacy_wildcard() && names.len() == 1 && of.wants(WILDCARD);
             if names.is_empty() {
-                request.subscribe = Vec::from([WILDCARD.into()]); // C-SUB-17: to say nothing would mean everything
+                request.subscribe = Vec::from([WILDCARD.into()]); // C-SUB-17: an empty request would mean everything
                 request.unsubscribe = request.subscribe.clone();
             } else if !legacy {
                 request.subscribe = names;
@@ -222,7 +223,7 @@ impl Protocol for Delta {
             asked_for = Asked::All;
             of.stream_state.all_first = of.wants(WILDCARD);
             request.initial_versions = of.initial_versions();
-            of.note_unsaid();
+            of.note_unannounced();
         } else {
             (request.subscribe, request.unsubscribe) = of.announced.take_changes();
             asked_for = Asked::These(request.subscribe.clone());
@@ -233,7 +234,7 @@ impl Protocol for Delta {
     fn each_serial(_: &mut StreamState, _: &mut dyn FnMut(&mut u64)) {}
 
     fn check_stream_state(_: &Of<Self>) -> Result<(), String> {
-        Ok(()) // what is to be asked for again is looked at when it is
+        Ok(()) // `all_first` has no invariant
     }
 
     fn set_node(request: &mut Request, settings: &Settings) {
@@ -242,9 +243,9 @@ impl Protocol for Delta {
 }
 
 impl Subscription<StreamState> {
-    /// What the first request of a stream says of what is there (C-RECON-02): the versions of what is held. What the
-    /// application may be applying or removing at this moment has none, but is named, or its removal during the
-    /// outage would never be heard ([design rule 2](crate::manual::rules#rule-2)).
+    /// Returns the versions that the first request of a stream claims (C-RECON-02): those of held resources. Resources
+    /// that a pending update adds or removes are claimed with an empty version, or their removal during the outage
+    /// would never be reported ([design rule 2](crate::manual::rules#rule-2)).
     fn initial_versions(&self) -> BTreeMap<ResourceName, Version> {
         let held = self.holdings.held();
         let mut versions: BTreeMap<_, _> = held.iter().map(|(name, held)| (name.clone(), held.claim())).collect();
@@ -259,12 +260,13 @@ impl Subscription<StreamState> {
         versions
     }
 
-    /// What the application may be applying, though it does not want it now, is not claimed: shipped servers take a claim for
-    /// a subscription. Should it be wanted with others by then, only a new stream can tell of it.
-    fn note_unsaid(&mut self) {
+    /// Notes resources of the pending update that are not wanted now. They are not claimed, because shipped servers
+    /// take a claim for a subscription. If the wildcard or a collection covers them at the verdict, only a new stream
+    /// can claim them.
+    fn note_unannounced(&mut self) {
         let resources = self.in_flight.out().into_iter().flat_map(|out| out.offer.resources.iter());
         let unwanted = resources.filter(|&resource| !self.holdings.wants_resource(resource, true));
         let unannounced = unwanted.map(|resource| resource.name().clone()).collect();
-        self.in_flight.note_unsaid(unannounced);
+        self.in_flight.note_unannounced(unannounced);
     }
 }

@@ -1,4 +1,4 @@
-//! What may be wrong with a resource, and what a response says that is not content.
+//! Errors of resources, and the effects of a response besides its content.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -8,16 +8,16 @@ use crate::error::Status;
 use crate::name::{ResourceName, Version};
 use crate::time::Instant;
 
-/// Why a resource is not as it should be. Fields may be added.
+/// The error of a resource. Fields may be added.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Failure {
     pub(super) cause: Cause,
-    /// The server reported it on this stream, and need not repeat it.
+    /// Whether the server reported the error on this stream, and need not repeat it.
     pub(super) standing: bool,
     /// The error, as the server reported it or as the machine words it.
     pub status: Status,
-    /// The version of what was wrong: of a resource that was rejected, or of the response that had the error. In delta
-    /// `system_version_info`, for debugging. Empty if there is none.
+    /// The version of the rejected resource, or of the response that had the error (in delta `system_version_info`, for
+    /// debugging). Empty if there is none.
     pub version: Version,
     /// The time at which the machine learned of the error.
     pub at: Instant,
@@ -25,20 +25,20 @@ pub struct Failure {
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Cause {
-    /// The server deleted it, and it stays.
+    /// The server deleted the resource, which is kept.
     Deleted,
     Rejected,
-    /// The server reported it.
+    /// The server reported the error.
     Server,
     TimedOut,
 }
 
-/// What a response says that is not content.
+/// The effects of a response besides its content.
 #[derive(Default)]
 pub(super) struct Effects {
-    /// What is held and is to be removed, in order.
+    /// Held resources to remove, in order.
     pub(super) removed: Vec<ResourceName>,
-    /// What is not held, and does not exist.
+    /// Names that are not held and do not exist.
     pub(super) missing: Vec<ResourceName>,
     /// Errors, by name.
     pub(super) failed: BTreeMap<ResourceName, (Status, Effect)>,

@@ -1,5 +1,5 @@
-//! What went wrong with single resources: what the server reports (cncf/xds TP3), what was rejected, what was deleted and
-//! stays, what did not come. Only what has an error is here (gRFC A88).
+//! Errors of single resources: reported by the server (cncf/xds TP3), rejected, deleted and kept, or not received in
+//! time. A resource without an error has no entry (gRFC A88).
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -19,7 +19,7 @@ use crate::time::Instant;
 use crate::xdstp::Parts;
 
 impl<T> Subscription<T> {
-    /// What is held and deleted stays, if it is to: as an error beside it (gRFC A53, gRFC A88).
+    /// Keeps deleted resources that are held, if configured, and records an error of each (gRFC A53, gRFC A88).
     pub(super) fn record_deletions(
         &mut self,
         now: Instant,
@@ -44,7 +44,8 @@ impl<T> Subscription<T> {
         }
     }
 
-    /// What the server reports. An error is remembered until there is another, or a resource: a server says it once.
+    /// Records the errors that the server reports. An error is kept until another error or a resource replaces it,
+    /// because a server reports it once.
     pub(super) fn record_errors<V: Protocol<StreamState = T>>(
         &mut self,
         now: Instant,
@@ -60,7 +61,7 @@ impl<T> Subscription<T> {
         }
         let said = if errors.is_empty() { Vec::new() } else { effects.removed.clone() };
         for error in errors {
-            // What is wrong with a collection has its name: empty is the legacy wildcard (TP3).
+            // An error of a collection has the collection's name: empty is the legacy wildcard (TP3).
             let all = of_all(error.name.as_str());
             let name = if all { WILDCARD.into() } else { error.name };
             if !V::takes(self, name.as_str()) {
@@ -93,7 +94,7 @@ impl<T> Subscription<T> {
         effects.sort();
     }
 
-    /// What an error that the server reports does.
+    /// Applies an error that the server reports, and returns its effect.
     fn effect(
         &mut self,
         name: &ResourceName,
@@ -125,7 +126,7 @@ impl<T> Subscription<T> {
             self.holdings.unclaim(name);
             return Effect::Ambient;
         }
-        // The same as a time-out that passed, or a removal (TP3).
+        // NOT_FOUND means the same as a time-out that passed, or a removal (TP3).
         if gone && self.holdings.set_does_not_exist(name, None) {
             self.timers.stop(name);
             effects.missing.push(name.clone());
@@ -133,7 +134,7 @@ impl<T> Subscription<T> {
         Effect::Fails
     }
 
-    /// What the machine itself finds wrong counts as rejected.
+    /// Records the faults that the machine itself found, which count as rejections.
     pub(super) fn note_faults(
         &mut self,
         now: Instant,
@@ -153,8 +154,8 @@ impl<T> Subscription<T> {
         effects.sort();
     }
 
-    /// What the application says of an update: what it accepts has no error any more, what it rejects has one; and what
-    /// is held of that goes too, if it is to.
+    /// Records the verdict on an update: accepted resources lose their errors, rejected resources get one, and are
+    /// removed if configured.
     pub(super) fn note_verdict(
         &mut self,
         now: Instant,
@@ -196,8 +197,8 @@ impl<T> Subscription<T> {
         }
     }
 
-    /// An error of a name that is wanted. Of names that nobody asked for and that are not held, a server can say any
-    /// number; no more than a limit is remembered.
+    /// Records an error of a name that a subscription covers. A server can report errors of any number of names that
+    /// are neither subscribed to by name nor held, so the number of errors is limited.
     pub(super) fn fail(
         &mut self,
         name: &ResourceName,
@@ -215,8 +216,8 @@ impl<T> Subscription<T> {
         }
     }
 
-    /// Whether the absence of a name from a response of a full-state type means nothing: the server reported an error
-    /// of it on this stream, and need not repeat it (C-ERR-07).
+    /// Returns whether the absence of a name from a response of a full-state type means nothing: the server reported an
+    /// error of it on this stream, and need not repeat it (C-ERR-07).
     pub(super) fn is_excused(&self, name: &ResourceName) -> bool {
         self.failures.get(name).is_some_and(|failure| failure.standing)
     }

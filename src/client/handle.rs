@@ -1,4 +1,4 @@
-//! The resources of one type: what the application asks for, and what is known of it.
+//! Handles to the resources of one type: subscriptions, and the state of each resource.
 
 use alloc::vec::Vec;
 
@@ -11,12 +11,12 @@ use crate::interest::Interest;
 use crate::name::{ResourceName, TypeUrl};
 
 impl<V: Variant> Client<V> {
-    /// The resources of one type, to ask what is known of them.
+    /// Returns a view of the resources of one type, to query their state.
     pub fn resources(&self, type_url: &TypeUrl) -> Resources<'_, V> {
         Resources { of: self.of_type(type_url), paused: self.paused.contains_key(type_url) }
     }
 
-    /// The resources of one type, to subscribe to them and to unsubscribe.
+    /// Returns a handle to the resources of one type, to subscribe and to unsubscribe.
     ///
     /// ```
     /// use xds_machine::client::{Client, Config, ResourceStatus};
@@ -39,16 +39,16 @@ impl<V: Variant> Client<V> {
     }
 }
 
-/// What is known of the resources of one type: see [`Client::resources`].
+/// A view of the resources of one type, returned by [`Client::resources`].
 #[derive(Clone, Debug)]
 pub struct Resources<'a, V: Variant> {
-    /// `None`: nothing of the type was ever wanted.
+    /// `None` if the type was never subscribed to.
     of: Option<&'a Of<V>>,
     paused: bool,
 }
 
 impl<'a, V: Variant> Resources<'a, V> {
-    /// What the application is subscribed to. A copy: costs the number of names.
+    /// Returns a copy of the subscribed names, at a cost linear in their number.
     pub fn interest(&self) -> Interest {
         let mut interest = Interest::default();
         for name in self.of.into_iter().flat_map(|of| of.holdings.names().chain(of.names_added())) {
@@ -61,25 +61,26 @@ impl<'a, V: Variant> Resources<'a, V> {
         interest
     }
 
-    /// What is known of a resource; `None` if it is not wanted. Of the wildcard, and of a collection: `Acked` once
-    /// something of it is held, and errors of the whole.
+    /// Returns the state of a resource, or `None` if the resource is neither subscribed to by name nor known. The
+    /// wildcard and a collection are `Acked` once one of their resources is held, and carry the errors of the
+    /// collection as a whole.
     pub fn state(&self, name: impl Into<ResourceName>) -> Option<ResourceState<'a>> {
         self.of?.state::<V>(name.into().as_str())
     }
 
-    /// What is known of every resource: of those that are held, in the order of their names, then of those that are wanted
-    /// and not held, then of others of which the server reported errors.
+    /// Returns the state of every resource: first of held resources in the order of their names, then of subscribed
+    /// names that are not held, then of other resources for which the server reported errors.
     pub fn states(&self) -> impl Iterator<Item = (&'a ResourceName, ResourceState<'a>)> + use<'a, V> {
         self.of.into_iter().flat_map(|of| of.states::<V>())
     }
 
-    /// Whether the type is [paused](ResourcesMut::pause).
+    /// Returns whether the type is [paused](ResourcesMut::pause).
     pub fn is_paused(&self) -> bool {
         self.paused
     }
 }
 
-/// The resources of one type, to be subscribed to: see [`Client::resources_mut`].
+/// A handle to the resources of one type, returned by [`Client::resources_mut`].
 #[derive(Debug)]
 pub struct ResourcesMut<'a, V: Variant> {
     client: &'a mut Client<V>,
@@ -87,11 +88,11 @@ pub struct ResourcesMut<'a, V: Variant> {
 }
 
 impl<V: Variant> ResourcesMut<'_, V> {
-    /// Wants these resources from now on. [`WILDCARD`](crate::WILDCARD) is all that the server has for this
-    /// client, and a name `xdstp://../*` all of one directory. A name that is wanted already costs nothing and changes
-    /// nothing.
+    /// Subscribes to these resources. [`WILDCARD`](crate::WILDCARD) stands for all resources that the server has for
+    /// this client, and a name `xdstp://../*` for all resources of one directory. A name that is already subscribed to
+    /// costs nothing and changes nothing.
     ///
-    /// Any number of calls before the next poll make one request.
+    /// Any number of calls before the next poll result in one request.
     ///
     /// # Errors
     ///
@@ -113,8 +114,8 @@ impl<V: Variant> ResourcesMut<'_, V> {
         Ok(())
     }
 
-    /// Wants these resources no longer. The application forgets them when it calls this; the machine says no more
-    /// of them. A name that is not wanted is ignored.
+    /// Unsubscribes from these resources. The application drops them with this call; the machine reports nothing more
+    /// about them. A name that is not subscribed to is ignored.
     pub fn unsubscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         self.client.merge_added_names();
         let settings = self.client.config.settings();
@@ -123,9 +124,9 @@ impl<V: Variant> ResourcesMut<'_, V> {
         }
     }
 
-    /// Asks again for resources that are wanted, whether held or not: in delta by subscribing to them again, which
-    /// a server must answer; in SotW by repeating the request, which some servers take as a wish for everything
-    /// (Envoy does it to warm a cluster). Names that are not wanted are ignored.
+    /// Requests subscribed resources again, whether held or not. In delta, the client subscribes to them again, which a
+    /// server must answer; in SotW, the client repeats the request (as Envoy does to warm a cluster), which some
+    /// servers treat as a request for everything. Names that are not subscribed to are ignored.
     pub fn refetch(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         self.client.merge_added_names();
         let Some(subscription) = find(&mut self.client.types, self.type_url) else { return };
@@ -139,12 +140,12 @@ impl<V: Variant> ResourcesMut<'_, V> {
         }
     }
 
-    /// Holds back what there is to say of the type, answers and all, until [`resume`](Self::resume) was called as often:
-    /// while clusters are applied that each need endpoints, say, so that many changes become one request. The type need
-    /// not be known yet, and other types go on.
+    /// Holds back the requests of the type, ACKs and NACKs included, until [`resume`](Self::resume) was called as
+    /// often. Many changes then become one request, for example while clusters are applied that each need endpoints.
+    /// The type need not be known yet, and other types are not affected.
     ///
-    /// The first request of the type on a stream is not held back, nor is anything of what is received. But answers that
-    /// wait count as responses that wait: a type that is paused for long stops the whole stream in the end
+    /// The first request of the type on a stream is not held back, nor are received responses. But a pending ACK or
+    /// NACK counts as a waiting response: a type that is paused for long stops the complete stream in the end
     /// ([`Client::wants_response`]).
     pub fn pause(&mut self) {
         let times = self.client.paused.entry(self.type_url.clone()).or_default();
@@ -155,7 +156,7 @@ impl<V: Variant> ResourcesMut<'_, V> {
     ///
     /// # Errors
     ///
-    /// [`Misuse::NotPaused`].
+    /// [`Misuse::NotPaused`] if the type is not paused.
     pub fn resume(&mut self) -> Result<(), Misuse> {
         let paused = &mut self.client.paused;
         match paused.get_mut(self.type_url) {

@@ -1,6 +1,6 @@
-//! What is under way of one type: the update that waits for its verdict, the responses that wait behind it, and the
-//! answers to send. One update is out at a time ([design rule 2](crate::manual::rules#rule-2)); it belongs to the
-//! session, all else to the stream.
+//! The messages in flight of one type: the update that waits for its verdict, the responses that wait behind it, and
+//! the ACKs and NACKs to send. One update is pending at a time ([design rule 2](crate::manual::rules#rule-2)); it
+//! belongs to the session, everything else to the stream.
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
@@ -17,57 +17,59 @@ use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct InFlight {
     out: Option<Out>,
-    /// The application is to be given no update now.
+    /// Whether updates to the application are blocked.
     blocked: bool,
-    /// Responses that wait for the verdict before theirs.
+    /// Responses that wait for an earlier verdict, or until updates are unblocked.
     waiting: VecDeque<Incoming>,
-    /// What is to be answered, in order.
+    /// ACKs and NACKs to send, in order.
     pending_acks: VecDeque<PendingAck>,
-    /// How many responses came.
+    /// The number of responses received on this stream.
     serial: u64,
-    /// The nonce of the last.
+    /// The nonce of the last response.
     nonce: Nonce,
 }
 
-/// An update that the application has not answered.
+/// An update that waits for its verdict.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Out {
     pub(super) token: Token,
     pub(super) offer: Arc<Offer>,
-    /// What the machine itself rejected of the same response.
+    /// Faults that the machine itself found in the same response.
     pub(super) faults: Vec<Rejection>,
-    /// Names that are said not to exist and are held: the versions of that, once their removal is accepted (delta).
+    /// Held names that the server reports not to exist, each with the version of that report, which counts once the
+    /// removal is accepted (delta).
     pub(super) not_found: Vec<(ResourceName, Version)>,
-    /// What is wanted and not in the response does not exist.
+    /// Whether subscribed names that are absent from the response do not exist.
     pub(super) has_all: bool,
-    /// The version of the response is one of all that the wildcard stands for.
+    /// Whether the version of the response covers all resources of the wildcard.
     pub(super) completes: bool,
-    /// Whether the response came on this stream, so that its answer can be sent.
+    /// Whether the response was received on this stream, so that its ACK or NACK can be sent.
     pub(super) live: bool,
-    /// Names in the offer that were unwanted at some time since.
+    /// Names in the offer that were unsubscribed at some time since.
     pub(super) unsubscribed: BTreeSet<ResourceName>,
-    /// Those of them that were not wanted when a later stream began, so that its first request did not claim them (delta).
+    /// Those of them that were not subscribed to when a later stream began, so that its first request did not claim
+    /// them (delta).
     pub(super) unannounced: BTreeSet<ResourceName>,
     pub(super) seen: Option<Seen>,
 }
 
-/// How the resources of a response compare with what is held: found out as it was read, and good as long as nothing is
-/// lost since. It spares a full-state type, of which each response has everything, two more passes.
+/// The comparison of a response's resources with the held ones, made during reading, and valid as long as no held
+/// resource is lost. Saves two passes over a full-state type, whose responses have everything.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Seen {
     pub(super) losses: u64,
-    /// Which are not held, by their number.
+    /// The positions of resources that are not held.
     pub(super) new: Vec<usize>,
-    /// None has a TTL.
+    /// Whether no resource has a TTL, aliases, or a version in its wrapper.
     pub(super) plain: bool,
 }
 
-/// An ACK or NACK that is to be sent.
+/// An ACK or NACK to send.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct PendingAck {
     pub(super) nonce: Nonce,
     pub(super) serial: u64,
-    /// The version to claim, as it was at the verdict.
+    /// The version to send, as of the verdict.
     pub(super) version: Version,
     pub(super) error: Option<Status>,
 }
@@ -75,21 +77,21 @@ pub struct PendingAck {
 impl InFlight {
     // Responses.
 
-    /// A response came: its number.
+    /// Counts a response, and returns its number.
     pub(super) fn count(&mut self) -> u64 {
         self.serial += 1;
         self.serial
     }
 
-    /// It was read, and waits for its turn.
+    /// Queues a response that was read.
     pub(super) fn wait(&mut self, mut incoming: Incoming) {
         self.nonce = incoming.nonce.clone();
-        // What it was compared with is what it will be applied to, unless it has to wait.
+        // The comparison stays valid only if the response does not have to wait.
         incoming.compared &= self.waiting.is_empty() && self.out.is_none() && !self.blocked;
         self.waiting.push_back(incoming);
     }
 
-    /// The response whose turn it is, if the application may be given an update.
+    /// Takes the next response, if the application may be given an update.
     pub(super) fn next(&mut self) -> Option<Incoming> {
         if self.out.is_some() || self.blocked { None } else { self.waiting.pop_front() }
     }
@@ -105,7 +107,7 @@ impl InFlight {
         self.out = Some(out);
     }
 
-    /// The update that this is the verdict of.
+    /// Takes the update that a verdict belongs to.
     pub(super) fn take_out(&mut self, token: &Token) -> Option<Out> {
         self.out.take_if(|out| out.token == *token)
     }
@@ -114,21 +116,21 @@ impl InFlight {
         self.out.as_ref()
     }
 
-    /// Names of the update are unwanted.
+    /// Marks names of the update as unsubscribed.
     pub(super) fn note_unsubscribed(&mut self, names: impl IntoIterator<Item = ResourceName>) {
         if let Some(out) = &mut self.out {
             out.unsubscribed.extend(names);
         }
     }
 
-    /// Names of the update that the first request of a stream did not claim.
-    pub(super) fn note_unsaid(&mut self, names: BTreeSet<ResourceName>) {
+    /// Marks names of the update that the first request of a stream did not claim.
+    pub(super) fn note_unannounced(&mut self, names: BTreeSet<ResourceName>) {
         if let Some(out) = &mut self.out {
             out.unannounced = names;
         }
     }
 
-    // Answers.
+    // ACKs and NACKs.
 
     pub(super) fn answer(&mut self, ack: PendingAck) {
         self.pending_acks.push_back(ack);
@@ -149,7 +151,7 @@ impl InFlight {
         }
     }
 
-    // Questions.
+    // Queries.
 
     pub(super) fn serial(&self) -> u64 {
         self.serial
@@ -159,38 +161,38 @@ impl InFlight {
         &self.nonce
     }
 
-    /// How many answers wait to be sent.
+    /// Returns the number of ACKs and NACKs to send.
     pub(super) fn pending_acks(&self) -> usize {
         self.pending_acks.len()
     }
 
-    /// How many responses are not answered.
+    /// Returns the number of unanswered responses.
     pub(super) fn unanswered(&self) -> usize {
         self.unjudged() + self.pending_acks.len()
     }
 
-    /// How many responses of this stream wait for a verdict.
+    /// Returns the number of responses of this stream that wait for a verdict.
     pub(super) fn unjudged(&self) -> usize {
         self.waiting.len() + usize::from(self.out.as_ref().is_some_and(|out| out.live))
     }
 
-    /// Whether a name has something on its way to the application.
+    /// Returns whether a waiting response, or a resource of the pending update, concerns this name.
     pub(super) fn mentions(&self, name: &str) -> bool {
         self.waiting.iter().any(|incoming| incoming.mentions(name))
             || self.out.as_ref().is_some_and(|out| out.offer.resources.have(name))
     }
 
-    /// Whether the application may be removing something at this moment.
+    /// Returns whether the pending update removes resources.
     pub(super) fn removes(&self) -> bool {
         self.out.as_ref().is_some_and(|out| !out.offer.removed.is_empty())
     }
 
-    /// Whether all of it is to be forgotten when a stream begins of which nothing is wanted.
+    /// Returns whether no update is pending or blocked, so that a type without subscribed names has no state to keep.
     pub(super) fn is_idle(&self) -> bool {
         self.out.is_none() && !self.blocked
     }
 
-    /// What must hold.
+    /// Checks the invariants.
     pub(super) fn check(&self, limit: usize) -> Result<(), String> {
         ensure!(self.unanswered() <= limit, "{} responses unanswered, limit {limit}", self.unanswered());
         ensure!(self.waiting.is_empty() || !self.is_idle(), "a response waits for nothing");
@@ -198,7 +200,7 @@ impl InFlight {
         self.out.as_ref().map_or(Ok(()), Out::check)
     }
 
-    /// What must hold when there is no stream.
+    /// Checks the invariants that hold without a stream.
     pub(super) fn check_no_stream(&self) -> Result<(), String> {
         ensure!(self.waiting.is_empty() && self.pending_acks.is_empty(), "a closed stream has a backlog");
         ensure!(self.serial == 0 && self.nonce.is_empty(), "a nonce outlived its stream");

@@ -1,4 +1,4 @@
-//! A response, read: the one shape in which both variants wait for their turn.
+//! A response that was read, in the shape in which both variants queue it.
 
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Range;
@@ -18,28 +18,28 @@ use crate::name::{Nonce, ResourceName, Version};
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Incoming {
     pub(super) nonce: Nonce,
-    /// Which response of the type on its stream this is, counted from 1.
+    /// The number of the response among those of its type on the stream, from 1.
     pub(super) serial: u64,
-    /// Wanted or not.
+    /// All resources, wanted or not.
     pub(super) resources: Resources,
-    /// Whether the resources were compared with what is held, and that holds when the response is processed: how many
-    /// were held, and which were not, by their number.
+    /// Whether the comparison with held resources is valid when the response is processed: `held` counts the resources
+    /// that were held, and `new` has the positions of the others.
     pub(super) compared: bool,
     pub(super) held: usize,
     pub(super) new: Vec<usize>,
     pub(super) heartbeats: Vec<Heartbeat>,
-    /// In order, each once.
+    /// Removed names, in order, each once.
     pub(super) removed: Vec<ResourceName>,
-    /// Names that the server says do not exist, each with the version of that (delta).
+    /// Names that the server reports not to exist, each with the version of that report (delta).
     pub(super) not_found: Vec<(ResourceName, Version)>,
     pub(super) errors: Vec<ResourceError>,
-    /// What the machine itself finds wrong.
+    /// Faults that the machine itself found.
     pub(super) faults: Vec<Rejection>,
-    /// Nothing of the response may be used.
+    /// Whether the complete response is refused.
     pub(super) refused: bool,
 }
 
-/// A resource without content: it lives on as it is.
+/// A resource without content, which renews the TTL of the held one.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Heartbeat {
     pub(super) name: ResourceName,
@@ -66,12 +66,12 @@ impl Incoming {
         }
     }
 
-    /// Something about one resource is wrong; the others count.
+    /// Records a fault of one resource; the others stay valid.
     pub(super) fn fault(&mut self, name: Option<ResourceName>, reason: impl Into<String>) {
         self.faults.push(Rejection { name, reason: reason.into() });
     }
 
-    /// The whole response is wrong.
+    /// Refuses the complete response.
     pub(super) fn refuse(&mut self, reason: impl Into<String>) {
         self.refused = true;
         self.faults = Vec::from([Rejection::nameless(reason)]);
@@ -81,10 +81,10 @@ impl Incoming {
         self.errors = Vec::new();
     }
 
-    /// Puts everything in order, and refuses the response if a name is in it twice, in whatever roles
-    /// (C-RES-11, C-DELTA-15; xds_protocol.rst, "Duplicate Resource Names").
+    /// Sorts the response, and refuses it if a name occurs twice, in whatever roles (C-RES-11, C-DELTA-15;
+    /// xds_protocol.rst, "Duplicate Resource Names").
     pub(super) fn finish(&mut self, settings: &Settings) {
-        self.compared &= self.resources.is_ordered(); // or the numbers change
+        self.compared &= self.resources.is_ordered(); // sorting would change the positions
         let mut twice = self.resources.sort();
         if settings.quirks.duplicates_allowed && twice.take().is_some() {
             self.resources.keep_last();
@@ -104,12 +104,12 @@ impl Incoming {
         }
     }
 
-    /// Whether the response says anything of this name.
+    /// Returns whether the response mentions this name.
     pub(super) fn mentions(&self, name: &str) -> bool {
         self.resources.have(name) || self.others().any(|other| other == name)
     }
 
-    /// The names that the response has besides its resources and removals.
+    /// Returns the names in the response apart from its resources and removals.
     pub(super) fn others(&self) -> impl Iterator<Item = &ResourceName> {
         self.heartbeats
             .iter()
@@ -118,15 +118,15 @@ impl Incoming {
             .chain(self.faults.iter().filter_map(|fault| fault.name.as_ref()))
     }
 
-    /// Whether no resource is in the response in any form, but for heartbeats and names of what does not exist or can't be
-    /// given; nor that a collection as a whole can't.
-    pub(super) fn brings_nothing(&self) -> bool {
+    /// Returns whether the response has no resources, no faults, and no errors of a collection as a whole. Heartbeats,
+    /// and names that do not exist or have an error, do not count.
+    pub(super) fn has_no_content(&self) -> bool {
         let of_all =
             |error: &ResourceError| matches!(error.name.as_str(), "" | crate::WILDCARD) || error.name.is_glob();
         self.resources.is_empty() && self.faults.is_empty() && !self.errors.iter().any(of_all)
     }
 
-    /// Whether there are heartbeats, and no resource beside them.
+    /// Returns whether the response has heartbeats and no resources.
     pub(super) fn has_only_heartbeats(&self) -> bool {
         self.resources.is_empty() && !self.heartbeats.is_empty()
     }
@@ -135,13 +135,13 @@ impl Incoming {
         self.heartbeats.binary_search_by(|heartbeat| heartbeat.name.cmp(name)).is_ok() // `finish` sorts them
     }
 
-    /// Whether something in the response is so broken that its name can't be told.
+    /// Returns whether a part of the response is so broken that its name is unknown.
     pub(super) fn has_nameless_fault(&self) -> bool {
         self.faults.iter().any(|fault| fault.name.is_none())
     }
 }
 
-/// A name that comes twice in an ordered list.
+/// Returns a name that occurs twice in an ordered list.
 fn duplicate<'a>(names: impl Iterator<Item = &'a ResourceName>) -> Option<&'a ResourceName> {
     let mut last = None;
     for name in names {
@@ -153,12 +153,12 @@ fn duplicate<'a>(names: impl Iterator<Item = &'a ResourceName>) -> Option<&'a Re
     None
 }
 
-/// Looks up many names that come mostly in order: a step along the map each, instead of a search each.
+/// Looks up many names that are mostly in order, with a step along the map for each instead of a search.
 pub(super) struct Walk<'a, V> {
     map: &'a BTreeMap<ResourceName, V>,
     ahead: Range<'a, ResourceName, V>,
     next: Option<&'a ResourceName>,
-    /// The last name was found.
+    /// Whether the last name was found.
     on_it: bool,
 }
 
@@ -168,7 +168,7 @@ impl<'a, V> Walk<'a, V> {
         Self { map, next: ahead.next().map(|(name, _)| name), ahead, on_it: false }
     }
 
-    /// The name as the map has it, and whether it comes right after the name that was found last.
+    /// Returns the name as the map has it, and whether it directly follows the name that was found last.
     #[inline]
     pub(super) fn find(&mut self, name: &[u8]) -> Option<(&'a ResourceName, bool)> {
         match self.next {

@@ -1,4 +1,4 @@
-//! What holds of a client between any two calls, whatever the server sent and the application did.
+//! Invariants of a client between any two calls, whatever the server sent and the application did.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -8,12 +8,12 @@ use super::variant::Variant;
 use crate::ensure::ensure;
 
 impl<V: Variant> Client<V> {
-    /// Checks what must hold of the machine whatever happened to it: for tests, fuzz targets and models of one's own.
-    /// Costs as much as the machine holds.
+    /// Checks the invariants of the machine, for tests, fuzz targets and custom models. The cost is linear in the state
+    /// of the machine.
     ///
     /// # Errors
     ///
-    /// What does not hold. That is a bug in this crate.
+    /// The violated invariant, which is a bug in this crate.
     pub fn check_invariants(&self) -> Result<(), String> {
         let settings = self.config.settings();
         let limits = &settings.limits;
@@ -45,7 +45,7 @@ impl<V: Variant> Client<V> {
             "a turn to answer of an unknown type"
         );
         ensure!(self.paused.values().all(|&times| times > 0), "a type that is not paused counts as paused");
-        // Each response makes five actions at most, and those that wait are processed at once.
+        // Each response emits at most five actions, and all waiting responses may be processed at once.
         let (waiting, limit) = (self.actions.len(), limits.waiting_actions + 5 * limits.waiting_responses);
         ensure!(waiting <= limit, "{waiting} actions wait, limit {limit}");
         Ok(())

@@ -1,4 +1,4 @@
-//! Keeps the view of the client in step with an application that may lose resources, or get them from another server.
+//! Keeps the client's view in sync with an application that may lose resources or obtain them from another server.
 //! [`LayerMut`](super::LayerMut) has the methods.
 
 use alloc::collections::BTreeSet;
@@ -15,7 +15,7 @@ impl<T> Subscription<T> {
         let Some((name, _)) = self.holdings.held().get_key_value(name) else { return };
         let (name, asked_by) = (name.clone(), self.asked_by::<V>(name));
         self.holdings.lose(&name);
-        self.failures.remove(&name); // what is said again is news
+        self.failures.remove(&name); // a repeated error is news again
         self.ask_anew::<V>(asked_by);
     }
 
@@ -38,12 +38,12 @@ impl<T> Subscription<T> {
             Some(_) => {}
             None => {
                 let unasked = by_alias.is_empty() && !self.wants(name.as_str());
-                self.unannounced |= V::SAYS_WHAT_IS_HELD && self.announced.asked() && unasked;
+                self.unannounced |= V::CLAIMS_HELD_VERSIONS && self.announced.asked() && unasked;
             }
         }
     }
 
-    /// The application accepted something of which the first request of this stream said nothing.
+    /// Notes accepted resources that the first request of this stream did not claim.
     pub(super) fn note_taken_unannounced(&mut self, out: &Out, rejected: &BTreeSet<&ResourceName>) {
         let taken = |name: &ResourceName| !rejected.contains(name) && self.holdings.has(name.as_str());
         let named = |name: &ResourceName| self.wants(name.as_str());
@@ -61,15 +61,16 @@ impl<T> Subscription<T> {
         }
     }
 
-    /// By which names a resource is wanted and the server was told so, of this wish or of one before: its own, its
-    /// collection, its aliases.
+    /// Returns the names that cover a resource and that the server may know, from the current subscription or an
+    /// earlier one: its own name, its collection, its aliases.
     fn asked_by<V: Protocol<StreamState = T>>(&self, name: &ResourceName) -> Vec<ResourceName> {
         let collection = self.holdings.globs().of(name.as_str());
         let names = [name].into_iter().chain(collection).chain(self.holdings.bindings().aliases(name.as_str()));
         names.filter(|name| V::may_know(self, name.as_str())).cloned().collect()
     }
 
-    /// The server may believe that the client has what these names ask for. Who was asked nothing has given nothing.
+    /// Requests these names again, because the server may believe that the client has their resources. A server that
+    /// was not asked has sent nothing.
     fn ask_anew<V: Protocol<StreamState = T>>(&mut self, names: Vec<ResourceName>) {
         if self.announced.asked() {
             V::ask_anew(self, names);
@@ -184,7 +185,7 @@ mod tests {
         let again = [Vec::from(["b".into()]), Vec::from(["a".into(), "b".into()])];
         assert_eq!(lists(&mut client), again.clone().map(|names| (names, "1".into())));
         assert!(client.layer(&of_type()).is_awaited("a") && !client.layer(&of_type()).is_awaited("b"));
-        // A new stream claims nothing; and once it is back, everything.
+        // A new stream claims nothing until the resource is received again, and then everything.
         client.handle_open();
         assert_eq!(lists(&mut client), [(again[1].clone(), "".into())]);
         client.handle_response(NOW, sotw("2", &["a"])).expect("a response");
@@ -193,8 +194,8 @@ mod tests {
         assert_eq!(lists(&mut client), [(again[1].clone(), "2".into())]);
     }
 
-    /// Its time runs out for the second time after a list without it, and before the one with it: it is announced all the
-    /// same, or it would never be told again.
+    /// The second time-out passes after a list without the name and before the list with it: the name is announced all
+    /// the same, or the server would never send it.
     #[test]
     fn sotw_what_is_left_out_as_its_time_runs_out_is_announced() {
         let mut client = client::<Sotw>(&["a", "b"]);
@@ -238,7 +239,7 @@ mod tests {
         assert_eq!(first.initial_versions.keys().map(ResourceName::as_str).collect::<Vec<_>>(), ["a"]);
         client.resources_mut(&of_type()).subscribe([WILDCARD]).expect("names");
         drain(&mut client);
-        // `a` is asked for by name, and was claimed; of `b` this server knows nothing.
+        // `a` is subscribed to by name, and was claimed; of `b` this server knows nothing.
         client.handle_verdict(NOW, update.accept()).expect("it is out");
         assert_eq!(client.check_invariants(), Ok(()));
         assert!(client.wants_new_stream());
@@ -326,7 +327,7 @@ mod tests {
         client.handle_verdict(NOW, update.accept()).expect("it is out");
         assert_eq!(client.poll_timeout(), None);
         _ = client.poll_transmit().expect("an ACK");
-        // What was claimed is asked for again; what is not held any more has no expiry.
+        // A claimed resource is requested again; a resource that is not held any more has no expiry.
         client.layer_mut(&of_type()).adopt([("b", Some(soon))]);
         assert_eq!(client.poll_transmit().expect("a request").request.subscribe, [ResourceName::from("b")]);
         client.layer_mut(&of_type()).adopt([("b", Some(soon))]);

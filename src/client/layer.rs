@@ -1,5 +1,5 @@
-//! What a layer above one client says to it and asks of it, for one type: what the application has from elsewhere, what it
-//! lost, and what it is not to hear now.
+//! The interface of one type for a layer above the client: resources from elsewhere, lost resources, and blocked
+//! updates.
 
 use super::variant::{Of, Variant};
 use super::{Client, find};
@@ -7,52 +7,52 @@ use crate::name::{ResourceName, TypeUrl};
 use crate::time::Instant;
 
 impl<V: Variant> Client<V> {
-    /// One type, as a layer above the client asks about it.
+    /// Returns a view of one type for a layer above the client.
     pub fn layer(&self, type_url: &TypeUrl) -> Layer<'_, V> {
         Layer { of: self.of_type(type_url) }
     }
 
-    /// One type, as a layer above the client changes it. [`Servers`](crate::servers::Servers), several clients of one
-    /// application, is such a layer. An application with one client needs nothing of it, unless it can lose what it holds
-    /// ([`forget`](LayerMut::forget)).
+    /// Returns a handle to one type for a layer above the client, such as [`Servers`](crate::servers::Servers), which
+    /// combines several clients of one application. An application with one client needs the handle only if it can lose
+    /// held resources ([`forget`](LayerMut::forget)).
     pub fn layer_mut<'a>(&'a mut self, type_url: &'a TypeUrl) -> LayerMut<'a, V> {
         LayerMut { client: self, type_url }
     }
 }
 
-/// One type, as a layer asks about it: see [`Client::layer`].
+/// A view of one type for layers, returned by [`Client::layer`].
 #[derive(Clone, Debug)]
 pub struct Layer<'a, V: Variant> {
-    /// `None`: nothing of the type was ever wanted.
+    /// `None` if the type was never subscribed to.
     of: Option<&'a Of<V>>,
 }
 
 impl<'a, V: Variant> Layer<'a, V> {
-    /// What the application has of this type as far as this client knows, in the order of the names, each with the time
-    /// when it expires if it has a TTL.
+    /// Returns the resources of this type that the application has, as far as this client knows, in the order of their
+    /// names, each with its expiry if it has a TTL.
     pub fn held(&self) -> impl Iterator<Item = (&'a ResourceName, Option<Instant>)> + use<'a, V> {
         self.of.into_iter().flat_map(|of| of.holdings.held().keys().map(|name| (name, of.holdings.expiry(name))))
     }
 
-    /// The aliases by which a resource that is held is wanted.
+    /// Returns the aliases by which a held resource is subscribed to.
     pub fn aliases(&self, name: &ResourceName) -> impl Iterator<Item = &'a ResourceName> + use<'a, V> {
         self.of.map(|of| of.holdings.bindings().aliases(name.as_str())).into_iter().flatten()
     }
 
-    /// Whether this is wanted and nothing is known of it: it is not held, its content was not rejected, it is not known
-    /// not to exist, and no response that waits says anything of it. The wildcard is awaited until something of the type
-    /// is held, or the server is sure to have answered: that nothing is there, or that what was there is gone.
+    /// Returns whether a subscribed name is still unknown: it is not held, its content was not rejected, it is not
+    /// known not to exist, and no waiting response mentions it. The wildcard is awaited until a resource of the type is
+    /// held, or until the server has certainly answered that there are none or that earlier ones are removed.
     pub fn is_awaited(&self, name: impl Into<ResourceName>) -> bool {
         self.of.is_some_and(|of| of.awaits(name.into().as_str()))
     }
 
-    /// Whether this is wanted, and the application knows that it does not exist.
+    /// Returns whether a name is subscribed to and the application knows that it does not exist.
     pub fn does_not_exist(&self, name: impl Into<ResourceName>) -> bool {
         self.of.is_some_and(|of| of.holdings.does_not_exist(name.into().as_str()))
     }
 }
 
-/// One type, as a layer changes it: see [`Client::layer_mut`].
+/// A handle to one type for layers, returned by [`Client::layer_mut`].
 #[derive(Debug)]
 pub struct LayerMut<'a, V: Variant> {
     client: &'a mut Client<V>,
@@ -60,27 +60,28 @@ pub struct LayerMut<'a, V: Variant> {
 }
 
 impl<V: Variant> LayerMut<'_, V> {
-    /// The application lost what it held of these: they are asked for again, on this stream and on the next, and no
-    /// version is sent any more that claims them. What is not held is ignored, and what is in an update that waits for
-    /// its verdict is decided by that.
+    /// Reports that the application lost these resources: they are requested again, on this stream and on the next, and
+    /// no further version that claims them is sent. Resources that are not held are ignored, and the verdict decides on
+    /// resources of a pending update.
     ///
-    /// On this stream a delta server is asked by a subscription that it must answer, and a SotW server by requests
-    /// without and then with the name. What only the wildcard covers takes all of the wildcard to be asked for again.
+    /// On this stream, delta sends a subscription that the server must answer, and SotW a request without the name and
+    /// then one with it. For a resource that only the wildcard covers, the complete wildcard is requested again.
     pub fn forget(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         if let Some(of) = self.look_at() {
             names.into_iter().for_each(|name| of.forget::<V>(name.into().as_str()));
         }
     }
 
-    /// The application has these from somewhere else now, be it newer or older than what this client's server has,
-    /// until the time given if there is one. What this server sends replaces them, and what it says is gone, by name or
-    /// by absence, is gone; but no version is sent that claims them, and if one was, they are asked for again. Names that
-    /// are not wanted are ignored.
+    /// Reports that the application now has these resources from elsewhere, be they newer or older than those of this
+    /// client's server, until the given time if there is one. Resources from this server replace them, and removals by
+    /// this server, by name or by absence, remove them; but no version that claims them is sent, and if one was sent,
+    /// they are requested again. Names that no subscription covers are ignored.
     pub fn adopt(&mut self, names: impl IntoIterator<Item = (impl Into<ResourceName>, Option<Instant>)>) {
         self.adopt_with_aliases(names.into_iter().map(|(name, expires)| (name, &[][..], expires)));
     }
 
-    /// The same of resources that have aliases, by which they may be wanted (delta; VHDS).
+    /// Does the same as [`adopt`](Self::adopt) for resources with aliases, by which they may be subscribed to (delta;
+    /// VHDS).
     pub fn adopt_with_aliases<'n>(
         &mut self,
         resources: impl IntoIterator<Item = (impl Into<ResourceName>, &'n [ResourceName], Option<Instant>)>,
@@ -91,17 +92,18 @@ impl<V: Variant> LayerMut<'_, V> {
         }
     }
 
-    /// The application knows from somewhere else that these do not exist, or no more: it is not told so again. What this
-    /// server sends makes them exist. What is held, or not wanted, is ignored.
+    /// Reports that the application knows from elsewhere that these resources do not exist (any more), so that no
+    /// action reports it. A resource that this server sends exists again. Names that are held or not subscribed to are
+    /// ignored.
     pub fn mark_does_not_exist(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         if let Some(of) = self.look_at() {
             names.into_iter().for_each(|name| of.mark_does_not_exist(name.into().as_str()));
         }
     }
 
-    /// The application is given no updates of this type until [`unblock_updates`](Self::unblock_updates), which is to be
-    /// called as often. Responses wait meanwhile, and stop existence time-outs, as they do behind an update that waits for
-    /// its verdict; the answers to them wait too. A type of which nothing was ever wanted is ignored.
+    /// Blocks updates of this type until [`unblock_updates`](Self::unblock_updates), which is to be called as often.
+    /// Responses wait meanwhile and stop existence time-outs, like responses behind an update that waits for its
+    /// verdict; their ACKs and NACKs wait too. A type that was never subscribed to is ignored.
     pub fn block_updates(&mut self) {
         if let Some(of) = self.look_at() {
             of.in_flight.hold(true);

@@ -1,4 +1,4 @@
-//! The client: what an Envoy, a gRPC channel or a proxy of your own is to a control plane.
+//! The client side of xDS: the role of Envoy, of a gRPC channel or of a custom proxy towards a control plane.
 //!
 //! A [`Client`] is a value: commands and events go in, actions and requests come out. The manual shows
 //! [a driver](crate::manual::_01_driver) and [a client that follows references](crate::manual::_02_references), and draws
@@ -88,41 +88,41 @@ use crate::name::{Nonce, TypeUrl};
 use crate::queue::Queue;
 use crate::time::Instant;
 
-/// One client of one server: what it wants, what it has, and the stream if there is one.
+/// The client of one server: subscriptions, held resources, and the stream if one is open.
 ///
-/// Its methods are of three kinds (the picture is quinn-proto's): `handle_*` for what happened, `poll_*` for what is to be
-/// done, and questions. A driver calls them in any order and at any time, and after each polls what it has room for; nothing
-/// must be drained before something else may be called.
+/// The methods follow quinn-proto: `handle_*` methods take events, `poll_*` methods return work to do, and the others
+/// are queries. A driver calls them in any order and at any time, and polls after each call as much as it has room for;
+/// no queue must be drained before another method may be called.
 ///
-/// What the application wants and has is by type: [`resources_mut`](Self::resources_mut) subscribes, unsubscribes and pauses,
-/// [`resources`](Self::resources) tells what is known. Layers that put clients together use
-/// [`layer_mut`](Self::layer_mut) and [`layer`](Self::layer) besides.
+/// Subscriptions and resources are kept per type: [`resources_mut`](Self::resources_mut) subscribes, unsubscribes and
+/// pauses, and [`resources`](Self::resources) queries their state. Layers that combine several clients also use
+/// [`layer_mut`](Self::layer_mut) and [`layer`](Self::layer).
 ///
-/// Subscriptions and what was received outlive streams; everything else begins anew with
+/// Subscriptions and received resources outlive a stream; all other state starts anew with
 /// [`handle_open`](Self::handle_open).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Client<V: Variant> {
     config: Config,
-    /// In the order in which they were first subscribed to, which is the order of the first requests (C-STREAM-05).
+    /// Types in the order of their first subscription, which is the order of the first requests (C-STREAM-05).
     types: Vec<Of<V>>,
-    /// The types that have to answer, in the order of the answers (C-ADS-03).
+    /// The type of each pending ACK or NACK, in the order of sending (C-ADS-03).
     pending_acks: VecDeque<TypeUrl>,
-    /// The types that are paused, and how often.
+    /// Paused types, each with the number of pauses to be resumed.
     paused: BTreeMap<TypeUrl, u32>,
     actions: Queue<Action>,
-    /// Counts the streams.
+    /// The number of streams opened so far.
     epoch: u64,
     stream: Option<Stream>,
 }
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Stream {
-    /// Counts the requests.
+    /// The number of requests made on this stream.
     sent: u64,
 }
 
 impl<V: Variant> Client<V> {
-    /// A client that wants nothing yet.
+    /// Creates a client without subscriptions.
     pub fn new(config: Config) -> Self {
         let settings = config.settings();
         let on_demand = settings.quirks.on_demand.iter();
@@ -138,25 +138,25 @@ impl<V: Variant> Client<V> {
         }
     }
 
-    // What happened.
+    // Events.
 
-    /// A stream is up. A stream that was up before is down.
+    /// Reports that a stream was opened. A stream that was open before counts as closed.
     pub fn handle_open(&mut self) {
         self.handle_close();
         self.merge_added_names();
         self.epoch += 1;
         self.stream = Some(Stream::default());
-        // A type that nothing is wanted of, nor was when the last stream ended, has nothing to remember.
+        // A type without subscriptions and without an update in flight has no state to keep.
         self.types.retain(|of| !of.is_idle());
     }
 
-    /// A response came.
+    /// Takes a response that was received.
     ///
     /// # Errors
     ///
-    /// [`Error::Peer`] if it can't even be answered: close the stream. [`Error::Caller`] if no stream is open, if
-    /// the actions were not polled, or if [`wants_response`](Self::wants_response) says no for its type. The
-    /// machine is as it was.
+    /// [`Error::Peer`] if the response can't even be answered: close the stream. [`Error::Caller`] if no stream is
+    /// open, if too many actions wait to be polled, or if [`wants_response`](Self::wants_response) returns false for
+    /// its type. On an error, the machine is unchanged.
     pub fn handle_response(&mut self, now: Instant, response: V::Response) -> Result<(), Error> {
         self.check_actions()?;
         if self.stream.is_none() {
@@ -186,8 +186,8 @@ impl<V: Variant> Client<V> {
         Ok(())
     }
 
-    /// The transport has taken a request, and all before it: the existence time-outs of what it asked for start
-    /// (gRFC A57). Of another stream than the present one, it is ignored.
+    /// Reports that the transport has taken a request and all requests before it, which starts the existence time-outs
+    /// of the requested names (gRFC A57). A receipt of another stream than the present one is ignored.
     pub fn handle_sent(&mut self, now: Instant, sent: Sent) {
         self.merge_added_names();
         if self.stream.is_some() && sent.epoch == self.epoch {
@@ -197,14 +197,14 @@ impl<V: Variant> Client<V> {
         }
     }
 
-    /// The application has judged an update. If its stream still lives the response is answered; what was accepted
-    /// counts as held in any case. After a verdict on an update of a former stream, look at
+    /// Takes the application's verdict on an update. The response is answered if its stream is still open; accepted
+    /// resources count as held in any case. After a verdict on an update of a former stream, check
     /// [`wants_new_stream`](Self::wants_new_stream).
     ///
     /// # Errors
     ///
-    /// [`Misuse::UnknownUpdate`] if the update was judged before (of a clone), or is another machine's;
-    /// [`Misuse::ActionsWaiting`].
+    /// [`Misuse::UnknownUpdate`] if the update, or a clone of it, already had a verdict, or belongs to another machine;
+    /// [`Misuse::ActionsWaiting`] if too many actions wait to be polled.
     pub fn handle_verdict(&mut self, now: Instant, verdict: Verdict) -> Result<(), Misuse> {
         self.check_actions()?;
         let type_url = verdict.type_url().clone();
@@ -213,13 +213,13 @@ impl<V: Variant> Client<V> {
             Some(subscription) => subscription.verdict::<V>(now, verdict, settings)?,
             None => return Err(Misuse::UnknownUpdate { type_url }),
         }
-        // The next is taken eagerly, so that `wants_transmit` never lies.
+        // The next response is processed eagerly, so that `wants_transmit` is exact.
         self.advance(now, &type_url);
         Ok(())
     }
 
-    /// The stream is gone. What is wanted and held stays; responses that wait are dropped, and existence time-outs
-    /// stop: silence proves nothing now.
+    /// Reports that the stream was closed. Subscriptions and held resources stay; waiting responses are dropped, and
+    /// existence time-outs stop, because silence proves nothing without a stream.
     pub fn handle_close(&mut self) {
         self.merge_added_names();
         if self.stream.take().is_some() {
@@ -228,8 +228,9 @@ impl<V: Variant> Client<V> {
         }
     }
 
-    /// The time that [`poll_timeout`](Self::poll_timeout) gave has come; before that it does nothing. While as many
-    /// actions wait as the configuration allows it does nothing either, and `poll_timeout` goes on saying so.
+    /// Handles the time-outs that are due; does nothing before the time that [`poll_timeout`](Self::poll_timeout)
+    /// returned. While as many actions wait as the configuration allows, the time-outs stay due, and `poll_timeout`
+    /// still returns them.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.merge_added_names();
         for subscription in &mut self.types {
@@ -239,20 +240,21 @@ impl<V: Variant> Client<V> {
         }
     }
 
-    // What to do.
+    // Work to do.
 
-    /// The next thing for the application.
+    /// Returns the next action for the application.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.merge_added_names();
         self.actions.pop()
     }
 
-    /// The next request, made of what is true at this moment: call it when the transport has room. Answers come
-    /// first, in the order of the verdicts.
+    /// Returns the next request, composed from the current state: call it when the transport has room. ACKs and NACKs
+    /// come first, in the order of the verdicts.
     ///
-    /// A caller that limits the rate of requests calls it as often as the limit allows, and no queue grows: what was
-    /// wanted meanwhile is in one request of its type, and what is not wanted any more in none. Only the answers wait, as
-    /// many as [`wants_response`](Self::wants_response) lets come (in delta each must be given; a server waits for it).
+    /// A caller that limits the rate of requests calls this method as often as the limit allows, and no queue grows:
+    /// names that were subscribed to meanwhile go into one request of their type, without those that were unsubscribed
+    /// again. Only ACKs and NACKs queue up, bounded by [`wants_response`](Self::wants_response) (in delta each one must
+    /// be sent, because the server waits for it).
     pub fn poll_transmit(&mut self) -> Option<Transmit<V::Request>> {
         self.merge_added_names();
         let stream = self.stream.as_mut()?;
@@ -278,19 +280,20 @@ impl<V: Variant> Client<V> {
         Some(Transmit { request: composed.request, sent, intent: composed.intent })
     }
 
-    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is to be called; `None`: no time-out is running.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is to be called, or `None` if no time-out is
+    /// running.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.types.iter().filter_map(|subscription| subscription.next_timeout()).min()
     }
 
-    // Questions.
+    // Queries.
 
-    /// Whether there is something that a stream is needed for.
+    /// Returns whether any subscription needs a stream.
     pub fn wants_stream(&self) -> bool {
         self.types.iter().any(Subscription::wants_anything)
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit) would give a request.
+    /// Returns whether [`poll_transmit`](Self::poll_transmit) would return a request.
     pub fn wants_transmit(&self) -> bool {
         let news =
             |of: &Of<V>| (V::has_news(of) || (of.has_names_added() && V::may_speak(of))) && may_go(&self.paused, of);
@@ -298,16 +301,18 @@ impl<V: Variant> Client<V> {
         self.stream.is_some() && (pending_acks() || self.types.iter().any(news))
     }
 
-    /// Whether the application has something that the server of this stream can't be asked about, so that it would stay though
-    /// the server does not have it: in delta, what only the wildcard covers, or a collection, and is from
-    /// [elsewhere](LayerMut::adopt), or from an update of a former stream that was accepted late and was not wanted when this
-    /// one began. The first request of a new stream says that it is there: close this one.
+    /// Returns whether the driver should close this stream and open a new one, because the application has a resource
+    /// that the server of this stream can't be asked about, and that would stay even if the server does not have it. In
+    /// delta, only the wildcard or a collection covers such a resource, and the resource came from
+    /// [elsewhere](LayerMut::adopt), or from an update of a former stream that was accepted late and not subscribed to
+    /// when this stream began. The first request of a new stream claims the resource.
     pub fn wants_new_stream(&self) -> bool {
         self.types.iter().any(|subscription| subscription.unannounced)
     }
 
-    /// Whether the stream may be read: not while as many responses wait, of a type or of all together, as the
-    /// configuration allows. Leaving the stream unread holds the server back (HTTP/2 flow control).
+    /// Returns whether the driver may read from the stream. Returns false while as many responses wait, of one type or
+    /// of all types together, as the configuration allows. An unread stream holds the server back (HTTP/2 flow
+    /// control).
     pub fn wants_response(&self) -> bool {
         let limits = &self.config.settings().limits;
         self.stream.is_some()
@@ -321,12 +326,12 @@ impl<V: Variant> Client<V> {
         self.types.iter().find(|of| of.type_url() == type_url)
     }
 
-    /// How many responses of this stream wait for a verdict.
+    /// Returns the number of responses of this stream that wait for a verdict.
     fn unjudged(&self) -> usize {
         self.types.iter().map(|of| of.in_flight.unjudged()).sum()
     }
 
-    /// Takes in the names that were subscribed to since the last call of anything.
+    /// Merges the names that were subscribed to since the last call of any method.
     fn merge_added_names(&mut self) {
         self.types.iter_mut().for_each(|of| of.merge_added_names::<V>());
     }
@@ -387,8 +392,8 @@ fn find<'a, T>(types: &'a mut [Subscription<T>], type_url: &TypeUrl) -> Option<&
     types.iter_mut().find(|subscription| subscription.resource_type.type_url() == type_url)
 }
 
-/// Whether what is no answer may be sent: a pause does not hold back the first request of a type, or a type that is
-/// paused when its stream breaks may never be asked for again (C-ADS-08).
+/// Returns whether a request that answers no response may be sent. A pause does not hold back the first request of a
+/// type: a type that is paused when its stream breaks might otherwise never be requested again (C-ADS-08).
 fn may_go<T>(paused: &BTreeMap<TypeUrl, u32>, of: &Subscription<T>) -> bool {
     paused.is_empty() || !of.announced.asked() || !paused.contains_key(of.resource_type.type_url())
 }

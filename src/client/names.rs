@@ -1,10 +1,10 @@
-//! Names that nothing can have.
+//! Checks of resource names.
 
 use crate::error::Misuse;
 use crate::name::{ResourceName, TypeUrl, WILDCARD};
 use crate::xdstp::{self, Uri};
 
-/// Refuses what can't be asked for (C-NAME-02, C-NAME-03, C-NAME-15).
+/// Refuses a name that can't be subscribed to (C-NAME-02, C-NAME-03, C-NAME-15).
 pub(crate) fn check_wish(name: &ResourceName, type_url: &TypeUrl) -> Result<(), Misuse> {
     if name.as_str().is_empty() {
         return Err(Misuse::EmptyName);
@@ -22,7 +22,7 @@ pub(crate) fn check_wish(name: &ResourceName, type_url: &TypeUrl) -> Result<(), 
     }
 }
 
-/// Why this is no name that a resource of the type may have.
+/// Returns the reason why no resource of the type may have this name, or `None` if the name is valid.
 pub(super) fn no_name(name: &str, type_url: &TypeUrl) -> Option<&'static str> {
     match name {
         "" => Some("has no name"),

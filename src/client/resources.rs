@@ -1,5 +1,5 @@
-//! The resources of a response, side by side: what all have in one place, what few have in another, so that a hundred
-//! thousand of them are read, handed on and dropped in as few steps as there are.
+//! The resources of a response: common fields in one list and rare fields in another, so that a hundred thousand
+//! resources are read, handed on and dropped in as few steps as possible.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -9,20 +9,20 @@ use bytes::Bytes;
 use crate::name::{ResourceName, Version};
 use crate::xdstp::{Parts, is_glob};
 
-/// In the order of the names, each once, after [`sort`](Resources::sort).
+/// Resources in the order of their names, each once, after [`sort`](Resources::sort).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Resources {
-    /// The version of those that have none of their own.
+    /// The version of resources that have none of their own.
     version: Version,
     entries: Vec<Entry>,
-    /// Their own versions; empty if none has one (SotW).
+    /// The resources' own versions; empty if none has one (SotW).
     versions: Vec<Version>,
-    /// What few have, by the number of the entry, in order.
+    /// Rare fields by the position of the entry, in order.
     extras: Vec<(usize, Extra)>,
     ordered: bool,
 }
 
-/// Of the size of a resource as it comes in a message, so that the memory of one serves for the other.
+/// Has the size of a resource in a message, so that the memory of one serves for the other.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Entry {
     name: ResourceName,
@@ -31,7 +31,7 @@ struct Entry {
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Extra {
-    /// Of a wrapped SotW resource that says one.
+    /// The version in the wrapper of a SotW resource.
     pub(super) version: Option<Version>,
     pub(super) ttl: Option<Duration>,
     pub(super) aliases: Vec<ResourceName>,
@@ -52,36 +52,36 @@ impl<'a> Resource<'a> {
         self.name
     }
 
-    /// The version; of a SotW resource that of its response, unless its wrapper says one.
+    /// Returns the version; in SotW the version of the response, unless the wrapper has one.
     pub fn version(&self) -> &'a Version {
         self.version
     }
 
-    /// The encoded resource (`Any.value`), of the update's type. A slice of the buffer that it came in.
+    /// Returns the encoded resource (`Any.value`) of the update's type, a slice of the buffer that was received.
     pub fn body(&self) -> &'a Bytes {
         self.body
     }
 
-    /// How long it lives unless it comes again; the machine keeps the time and emits
+    /// Returns the TTL, after which the resource expires unless it is renewed; the machine keeps the time and emits
     /// [`Action::Expired`](super::Action::Expired).
     pub fn ttl(&self) -> Option<Duration> {
         self.extra?.ttl
     }
 
-    /// Other names that the resource goes by (delta).
+    /// Returns the aliases of the resource (delta).
     pub fn aliases(&self) -> &'a [ResourceName] {
         self.extra.map_or(&[], |extra| &extra.aliases)
     }
 }
 
 impl Resources {
-    /// None yet; those that have no version of their own will have this one.
+    /// Creates an empty list; `version` is for resources that have none of their own.
     pub(super) fn new(version: Version) -> Self {
         Self { version, entries: Vec::new(), versions: Vec::new(), extras: Vec::new(), ordered: true }
     }
 
-    /// Resources that have no versions of their own, made of what comes. `read` gives their names and bodies, and
-    /// whether a name is known to come after that of the last one.
+    /// Collects resources without versions of their own from the items of a message. `read` returns the name and body
+    /// of an item, and whether the name is known to come after the last.
     pub(super) fn collect<T>(
         version: Version,
         items: Vec<T>,
@@ -89,7 +89,7 @@ impl Resources {
     ) -> Self {
         let (mut at, mut in_a_row, mut extras, mut all) = (0, true, Vec::new(), Vec::new());
         let mut number = 0;
-        // Collected in place: no new memory for the most of them.
+        // Collects in place: most entries need no new memory.
         let entries: Vec<Entry> = items
             .into_iter()
             .filter_map(|item| {
@@ -105,7 +105,7 @@ impl Resources {
         Self { version, entries, versions: Vec::new(), extras: all, ordered }
     }
 
-    /// Adds one with a version of its own.
+    /// Adds a resource with a version of its own.
     pub(super) fn push(&mut self, name: ResourceName, version: Version, body: Bytes, extra: Extra) {
         self.ordered &= self.entries.last().is_none_or(|last| last.name < name);
         if extra != Extra::default() {
@@ -119,7 +119,7 @@ impl Resources {
         self.ordered
     }
 
-    /// Puts them in order. Returns a name that comes twice.
+    /// Sorts the resources. Returns a name that occurs twice.
     pub(super) fn sort(&mut self) -> Option<ResourceName> {
         if self.ordered {
             return None;
@@ -133,14 +133,14 @@ impl Resources {
         twice
     }
 
-    /// Of those in order that have one name, keeps the one that came last.
+    /// Keeps only the last resource of each name, in sorted resources.
     pub(super) fn keep_last(&mut self) {
         let last = |at: usize| self.entries.get(at + 1).is_none_or(|next| next.name != self.entries[at].name);
         let kept: Vec<usize> = (0..self.len()).filter(|&at| last(at)).collect();
         self.pick(&kept);
     }
 
-    /// Keeps those that `keep` picks.
+    /// Keeps the resources that `keep` picks.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(Resource<'_>) -> bool) {
         let kept: Vec<usize> = (0..self.len()).filter(|&at| keep(self.at(at))).collect();
         if kept.len() < self.len() {
@@ -157,7 +157,7 @@ impl Resources {
         }
     }
 
-    /// Forgets the TTLs.
+    /// Removes the TTLs.
     pub(super) fn drop_ttls(&mut self) {
         self.extras.iter_mut().for_each(|(_, extra)| extra.ttl = None);
         self.extras.retain(|(_, extra)| *extra != Extra::default());
@@ -171,7 +171,7 @@ impl Resources {
         self.entries.is_empty()
     }
 
-    /// Whether none has a TTL, aliases, or a version of its wrapper.
+    /// Returns whether no resource has a TTL, aliases, or a version in its wrapper.
     pub(super) fn is_plain(&self) -> bool {
         self.extras.is_empty()
     }
@@ -188,17 +188,17 @@ impl Resources {
         (0..self.len()).map(|at| self.at(at))
     }
 
-    /// Those that have aliases.
+    /// Returns the resources with aliases.
     pub(super) fn with_aliases(&self) -> impl Iterator<Item = Resource<'_>> {
         self.extras.iter().filter(|(_, extra)| !extra.aliases.is_empty()).map(|(at, _)| self.at(*at))
     }
 
-    /// Those that have this alias.
+    /// Returns the resources with this alias.
     pub(super) fn with_alias<'a>(&'a self, alias: &'a str) -> impl Iterator<Item = Resource<'a>> {
         self.with_aliases().filter(move |resource| resource.aliases().iter().any(|other| other == alias))
     }
 
-    /// Whether one of these names, an alias, or a member of a collection, is there.
+    /// Returns whether a resource has this name or alias, or belongs to this collection.
     pub(super) fn have(&self, name: &str) -> bool {
         self.find(name).is_some() || self.with_alias(name).next().is_some() || (is_glob(name) && self.has_member(name))
     }
@@ -210,7 +210,7 @@ impl Resources {
         near.take_while(|name| name.starts_with(parts.directory)).any(|name| parts.has(name))
     }
 
-    /// The number of the resource of this name.
+    /// Returns the position of the resource with this name.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name)).ok()
     }

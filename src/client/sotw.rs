@@ -1,5 +1,5 @@
-//! The state-of-the-world variant. A request lists all that is wanted and answers a response; one that crosses a
-//! newer response on the wire may never be heard.
+//! The state-of-the-world variant. A request lists all subscribed names and answers a response; the server may ignore a
+//! request that crosses a newer response on the wire.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -29,46 +29,46 @@ use crate::resource_type::ResourceType;
 use crate::variant::Sotw;
 use crate::xdstp;
 
-/// How long the wildcard, or any name where existence timers are off, waits to be announced in the careful way once more.
+/// The time-out after which the wildcard, or any name if existence timers are off, is relisted once more.
 const REPAIR: Duration = Duration::from_secs(15);
 
-/// What a stream was told, besides of single names.
+/// The state of one type on a stream, apart from the states of single names.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct StreamState {
-    /// Under which response the last request was sent.
-    said: Option<u64>,
+    /// The number of the response under which the last request was sent.
+    last_under: Option<u64>,
     start: Start,
-    /// The last request listed the wildcard only because an empty list would have meant the same.
+    /// Whether the last request listed the wildcard only because an empty list would have meant the same.
     stand_in: bool,
-    /// How often that was done since responses have this version.
+    /// The number of such requests since responses have this version.
     stand_ins: u8,
     version: Version,
-    /// The last response may lack something of what the wildcard stands for: it may answer a list that did not have the
-    /// wildcard; or, of a partial type, it answers names that were added.
+    /// Whether the last response may lack resources of the wildcard: it may answer a list without the wildcard, or, for
+    /// a partial type, only names that were added.
     lacks_all: bool,
-    /// Names whose existence time starts anew with the next request.
+    /// Names whose existence timers restart with the next request.
     restart_timers: BTreeSet<ResourceName>,
-    /// Say it again, though nothing changed.
+    /// Whether to repeat the request although nothing changed.
     refetch: bool,
 }
 
 /// How the type's requests on this stream began ([design rule 12](crate::manual::rules#rule-12)).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 enum Start {
-    /// There was none.
+    /// No request was sent.
     #[default]
     Silent,
-    /// With an empty list, the legacy wildcard. An empty list goes on meaning it until the server has heard a
-    /// name; `named` is the response under which it was last told one. If that was not the last response, it may have heard
-    /// it or not: then an empty list means nothing that is sure.
+    /// With an empty list, the legacy wildcard. An empty list keeps this meaning until the server has received a name;
+    /// `named` is the response under which a name was last sent. If that is not the last response, the server may have
+    /// ignored the name, and the meaning of an empty list is uncertain.
     Legacy { named: Option<u64> },
-    /// With names: an empty list means nothing.
+    /// With names: an empty list subscribes to nothing.
     Names { wildcard: bool },
 }
 
 impl Start {
-    /// Whether the wildcard was said.
-    fn is_of_all(self) -> bool {
+    /// Returns whether the first request had the wildcard.
+    fn has_wildcard(self) -> bool {
         matches!(self, Self::Legacy { .. } | Self::Names { wildcard: true })
     }
 }
@@ -78,7 +78,7 @@ impl Variant for Sotw {}
 impl Protocol for Sotw {
     type StreamState = StreamState;
 
-    const SAYS_WHAT_IS_HELD: bool = false;
+    const CLAIMS_HELD_VERSIONS: bool = false;
     const ALIASES: bool = false;
 
     fn type_url(response: &Response) -> &TypeUrl {
@@ -121,7 +121,7 @@ impl Protocol for Sotw {
                 {
                     Ok(read) => Some(read),
                     Err(reason) => {
-                        // C-RES-05: it can't be told which resource this would have been.
+                        // C-RES-05: the name of this resource is unknown.
                         incoming.fault(None, format!("resource {at} {reason}"));
                         None
                     }
@@ -141,7 +141,7 @@ impl Protocol for Sotw {
     }
 
     fn subscribed(to: &mut Of<Self>, name: &ResourceName) {
-        to.announced.subscribe_listed(name, to.stream_state.said, to.in_flight.serial());
+        to.announced.subscribe_listed(name, to.stream_state.last_under, to.in_flight.serial());
     }
 
     fn unsubscribed(from: &mut Of<Self>, name: &ResourceName, settings: &Settings) {
@@ -150,8 +150,8 @@ impl Protocol for Sotw {
         announced.unsubscribe(name, settings.limits.departed_names.max(holdings.names().len()));
         stream_state.restart_timers.remove(name);
         if name.is_wildcard() && was_known {
-            // What is wanted by name was announced by the wildcard. If it is not held (it was rejected, say), the
-            // server may think that it was delivered (S-SOTW-56).
+            // The wildcard announced the subscribed names as well. If a resource is not held (because it was rejected,
+            // for example), the server may believe that it was delivered (S-SOTW-56).
             let lacking = holdings.names().filter(|name| !holdings.has(name.as_str()));
             lacking.for_each(|name| announced.relist(name, false));
         }
@@ -161,10 +161,11 @@ impl Protocol for Sotw {
         from.holdings.covers(name)
     }
 
-    /// [design rule 4](crate::manual::rules#rule-4): of a full-state type any response settles what is announced in
-    /// the careful way, for it has all that the server believes is wanted, and its answer says what really is. Of a
-    /// partial type only one that has it: of a collection a member may have come by itself. A heartbeat settles
-    /// nothing but what is held, for it brings nothing.
+    /// [design rule 4](crate::manual::rules#rule-4): for a full-state type, any response settles the names that are
+    /// being relisted, because it has all resources that the server believes to be subscribed to, and its ACK lists the
+    /// actual names. For a partial type, only a response that mentions the name settles it; a member does not settle
+    /// its collection, because the server may have sent it on its own. A heartbeat settles only held resources, because
+    /// it has no content.
     fn processed(of: &mut Of<Self>, incoming: &Incoming) {
         let full_state = of.resource_type.is_full_state() && !incoming.refused && !incoming.has_only_heartbeats();
         let Subscription { holdings, announced, stream_state, .. } = of;
@@ -174,7 +175,7 @@ impl Protocol for Sotw {
             stream_state.version = incoming.resources.version().clone();
             stream_state.stand_ins = 0;
         }
-        // Of a partial type what comes by the wildcard says nothing of whether a name was heard.
+        // For a partial type, resources of the wildcard do not prove that the server received a name.
         let by_name = of.resource_type.is_full_state() || !holdings.wants(WILDCARD);
         if by_name && announced.has_unconfirmed() {
             for name in incoming.resources.names().chain(incoming.others()) {
@@ -182,7 +183,7 @@ impl Protocol for Sotw {
                 holdings.globs().of(name.as_str()).into_iter().for_each(|glob| announced.confirm(glob));
             }
         }
-        // What is settled gets its time anew, if that ran out before this came.
+        // A settled name restarts its timer, if the timer ran out before this response.
         stream_state.restart_timers.extend(announced.settle(|name| {
             if name.is_glob() && !full_state {
                 return incoming.errors.iter().any(|error| error.name == *name);
@@ -192,9 +193,9 @@ impl Protocol for Sotw {
         }));
     }
 
-    /// Of a full-state type, what is held and not in the response is gone (xds_protocol.rst, "Deleting
-    /// Resources"). Not if something in it can't be told by name, which may be what is held (C-RES-10); and not if
-    /// it has only heartbeats, which speak for themselves (C-TTL-07).
+    /// For a full-state type, held resources that are absent from the response are removed (xds_protocol.rst, "Deleting
+    /// Resources"). Not if the name of a part is unknown, which may be a held resource (C-RES-10); and not if the
+    /// response has only heartbeats, which concern only their own resources (C-TTL-07).
     fn absence_removes(resource_type: &ResourceType, incoming: &Incoming) -> bool {
         resource_type.is_full_state() && !incoming.has_nameless_fault() && !incoming.has_only_heartbeats()
     }
@@ -209,13 +210,14 @@ impl Protocol for Sotw {
         of.holdings.version() == version
     }
 
-    /// Not what may have answered a list without the wildcard: its version is of all that changed.
+    /// A response that may answer a list without the wildcard does not count: its version covers all changes, even
+    /// those that it does not have.
     fn completes(of: &Of<Self>) -> bool {
-        of.stream_state.start.is_of_all() && !of.stream_state.lacks_all && of.announced.is_confirmed(WILDCARD)
+        of.stream_state.start.has_wildcard() && !of.stream_state.lacks_all && of.announced.is_confirmed(WILDCARD)
     }
 
     fn answers_all(of: &Of<Self>, incoming: &Incoming) -> bool {
-        of.stream_state.start.is_of_all() && !incoming.has_nameless_fault()
+        of.stream_state.start.has_wildcard() && !incoming.has_nameless_fault()
     }
 
     fn timeout(of: &Of<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration> {
@@ -223,35 +225,36 @@ impl Protocol for Sotw {
         settings.existence_timeout.filter(|_| !name.is_wildcard()).or(repair)
     }
 
-    /// Any request lists all names: a repeat asks for all of them (what Envoy does to warm a cluster).
+    /// Repeats the request, which lists all names (as Envoy does to warm a cluster).
     fn refetch(of: &mut Of<Self>, names: Vec<ResourceName>, _: &Settings) {
         of.stream_state.refetch = true;
-        of.stream_state.restart_timers.extend(names); // what is held is not awaited all the same
+        of.stream_state.restart_timers.extend(names); // held names have no timer all the same
     }
 
     fn may_know(of: &Of<Self>, name: &str) -> bool {
         of.wants(name) && of.announced.may_be_known(name)
     }
 
-    /// It is announced in the careful way: gone, then wanted ([design rule 4](crate::manual::rules#rule-4)). So is the
-    /// wildcard, without which it would not be gone.
+    /// Relists the names: leaves them out of one request and lists them in the next ([design rule
+    /// 4](crate::manual::rules#rule-4)). The wildcard is relisted too, because it would still cover the names.
     fn ask_anew(of: &mut Of<Self>, mut names: Vec<ResourceName>) {
         names.extend(Self::may_know(of, WILDCARD).then(|| WILDCARD.into()));
         for name in names {
-            of.holdings.set_incomplete(name.as_str()); // until it is announced again
+            of.holdings.set_incomplete(name.as_str()); // until the name is announced again
             of.announced.relist(&name, true);
-            of.stream_state.restart_timers.insert(name); // a response may settle it before it was left out
+            of.stream_state.restart_timers.insert(name); // a response may settle the name before it is left out
         }
     }
 
-    /// Not while a response is unanswered: changes ride on the answer ([design rule 2](crate::manual::rules#rule-2)).
+    /// Returns false while a response is unanswered: changes are sent with its ACK or NACK ([design rule
+    /// 2](crate::manual::rules#rule-2)).
     fn may_speak(of: &Of<Self>) -> bool {
         !of.announced.asked() || of.in_flight.unanswered() == 0
     }
 
     fn has_news(of: &Of<Self>) -> bool {
         if !of.announced.asked() {
-            return of.holdings.names().len() > 0; // C-SUB-07: never an empty list that nobody meant
+            return of.holdings.names().len() > 0; // C-SUB-07: never an unintended empty list
         }
         let news = of.stream_state.refetch || of.stream_state.stand_in || of.announced.has_news(of.in_flight.serial());
         news && Self::may_speak(of)
@@ -268,7 +271,7 @@ impl Protocol for Sotw {
             None => (of.in_flight.nonce().clone(), of.in_flight.serial(), of.version_to_claim(), None),
         };
         let (names, asked_for) = if error.is_some() && settings.quirks.bare_nacks {
-            (of.said(), Asked::These(Vec::new()))
+            (of.last_listed(), Asked::These(Vec::new()))
         } else {
             of.list(serial, settings.limits.departed_names)
         };
@@ -278,19 +281,19 @@ impl Protocol for Sotw {
     }
 
     fn each_serial(stream_state: &mut StreamState, each: &mut dyn FnMut(&mut u64)) {
-        stream_state.said.iter_mut().for_each(&mut *each);
+        stream_state.last_under.iter_mut().for_each(&mut *each);
         if let Start::Legacy { named: Some(serial) } = &mut stream_state.start {
             each(serial);
         }
     }
 
     fn check_stream_state(of: &Of<Self>) -> Result<(), String> {
-        let StreamState { said, restart_timers, .. } = &of.stream_state;
+        let StreamState { last_under, restart_timers, .. } = &of.stream_state;
         ensure!(
-            said.is_none_or(|said| said <= of.in_flight.serial()),
+            last_under.is_none_or(|under| under <= of.in_flight.serial()),
             "a request was sent under a response of the future"
         );
-        ensure!(of.announced.asked() || said.is_none(), "something was said to a server that was asked nothing");
+        ensure!(of.announced.asked() || last_under.is_none(), "something was said to a server that was asked nothing");
         let astray = restart_timers.iter().find(|name| !of.wants(name.as_str()));
         ensure!(astray.is_none(), "{astray:?} is to come in time and is not wanted");
         Ok(())
@@ -301,7 +304,7 @@ impl Protocol for Sotw {
     }
 }
 
-/// What is held, and what is wanted.
+/// Walks along the held resources and the subscribed names.
 type Names<'a> = (Walk<'a, Held>, Walk<'a, SubscribedName>);
 
 /// A name, a body, and whether the name is known to come after the last.
@@ -316,7 +319,7 @@ fn bare(
     incoming: &mut Incoming,
     number: usize,
 ) -> Result<Read, String> {
-    // For people: what it may be called goes into the message, and counts for nothing.
+    // The guessed name only makes the message clearer, and has no other effect.
     let guess = || resource_type.guess_name_of(&any.value).map_or(String::new(), |name| format!("({name}, it seems) "));
     if any.type_url != *type_url {
         return Err(format!("{}has the type {}", guess(), any.type_url));
@@ -335,7 +338,7 @@ fn bare(
     Ok((name, any.value, false))
 }
 
-/// A wrapped resource goes by the wrapper's name (C-RES-02), and so does its fault.
+/// Reads a wrapped resource, which has the wrapper's name (C-RES-02), as does its fault.
 fn wrapped(
     resource: crate::message::Resource,
     type_url: &TypeUrl,
@@ -374,22 +377,22 @@ fn wrapped(
 }
 
 impl Subscription<StreamState> {
-    /// The version for a request that answers nothing. On a new stream it claims that nothing of it is lacking
-    /// ([design rule 13](crate::manual::rules#rule-13)): a server that skips what the client has would leave it
-    /// without.
+    /// Returns the version for a request that answers no response. On a new stream, a version claims that no resource
+    /// is missing ([design rule 13](crate::manual::rules#rule-13)): a server that skips what the client has would never
+    /// send a missing resource.
     fn version_to_claim(&self) -> Version {
-        // Nor may the application be removing something at this moment.
+        // A pending update must not remove resources either.
         let claim = self.announced.asked() || (!self.in_flight.removes() && self.holdings.is_complete());
         if claim { self.holdings.version().clone() } else { Version::default() }
     }
 
-    /// What the next request lists, under this response. Marks it as told.
+    /// Returns the names of the next request, under this response, and marks them as sent.
     fn list(&mut self, under: u64, departed_limit: usize) -> (Vec<ResourceName>, Asked) {
         let Self { holdings, announced, in_flight, stream_state, .. } = self;
         let serial = in_flight.serial();
         let left_out = announced.left_out(under, serial);
         if holdings.names().len() == left_out && !may_be_empty(stream_state, under) {
-            // design rule 12: an empty list would still mean everything; a name first ends that.
+            // design rule 12: an empty list would still mean everything; sending a name first ends that.
             stream_state.stand_in = true;
             stream_state.stand_ins += 1;
             stream_state.start = Start::Legacy { named: Some(under) };
@@ -414,16 +417,16 @@ impl Subscription<StreamState> {
         }
         stream_state.stand_in = false;
         stream_state.refetch = false;
-        stream_state.said = Some(under);
+        stream_state.last_under = Some(under);
         (names, asked_for)
     }
 
-    /// What the last request listed.
-    fn said(&self) -> Vec<ResourceName> {
+    /// Returns the names that the last request listed.
+    fn last_listed(&self) -> Vec<ResourceName> {
         if self.stream_state.stand_in {
             return Vec::from([WILDCARD.into()]);
         }
-        let mut names = self.announced.said(self.holdings.names());
+        let mut names = self.announced.last_listed(self.holdings.names());
         if names == [WILDCARD] && self.stream_state.start == (Start::Legacy { named: None }) {
             names.clear();
         }
@@ -431,9 +434,9 @@ impl Subscription<StreamState> {
     }
 }
 
-/// Whether an empty list means that nothing is wanted. What was named under an older response may not have been
-/// heard; but a server that did hear answers a wildcard that comes back, and if that alone made it come back again
-/// there would be no end. So a response of no new version counts as such an answer, after some.
+/// Returns whether an empty list subscribes to nothing. A server may have ignored names sent under an older response;
+/// but a server that did receive them answers a wildcard that returns, and if that response alone caused another
+/// wildcard, the exchange would never end. So the wildcard is sent only a few times per version.
 fn may_be_empty(stream_state: &StreamState, under: u64) -> bool {
     match stream_state.start {
         Start::Silent | Start::Names { .. } => true,

@@ -1,4 +1,4 @@
-//! What a client knows of its resources, as a dump shows it.
+//! The state of each resource, as a dump shows it.
 
 use alloc::collections::BTreeSet;
 use core::fmt;
@@ -10,28 +10,28 @@ use super::subscription::Subscription;
 use super::variant::{Protocol, Variant};
 use crate::name::{ResourceName, TypeUrl, Version};
 
-/// Where a resource stands: the states of gRFC A88, and the `ClientResourceStatus` of CSDS.
+/// The status of a resource: the states of gRFC A88, and the `ClientResourceStatus` of CSDS.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ResourceStatus {
-    /// It was asked for, or is to be, and there is no answer.
+    /// The resource was requested, or is to be, and there is no answer.
     Requested,
-    /// It is held as the server sent it last.
+    /// The resource is held as the server sent it last.
     Acked,
-    /// What the server sent last was rejected. What was held before may be held still.
+    /// The last content from the server was rejected. Earlier content may still be held.
     Nacked,
-    /// The server said that it does not exist, or the time for it to come has passed. It may be held still
-    /// ([`DataErrors::Keep`](super::DataErrors::Keep)).
+    /// The server reported that the resource does not exist, or the existence time-out passed. The resource may still
+    /// be held ([`DataErrors::Keep`](super::DataErrors::Keep)).
     DoesNotExist,
-    /// The server reported an error of it. What was held before may be held still.
+    /// The server reported an error of the resource. Earlier content may still be held.
     ReceivedError,
-    /// The time for it to come has passed, and that says nothing of whether it exists
+    /// The existence time-out passed, and does not mean that the resource does not exist
     /// ([`Config::with_transient_timeout`](super::Config::with_transient_timeout)).
     TimedOut,
 }
 
 impl fmt::Display for ResourceStatus {
-    /// The name that `ClientResourceStatus` of CSDS has for it.
+    /// Writes the name of the status in `ClientResourceStatus` of CSDS.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Requested => "REQUESTED",
@@ -44,22 +44,23 @@ impl fmt::Display for ResourceStatus {
     }
 }
 
-/// What a client knows of one resource. CSDS wants to know besides when that was so: what a driver notes with the verdict,
-/// and of errors [`Failure::at`]. Fields may be added.
+/// The state of one resource. CSDS also reports the time of the last update, which a driver records with the verdict;
+/// the time of an error is [`Failure::at`]. Fields may be added.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceState<'a> {
     /// The state of the resource between the server and the application.
     pub status: ResourceStatus,
-    /// The version of what is held; `None` if nothing is. Empty if that came from [elsewhere](super::LayerMut::adopt).
+    /// The version of the held content; `None` if no content is held, empty if the content came from
+    /// [elsewhere](super::LayerMut::adopt).
     pub version: Option<&'a Version>,
-    /// The last error, if there was no good news since.
+    /// The last error, unless it was resolved since.
     pub error: Option<&'a Failure>,
 }
 
 impl<V: Variant> Client<V> {
-    /// What is known of every resource: of each type those that are held, in the order of their names, then those that are
-    /// wanted and not held, then others of which the server reported errors.
+    /// Returns the state of every resource: of each type first held resources in the order of their names, then
+    /// subscribed names that are not held, then other resources for which the server reported errors.
     pub fn states(&self) -> impl Iterator<Item = (&TypeUrl, &ResourceName, ResourceState<'_>)> {
         self.types.iter().flat_map(|of| of.states::<V>().map(|(name, state)| (of.type_url(), name, state)))
     }

@@ -1,7 +1,7 @@
-//! One type of one client: what the application wants and has, what the server may believe, and what is under way.
+//! The state of one type of one client: subscribed names, held resources, announced names, and responses in flight.
 //!
-//! Each of these is a value of its own, behind methods of its own; this file is where they meet: as names come and go, and as
-//! streams do. What becomes of a response is in `classify.rs` and `apply.rs`.
+//! Each part is a value with its own methods; this file combines them when names and streams are added and removed.
+//! Responses are processed in `classify.rs` and `apply.rs`.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -20,24 +20,23 @@ use crate::name::{ResourceName, TypeUrl};
 use crate::resource_type::ResourceType;
 use crate::time::Instant;
 
-/// `T` is what the variant knows besides of what this stream was told.
+/// `T` is the state that the variant keeps of this stream in addition.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Subscription<T> {
     pub(super) resource_type: ResourceType,
-    /// It is asked for even if nothing of it is wanted (delta).
+    /// Whether the type is requested even without subscribed names (delta).
     pub(super) on_demand: bool,
-    /// Names that the application wants and that nobody has looked at yet. Ten thousand that come one by one are put in
-    /// order once.
+    /// Subscribed names that are not merged yet, so that ten thousand names that are added one by one are sorted once.
     names_added: Vec<ResourceName>,
     pub(super) holdings: Holdings,
-    /// What is wrong, of what is wanted: of those of which something is.
+    /// Errors of wanted resources; a resource without an error has no entry.
     pub(super) failures: BTreeMap<ResourceName, Failure>,
     pub(super) in_flight: InFlight,
 
-    // From here on: of this stream only.
+    // The fields below are of this stream only.
     pub(super) announced: Announced,
     pub(super) timers: Timers,
-    /// The application has something that the server should have been told of with the first request, and was not.
+    /// Whether the application has a resource that the first request should have claimed and did not.
     pub(super) unannounced: bool,
     pub(super) stream_state: T,
 }
@@ -62,7 +61,7 @@ impl<T: Default> Subscription<T> {
         Self { on_demand: true, ..Self::new(resource_type) }
     }
 
-    /// Forgets all that is of a stream: nonces, answers and the backlog die with it.
+    /// Drops the state of the stream: nonces, pending ACKs and NACKs, and waiting responses.
     pub(super) fn leave_stream(&mut self) {
         self.announced.leave_stream();
         self.in_flight.leave_stream();
@@ -79,29 +78,29 @@ impl<T> Subscription<T> {
         self.resource_type.type_url()
     }
 
-    // What the application wants.
+    // Subscribed names.
 
-    /// To be followed by a look before anything else that depends on what is wanted.
+    /// Adds a name, which must be merged before any decision that depends on the subscribed names.
     pub(super) fn subscribe(&mut self, name: ResourceName) {
         self.names_added.push(name);
     }
 
-    /// Takes the names that nobody has looked at yet.
+    /// Takes the names that are not merged yet.
     pub(super) fn take_names_added(&mut self) -> Vec<ResourceName> {
         core::mem::take(&mut self.names_added)
     }
 
-    /// Names that nobody has looked at yet.
+    /// Returns the names that are not merged yet.
     pub(super) fn names_added(&self) -> impl Iterator<Item = &ResourceName> {
         self.names_added.iter()
     }
 
-    /// Whether a name was subscribed to that was not before.
+    /// Returns whether any name that is not merged yet is new.
     pub(super) fn has_names_added(&self) -> bool {
         self.names_added.iter().any(|name| !self.wants(name.as_str()))
     }
 
-    /// Whether a name is among those that nobody has looked at.
+    /// Returns whether a name is among those that are not merged yet.
     pub(super) fn is_name_added(&self, name: &str) -> bool {
         self.names_added.iter().any(|names_added| names_added == name)
     }
@@ -110,7 +109,7 @@ impl<T> Subscription<T> {
         self.holdings.names().len() > 0 || !self.names_added.is_empty() || self.on_demand
     }
 
-    /// Whether there is nothing to remember when a stream begins.
+    /// Returns whether there is no state to keep when a stream begins.
     pub(super) fn is_idle(&self) -> bool {
         self.holdings.names().len() == 0 && self.in_flight.is_idle() && !self.on_demand
     }
@@ -120,12 +119,12 @@ impl<T> Subscription<T> {
         self.holdings.wants(name)
     }
 
-    /// A name is wanted no longer: what waits for a verdict is not either, of what only it stood for. `aliases`: resources
-    /// have some.
-    pub(super) fn let_go(&mut self, name: &str, aliases: bool, settings: &Settings) -> Option<ResourceName> {
+    /// Unsubscribes from a name, and from the resources of the pending update that only this name covered. `aliases`:
+    /// whether resources have aliases.
+    pub(super) fn remove_name(&mut self, name: &str, aliases: bool, settings: &Settings) -> Option<ResourceName> {
         let Unsubscribed { name, stood_for, gone } = self.holdings.unsubscribe(name)?;
         self.timers.stop(&name);
-        self.let_go_failures(&name, stood_for.as_ref(), settings);
+        self.remove_failures(&name, stood_for.as_ref(), settings);
         let Some(offer) = self.in_flight.out().map(|out| out.offer.clone()) else { return Some(name) };
         let holdings = &self.holdings;
         let unwanted = |name: &&ResourceName| !holdings.covers(name.as_str());
@@ -148,8 +147,8 @@ impl<T> Subscription<T> {
         Some(name)
     }
 
-    /// A name is wanted no longer, and what it stood for.
-    fn let_go_failures(&mut self, name: &ResourceName, stood_for: Option<&ResourceName>, settings: &Settings) {
+    /// Removes the errors of an unsubscribed name and of the resource that it stood for.
+    fn remove_failures(&mut self, name: &ResourceName, stood_for: Option<&ResourceName>, settings: &Settings) {
         if self.failures.is_empty() {
             return;
         }
@@ -166,19 +165,19 @@ impl<T> Subscription<T> {
         }
     }
 
-    /// Whether the server was told that this name is wanted.
+    /// Returns whether the subscription to this name was sent to the server.
     pub(super) fn is_announced(&self, name: &str) -> bool {
         self.wants(name) && self.announced.is_listed(name)
     }
 
-    // What is known of it.
+    // Queries.
 
-    /// Whether a wanted name has no content, and none on its way (C-TIMER-03, C-TIMER-07).
+    /// Returns whether a subscribed name has no content, and none in flight (C-TIMER-03, C-TIMER-07).
     pub(super) fn is_awaited(&self, name: &ResourceName) -> bool {
         self.is_unknown(name) && (!self.holdings.is_answered(name.as_str()) || name.is_wildcard())
     }
 
-    /// Whether nothing is known of a wanted name, be it that it was known once.
+    /// Returns whether nothing is known of a subscribed name now, even if it was known once.
     pub(super) fn is_unknown(&self, name: &ResourceName) -> bool {
         let failed = |failure: &Failure| failure.standing && !failure.status.is(Code::NotFound);
         let heard = self.holdings.knows(name) || self.failures.get(name).is_some_and(failed);
@@ -189,7 +188,7 @@ impl<T> Subscription<T> {
         self.timers.next().into_iter().chain(self.holdings.next_expiry()).min()
     }
 
-    /// What must hold, with a stream or without.
+    /// Checks the invariants that hold with a stream and without.
     pub(super) fn check(&self, settings: &Settings) -> Result<(), String> {
         self.holdings.check()?;
         self.in_flight.check(settings.limits.waiting_responses)?;
@@ -219,7 +218,7 @@ impl<T> Subscription<T> {
 }
 
 impl<T> Subscription<T> {
-    /// Shows what has a label, but for what the variant keeps.
+    /// Visits all labels except those in the variant's state.
     pub(super) fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         let type_url = self.resource_type.type_url();
         self.holdings.relabel(type_url, by);

@@ -1,4 +1,4 @@
-//! The existence timers of one type: names that were asked for and of which nothing came.
+//! The existence timers of one type: names that were requested and not received.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -13,27 +13,27 @@ use crate::time::Instant;
 /// Names whose existence a request asks the server to settle.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Asked {
-    /// All that are wanted when it is sent.
+    /// All names that are subscribed to when the request is sent.
     All,
     These(Vec<ResourceName>),
 }
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Timers {
-    /// Names that a request asked for which the transport has not taken yet, by the request's number.
+    /// Names in requests that the transport has not taken yet, by the number of the request.
     asked: VecDeque<(u64, Asked)>,
     existence: Deadlines,
 }
 
 impl Timers {
-    /// A request asks for these; their time starts when it is sent (gRFC A57, C-TIMER-02).
+    /// Records the names in a request; their timers start when the request is sent (gRFC A57, C-TIMER-02).
     pub(super) fn ask(&mut self, seq: u64, asked: Asked) {
         if !matches!(&asked, Asked::These(names) if names.is_empty()) {
             self.asked.push_back((seq, asked));
         }
     }
 
-    /// What was asked for up to this request.
+    /// Takes the names of the oldest recorded request that is not newer than `seq`.
     pub(super) fn take_asked(&mut self, seq: u64) -> Option<Asked> {
         if self.asked.front()?.0 > seq {
             return None;
@@ -41,7 +41,7 @@ impl Timers {
         self.asked.pop_front().map(|(_, asked)| asked)
     }
 
-    /// Starts a timer unless it runs (C-TIMER-05).
+    /// Starts a timer unless it already runs (C-TIMER-05).
     pub(super) fn start(&mut self, name: &ResourceName, deadline: Instant) {
         if self.existence.get(name).is_none() {
             self.existence.set(name, Some(deadline));
@@ -56,17 +56,17 @@ impl Timers {
         self.existence.retain(|name| !stop(name.as_str()));
     }
 
-    /// How many timers run.
+    /// Returns the number of running timers.
     pub(super) fn running(&self) -> usize {
         self.existence.len()
     }
 
-    /// The stream is gone, and with it the doubt: silence proves nothing now (C-TIMER-06).
+    /// Stops all timers at the end of the stream: silence proves nothing without a stream (C-TIMER-06).
     pub(super) fn stop_all(&mut self) {
         *self = Self::default();
     }
 
-    /// A name whose time-out has passed.
+    /// Takes a name whose time-out has passed.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<ResourceName> {
         self.existence.take(now)
     }
@@ -75,7 +75,7 @@ impl Timers {
         self.existence.next()
     }
 
-    /// What must hold: existence is awaited of names that `may_be_awaited`.
+    /// Checks the invariants: timers run only for names that `may_be_awaited`.
     pub(super) fn check(&self, may_be_awaited: impl Fn(&ResourceName) -> bool) -> Result<(), String> {
         ensure!(self.asked.iter().is_sorted_by(|a, b| a.0 < b.0), "requests are not in order");
         self.existence.check()?;

@@ -1,9 +1,9 @@
-//! A request that the client has for its transport.
+//! Requests for the transport.
 
 use super::in_flight::PendingAck;
 use crate::model::{Label, Relabel};
 
-/// A request to send, and what the driver says when the transport has taken it. Fields may be added.
+/// A request to send, and the receipt to report once the transport has taken it. Fields may be added.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[must_use = "the machine takes it for sent: a request that is dropped is never made again on this stream"]
 #[non_exhaustive]
@@ -16,7 +16,7 @@ pub struct Transmit<R> {
     pub intent: Intent,
 }
 
-/// Says which request was sent, and all before it.
+/// The receipt for a request that was sent, and for all requests before it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[must_use = "without `handle_sent` no existence time-out ever starts"]
 pub struct Sent {
@@ -31,20 +31,20 @@ impl Relabel for Sent {
     }
 }
 
-/// Why a request is sent: for logs and counters. These are all the reasons that the protocol has.
+/// The reason for a request, for logs and counters. The protocol has no other reasons.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Intent {
-    /// The first of its type on the stream.
+    /// The first request of its type on the stream.
     Initial,
-    /// What is wanted changed, or is asked for again.
+    /// The subscribed names changed, or resources are requested again.
     Subscribe,
     /// The request acknowledges a response (ACK).
     Ack,
-    /// The request rejects a response, in whole or in part (NACK).
+    /// The request rejects a response, completely or in part (NACK).
     Nack,
 }
 
-/// Why an answer is sent.
+/// Returns the intent of an ACK or NACK.
 pub(super) fn ack_intent(ack: &PendingAck) -> Intent {
     if ack.error.is_some() { Intent::Nack } else { Intent::Ack }
 }

@@ -1,4 +1,4 @@
-//! An update, which the application judges, and the verdict, which only an update can make.
+//! Updates for the application to judge, and verdicts, which only an update can create.
 
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -9,10 +9,10 @@ use super::resources::{Resource, Resources};
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 
-/// New state of one type, for the application to validate and apply. The same shape for both variants.
+/// New state of one type, for the application to validate and apply. Both variants have the same shape.
 ///
-/// The only way to a [`Verdict`] is to consume the update, so that no response is answered twice or with the
-/// answer of another. Until the verdict the type's next response waits.
+/// Only consuming the update creates a [`Verdict`], so that no response is answered twice or with the verdict on
+/// another. The type's next response waits for the verdict.
 ///
 /// ```
 /// # use xds_machine::client::{Update, Verdict};
@@ -27,13 +27,13 @@ pub struct Update {
     pub(super) offer: Arc<Offer>,
 }
 
-/// Which response of which stream a verdict answers.
+/// The identity of the response that a verdict answers.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Token {
     pub(super) client: u64,
     pub(super) type_url: TypeUrl,
     pub(super) epoch: u64,
-    /// Counts the type's responses, so that a server that repeats a nonce does not make two updates one.
+    /// The number of the response, which keeps updates apart if a server repeats a nonce.
     pub(super) serial: u64,
     pub(super) nonce: Nonce,
 }
@@ -47,65 +47,66 @@ pub(super) struct Offer {
 }
 
 impl Update {
-    /// Which client it is of: [`Config::with_id`](super::Config::with_id).
+    /// Returns the ID of the client that emitted the update: [`Config::with_id`](super::Config::with_id).
     pub fn client_id(&self) -> u64 {
         self.token.client
     }
 
-    /// The type of the resources.
+    /// Returns the type of the resources.
     pub fn type_url(&self) -> &TypeUrl {
         &self.token.type_url
     }
 
-    /// The version of the response (in delta `system_version_info`, for debugging).
+    /// Returns the version of the response (in delta `system_version_info`, for debugging).
     pub fn version(&self) -> &Version {
         self.offer.resources.version()
     }
 
-    /// The nonce of the response.
+    /// Returns the nonce of the response.
     pub fn nonce(&self) -> &Nonce {
         &self.token.nonce
     }
 
-    /// What is new or changed, or in SotW may be: in the order of the names, each once, and only what is wanted.
+    /// Returns the new or changed resources (in SotW some may be unchanged) that the subscriptions cover, in the order
+    /// of their names, each once.
     pub fn resources(&self) -> impl ExactSizeIterator<Item = Resource<'_>> {
         self.offer.resources.iter()
     }
 
-    /// The resource of this name.
+    /// Returns the resource with this name.
     pub fn resource(&self, name: impl Into<ResourceName>) -> Option<Resource<'_>> {
         self.offer.resources.find(name.into().as_str()).map(|at| self.offer.resources.at(at))
     }
 
-    /// What is gone: names that the application was given before, in order.
+    /// Returns the names of removed resources, which the application was given before, in order.
     pub fn removed(&self) -> &[ResourceName] {
         &self.offer.removed
     }
 
-    /// Whether the application is to drop what it has of a resource that it rejects, and not to go on with it
-    /// ([`DataErrors::Drop`](super::DataErrors::Drop)). The machine counts it as not held then.
+    /// Returns whether the application has to drop the held content of a resource that it rejects, instead of keeping
+    /// it in use ([`DataErrors::Drop`](super::DataErrors::Drop)). The machine then counts the resource as not held.
     pub fn drops_rejected(&self) -> bool {
         self.offer.drops_rejected
     }
 
-    /// Whether the server still reports an error of everything ([`WILDCARD`](crate::WILDCARD)): a response may have one
-    /// beside content. Otherwise that there is an update says that it is over.
+    /// Returns whether the server still reports an error of the collection as a whole ([`WILDCARD`](crate::WILDCARD)),
+    /// which a response may have beside content. Otherwise, the update ends any earlier error of this kind.
     pub fn has_collection_error(&self) -> bool {
         self.offer.all_fails
     }
 
-    /// All of it is applied: the answer is an ACK.
+    /// Accepts the complete update; the response is answered with an ACK.
     pub fn accept(self) -> Verdict {
         Verdict { token: self.token, rejections: Vec::new() }
     }
 
-    /// These resources are not applied, the others are (gRFC A46): the answer is a NACK. With no rejections it is
-    /// an ACK.
+    /// Rejects these resources and accepts the others (gRFC A46); the response is answered with a NACK, or with an ACK
+    /// if there are no rejections.
     pub fn reject(self, rejections: impl IntoIterator<Item = Rejection>) -> Verdict {
         Verdict { token: self.token, rejections: rejections.into_iter().collect() }
     }
 
-    /// None of it is applied, for one reason: the answer is a NACK.
+    /// Rejects the complete update for one reason; the response is answered with a NACK.
     pub fn reject_all(self, reason: impl Into<String>) -> Verdict {
         let reason = reason.into();
         let all = self.offer.resources.names().chain(&self.offer.removed);
@@ -123,7 +124,7 @@ impl Update {
     }
 }
 
-/// What became of an update. Goes back with [`Client::handle_verdict`](super::Client::handle_verdict).
+/// The application's decision on an update, for [`Client::handle_verdict`](super::Client::handle_verdict).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[must_use = "a verdict does nothing until the machine has it"]
 pub struct Verdict {
@@ -132,39 +133,39 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Which client it is for: [`Config::with_id`](super::Config::with_id).
+    /// Returns the ID of the client that the verdict is for: [`Config::with_id`](super::Config::with_id).
     pub fn client_id(&self) -> u64 {
         self.token.client
     }
 
-    /// The type of the update.
+    /// Returns the type of the update.
     pub fn type_url(&self) -> &TypeUrl {
         &self.token.type_url
     }
 
-    /// What was rejected; nothing if the update was accepted.
+    /// Returns the rejections, which are empty if the update was accepted.
     pub fn rejections(&self) -> &[Rejection] {
         &self.rejections
     }
 }
 
-/// One resource that is not applied, and why. The reason goes to the server in `error_detail`.
+/// A resource that is not applied, with the reason, which is sent to the server in `error_detail`.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Rejection {
-    /// The resource; `None` if it can't be told which one.
+    /// The name of the resource, or `None` if the name is unknown.
     pub name: Option<ResourceName>,
-    /// The reason, in words for the operator of the server. It goes into `error_detail.message`.
+    /// The reason, worded for the operator of the server. Becomes part of `error_detail.message`.
     pub reason: String,
 }
 
 impl Rejection {
-    /// Rejects a resource by its name. A name that is in the update's [`removed`](Update::removed) is not removed, unless it
-    /// was wanted by an alias that stands for something else now.
+    /// Rejects a resource by its name. A name in the update's [`removed`](Update::removed) is then not removed, unless
+    /// the resource was subscribed to by an alias that now stands for another resource.
     pub fn new(name: impl Into<ResourceName>, reason: impl Into<String>) -> Self {
         Self { name: Some(name.into()), reason: reason.into() }
     }
 
-    /// Something is wrong that belongs to no resource.
+    /// Creates a rejection that belongs to no resource.
     pub(super) fn nameless(reason: impl Into<String>) -> Self {
         Self { name: None, reason: reason.into() }
     }

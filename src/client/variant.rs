@@ -1,4 +1,4 @@
-//! What differs between the variants, behind one door.
+//! The trait behind which the variants of the protocol differ.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -21,25 +21,25 @@ use crate::resource_type::ResourceType;
 /// A variant of the protocol, as the client sees it: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta). Sealed.
 pub trait Variant: Protocol {}
 
-/// The half of [`Variant`] that nobody outside needs.
+/// The private half of [`Variant`].
 #[allow(unnameable_types)] // this is the seal
 pub trait Protocol: Messages {
-    /// What is known of what the server was told of a type on this stream, besides of single names.
+    /// The state of one type on this stream, apart from the states of single names.
     type StreamState: Clone + Debug + Default + Eq + Hash + Send + Sync;
 
-    /// Whether the first request of a stream says what is held, name by name.
-    const SAYS_WHAT_IS_HELD: bool;
-    /// Whether resources have other names, by which they may be asked for.
+    /// Whether the first request of a stream claims held versions by name (`initial_resource_versions`).
+    const CLAIMS_HELD_VERSIONS: bool;
+    /// Whether resources have aliases, by which they may be requested.
     const ALIASES: bool;
 
     fn type_url(response: &Self::Response) -> &TypeUrl;
 
     fn nonce(response: &Self::Response) -> &Nonce;
 
-    /// Whether the response could not even be answered.
+    /// Refuses a response that could not even be answered.
     fn unanswerable(response: &Self::Response, settings: &Settings) -> Result<(), PeerMisbehaved>;
 
-    /// Reads a response of a type that was asked for; it is the `serial`th on the stream.
+    /// Reads a response of a requested type; it is the `serial`th of the type on the stream.
     fn read(
         response: Self::Response,
         serial: u64,
@@ -48,59 +48,61 @@ pub trait Protocol: Messages {
         holdings: &Holdings,
     ) -> Incoming;
 
-    /// A name that was not wanted is to be announced.
+    /// Notes a newly subscribed name, which is to be announced.
     fn subscribed(to: &mut Of<Self>, name: &ResourceName);
 
-    /// A name is wanted no longer, and still among what was announced.
+    /// Notes an unsubscribed name, which is still among the announced names.
     fn unsubscribed(from: &mut Of<Self>, name: &ResourceName, settings: &Settings);
 
-    /// Whether what a response says of this name is to be taken.
+    /// Returns whether the client uses the parts of a response that concern this name.
     fn takes(from: &Of<Self>, name: &str) -> bool;
 
-    /// A response is being processed.
+    /// Updates the announced state for a response that is being processed.
     fn processed(of: &mut Of<Self>, incoming: &Incoming);
 
-    /// Whether what is held and not in this response is gone.
+    /// Returns whether held resources that are absent from this response are removed.
     fn absence_removes(resource_type: &ResourceType, incoming: &Incoming) -> bool;
 
-    /// Whether the version of what is held is that of the last response that was accepted whole.
+    /// Returns whether the version of held resources is that of the last response that was accepted completely.
     fn implies_version(resource_type: &ResourceType) -> bool;
 
-    /// Whether a heartbeat is one for what is held; `version` is the response's.
+    /// Returns whether a heartbeat matches the held resource; `version` is the response's.
     fn heartbeat_matches(of: &Of<Self>, held: &Held, heartbeat: &Heartbeat, version: &Version) -> bool;
 
-    /// Whether what a response on this stream leaves has all that the wildcard stands for, in the version of the response.
+    /// Returns whether the client has all resources of the wildcard, in the version of the response, once a response on
+    /// this stream is accepted.
     fn completes(of: &Of<Self>) -> bool;
 
-    /// Whether a response is sure to be an answer to the wildcard.
+    /// Returns whether a response certainly answers the wildcard.
     fn answers_all(of: &Of<Self>, incoming: &Incoming) -> bool;
 
-    /// How long a name may be awaited, now that a request for it was sent.
+    /// Returns the time-out of a name for which a request was sent.
     fn timeout(of: &Of<Self>, name: &ResourceName, settings: &Settings) -> Option<Duration>;
 
-    /// Asks again for names that are wanted.
+    /// Requests subscribed names again.
     fn refetch(of: &mut Of<Self>, names: Vec<ResourceName>, settings: &Settings);
 
-    /// Whether the server may know this name from a wish, the present one or one before, and see nothing new in it.
+    /// Returns whether the server may know this name from the current subscription or an earlier one, and see nothing
+    /// new in it.
     fn may_know(of: &Of<Self>, name: &str) -> bool;
 
-    /// The server may believe that the client has a resource, which is wanted by these names that it was told, or if there
-    /// are none by the wildcard; it has not.
+    /// Requests a resource again that the server may wrongly believe the client to have. `names` are the announced
+    /// names by which the resource is subscribed to; if empty, the wildcard covers it.
     fn ask_anew(of: &mut Of<Self>, names: Vec<ResourceName>);
 
-    /// Whether a change may be said now, and not only with the next answer.
+    /// Returns whether a change may be sent now, and not only with the next ACK or NACK.
     fn may_speak(of: &Of<Self>) -> bool;
 
-    /// Whether there is something to say that is not an answer.
+    /// Returns whether there is a request to send that answers no response.
     fn has_news(of: &Of<Self>) -> bool;
 
-    /// The next request, and the names in it whose existence the server is now to settle.
+    /// Composes the next request, with the names whose existence the server has to settle.
     fn compose(of: &mut Of<Self>, ack: Option<PendingAck>, settings: &Settings) -> Composed<Self>;
 
-    /// Shows what counts the type's responses.
+    /// Visits the fields that hold numbers of the type's responses.
     fn each_serial(stream_state: &mut Self::StreamState, each: &mut dyn FnMut(&mut u64));
 
-    /// Checks what must hold of what the stream was told.
+    /// Checks the invariants of the stream's state.
     fn check_stream_state(of: &Of<Self>) -> Result<(), String>;
 
     fn set_node(request: &mut Self::Request, settings: &Settings);
@@ -115,7 +117,7 @@ pub struct Composed<V: Protocol> {
     pub(super) intent: Intent,
 }
 
-/// Refuses a nonce that no answer could have.
+/// Refuses a nonce that is too long to be echoed.
 pub(super) fn check_answerable(type_url: &TypeUrl, nonce: &Nonce, settings: &Settings) -> Result<(), PeerMisbehaved> {
     let (len, limit) = (nonce.as_str().len(), settings.limits.nonce_bytes);
     if len > limit { Err(PeerMisbehaved::NonceTooLong { type_url: type_url.clone(), len, limit }) } else { Ok(()) }

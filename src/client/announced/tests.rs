@@ -1,5 +1,5 @@
-//! Every order of events, with a server of a few lines. It sees a name that was not in the list that it heard before, and
-//! answers that; in SotW it drops requests that answer an older response than its last.
+//! Explores every order of events with a minimal server. The server answers a name that was not in the last list it
+//! read; in SotW it drops requests that answer an older response than its last.
 
 use alloc::collections::{BTreeSet, VecDeque};
 
@@ -13,21 +13,21 @@ struct World {
     // The client.
     announced: Announced,
     wanted: bool,
-    /// Something came since it is wanted.
+    /// Whether a resource was received since the name was subscribed to.
     heard: bool,
-    said: Option<u64>,
+    last_under: Option<u64>,
     serial: u64,
-    /// The last response is not answered (SotW).
+    /// Whether the last response is unanswered (SotW).
     unanswered: bool,
-    /// Requests: under which response, and whether they have the name. In delta whether it is subscribed to.
+    /// Requests: the response they are under, and whether they have the name (in delta, whether they subscribe to it).
     up: VecDeque<(u64, bool)>,
-    // The server: what it believes, and whether it has to answer.
+    // The server: its view, and whether it has to answer.
     listed: bool,
     owes: bool,
     sent: u64,
     /// Responses: whether they have the name.
     down: VecDeque<bool>,
-    // How often something may happen.
+    // The events that may still happen.
     changes: u8,
     pushes: u8,
     losses: u8,
@@ -65,7 +65,7 @@ impl World {
             announced: Announced::default(),
             wanted: false,
             heard: false,
-            said: None,
+            last_under: None,
             serial: 0,
             unanswered: false,
             up: VecDeque::new(),
@@ -79,7 +79,7 @@ impl World {
         }
     }
 
-    /// The same after an event, if it can happen.
+    /// Returns the world after an event, if the event can happen.
     fn after(&self, event: Event) -> Option<Self> {
         let (mut next, name) = (self.clone(), ResourceName::from(NAME));
         match event {
@@ -88,7 +88,7 @@ impl World {
                 (next.wanted, next.heard) = (true, false);
                 match self.delta {
                     true => next.announced.want(&name),
-                    false => next.announced.subscribe_listed(&name, self.said, self.serial),
+                    false => next.announced.subscribe_listed(&name, self.last_under, self.serial),
                 }
             }
             Event::Unwant if self.wanted && self.changes > 0 => {
@@ -154,7 +154,7 @@ impl World {
             let wanted: Vec<&ResourceName> = self.wanted.then_some(&name).into_iter().collect();
             let list = self.announced.list(wanted.into_iter(), self.serial, self.serial, 9);
             self.up.push_back((self.serial, !list.names.is_empty()));
-            self.said = Some(self.serial);
+            self.last_under = Some(self.serial);
             self.unanswered = false;
         } else if !self.announced.asked() {
             self.up.push_back((0, true));
@@ -169,7 +169,7 @@ impl World {
         !self.has_news() && self.up.is_empty() && self.down.is_empty() && !self.owes
     }
 
-    /// What must hold when nothing is left to do.
+    /// Checks the invariants when nothing is left to do.
     fn check_quiet(&self) {
         assert_eq!(self.listed, self.wanted, "the server believes otherwise: {self:?}");
         assert!(!self.wanted || self.heard, "it is wanted, and nothing will come: {self:?}");

@@ -1,9 +1,9 @@
-//! What the application has of one type, and wants: the names, the resources that are held, the aliases among them, what is
-//! known not to exist, and what of all that may be claimed.
+//! The resources of one type: subscribed names, held resources, their aliases, names known not to exist, and the
+//! versions that may be claimed.
 //!
-//! One question and one answer: [`wanted_by`](Holdings::wanted_by) says whether a resource is still wanted. One place lets
-//! go of a resource: `drop_held`, and with it of all that stands on it (its TTL, its aliases). So nothing is held that is not
-//! wanted, no alias stands for what is not held, and what is held is not missing.
+//! Only [`wanted_by`](Holdings::wanted_by) decides whether a resource is still wanted, and only `drop_held` removes a
+//! resource, together with its TTL and its aliases. So every held resource is wanted, every alias stands for a held
+//! resource, and no held resource counts as nonexistent.
 
 mod claims;
 mod take;
@@ -27,108 +27,111 @@ use crate::xdstp::Parts;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Holdings {
-    /// What the application wants; the wildcard is a name among the others.
+    /// The subscribed names; the wildcard is one of them.
     subscribed: BTreeMap<ResourceName, SubscribedName>,
-    /// Those of the names that stand for collections.
+    /// Subscribed names of collections.
     globs: Globs,
-    /// What the application was given and accepted, and still wants.
+    /// Resources that the application was given and accepted, and that a subscription still covers.
     held: BTreeMap<ResourceName, Held>,
-    /// When what has a TTL is over.
+    /// The expiry of resources with a TTL.
     expiry: Deadlines,
     bindings: AliasBindings,
-    /// Of what is missing: the version that the server gave to that (C-NAME-10). It is claimed on a new stream.
+    /// Nonexistent names to which the server gave a version (C-NAME-10), which is claimed on a new stream.
     not_found: BTreeMap<ResourceName, Version>,
-    /// How often something left `held` but by an update: what a response was compared with may be gone.
+    /// Counts the removals from `held` other than by an update, which make a comparison with a response invalid.
     losses: u64,
-    /// The version of the last response that was accepted whole.
+    /// The version of the last response that was accepted completely.
     version: Version,
-    /// Of a response after that a part was accepted: what is held may be newer.
+    /// Whether a part of a later response was accepted, so that held resources may be newer.
     partly_newer: bool,
-    /// Something held is not as an update that is accepted whole leaves it: has a version of its own, though that is
-    /// implied, or is not claimed.
+    /// Whether a held resource may carry its own version or be unclaimed, so that the type-wide version does not
+    /// describe all of them.
     mixed: bool,
-    /// What expired, though the server may believe that it lives on: a heartbeat was late. As many as may be held.
+    /// Expired resources that the server may believe to be alive, because a heartbeat was late. At most as many as may
+    /// be held.
     lapsed: BTreeSet<ResourceName>,
 }
 
-/// A name that is wanted.
+/// The state of a subscribed name.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(in crate::client) struct SubscribedName {
     existence: Existence,
-    /// The version of the last response that was accepted whole says all of this name, though it is not held: of the
-    /// wildcard, all was delivered; of a name, it is not there.
+    /// Whether the last completely accepted version covers this name although it is not held: all resources of the
+    /// wildcard were delivered, or the named resource does not exist.
     complete: bool,
-    /// Of a collection: something came of it. Of the wildcard: a response answered it, and nothing that came was lost since.
+    /// For a collection: whether a resource of it was received. For the wildcard: whether a response answered it, and
+    /// no received resource was lost since.
     answered: bool,
 }
 
-/// What is known of a name that is wanted, besides whether it is held.
+/// The existence of a subscribed name, apart from whether it is held.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 enum Existence {
     #[default]
     Unknown,
-    /// It is known, or taken, not to exist, and the application knows.
+    /// The resource is known, or assumed, not to exist, and the application knows.
     DoesNotExist,
-    /// The last content of this name was rejected. `missing`: as far as the application knows, it did not exist before.
+    /// The last content of this name was rejected. `missing`: as far as the application knows, the resource did not
+    /// exist before.
     Rejected { missing: bool },
 }
 
 impl Existence {
-    /// The application knows that it does not exist.
+    /// Returns whether the application knows that the resource does not exist.
     fn does_not_exist(self) -> bool {
         matches!(self, Self::DoesNotExist | Self::Rejected { missing: true })
     }
 
-    /// The content that came is rejected.
+    /// Returns the state after new content was rejected.
     fn rejected(self) -> Self {
         Self::Rejected { missing: self.does_not_exist() }
     }
 
-    /// There is nothing left that was rejected.
+    /// Returns the state after the rejected content was dropped.
     fn without_rejected(self) -> Self {
         if self.does_not_exist() { Self::DoesNotExist } else { Self::Unknown }
     }
 }
 
-/// A resource that the application has.
+/// A resource that the application holds.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Held {
-    /// Empty where it is implied: of a full-state type in SotW what is claimed has that of the last response that was
-    /// accepted whole.
+    /// Empty where implied: a claimed resource of a full-state type in SotW has the version of the last response that
+    /// was accepted completely.
     version: Version,
-    /// Whether the server may be told so. It may not for what was unwanted for a while when its update was accepted:
-    /// the application has it, so its removal counts, but it must be asked for
+    /// Whether the version may be sent to the server. A resource that was unsubscribed for a while before its update
+    /// was accepted is not claimed: the application has it, so its removal counts, but the client must request it
     /// ([design rule 14](crate::manual::rules#rule-14)).
     claimed: bool,
 }
 
-/// By what a resource is wanted, the best of it.
+/// The strongest reason why a resource is wanted.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(in crate::client) enum WantedBy {
     Nothing,
-    /// Only by aliases that are known to stand for nothing: the removal of what they stood for is out, or was rejected.
+    /// Only by unbound aliases: the removal of the resource waits for its verdict, or was rejected.
     UnboundAlias,
     Alias,
-    /// By its name, or with others.
+    /// By its name, a collection or the wildcard.
     Name,
 }
 
-/// What became of a name that is wanted no longer.
+/// The result of unsubscribing from a name.
 pub(in crate::client) struct Unsubscribed {
     pub(in crate::client) name: ResourceName,
-    /// What it stood for, as an alias.
+    /// The resource that the name stood for as an alias.
     pub(in crate::client) stood_for: Option<ResourceName>,
-    /// It and what only it stood for, as far as that is known: held or not.
+    /// The resources that no subscribed name covers any more, as far as they are known, held or not.
     pub(in crate::client) gone: Vec<ResourceName>,
 }
 
-/// What is accepted, and how.
+/// The accepted part of an update.
 pub(in crate::client) struct Taken<'a> {
     pub(in crate::client) out: &'a Out,
     pub(in crate::client) rejected: &'a BTreeSet<&'a ResourceName>,
-    /// What is accepted has the version of the response.
+    /// Whether accepted resources have the version of the response.
     pub(in crate::client) implied: bool,
-    /// Resources have aliases.
+    /// Whether resources have aliases.
     pub(in crate::client) aliases: bool,
 }
 
@@ -141,27 +144,27 @@ impl Held {
         self.claimed
     }
 
-    /// The version to claim: empty if it is not to be.
+    /// Returns the version to claim, which is empty for an unclaimed resource.
     pub(in crate::client) fn claim(&self) -> Version {
         if self.claimed { self.version.clone() } else { Version::default() }
     }
 }
 
 impl Holdings {
-    // What is wanted.
+    // Subscribed names.
 
-    /// Names that were not wanted before.
+    /// Adds names that were not subscribed to before.
     pub(in crate::client) fn want(&mut self, names: Vec<ResourceName>) {
         names.iter().for_each(|name| _ = self.globs.insert(name));
         let names = names.into_iter().map(|name| (name, SubscribedName::default()));
         if self.subscribed.is_empty() {
-            self.subscribed = names.collect(); // a tree that is made at once is made faster, and of fuller nodes
+            self.subscribed = names.collect(); // building the tree at once is faster, and its nodes are fuller
         } else {
             self.subscribed.extend(names);
         }
     }
 
-    /// A name is wanted no longer: so is what only it stood for.
+    /// Removes a subscribed name, and drops the resources that only this name covered.
     pub(in crate::client) fn unsubscribe(&mut self, name: &str) -> Option<Unsubscribed> {
         let (name, _) = self.subscribed.remove_entry(name)?;
         let glob = self.globs.remove(name.as_str());
@@ -197,7 +200,7 @@ impl Holdings {
         &self.globs
     }
 
-    /// By what a resource of this name is wanted.
+    /// Returns why a resource of this name is wanted.
     pub(in crate::client) fn wanted_by(&self, name: &str) -> WantedBy {
         if self.wants(name) || self.wants(WILDCARD) || self.globs.cover(name) {
             return WantedBy::Name;
@@ -209,24 +212,25 @@ impl Holdings {
         if stands { WantedBy::Alias } else { WantedBy::UnboundAlias }
     }
 
-    /// Whether a resource of this name is wanted, be it by what stands for nothing any more.
+    /// Returns whether a resource of this name is wanted, if only by an unbound alias.
     pub(in crate::client) fn covers(&self, name: &str) -> bool {
         self.wanted_by(name) > WantedBy::Nothing
     }
 
-    /// The same of a resource that comes, by the aliases that it comes with.
+    /// Returns whether a received resource is wanted by its name, by a bound alias, or by an alias that it carries.
     pub(in crate::client) fn wants_resource(&self, resource: Resource<'_>, aliases: bool) -> bool {
         let by_alias = || resource.aliases().iter().any(|alias| self.wants(alias.as_str()));
         self.wanted_by(resource.name().as_str()) >= WantedBy::Alias || (aliases && by_alias())
     }
 
-    // What is known of it.
+    // Existence.
 
     pub(in crate::client) fn does_not_exist(&self, name: &str) -> bool {
         self.subscribed.get(name).is_some_and(|entry| entry.existence.does_not_exist())
     }
 
-    /// Whether something is known of a name that is wanted: it is held, or stands for what is; or it is missing, or rejected.
+    /// Returns whether anything is known of a subscribed name: it is held, stands for a held resource, does not exist,
+    /// or was rejected.
     pub(in crate::client) fn knows(&self, name: &ResourceName) -> bool {
         self.subscribed.get(name).is_some_and(|entry| entry.existence != Existence::Unknown)
             || self.held.contains_key(name)
@@ -238,12 +242,13 @@ impl Holdings {
         self.subscribed.get(name).is_some_and(|entry| entry.answered)
     }
 
-    /// All that the wildcard stands for was told.
+    /// Notes that the wildcard was answered.
     pub(in crate::client) fn note_all_answered(&mut self) {
         self.change(WILDCARD, |entry| entry.answered = true);
     }
 
-    /// What is held does not miss. `version`: that of the absence, if the server gave one. Whether that is news.
+    /// Marks a name as nonexistent unless it is held. `version`: the version of the server's report, if it has one.
+    /// Returns whether that is news.
     pub(in crate::client) fn set_does_not_exist(&mut self, name: &ResourceName, version: Option<Version>) -> bool {
         let may_be = !name.is_wildcard() && !self.held.contains_key(name);
         let Some(entry) = self.subscribed.get_mut(name).filter(|_| may_be) else { return false };
@@ -256,11 +261,11 @@ impl Holdings {
         news
     }
 
-    /// A name that is missing is asked for again.
+    /// Unmarks a nonexistent name, which is requested again.
     pub(in crate::client) fn unset_does_not_exist(&mut self, name: &str) {
         if self.does_not_exist(name) {
             self.change(name, |entry| {
-                let rejected = entry.existence != Existence::DoesNotExist; // that it was is known still
+                let rejected = entry.existence != Existence::DoesNotExist; // the rejection is still known
                 entry.existence = if rejected { Existence::Rejected { missing: false } } else { Existence::Unknown };
                 entry.complete = false;
             });
@@ -272,7 +277,7 @@ impl Holdings {
         self.change(name.as_str(), |entry| entry.existence = entry.existence.rejected());
     }
 
-    // What is held.
+    // Held resources.
 
     pub(in crate::client) fn held(&self) -> &BTreeMap<ResourceName, Held> {
         &self.held
@@ -299,12 +304,12 @@ impl Holdings {
         self.losses
     }
 
-    /// To look up what is held, and what is wanted.
+    /// Returns walks along the held resources and the subscribed names.
     pub(in crate::client) fn walks(&self) -> (Walk<'_, Held>, Walk<'_, SubscribedName>) {
         (Walk::new(&self.held), Walk::new(&self.subscribed))
     }
 
-    /// What is held of a collection.
+    /// Returns the held resources of a collection.
     pub(in crate::client) fn members(&self, glob: &ResourceName) -> impl Iterator<Item = &ResourceName> {
         let parts = Parts::of(glob.as_str());
         parts.into_iter().flat_map(|parts| {
@@ -315,44 +320,47 @@ impl Holdings {
         })
     }
 
-    /// Whether the name is that of a collection of which something is held.
+    /// Returns whether the name is that of a collection with held resources.
     pub(in crate::client) fn has_member(&self, name: &ResourceName) -> bool {
         name.is_glob() && self.members(name).next().is_some()
     }
 
-    /// A heartbeat came: the TTL starts anew.
+    /// Renews the TTL of a resource after a heartbeat.
     pub(in crate::client) fn renew(&mut self, name: &ResourceName, until: Option<Instant>) {
         self.expiry.set(name, until);
     }
 
-    /// What is held is not as the server has it: it may not be told so, or it would not say when that ends.
+    /// Marks a held resource as unclaimed, because the server's state of it differs: a claim would keep the server from
+    /// reporting the end of the difference.
     pub(in crate::client) fn unclaim(&mut self, name: &ResourceName) {
         if let Some(held) = self.held.get_mut(name) {
             self.mixed = true;
             held.claimed = false;
             if held.version.is_empty() {
-                held.version = self.version.clone(); // it was implied
+                held.version = self.version.clone(); // the version was implied
             }
         }
     }
 
-    /// Aliases that stand for nothing now, of what stays by other names.
+    /// Removes aliases that stand for nothing any more, of resources that stay by other names.
     pub(in crate::client) fn unbind(&mut self, aliases: &[ResourceName]) {
         aliases.iter().for_each(|alias| _ = self.bindings.remove(alias.as_str()));
     }
 
-    // What goes.
+    // Removal.
 
-    /// The application accepted that a resource is gone. `anew`: it was asked for again since, and has its own answer to come.
+    /// Removes a resource whose removal the application accepted. `anew`: the name was subscribed to again since, and
+    /// its answer is pending.
     pub(in crate::client) fn remove(&mut self, name: &ResourceName, anew: bool) {
         self.drop_held(name);
         if !anew {
-            // There is nothing left that was rejected.
+            // The rejected content is dropped as well.
             self.change(name.as_str(), |entry| entry.existence = Existence::Unknown);
         }
     }
 
-    /// The application lost it: it is asked for again. Whether it was held.
+    /// Drops a resource that the application lost, so that it is requested again. Returns whether the resource was
+    /// held.
     pub(in crate::client) fn lose(&mut self, name: &ResourceName) -> bool {
         let was = self.has(name.as_str());
         if was {
@@ -362,26 +370,26 @@ impl Holdings {
         was
     }
 
-    /// What is held of this name goes with its new content, which was rejected. Whether something was held.
+    /// Drops the held content of a name with new content that was rejected. Returns whether there was held content.
     pub(in crate::client) fn drop_rejected(&mut self, name: &ResourceName) -> bool {
         let was = self.has(name.as_str());
         if was {
             self.drop_held(name);
             self.losses += 1;
-            // No version may be claimed that would have it left out.
+            // No version may be claimed that makes the server leave this resource out.
             self.change(name.as_str(), |entry| entry.existence = Existence::Unknown);
             self.note_incomplete(name);
         }
         was
     }
 
-    /// Of what has a TTL, what is over. `limit`: how many are remembered that the server may believe to live on.
+    /// Drops and returns expired resources. `limit`: how many are remembered that the server may believe to be alive.
     pub(in crate::client) fn expire(&mut self, now: Instant, limit: usize) -> Vec<ResourceName> {
         let mut expired = Vec::new();
         while let Some(name) = self.expiry.take(now) {
             self.losses += 1;
             self.drop_held(&name);
-            // No version of it may be claimed any more.
+            // No version of the expired resource may be claimed any more.
             self.change(name.as_str(), |entry| entry.existence = Existence::Unknown);
             self.note_incomplete(&name);
             if self.lapsed.len() < limit {
@@ -396,7 +404,7 @@ impl Holdings {
         expired
     }
 
-    /// What the application has of this name is not what the server sent: no version may be claimed that says so.
+    /// Notes that the application does not have what the server sent of this name, so that no version claims it.
     fn note_lost(&mut self, name: &ResourceName) {
         self.losses += 1;
         self.note_incomplete(name);
@@ -404,7 +412,7 @@ impl Holdings {
         self.change(by, |entry| *entry = SubscribedName::default());
     }
 
-    /// No version has all of what stands for this name, which is lacking.
+    /// Marks all names that cover this missing resource as incomplete.
     fn note_incomplete(&mut self, name: &ResourceName) {
         let glob = self.globs.of(name.as_str()).cloned();
         for name in [name.as_str(), WILDCARD].into_iter().chain(glob.as_ref().map(ResourceName::as_str)) {
@@ -412,7 +420,7 @@ impl Holdings {
         }
     }
 
-    /// The one place where something stops being held.
+    /// Removes a held resource. The only place that does.
     fn drop_held(&mut self, name: &ResourceName) {
         self.held.remove(name);
         self.expiry.set(name, None);
@@ -431,7 +439,7 @@ impl Holdings {
         self.lapsed.clear();
     }
 
-    /// What must hold.
+    /// Checks the invariants.
     pub(in crate::client) fn check(&self) -> Result<(), String> {
         let globs = self.subscribed.keys().filter(|name| name.is_glob());
         ensure!(globs.eq(self.globs.iter().collect::<BTreeSet<_>>()), "the collections are not those that are wanted");

@@ -1,4 +1,4 @@
-//! What comes: an update that was accepted, in whole or in part, and what the application has from elsewhere.
+//! Additions to the held resources: updates that were accepted, completely or in part, and resources from elsewhere.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use crate::name::{ResourceName, Version, WILDCARD};
 use crate::time::Instant;
 
 impl Holdings {
-    /// Takes in what was accepted of an update.
+    /// Adds the accepted part of an update.
     pub(in crate::client) fn take(&mut self, now: Instant, taken: &Taken<'_>) {
         let &Taken { out, rejected, implied, aliases } = taken;
         let resources = &out.offer.resources;
@@ -22,7 +22,7 @@ impl Holdings {
             return self.add(new.map(|name| (name, Held { version: Version::default(), claimed: true })));
         }
         let was_mixed = core::mem::replace(&mut self.mixed, !implied);
-        // With the wildcard, what is held and what came are much the same names in the same order.
+        // With the wildcard, the held and the received names are mostly the same, in the same order.
         let dense = wildcard && resources.len() > self.held.len() / 8;
         let Self { subscribed, globs, held, bindings, not_found, expiry, lapsed, mixed, .. } = self;
         let mut ahead = dense.then(|| held.iter_mut().peekable());
@@ -48,13 +48,13 @@ impl Holdings {
                         not_found.remove(name);
                         is_wanted = true;
                         if accepted && name == resource.name() {
-                            bindings.unbind(name); // what was an alias is a name itself
+                            bindings.unbind(name); // a former alias is now a name itself
                         } else if accepted {
                             orphaned.extend(bindings.insert(name, resource.name()));
                         }
                     }
                 }
-                // By an alias that it had before, and does not come with now.
+                // An alias that the resource had before and does not carry now may still cover it.
                 if !is_wanted && !bindings.aliases(name.as_str()).any(|alias| !bindings.is_unbound(alias)) {
                     continue;
                 }
@@ -79,22 +79,22 @@ impl Holdings {
             new.push((name.clone(), held));
         }
         self.add(new.into_iter());
-        // Of two resources that have one alias the last has it, and of what it stood for before it is the only one perhaps.
+        // An alias moves to the last resource that carries it, and may have been the only name of its former target.
         orphaned.retain(|name| self.wanted_by(name.as_str()) == WantedBy::Nothing);
         orphaned.iter().for_each(|name| self.drop_held(name));
-        // What was held and is not in the update, such as what had a heartbeat, is as it was.
+        // Held resources that are not in the update, such as those with a heartbeat, are unchanged.
         self.mixed |= was_mixed && self.held.len() > count;
     }
 
     fn add(&mut self, new: impl Iterator<Item = (ResourceName, Held)>) {
         if self.held.is_empty() {
-            self.held = new.collect(); // a tree that is made at once is made faster, and of fuller nodes
+            self.held = new.collect(); // building the tree at once is faster, and its nodes are fuller
         } else {
             self.held.extend(new);
         }
     }
 
-    /// It came from elsewhere, and these of its aliases are wanted. What it was before.
+    /// Adds a resource from elsewhere, with its subscribed aliases. Returns what was held before.
     pub(in crate::client) fn adopt(
         &mut self,
         name: &ResourceName,
