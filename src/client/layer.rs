@@ -101,7 +101,7 @@ impl<V: Variant> LayerMut<'_, V> {
         }
     }
 
-    /// Blocks updates of this type until [`unblock_updates`](Self::unblock_updates), which is to be called as often.
+    /// Blocks updates of this type until [`unblock_updates`](Self::unblock_updates); calls do not add up.
     /// Responses wait meanwhile and stop existence time-outs, like responses behind an update that waits for its
     /// verdict; their ACKs and NACKs wait too. A type that was never subscribed to is ignored.
     pub fn block_updates(&mut self) {
