@@ -206,7 +206,7 @@ impl<V: Variant> Server<V> {
         let idle =
             |(at, until): (Revision, Option<Instant>)| at == source.revision() && until.is_none_or(|due| now < due);
         // The node, and so the source that serves it, may be unknown before the first request.
-        if self.closed || self.types.is_empty() || self.idle.is_some_and(idle) {
+        if self.closed || self.idle.is_some_and(idle) || self.types.is_empty() {
             return None;
         }
         if *self.epoch.get_or_insert_with(|| source.epoch()) != source.epoch() {
