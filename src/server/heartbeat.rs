@@ -107,7 +107,9 @@ impl Heartbeat {
         pending: &Pending,
     ) -> Vec<Resource> {
         let Some(schedule) = &self.0 else { return Vec::new() };
-        let sent_lately = |entry: &Entry<'_>| schedule.sent_to.is_some_and(|sent_to| entry.since > sent_to);
+        // A change that was reverted before anything was sent of it is not in `sent_to` yet (SotW heartbeats go alone).
+        let is_newer = |entry: &Entry<'_>| schedule.sent_to.is_some_and(|sent_to| entry.since > sent_to);
+        let sent_lately = |entry: &Entry<'_>| is_newer(entry) && !view.is_silent(entry);
         let sent = Sent::new(of, wanted, view, pending, |resource| resource.ttl().is_some());
         let alive = expiring(of, wanted).filter(|entry| !sent_lately(entry));
         alive.filter_map(|entry| entry.resource().filter(|resource| sent.has(&entry, resource)).cloned()).collect()
