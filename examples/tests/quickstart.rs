@@ -1,4 +1,4 @@
-//! Compares the output of `quickstart` with the text in the README.
+//! Compares the output of `quickstart` with `quickstart.txt`.
 
 use std::process::Command;
 
