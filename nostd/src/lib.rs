@@ -1,6 +1,6 @@
 //! A library of both machines for a target without std.
 //!
-//! It defines a panic handler and an allocator. A dependency that links std would bring a second panic handler, which
+//! The library defines a panic handler and an allocator. A dependency that links std would bring a second one, which
 //! rustc refuses (E0152): a successful build proves, on any host, that no dependency does.
 
 #![no_std]

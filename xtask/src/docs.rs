@@ -131,7 +131,7 @@ impl Site {
         if !self.files.contains(&target) {
             return Some(target);
         }
-        // The range of each mutant.
+        // The places on other pages, such as those of the source, are not known.
         let known = self.pages.get(&target).filter(|_| !fragment.is_empty())?;
         (!known.ids.contains(fragment)).then(|| format!("#{fragment} of {target}"))
     }
