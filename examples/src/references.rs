@@ -41,7 +41,7 @@ pub fn references(resource: &DynamicMessage) -> BTreeSet<Target> {
     let mut found = BTreeSet::new();
     look(resource, &mut found);
     let text = |field| resource.get_field_by_name(field).and_then(|value| Some(value.as_str()?.to_string()));
-    // A cluster without an EDS service name gets its endpoints under its own name.
+    // An EDS cluster without a service name gets its endpoints under its own name.
     let eds = resource.descriptor().full_name() == "envoy.config.cluster.v3.Cluster"
         && resource.get_field_by_name("type").is_some_and(|kind| kind.as_enum_number() == Some(3));
     if let Some(name) = text("name").filter(|_| eds && !found.iter().any(|(kind, _)| *kind == ENDPOINT)) {

@@ -68,7 +68,7 @@ pub fn shrink<V: Both>(setup: &Arc<Made>, mut steps: Vec<Step>) -> Vec<Step> {
         fewer.truncate(len);
         (Some(at) == check).then_some(fewer)
     };
-    // Removes all steps of a client first, for most clients are not needed.
+    // Removes all steps of a client first, because most clients are not needed.
     for c in 0..setup.clients {
         let fewer = steps.iter().copied().filter(|step| step.client() != Some(c)).collect();
         steps = fails(fewer).unwrap_or(steps);

@@ -131,7 +131,7 @@ fn watch(mut folder: Folder, shared: &Shared, log: &Log) {
     loop {
         let start = Instant::now();
         take(folder.look(), shared, log);
-        // Limits polling to a tenth of the time, because listing a large folder is slow.
+        // Limits polling to about a tenth of the time, because listing a large folder is slow.
         thread::sleep(Duration::from_millis(50).max(start.elapsed() * 10));
     }
 }

@@ -44,7 +44,7 @@ const SERVER_LIMITS: [Limit<server::Limits>; 10] = [
     ("waiting_actions", |limits| &mut limits.waiting_actions),
 ];
 
-/// The keys of a server's `config` that set no limit of that table.
+/// The keys of a server's `config` that are not in the table of limits.
 const SERVER_KEYS: [&str; 6] =
     ["portion", "retry_ms", "retry_times", "removal_hold_ms", "tombstones", "stale_requests"];
 

@@ -84,7 +84,7 @@ impl<V: Wire + server::Variant> Machine for ServerSide<V> {
 struct Stream<V: server::Variant> {
     number: u64,
     server: Server<V>,
-    /// The stream was asked to close: further requests are ignored, and nothing more is sent.
+    /// The machine has closed the stream: further requests are ignored, and nothing more is sent.
     closing: bool,
 }
 
