@@ -1,4 +1,4 @@
-//! Counts what the system allocator gives.
+//! Counts the allocations of the system allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::os::unix::process::CommandExt;
@@ -11,7 +11,7 @@ pub struct Counting;
 static LIVE: AtomicU64 = AtomicU64::new(0);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// The one place in the project that can't do without: a global allocator is an unsafe trait.
+// The one unsafe code in the project that can't be avoided: a global allocator is an unsafe trait.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -33,18 +33,18 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Bytes that are allocated now.
+/// Returns the number of bytes that are allocated now.
 pub fn live() -> u64 {
     LIVE.load(Relaxed)
 }
 
-/// Allocations so far.
+/// Returns the number of allocations so far.
 pub fn allocations() -> u64 {
     ALLOCATIONS.load(Relaxed)
 }
 
-/// Starts this program anew with an allocator that keeps what it has: neither work nor floor is to wait for pages of the
-/// system, which come and go with the size of a buffer. (glibc's; another allocator does not look at this.)
+/// Restarts this program with an allocator that keeps freed memory, so that neither work nor floor waits for pages of
+/// the system, which come and go with the size of a buffer. (Affects glibc; other allocators ignore it.)
 pub fn keep() {
     const KEEP: [(&str, &str); 2] =
         [("MALLOC_TRIM_THRESHOLD_", "8000000000"), ("MALLOC_MMAP_THRESHOLD_", "8000000000")];

@@ -1,4 +1,4 @@
-//! What all workloads are made of.
+//! The data that all workloads use.
 
 use bytes::Bytes;
 use xds_machine::server::{Cache, Resource, Source};
@@ -20,7 +20,7 @@ pub fn name(i: usize) -> String {
     format!("cluster-{i:07}")
 }
 
-/// An encoded resource of 128 bytes.
+/// Returns an encoded resource of 128 bytes.
 pub fn body(name: &str, round: u8) -> Bytes {
     let mut body = Vec::with_capacity(128);
     body.extend([0x0a, name.len() as u8]);
@@ -43,7 +43,7 @@ pub fn cache(type_url: &TypeUrl, n: usize) -> Cache {
     cache
 }
 
-/// What a response of everything is in prost.
+/// Returns a response with all resources, in prost.
 pub fn delta_response(cache: &Cache, type_url: &TypeUrl) -> floor::DeltaResponse {
     let resources = cache.resources(type_url).map(|resource| floor::Resource {
         version: resource.version().to_string(),

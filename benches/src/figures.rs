@@ -1,4 +1,4 @@
-//! The figures F1 to F12, and H1, the worst that a client may send; and the limits that they must keep.
+//! The figures F1 to F12, and H1, the worst requests of a client; and the limits that they must keep.
 
 use xds_machine::{Delta, Sotw};
 
@@ -10,13 +10,13 @@ use crate::work::{
     Reconnect, Stale, Timeout, all, all_names, idle_stream, names, store,
 };
 
-/// A limit, and what was measured.
+/// A limit and the measured value.
 #[derive(Clone, Debug)]
 pub struct Check {
     pub what: String,
     pub value: f64,
     pub limit: f64,
-    /// The value must not be below the limit, instead of above.
+    /// The limit is a minimum instead of a maximum.
     pub least: bool,
 }
 
@@ -34,13 +34,13 @@ impl Check {
     }
 }
 
-/// What was measured for a figure, and what had to be.
+/// The measurements of a figure, and their limits.
 pub type Figure = (Vec<Row>, Vec<Check>);
 
-/// Measures one.
+/// Measures one figure.
 pub type Measure = fn() -> Figure;
 
-/// All of them.
+/// All figures.
 pub const FIGURES: [(&str, Measure); 13] = [
     ("F1", f1),
     ("F2", f2),
@@ -59,7 +59,7 @@ pub const FIGURES: [(&str, Measure); 13] = [
 
 const N: usize = 100_000;
 
-/// One of N changes and S streams hear it, beside one encoding of everything.
+/// Measures one change of N resources that S streams receive, beside one encoding of all resources.
 pub fn one_change(workload: &'static str, n: usize, s: usize, floor: &mut impl Work) -> Row {
     let times = (1000 / s).max(1);
     let mut work = OneChange::repeated(n, s, times);
@@ -68,7 +68,7 @@ pub fn one_change(workload: &'static str, n: usize, s: usize, floor: &mut impl W
     Row { bytes, ..Row::new(workload, n, s, 1).timed_each(15, times, &mut work, floor) }
 }
 
-/// The floor of a response of everything.
+/// Returns the floor of a response with all resources.
 pub fn encode_all(n: usize) -> Encode<crate::floor::DeltaResponse> {
     let types = clusters();
     Encode::new(delta_response(&cache(&types, n), &types))
@@ -105,12 +105,12 @@ fn f4() -> Figure {
     ([row].into(), [check].into())
 }
 
-/// F5 of any size.
+/// Measures F5 of any size.
 pub fn first_sync(n: usize, rounds: usize) -> [Row; 2] {
     let mut further = FurtherSync::new(n);
     let stored = cache(&clusters(), n);
     let floor = EncodeNew(|| delta_response(&stored, &clusters()));
-    // Equally warm: what each made beforehand is not of one size, so neither finds any of it in a cache.
+    // Both start cold, because their preparations differ in size and would leave different amounts in a cache.
     let first = Row::new("F5 first", n, 1, 0).timed(rounds, &mut Cold::new(FirstSync::new(n)), &mut Cold::new(floor));
     let bytes = further.run(()) as f64;
     let further = Row::new("F5 further", n, 1, 0).timed(101, &mut further, &mut encode_all(n));
@@ -165,7 +165,7 @@ fn f8() -> Figure {
         ]
     };
     let (few, many) = (measure(N / 100), measure(N / 10));
-    // A deeper tree and colder caches are not the names: ten times as many may take twice as long, not ten times.
+    // Deeper trees and colder caches add some cost: ten times as many names may take twice as long, but not ten times.
     let checks = [
         Check::most("F8: delta, +1 name: of the time at 1k names", many[0].ns / few[0].ns, 2.0),
         Check::most("F8: delta, 1 changed: of the time at 1k names", many[1].ns / few[1].ns, 2.0),
@@ -231,10 +231,11 @@ fn f12() -> Figure {
     (rows.into(), checks.into())
 }
 
-/// Four times the names take four times the time, and a little more for the depth of trees; not sixteen times.
+/// Measures H1: four times the names may take four times as long, and a little more for the depth of trees, but not
+/// sixteen times.
 fn h1() -> Figure {
     fn pair<W: Work>(workload: &'static str, work: impl Fn(usize) -> W) -> ([Row; 2], Check) {
-        // Cold: a few of them may be in a cache from when the request was made, and all of them not.
+        // Cold, because a cache could hold a small request since its preparation, but not a large one.
         let timed = |n| Row::new(workload, n, 1, 0).timed(6, &mut Cold::new(work(n)), &mut Nothing);
         let [quarter, all] = [NAMES / 4, NAMES].map(timed);
         let growth = all.ns / quarter.ns;

@@ -1,4 +1,4 @@
-//! The same messages in prost, as any program would have them.
+//! The same messages in prost, as any program would define them.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -77,7 +77,7 @@ pub struct DeltaRequest {
     pub response_nonce: String,
 }
 
-/// Encodes a message into a buffer that is large enough, and warm.
+/// Encodes a message into a buffer that is large enough and warm.
 pub struct Encode<M> {
     message: M,
     buffer: Vec<u8>,
@@ -103,7 +103,7 @@ impl<M: Message> Work for Encode<M> {
     }
 }
 
-/// Encodes a message that was just made, into a buffer of its own.
+/// Encodes a newly created message into a newly allocated buffer.
 pub struct EncodeNew<F>(pub F);
 
 impl<M: Message, F: FnMut() -> M> Work for EncodeNew<F> {
@@ -120,7 +120,7 @@ impl<M: Message, F: FnMut() -> M> Work for EncodeNew<F> {
     }
 }
 
-/// Decodes a message that just came, the bodies of which are slices of the buffer.
+/// Decodes a newly received message, whose bodies are slices of the buffer.
 pub struct Decode<M> {
     bytes: Vec<u8>,
     message: PhantomData<M>,

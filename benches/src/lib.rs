@@ -1,5 +1,5 @@
-//! What is measured, and against what: each workload stands beside a floor, the same bytes through prost or a memcpy, in
-//! the same run. README.md says what the figures mean.
+//! Measures each workload beside a floor, the same bytes through prost or a memcpy, in the same run. README.md explains
+//! the figures.
 
 pub mod alloc;
 pub mod data;

@@ -6,23 +6,23 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::alloc;
 
-/// How often work and floor take turns, and how often the floor is measured in each.
+/// The number of turns that work and floor take, and the number of floor measurements per turn.
 const TURNS: usize = 8;
 const FLOORS: usize = 2;
 
-/// Work that can be done again and again.
+/// Repeatable work.
 pub trait Work {
     type Input;
     type Output;
 
-    /// What the next round needs. Not measured.
+    /// Prepares the input of the next round. Not measured.
     fn prepare(&mut self) -> Self::Input;
 
-    /// The round. What it returns is dropped when the clock stands.
+    /// Runs a round. The output is dropped after the clock has stopped.
     fn run(&mut self, input: Self::Input) -> Self::Output;
 }
 
-/// No floor.
+/// The absence of a floor.
 pub struct Nothing;
 
 impl Work for Nothing {
@@ -34,14 +34,14 @@ impl Work for Nothing {
     fn run(&mut self, (): ()) {}
 }
 
-/// Work that finds nothing in the processor's caches, whatever its preparation left there.
+/// Work that starts with cold processor caches, whatever its preparation left in them.
 pub struct Cold<W> {
     work: W,
     other: Vec<u64>,
 }
 
 impl<W> Cold<W> {
-    /// Of bytes: more than any cache has.
+    /// In bytes: more than any cache holds.
     const ALL: usize = 128 << 20;
 
     pub fn new(work: W) -> Self {
@@ -65,7 +65,7 @@ impl<W: Work> Work for Cold<W> {
     }
 }
 
-/// What was measured: a line of `bench-json`.
+/// A measurement: a line of `bench-json`.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     pub workload: &'static str,
@@ -73,11 +73,11 @@ pub struct Row {
     pub s: usize,
     pub changed: usize,
     pub ns: f64,
-    /// Memory, or the size of what is encoded; zero where it says nothing.
+    /// Memory, or the size of the encoding; zero if neither is relevant.
     pub bytes: f64,
     pub allocs: f64,
     pub floor_ns: f64,
-    /// Of the time to the floor's; of the bytes to those of the floor where memory is measured.
+    /// The time relative to the floor's; where memory is measured, the bytes relative to the floor's.
     pub ratio: f64,
 }
 
@@ -86,15 +86,15 @@ impl Row {
         Self { workload, n, s, changed, ..Self::default() }
     }
 
-    /// Fills in the time of some work beside that of its floor.
+    /// Fills in the time of work and of its floor.
     pub fn timed(self, rounds: usize, work: &mut impl Work, floor: &mut impl Work) -> Self {
         self.timed_each(rounds, 1, work, floor)
     }
 
-    /// The same of work that is done for each of so many.
+    /// Does the same for a round that does the work `each` times.
     pub fn timed_each(self, rounds: usize, each: usize, work: &mut impl Work, floor: &mut impl Work) -> Self {
         let (mut times, mut floors, mut allocs) = (Vec::new(), Vec::new(), 0);
-        // In turns, for what is true of the machine now need not be in a minute.
+        // Work and floor take turns, because the state of the machine may change within a minute.
         for _ in 0..TURNS {
             round(work); // the first finds the caches full of the other
             for _ in 0..rounds.div_ceil(TURNS) {
@@ -120,14 +120,14 @@ impl Row {
     }
 }
 
-/// The time that this thread had on a processor, in nanoseconds: what others do on the machine does not count, but for
-/// what they do to the caches.
+/// Returns the processor time of this thread, in nanoseconds: other load on the machine does not count, except for its
+/// effect on the caches.
 pub fn clock() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The time of one round, and its allocations.
+/// Returns the time and the allocations of one round.
 fn round<W: Work>(work: &mut W) -> (f64, u64) {
     let input = work.prepare();
     let (allocations, start) = (alloc::allocations(), clock());

@@ -1,4 +1,4 @@
-//! What a driver does with a server's streams, for either variant.
+//! Drives a server's streams, in either variant.
 
 use std::hint::black_box;
 
@@ -12,11 +12,11 @@ pub trait Wire: server::Variant<Request = <Self as Wire>::Message> {
     type Message: Clone;
     fn subscribe(type_url: &TypeUrl, names: &[&str]) -> Self::Message;
     fn ack(type_url: &TypeUrl, names: &[ResourceName], nonce: Nonce) -> Self::Message;
-    /// What a client that has these names says of them: strings of their own, as decoded.
+    /// Returns the names that a client lists in a request, decoded: separate strings.
     fn said(names: &[ResourceName]) -> Vec<ResourceName>;
-    /// One name more, the last of these.
+    /// Returns a request that adds one name, the last of these.
     fn more(type_url: &TypeUrl, names: &[ResourceName]) -> Self::Message;
-    /// Makes it the request that follows the response of this nonce.
+    /// Turns the request into the one that follows the response with this nonce.
     fn answer(request: &mut Self::Message, nonce: &Nonce);
 }
 
@@ -68,7 +68,7 @@ impl Wire for Sotw {
     }
 }
 
-/// A stream that is subscribed and up to date.
+/// Returns a subscribed stream that is up to date.
 pub fn stream<V: Wire>(
     config: &server::Config,
     id: u64,
@@ -84,13 +84,13 @@ pub fn stream<V: Wire>(
     server
 }
 
-/// So many of them.
+/// Returns `s` such streams.
 pub fn streams<V: Wire>(s: usize, cache: &Cache, requests: &[V::Message]) -> Vec<Server<V>> {
     let config = server::Config::ads();
     (0..s).map(|id| stream::<V>(&config, id as u64, cache, requests, &[])).collect()
 }
 
-/// Answers whatever there is.
+/// Acknowledges all pending responses.
 fn settle<V: Wire>(server: &mut Server<V>, cache: &Cache, names: &[ResourceName]) {
     while server.poll_action().is_some() {}
     while let Some(response) = server.poll_transmit(NOW, cache) {
@@ -100,7 +100,7 @@ fn settle<V: Wire>(server: &mut Server<V>, cache: &Cache, names: &[ResourceName]
     }
 }
 
-/// From the change until the stream has its encoded response, and its answer is processed.
+/// Sends a change on a stream: encodes the response and processes the ACK.
 pub fn push<V: Wire>(
     server: &mut Server<V>,
     cache: &Cache,

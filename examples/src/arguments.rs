@@ -1,4 +1,4 @@
-//! What `xds_client` is told on its command line.
+//! The command line of `xds_client`.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub struct Arguments {
     pub dialect: Dialect,
     pub node: String,
     pub subscribe: Vec<Target>,
-    /// How long the program runs.
+    /// The time after which the program ends.
     pub limit: Option<Duration>,
     pub follow: bool,
 }

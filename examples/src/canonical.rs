@@ -1,5 +1,5 @@
-//! Messages as bytes, the same content always as the same bytes: a `DynamicMessage` keeps its maps in random order, and
-//! the versions of resources are hashes of their bytes.
+//! Deterministic encoding: equal messages have equal bytes. A `DynamicMessage` keeps its maps in random order, but the
+//! versions of resources are hashes of their bytes.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint};
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, ReflectMessage, Value};
 
-/// Encodes a message with its maps in order, inside of `Any` as well.
+/// Encodes a message with its maps in key order, inside of `Any` as well.
 pub fn encode(message: &DynamicMessage) -> Vec<u8> {
     if let Some(bytes) = encode_any(message) {
         return bytes;
@@ -40,7 +40,8 @@ pub fn encode(message: &DynamicMessage) -> Vec<u8> {
     bytes
 }
 
-/// `None` if it is no `Any`, or one whose content nobody described.
+/// Encodes an `Any` with its content in order. Returns `None` if the message is no `Any`, or its content has no
+/// descriptor.
 fn encode_any(message: &DynamicMessage) -> Option<Vec<u8>> {
     if message.descriptor().full_name() != "google.protobuf.Any" {
         return None;

@@ -1,4 +1,4 @@
-//! Between tonic and the machines: messages come in decoded, and go out as bytes that are ready.
+//! A tonic codec for the machines: messages arrive decoded and leave as bytes that are encoded already.
 
 use std::marker::PhantomData;
 
@@ -7,13 +7,13 @@ use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use xds_machine::proto::{DecodeError, Wire};
 
-/// A message that is encoded, in pieces.
+/// An encoded message, in pieces.
 pub type Chunks = Vec<Bytes>;
 
-/// Sends [`Chunks`], receives requests: the server's side.
+/// The server's side: sends [`Chunks`] and receives requests.
 pub struct ServerCodec<V>(PhantomData<V>);
 
-/// Sends [`Chunks`], receives responses: the client's side.
+/// The client's side: sends [`Chunks`] and receives responses.
 pub struct ClientCodec<V>(PhantomData<V>);
 
 impl<V> Default for ServerCodec<V> {
@@ -58,7 +58,7 @@ impl<V: Wire> Codec for ClientCodec<V> {
     }
 }
 
-/// Writes bytes that are ready.
+/// Writes bytes that are encoded already.
 pub struct Ready;
 
 impl Encoder for Ready {
@@ -71,7 +71,7 @@ impl Encoder for Ready {
     }
 }
 
-/// Reads messages.
+/// Decodes messages with a function.
 pub struct With<T>(fn(Bytes) -> Result<T, DecodeError>);
 
 impl<T> Decoder for With<T> {

@@ -1,4 +1,4 @@
-//! Connections that are given up when nobody is at the other end.
+//! Connections that are given up when the other end is silent.
 
 use std::io;
 use std::pin::Pin;
@@ -12,15 +12,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tonic::transport::{Channel, Endpoint, Error, Uri};
 
-/// How long a connection may take, and then the first byte. An HTTP/2 server speaks at once, even if it has nothing to
-/// say; waiting for its answer to a request would be wrong, which some servers give only with the first response.
+/// The time limit for connecting, and then for the first byte. An HTTP/2 server sends its settings at once. Waiting for
+/// the response headers instead would be wrong, because some servers send them only with the first response.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A connection that was there and is silent is asked whether it still is. Not often: many gRPC servers close a
-/// connection on which they are asked more than a few times.
+/// The interval and the time-out of keepalive pings, which detect a lost connection. The interval is long, because many
+/// gRPC servers close a connection that pings too often.
 const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(10));
 
-/// Whether the other end has said anything yet.
+/// Records whether the other end has sent anything yet.
 #[derive(Clone, Default)]
 pub struct Heard(Arc<AtomicBool>);
 

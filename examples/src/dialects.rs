@@ -2,7 +2,7 @@
 
 use xds_machine::{client, server};
 
-/// What a client may speak.
+/// The dialects of a client.
 pub const CLIENT: [(&str, client::Dialect); 4] = [
     ("spec", client::Dialect::Spec),
     ("envoy", client::Dialect::Envoy),
@@ -10,7 +10,7 @@ pub const CLIENT: [(&str, client::Dialect); 4] = [
     ("istio", client::Dialect::Istio),
 ];
 
-/// What a server may speak.
+/// The dialects of a server.
 pub const SERVER: [(&str, server::Dialect); 3] = [
     ("spec", server::Dialect::Spec),
     ("istio", server::Dialect::Istio),
@@ -21,18 +21,18 @@ pub const SERVER: [(&str, server::Dialect); 3] = [
 ///
 /// # Errors
 ///
-/// There is none of that name; says which there are.
+/// Fails for an unknown name; the error lists the known ones.
 pub fn find<D: Copy>(dialects: &[(&str, D)], name: &str) -> Result<D, String> {
     let names = || dialects.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let found = dialects.iter().find(|(known, _)| *known == name);
     found.map(|(_, dialect)| *dialect).ok_or_else(|| format!("no dialect {name:?}: there are {}", names()))
 }
 
-/// What a client and a server speak by this name: where a side has no such preset, what the specification says.
+/// Finds the dialects of a client and a server by one name. A side without a preset of that name uses `Spec`.
 ///
 /// # Errors
 ///
-/// Neither side has one of that name; says which there are.
+/// Fails if neither side has a dialect of that name; the error lists the known ones.
 pub fn of_both(name: &str) -> Result<(client::Dialect, server::Dialect), String> {
     let of_client = CLIENT.map(|(name, _)| (name, ()));
     let of_server = SERVER.map(|(name, _)| (name, ())).into_iter().filter(|name| !of_client.contains(name));

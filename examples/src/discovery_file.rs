@@ -14,24 +14,24 @@ use xds_machine::{ResourceName, TypeUrl, WILDCARD, proto, type_url};
 
 use crate::canonical;
 
-/// The messages of the xDS API, for what is written by name.
+/// The descriptors of the xDS API, for files that write messages by field name.
 static DESCRIPTORS: LazyLock<DescriptorPool> =
     LazyLock::new(|| DescriptorPool::decode(xds_api::FILE_DESCRIPTOR_SET).expect("a descriptor set, checked by tests"));
 
 /// The resources of a file, by type and name.
 pub type Resources = BTreeMap<(TypeUrl, ResourceName), Resource>;
 
-/// Whether a file of this name is for [`read`].
+/// Returns whether [`read`] accepts a file of this name.
 pub fn is_one(path: &Path) -> bool {
     let hidden = path.file_name().and_then(|name| name.to_str()).is_none_or(|name| name.starts_with('.'));
     !hidden && matches!(extension(path), "json" | "yaml" | "yml" | "pb")
 }
 
-/// Reads what a file holds.
+/// Reads the resources of a file.
 ///
 /// # Errors
 ///
-/// One line that says why it can't be served. A file is taken whole or not at all.
+/// One line that explains why the file can't be served. A file is accepted completely or not at all.
 pub fn read(path: &Path, content: Vec<u8>) -> Result<Resources, String> {
     if content.is_empty() {
         return Err("the file is empty".to_owned()); // as it is while somebody starts to write it
@@ -77,7 +77,7 @@ fn descriptor() -> Result<MessageDescriptor, String> {
     DESCRIPTORS.get_message_by_name(name).ok_or_else(|| format!("{name} is not described"))
 }
 
-/// Of a bare resource or a wrapped one. Versions are hashes of the content, whatever a wrapper says.
+/// Converts a bare or a wrapped resource. Its version is a hash of the content, even if a wrapper has a version.
 fn resource(item: Item) -> Result<(TypeUrl, Resource), String> {
     let (body, wrapper) = match item {
         Item::Bare(body) => (body, None),
@@ -111,12 +111,13 @@ fn resource(item: Item) -> Result<(TypeUrl, Resource), String> {
     Ok((body.type_url, resource))
 }
 
-/// The types of the xDS API that have a name have it in field 1; the same is assumed of types that nobody described.
+/// Returns the name in field 1, where all named types of the xDS API have it; types without a descriptor are assumed to
+/// have it there as well.
 fn name_of(body: &Any) -> Option<ResourceName> {
     let full_name = body.type_url.as_str().rsplit('/').next()?;
     if let Some(message) = DESCRIPTORS.get_message_by_name(full_name) {
         message.get_field(1).filter(|field| matches!(field.kind(), Kind::String) && !field.is_list())?;
     }
-    // A message with just that field: all others are skipped.
+    // A `String` decodes as a message with just that field, and skips all others.
     String::decode(body.value.clone()).ok().map(ResourceName::from)
 }

@@ -1,4 +1,4 @@
-//! What machines say, as JSON: the elements of an answer of the shim.
+//! Actions and messages of the machines as JSON, the elements of the shim's output.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub fn apply(id: u64, update: &Update) -> Value {
     } })
 }
 
-/// All that a client says but what is to be applied.
+/// Converts every client action except `Apply`.
 pub fn client_action(action: &client::Action) -> Vec<Value> {
     use client::Action::{DoesNotExist, DropStale, Errors, Expired, Rejected, Synced};
     vec![match action {
@@ -119,7 +119,7 @@ pub fn close(stream: u64, code: &str, message: &str) -> Value {
     json!({ "close": { "stream": stream, "code": code, "message": message } })
 }
 
-/// `count` is said where it is not one.
+/// Describes a stale message. `count` is present unless it is one.
 fn drop_stale(stream: Option<u64>, type_url: &TypeUrl, nonce: &Nonce, reason: &str, count: u64) -> Value {
     let mut dropped = json!({ "type_url": type_url.as_str(), "nonce": nonce.as_str(), "reason": reason });
     stream.into_iter().for_each(|stream| dropped["stream"] = stream.into());

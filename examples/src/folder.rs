@@ -1,4 +1,4 @@
-//! A folder of [`discovery_file`]s, watched by looking at it again and again.
+//! A folder of [`discovery_file`]s, watched by polling.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -11,41 +11,42 @@ use xds_machine::server::Resource;
 
 use crate::discovery_file::{self, Resources};
 
-/// A folder, and what was last good in it.
+/// A watched folder, and the last valid content of each of its files.
 pub struct Folder {
     path: PathBuf,
-    /// The files as they were when they were last read.
+    /// The files as of the last read.
     taken: Listing,
-    /// The files as they were at the last look, if that was not taken, and for how many looks it was so.
+    /// The files as of the last poll, if they were not read yet, and the number of polls since they differ from
+    /// `taken`.
     restless: Option<(Listing, u32)>,
     files: BTreeMap<OsString, Option<Resources>>,
-    /// What was said already of the folder as a whole.
+    /// Faults of the folder as a whole that were reported already.
     said: BTreeSet<String>,
 }
 
-/// What a look at the folder brought.
+/// The result of a poll.
 #[derive(Debug, Default)]
 pub struct News {
-    /// Everything there is to serve, by type, if something changed.
+    /// The complete set of resources to serve, by type, if anything changed.
     pub resources: Option<BTreeMap<TypeUrl, Vec<Resource>>>,
-    /// Whether every file could be read, now or earlier. Otherwise nobody knows what does not exist.
+    /// Whether every file could be read, now or earlier. Otherwise it is unknown which resources do not exist.
     pub complete: bool,
-    /// A line for each thing that is wrong, said once.
+    /// One line per fault, each reported once.
     pub complaints: Vec<String>,
 }
 
 type Listing = BTreeMap<OsString, Stamp>;
 
-/// Another one means another content.
+/// A fingerprint of a file: a different stamp means different content.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Stamp {
     len: u64,
     modified: Option<std::time::SystemTime>,
-    /// A file that was moved here can have the length and the time of the one before.
+    /// Identifies the file: a file moved here can have the length and the time of its predecessor.
     file: (u64, i64, i64),
 }
 
-/// After so many looks a folder that never rests is read as it is.
+/// The number of polls after which a folder that keeps changing is read as it is.
 const RESTLESS: u32 = 20;
 
 impl Folder {
@@ -53,7 +54,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// If it is no folder that can be read. What is wrong with its files is among the news.
+    /// If the folder can't be read. Faults of its files are part of the news.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<(Self, News)> {
         let (taken, restless, files, said) = Default::default();
         let mut folder = Self { path: path.into(), taken, restless, files, said };
@@ -62,8 +63,8 @@ impl Folder {
         Ok((folder, news))
     }
 
-    /// Looks whether something changed. What did is read at the second look that finds it so: several files that
-    /// change together are then one change, and none is read while it is written.
+    /// Polls the folder for changes. A change is read when two polls in a row find the same state, so that several
+    /// files that change together are one change, and no file is read while it is written.
     pub fn look(&mut self) -> News {
         let listing = match self.list() {
             Ok(listing) => listing,
@@ -92,7 +93,8 @@ impl Folder {
             if !discovery_file::is_one(&path) {
                 continue;
             }
-            // What can't be looked at is read, for the reason; what is gone since, is gone.
+            // Unreadable metadata still lists the file, so that reading it reports the reason; files removed since are
+            // skipped.
             let stamp = match fs::metadata(&path) {
                 Ok(metadata) if metadata.is_dir() => continue,
                 Ok(metadata) => Stamp::of(&metadata),
@@ -104,7 +106,7 @@ impl Folder {
         Ok(listing)
     }
 
-    /// Reads what changed.
+    /// Reads the files that changed.
     fn take(&mut self, listing: Listing) -> News {
         let mut complaints = Vec::new();
         self.files.retain(|name, _| listing.contains_key(name));
@@ -131,8 +133,8 @@ impl Folder {
         news
     }
 
-    /// Of two resources of one type and name, that of the first file counts, in the order of the files' names: the
-    /// same after a restart, whichever was there first.
+    /// Merges the resources of all files. If two files hold a resource of the same type and name, the first file in the
+    /// order of file names wins: the outcome is the same after a restart, whichever file was there first.
     fn merge(&self) -> (BTreeMap<TypeUrl, Vec<Resource>>, BTreeSet<String>) {
         let (mut owners, mut conflicts) = (BTreeMap::new(), BTreeSet::new());
         let mut all: BTreeMap<TypeUrl, Vec<Resource>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What the programs share.
+//! Modules that the example programs share.
 
 pub mod arguments;
 pub mod canonical;

@@ -1,4 +1,4 @@
-//! Lines of JSON that say what to do, read field by field, and what is said of lines that say it badly.
+//! Reads the shim's input, lines of JSON, field by field, and reports faults in them.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use xds_machine::proto::DecodeError;
 use xds_machine::server::{Cache, Resource};
 use xds_machine::{Code, Error, Misuse, ResourceName, Status, TypeUrl};
 
-/// A line. A field that is `null` is as one that is not there; fields that nobody asks for are ignored, unless
+/// A line of input. A `null` field counts as absent; unknown fields are ignored, unless
 /// [`check_keys`](Self::check_keys) refuses them.
 #[derive(Clone, Copy)]
 pub struct Line<'a>(pub &'a Map<String, Value>);
 
-/// Why a line was refused, or what it brought was.
+/// The reason for which a line, or a message that it carries, was refused.
 pub struct Fault {
     pub culprit: &'static str,
     pub code: &'static str,
@@ -24,7 +24,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The line itself is bad.
+    /// A fault of the line itself.
     pub fn line(message: impl Into<String>) -> Self {
         Self { culprit: "caller", code: Code::InvalidArgument.name(), message: message.into() }
     }
@@ -50,7 +50,7 @@ impl From<Error> for Fault {
     }
 }
 
-/// The bytes are the peer's.
+/// The bytes came from the peer, so the fault is the peer's.
 impl From<DecodeError> for Fault {
     fn from(error: DecodeError) -> Self {
         Self { culprit: "peer", code: Code::InvalidArgument.name(), message: error.to_string() }
@@ -58,19 +58,19 @@ impl From<DecodeError> for Fault {
 }
 
 impl<'a> Line<'a> {
-    /// What a field holds, if it is there.
+    /// Returns the value of an optional field.
     pub fn get<T>(self, field: &str, kind: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<Option<T>, Fault> {
         let value = self.0.get(field).filter(|value| !value.is_null());
         let read = |value| read(value).ok_or_else(|| Fault::line(format!("{field:?} must be {kind}, not {value}")));
         value.map(read).transpose()
     }
 
-    /// What a field holds that must be there.
+    /// Returns the value of a required field.
     pub fn must<T>(self, field: &str, kind: &str, read: impl Fn(&'a Value) -> Option<T>) -> Result<T, Fault> {
         self.get(field, kind, read)?.ok_or_else(|| Fault::line(format!("{field:?} is missing: it must be {kind}")))
     }
 
-    /// Refuses a line with a key that is none of these.
+    /// Refuses a line with an unknown key.
     pub fn check_keys(self, of: &str, known: &[&str]) -> Result<(), Fault> {
         match self.0.keys().find(|key| !known.contains(&key.as_str())) {
             Some(key) => Err(Fault::line(format!("{of} has no key {key:?}: there are {}", known.join(", ")))),
@@ -82,7 +82,7 @@ impl<'a> Line<'a> {
         self.must(field, "a whole number", Value::as_u64)
     }
 
-    /// A number that need not be there.
+    /// Returns an optional number.
     pub fn number_if_any(self, field: &str) -> Result<Option<u64>, Fault> {
         self.get(field, "a whole number", Value::as_u64)
     }
@@ -99,7 +99,7 @@ impl<'a> Line<'a> {
         self.text("type_url").map(TypeUrl::from)
     }
 
-    /// The name of a resource.
+    /// Returns the name of a resource.
     pub fn name(self) -> Result<&'a str, Fault> {
         self.must("name", "a string that is not empty", |value| value.as_str().filter(|name| !name.is_empty()))
     }
@@ -108,18 +108,18 @@ impl<'a> Line<'a> {
         self.must("names", "a list of strings", strings)
     }
 
-    /// A list of strings that need not be there.
+    /// Returns an optional list of strings; an absent list is empty.
     pub fn list(self, field: &str) -> Result<Vec<&'a str>, Fault> {
         Ok(self.get(field, "a list of strings", strings)?.unwrap_or_default())
     }
 
-    /// A list of objects.
+    /// Returns a required list of objects.
     pub fn lines(self, field: &str) -> Result<Vec<Self>, Fault> {
         let lines = |value: &'a Value| value.as_array()?.iter().map(|line| line.as_object().map(Line)).collect();
         self.must(field, "a list of objects", lines)
     }
 
-    /// The object in a field, if there is one.
+    /// Returns an optional object.
     pub fn object(self, field: &str) -> Result<Option<Self>, Fault> {
         self.get(field, "an object", |value| value.as_object().map(Line))
     }
@@ -129,7 +129,7 @@ impl<'a> Line<'a> {
         decoded.map(Bytes::from).map_err(|error| Fault::line(format!("{field:?} must be base64: {error}")))
     }
 
-    /// The resource that the line describes.
+    /// Returns the resource that the line describes.
     pub fn resource(self) -> Result<Resource, Fault> {
         let mut resource = Resource::new(self.name()?, self.base64("body")?);
         if let Some(version) = self.get("version", "a string", Value::as_str)? {
@@ -146,14 +146,14 @@ impl<'a> Line<'a> {
         Ok(resource)
     }
 
-    /// Why a resource can't be given.
+    /// Returns the status that explains why a resource can't be provided.
     fn status(self) -> Result<Status, Fault> {
         let code = |value: &Value| i32::try_from(value.as_u64()?).ok();
         let code = self.must("code", "the number of a gRPC status code", code)?;
         Ok(Status { code, message: self.text("message")?.into() })
     }
 
-    /// What a verdict rejects; nothing if it does not say.
+    /// Returns the resources that a verdict rejects; an absent field rejects nothing.
     pub fn rejections(self) -> Result<Vec<Rejection>, Fault> {
         let rejection = |(name, reason): (&String, &Value)| Some(Rejection::new(name.as_str(), reason.as_str()?));
         let read = |value: &Value| value.as_object()?.iter().map(rejection).collect();
@@ -161,7 +161,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What a line changes in the cache. All of a line is read before any of it is done.
+/// A change of the cache. A line is read completely before any of its changes takes effect.
 pub enum Change {
     Put(TypeUrl, Resource),
     Delete(TypeUrl, ResourceName),
@@ -180,7 +180,7 @@ impl Change {
         }
     }
 
-    /// The changes of a batch, which takes effect as one change: of each resource only the last counts.
+    /// Reads the changes of a batch, which takes effect as one change: only the last change of each resource counts.
     pub fn read_batch(lines: Vec<Line<'_>>) -> Result<Vec<Self>, Fault> {
         let mut changes = lines.into_iter().map(Self::read_of_batch).collect::<Result<Vec<Self>, Fault>>()?;
         let mut later = BTreeSet::new();
@@ -197,7 +197,7 @@ impl Change {
         }
     }
 
-    /// Which resource changes.
+    /// Returns the resource that changes.
     fn resource(&self) -> (TypeUrl, ResourceName) {
         match self {
             Self::Put(type_url, resource) => (type_url.clone(), resource.name().clone()),

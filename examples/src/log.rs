@@ -1,4 +1,4 @@
-//! What a program says, a line for each thing that happened, without ever waiting for whoever reads it.
+//! A log with one line per event. Logging never waits for the reader of the output.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use std::thread;
 
 use serde::Serialize;
 
-/// How a line looks.
+/// The format of a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Format {
     /// A JSON object.
     Json,
-    /// For people.
+    /// Human-readable text.
     Text,
 }
 
-/// A line.
+/// One event.
 #[derive(Default, Serialize)]
 pub struct Event<'a> {
     pub event: &'a str,
@@ -42,7 +42,7 @@ pub struct Event<'a> {
     pub message: Option<&'a str>,
 }
 
-/// The way to standard output and standard error. Cheap to clone.
+/// Writes to standard output and standard error. Cheap to clone.
 #[derive(Clone)]
 pub struct Log {
     format: Format,
@@ -50,16 +50,16 @@ pub struct Log {
     err: Lines,
 }
 
-/// Lines that a thread of their own writes.
+/// A queue of lines, written by a separate thread.
 #[derive(Clone)]
 struct Lines {
     queue: mpsc::Sender<String>,
-    /// Bytes that nobody has read yet.
+    /// The number of bytes that are queued but not written yet.
     waiting: Arc<AtomicUsize>,
     lost: Arc<AtomicU64>,
 }
 
-/// If nobody reads, so much is kept. The lines after that are lost, and counted.
+/// The maximum number of queued bytes. Further lines are dropped, and counted.
 const WAITING: usize = 64 << 20;
 
 impl Log {
@@ -75,17 +75,17 @@ impl Log {
         Self { format, out, err }
     }
 
-    /// Says a line as it is.
+    /// Logs a line unchanged.
     pub fn line(&self, line: String) {
         self.out.push(line);
     }
 
-    /// Says a line on standard error.
+    /// Logs a line on standard error.
     pub fn complain(&self, line: String) {
         self.err.push(line);
     }
 
-    /// Says what happened.
+    /// Logs an event.
     pub fn event(&self, event: &Event<'_>) {
         self.line(match self.format {
             Format::Json => serde_json::to_string(event).unwrap_or_default(),
@@ -118,7 +118,7 @@ impl Lines {
     ) {
         thread::spawn(move || {
             for line in lines {
-                // Whoever read this may be gone, and the clients are not.
+                // The reader may be gone while clients are still connected, so write errors are ignored.
                 let _ = to.write_all(line.as_bytes()).and_then(|()| to.flush());
                 self.waiting.fetch_sub(line.len(), Ordering::Relaxed);
                 match self.lost.swap(0, Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! What resources of the xDS API are, and to which others they refer: listeners to routes to clusters to endpoints.
+//! Decodes resources of the xDS API and finds their references: listeners to routes to clusters to endpoints.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -11,10 +11,10 @@ use xds_machine::{ResourceName, TypeUrl, WILDCARD};
 static DESCRIPTORS: LazyLock<DescriptorPool> =
     LazyLock::new(|| DescriptorPool::decode(xds_api::FILE_DESCRIPTOR_SET).expect("a descriptor set, checked by tests"));
 
-/// A resource that is referred to.
+/// A resource that another resource refers to.
 pub type Target = (TypeUrl, ResourceName);
 
-/// Which field of which message names what.
+/// The fields that hold references: message, field and the type of the resource that the field names.
 const FIELDS: [(&str, &str, &str); 8] = [
     ("envoy.extensions.filters.network.http_connection_manager.v3.Rds", "route_config_name", ROUTE),
     ("envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy", "cluster", CLUSTER),
@@ -26,7 +26,7 @@ const FIELDS: [(&str, &str, &str); 8] = [
     ("envoy.config.cluster.v3.Cluster.EdsClusterConfig", "service_name", ENDPOINT),
 ];
 
-/// Reads a resource, to the last of its fields. `None` if nobody described its type.
+/// Decodes a resource completely. Returns `None` if its type has no descriptor.
 pub fn decode(type_url: &TypeUrl, body: &Bytes) -> Result<Option<DynamicMessage>, String> {
     let name = type_url.as_str().rsplit('/').next().unwrap_or_default();
     let Some(kind) = DESCRIPTORS.get_message_by_name(name) else { return Ok(None) };
@@ -36,12 +36,12 @@ pub fn decode(type_url: &TypeUrl, body: &Bytes) -> Result<Option<DynamicMessage>
     }
 }
 
-/// What a resource refers to, wherever in it.
+/// Returns every resource that a resource refers to, at any depth.
 pub fn references(resource: &DynamicMessage) -> BTreeSet<Target> {
     let mut found = BTreeSet::new();
     look(resource, &mut found);
     let text = |field| resource.get_field_by_name(field).and_then(|value| Some(value.as_str()?.to_string()));
-    // A cluster whose endpoints come by EDS under its own name.
+    // An EDS cluster without a service name gets its endpoints under its own name.
     let eds = resource.descriptor().full_name() == "envoy.config.cluster.v3.Cluster"
         && resource.get_field_by_name("type").is_some_and(|kind| kind.as_enum_number() == Some(3));
     if let Some(name) = text("name").filter(|_| eds && !found.iter().any(|(kind, _)| *kind == ENDPOINT)) {
@@ -76,20 +76,20 @@ fn each_message(value: &Value, each: &mut dyn FnMut(&DynamicMessage)) {
     }
 }
 
-/// The content of an `Any`.
+/// Decodes the content of an `Any`.
 fn open(any: &DynamicMessage) -> Option<DynamicMessage> {
     let (type_url, body) = (any.get_field_by_number(1)?, any.get_field_by_number(2)?);
     decode(&type_url.as_str()?.into(), body.as_bytes()?).ok()?
 }
 
-/// Which resources are wanted because others refer to them.
+/// Tracks which resources are subscribed because others refer to them.
 #[derive(Default)]
 pub struct Follower {
-    /// What the user wants.
+    /// Resources that the user subscribed to.
     roots: BTreeSet<Target>,
-    /// What is held, and what it refers to.
+    /// Resources that the client holds, with their references.
     held: BTreeMap<Target, BTreeSet<Target>>,
-    /// What is wanted besides the roots.
+    /// Resources that are subscribed in addition to the roots.
     followed: BTreeSet<Target>,
 }
 
@@ -98,8 +98,8 @@ impl Follower {
         Self { roots: roots.into_iter().collect(), ..Self::default() }
     }
 
-    /// Takes in resources and what they refer to, or that they are gone. Gives what is wanted that was not, and what is
-    /// no longer.
+    /// Records resources with their references, or their removal as `None`. Returns the targets to subscribe to and
+    /// those to unsubscribe from.
     pub fn follow(&mut self, changes: Vec<(Target, Option<BTreeSet<Target>>)>) -> (Vec<Target>, Vec<Target>) {
         for (resource, references) in changes {
             match references {
@@ -122,7 +122,7 @@ impl Follower {
         (more, less)
     }
 
-    /// Whether the user wants it, by name or by the wildcard.
+    /// Returns whether the user subscribed to a target, by name or by the wildcard.
     fn is_root(&self, target: &Target) -> bool {
         self.roots.contains(target) || self.roots.contains(&(target.0.clone(), WILDCARD.into()))
     }

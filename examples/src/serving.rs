@@ -1,4 +1,4 @@
-//! The streams of a server: each is a task with a machine of its own, and all read one cache.
+//! The streams of a server. Each stream is a task with its own machine, and all streams read one cache.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,10 +19,11 @@ use xds_machine::{Delta, Error, Instant, ResourceName, Sotw, TypeUrl, WILDCARD};
 use crate::codec::{Chunks, ServerCodec};
 use crate::log::{Event, Log};
 
-/// The largest request that is read: more than the machine lets a client say, so that it is the machine that refuses.
+/// The maximum size of a request, in bytes. The limit exceeds the machine's own, so that the machine is the one to
+/// refuse.
 const REQUEST_BYTES: usize = 32 << 20;
 
-/// What the streams share.
+/// State that all streams share.
 pub struct Shared {
     cache: RwLock<Cache>,
     dialect: Dialect,
@@ -54,11 +55,11 @@ impl Shared {
     }
 }
 
-/// A call came.
+/// Serves a call.
 ///
 /// # Errors
 ///
-/// None: what can't be served is answered with a status.
+/// Never fails: a call that can't be served is answered with a gRPC status.
 pub async fn accept(shared: Arc<Shared>, request: http::Request<Body>) -> Result<http::Response<Body>, Infallible> {
     Ok(match Method::of_path(request.uri().path()) {
         Some(method) => match method.variant {
@@ -76,7 +77,7 @@ where
     V: Variant + Wire,
 {
     let handler = tower::service_fn(move |request: Request<Streaming<V::Request>>| {
-        // One response waits for the transport at most; the next is made when there is room.
+        // At most one response waits for the transport; the next is made when there is room.
         let (outbound, responses) = mpsc::channel(1);
         let stream = Stream::<V>::new(shared.clone(), method, outbound);
         tokio::spawn(stream.run(request.into_inner()));
@@ -107,12 +108,12 @@ impl<V: Variant + Wire> Stream<V> {
         let (code, message) = (end.code() as i32, end.message());
         self.log(Event { event: "close", code: Some(code), message: Some(message), ..Event::default() });
         if end.code() != Code::Ok {
-            // A client that reads nothing any more doesn't hear why.
+            // A client that no longer reads does not receive the status.
             let _ = self.outbound.send_timeout(Err(end), Duration::from_secs(10)).await;
         }
     }
 
-    /// Returns how the stream ended.
+    /// Runs the stream until it ends, and returns its final status.
     async fn converse(&mut self, mut inbound: Streaming<V::Request>) -> Status {
         let mut changed = self.shared.changed.subscribe();
         let mut room: Option<mpsc::OwnedPermit<_>> = None;
@@ -158,7 +159,7 @@ impl<V: Variant + Wire> Stream<V> {
         }
     }
 
-    /// What there is to send, now that there is room for it.
+    /// Returns the next response, if one is pending. Called only when the channel has room for it.
     fn next_response(&mut self) -> Option<Chunks> {
         let now = self.shared.now();
         let response = {
@@ -177,7 +178,7 @@ impl<V: Variant + Wire> Stream<V> {
         Some(response.chunks().collect())
     }
 
-    /// Says what happened. An error if the stream has to end.
+    /// Logs the machine's actions. Returns an error if the stream has to end.
     fn act(&mut self) -> Result<(), Status> {
         while let Some(action) = self.server.poll_action() {
             match action {
@@ -223,7 +224,7 @@ impl<V: Variant + Wire> Stream<V> {
     }
 }
 
-/// Nobody reads the responses any more.
+/// Returns the status of a stream whose client no longer reads responses.
 fn gone() -> Status {
     Status::cancelled("the client is gone")
 }

@@ -1,4 +1,4 @@
-//! The blocking drivers, to their end.
+//! Runs the blocking drivers to their end.
 
 use std::process::Command;
 

@@ -96,7 +96,7 @@ async fn a_conversation_in_delta_and_what_is_logged() {
     peer.send(delta_answer(type_url::ENDPOINT, &first.nonce, None)).await;
     control_plane.events(7); // before the file changes, lest that comes first
 
-    // A cluster that changes makes its endpoints go again.
+    // A changed cluster causes its endpoints to be sent again.
     dir.put("clusters.json", clusters(&[("c1", 2)]));
     let mut changed = peer.next().await;
     assert_eq!((names(&changed), changed.removed.len()), (vec!["c1"], 1));
@@ -104,7 +104,7 @@ async fn a_conversation_in_delta_and_what_is_logged() {
     assert_eq!(names(&again), ["c1"]);
     peer.send(delta_answer(type_url::ENDPOINT, &again.nonce, None)).await;
 
-    // What is rejected is not sent again: the next is what changed.
+    // A rejected version is not sent again: the next response holds the next change.
     peer.send(delta_answer(type_url::CLUSTER, &changed.nonce, Some("no"))).await;
     control_plane.events(11);
     dir.put("more.json", clusters(&[("c3", 1)]));
@@ -161,14 +161,14 @@ async fn a_conversation_in_sotw() {
     let first = peer.next().await;
     assert_eq!(items(&first), 1);
 
-    // Rejected, with another name: that is answered, and in this type everything with it.
+    // A NACK that subscribes to another name is answered, with all resources of this type.
     let mut nack = sotw_request(type_url::CLUSTER, &["c1", "c2"], &first.nonce);
     nack.error = Some(Status { code: 3, message: "no".into() });
     peer.send(nack.clone()).await;
     let second = peer.next().await;
     assert_eq!(items(&second), 2);
 
-    // Rejected again: nothing. The next response is that of another type.
+    // A NACK without a new name is not answered: the next response is that of another type.
     nack.nonce = second.nonce.clone();
     peer.send(nack).await;
     peer.send(sotw_request(type_url::ENDPOINT, &["c1", "c2"], &none)).await;
@@ -177,7 +177,7 @@ async fn a_conversation_in_sotw() {
     peer.send(sotw_request(type_url::ENDPOINT, &["c1", "c2"], &endpoints.nonce)).await;
     control_plane.events(10);
 
-    // A change is sent, and so is the way back; with it the endpoints of what changed.
+    // A change is sent, and so is its reversal, each followed by the endpoints of the changed cluster.
     for timeout in [2, 1] {
         dir.put("clusters.json", clusters(&[("c1", timeout), ("c2", 1)]));
         let changed = peer.next().await;
@@ -236,7 +236,7 @@ async fn rude_clients_hear_why_and_others_go_on() {
     let garbage = "malformed DeltaDiscoveryRequest: failed to decode Protobuf message: invalid tag value: 0";
     ends(ADS_DELTA, vec![0], Code::InvalidArgument, garbage).await;
 
-    // One that says no more is answered, and then the stream ends.
+    // A client that ends its half of the stream is answered, and then the stream ends.
     let half = Peer::<Delta>::open(channel.clone(), ADS_DELTA).await;
     half.send(delta_request(type_url::CLUSTER, &["c1"])).await;
     let mut rest = half.end();
@@ -282,7 +282,7 @@ async fn a_client_that_reads_nothing_holds_up_nobody() {
         body.value.windows(4).find(|window| window[..3] == [0x22, 2, 8]).expect("connect_timeout")[3]
     };
     assert_eq!(seconds(&quick.next().await), 5);
-    // And when they read at last, they get what they were sent first, and then only the latest.
+    // Slow readers get the response that was sent first, and then only the latest state.
     for mut peer in slow {
         let response = peer.next().await;
         assert_eq!(seconds(&response), 1);

@@ -1,4 +1,4 @@
-//! What a file of resources may hold, and what is said of one that can't be served.
+//! The content that a resource file may have, and the errors for files that can't be served.
 
 use std::collections::BTreeMap;
 use std::path::Path;

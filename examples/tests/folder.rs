@@ -1,11 +1,11 @@
-//! What a folder of resources serves while its files come, change and go.
+//! The resources that a folder serves while its files appear, change and disappear.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use examples::folder::{Folder, News};
 
-/// A folder of its own for a test.
+/// A separate folder for each test.
 struct Dir(PathBuf);
 
 impl Dir {
@@ -27,7 +27,7 @@ impl Dir {
         self.put(name, &format!(r#"{{"resources": [{}]}}"#, clusters.join(",")));
     }
 
-    /// As a whole, so that no two contents have the same stamp.
+    /// Replaces the file atomically, so that no two contents have the same stamp.
     fn put(&self, name: &str, content: &str) {
         let temporary = self.0.join(format!(".{name}"));
         fs::write(&temporary, content).expect("a file");
@@ -43,7 +43,7 @@ impl Dir {
     }
 }
 
-/// Names and timeouts of what is served; `None` if there is no news.
+/// Returns the names and timeouts of the served clusters; `None` if nothing changed.
 fn clusters(news: &News) -> Option<Vec<(String, u8)>> {
     let resources = news.resources.as_ref()?.values().flatten();
     Some(resources.map(|resource| (resource.name().to_string(), *resource.body().last().expect("seconds"))).collect())
@@ -54,7 +54,7 @@ fn served(news: &News, expected: &[(&str, u8)]) {
     assert_eq!(clusters(news), Some(expected));
 }
 
-/// Two looks: the first sees that something changed, the second that it rests.
+/// Polls twice: the first poll finds a change, the second finds it settled.
 fn look(folder: &mut Folder) -> News {
     let news = folder.look();
     assert!(news.resources.is_none() && news.complaints.is_empty(), "{news:?}");

@@ -1,8 +1,8 @@
-//! What the README shows of `quickstart` is what it prints.
+//! Compares the output of `quickstart` with `quickstart.txt`.
 
 use std::process::Command;
 
-/// `BLESS=1` writes down what it prints. Read it as a newcomer would.
+/// `BLESS=1` writes the output to the file. Read it as a newcomer would.
 #[test]
 fn the_ladder_is_as_it_was() {
     let output = Command::new(env!("CARGO_BIN_EXE_quickstart")).output().expect("the program starts");

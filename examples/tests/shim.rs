@@ -1,7 +1,7 @@
 //! Plays the stories in `tests/shim` against the program.
 //!
-//! A story has a line of input, then the line that it is answered with, and so on. To be read by people, type URLs are
-//! written short (`cds`), and messages in the notation of the crate's own stories (`tests/protocol/scripts/README.md`).
+//! A story alternates lines of input and the lines of output that they cause. For readability, type URLs are
+//! abbreviated (`cds`), and messages use the notation of the crate's own stories (`tests/protocol/scripts/README.md`).
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use xds_machine::message::{Node, ResourceError, feature};
 use xds_machine::{Code, Delta, Sotw, Status, proto, type_url};
 use xds_machine_testing::script::notation::{Notation, Symbols, Words, read_type, write_type};
 
-/// Runs the program on some input, to its end.
+/// Runs the program on an input to its end, and returns the output.
 fn shim(input: Vec<u8>) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_shim"));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
@@ -34,7 +34,7 @@ enum Variant {
 }
 
 impl Variant {
-    /// `C> ..` or `S> ..`, encoded. A request that ends with `ttl` has a node that supports TTLs.
+    /// Encodes a message written as `C> ..` or `S> ..`. A request that ends with `ttl` has a node that supports TTLs.
     fn encode(self, line: &str) -> Option<String> {
         let (side, message) = (line.get(..2)?, line.get(3..)?);
         let ttl = message.strip_suffix(" ttl");
@@ -84,7 +84,7 @@ impl Variant {
     }
 }
 
-/// Rewrites the strings of a field, wherever it is.
+/// Rewrites the strings of a field, at any depth.
 fn rewrite(value: &mut Value, field: &str, by: &dyn Fn(&str) -> Option<String>) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(|value| rewrite(value, field, by)),
@@ -118,7 +118,7 @@ fn is_answer(line: &str) -> bool {
     line.starts_with("  ")
 }
 
-/// What a story is when the program tells it.
+/// Returns a story with the output that the program gives.
 fn play(story: &str) -> String {
     let variant = if story.contains(r#""variant":"delta""#) { Variant::Delta } else { Variant::Sotw };
     let by_client = story.contains(r#""role":"client""#);
@@ -138,7 +138,7 @@ fn play(story: &str) -> String {
     told
 }
 
-/// `BLESS=1` writes down what the program says. Read what it wrote.
+/// `BLESS=1` writes the program's output to the stories. Read the difference.
 #[test]
 fn every_story_goes_as_it_is_told() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shim");
@@ -159,7 +159,7 @@ fn every_story_goes_as_it_is_told() {
     }
 }
 
-/// Nothing in between: the very lines.
+/// Compares the raw lines, without any abbreviation.
 #[test]
 fn lines_are_json_and_messages_are_base64() {
     let input: [&[u8]; 4] = [
@@ -184,7 +184,7 @@ fn lines_are_json_and_messages_are_base64() {
     assert_eq!(shim(input.concat()).lines().collect::<Vec<_>>(), expected);
 }
 
-/// The stories show the codes of errors alone.
+/// The stories show only the codes of errors.
 #[test]
 fn why_a_resource_can_not_be_given_is_told_word_for_word() {
     let lines = r#"{"op":"new","role":"server","variant":"sotw"}

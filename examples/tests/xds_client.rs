@@ -1,4 +1,4 @@
-//! `xds_client` against servers that behave, and servers that don't.
+//! `xds_client` against servers that follow the protocol, and servers that don't.
 
 mod rude;
 
@@ -20,7 +20,7 @@ fn named(name: &str, content: &str) -> Any {
     json_resource(CLUSTER, json!({ "name": name, "altStatName": content }))
 }
 
-/// A resource, from its JSON.
+/// Encodes a resource from its JSON.
 fn json_resource(type_url: &str, content: Value) -> Any {
     let name = type_url.rsplit('/').next().expect("a name");
     let pool = prost_reflect::DescriptorPool::decode(xds_api::FILE_DESCRIPTOR_SET).expect("descriptors");
@@ -59,14 +59,14 @@ fn delta(type_url: &str, nonce: &str, resources: &[(&str, &str, Any)], removed: 
     })
 }
 
-/// A request without its node: type, names, version, nonce, error.
+/// Returns the fields of a request without its node: type, names, version, nonce, error.
 fn said(request: &sotw::Request) -> (&str, Vec<&str>, &str, &str, Option<&str>) {
     let error = request.error.as_ref().map(|error| error.message.as_str());
     let names = request.names.iter().map(|name| name.as_str()).collect();
     (request.type_url.as_str(), names, request.version.as_str(), request.nonce.as_str(), error)
 }
 
-/// A request without its node: type, subscribed, unsubscribed, nonce, error.
+/// Returns the fields of a request without its node: type, subscribed, unsubscribed, nonce, error.
 fn said_delta(request: &delta::Request) -> (&str, Vec<&str>, Vec<&str>, &str, Option<&str>) {
     let error = request.error.as_ref().map(|error| error.message.as_str());
     let subscribe = request.subscribe.iter().map(|name| name.as_str()).collect();
@@ -107,7 +107,7 @@ async fn the_first_requests_do_not_wait_for_headers() {
     assert_eq!(program.line().await, applied(CLUSTER, "8", &[("b", "8", &b)], &["a"]));
     assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "8", "n2", None));
 
-    // The stream is cut: all is said again on the next, with the version of what is held.
+    // The stream breaks: the next one subscribes again, with the version of the accepted resources.
     peer.responses.send(Err(Status::aborted("enough"))).await.expect("the stream lives");
     assert_eq!(program.line().await, json!({ "close": { "reason": "Aborted: enough" } }));
     let mut peer = server.accept().await;
@@ -130,7 +130,7 @@ async fn what_is_bad_is_rejected_by_name_and_the_rest_applies() {
     assert_eq!(program.line().await, applied(CLUSTER, "s", &[("a", "1", &a), ("b", "1", &b)], &[]));
     assert_eq!(said_delta(&peer.request().await), (CLUSTER, vec![], vec![], "1", None));
 
-    // One that can't be decoded, one of another type, and one that is good.
+    // A resource that can't be decoded, a resource of another type, and a valid one.
     let broken = Any { type_url: CLUSTER.into(), value: b"\x0a\x01a\xff"[..].into() };
     let listener = json_resource(LISTENER, json!({ "name": "b" }));
     let d = named("d", "z");
@@ -144,7 +144,7 @@ async fn what_is_bad_is_rejected_by_name_and_the_rest_applies() {
     let error = format!("b: {wrong_type}; a: {no_cluster}");
     assert_eq!(said_delta(&peer.request().await), (CLUSTER, vec![], vec![], "2", Some(error.as_str())));
 
-    // What is held is what was accepted.
+    // Only accepted resources count as held.
     drop(peer);
     assert_eq!(program.line().await, json!({ "close": { "reason": "the server ended the stream" } }));
     let mut peer = server.accept().await;
@@ -161,7 +161,7 @@ async fn every_response_is_answered_once_and_in_order() {
     let mut peer = server.accept().await;
     assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "", "", None));
     let (a, b) = (named("a", "x"), named("b", "x"));
-    // The same nonce thrice; a name twice; types that nobody asked for; no nonce at all.
+    // The same nonce three times, a duplicate name, types without a subscription, and no nonce at all.
     peer.send(sotw(CLUSTER, "1", "same", [a.clone()])).await;
     peer.send(sotw(CLUSTER, "2", "same", [a.clone(), a.clone()])).await;
     peer.send(sotw(ROUTE, "9", "other", [])).await;
@@ -221,7 +221,7 @@ async fn a_refusing_server_is_asked_seldom() {
 
 #[tokio::test]
 async fn a_server_that_is_away_is_found_when_it_comes() {
-    // An address of its own, or another test's server is taken for it.
+    // A separate address, because the program could otherwise connect to the server of another test.
     let away = TcpListener::bind("127.0.0.77:0").expect("a port").local_addr().expect("an address");
     let mut program = Program::start(away, "--variant sotw --subscribe cds=a --for 30");
     let reason = program.line().await["close"]["reason"].as_str().expect("a reason").to_string();
@@ -239,7 +239,8 @@ async fn a_server_that_is_away_is_found_when_it_comes() {
     assert_eq!(lines, [json!({ "close": { "reason": reason } })]);
 }
 
-/// In SotW a resource says its name itself, and one that can't be read can't: it is named as well as may be.
+/// A SotW resource carries its name in its body. If the body can't be decoded, the name is recovered as far as
+/// possible.
 #[tokio::test]
 async fn what_is_bad_in_sotw_is_named_too() {
     let mut server = Rude::<Sotw>::start().await;
@@ -249,7 +250,7 @@ async fn what_is_bad_in_sotw_is_named_too() {
     peer.send(sotw(CLUSTER, "1", "n1", [named("a", "x"), named("b", "x")])).await;
     assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "1", "n1", None));
     let broken = |bytes: &'static [u8]| Any { type_url: CLUSTER.into(), value: bytes.into() };
-    // `lb_policy` (field 6) is no message; a message that is too short; a listener.
+    // `lb_policy` (field 6) as a message; a truncated message; a listener.
     let bad =
         [broken(b"\x0a\x01a\x32\x00"), broken(b"\x0a\x01b\x1a\x09"), json_resource(LISTENER, json!({ "name": "l" }))];
     peer.send(sotw(CLUSTER, "2", "n2", bad)).await;
@@ -259,12 +260,12 @@ async fn what_is_bad_in_sotw_is_named_too() {
     let wrong_type =
         format!("resource 2 (l, it seems) has the type {LISTENER}; a: is no envoy.config.cluster.v3.Cluster: ");
     assert!(error.starts_with(&format!("resource 1 (b, it seems) can't be read; {wrong_type}")), "{error}");
-    // Nothing was lost.
+    // The rejection lost nothing.
     peer.send(sotw(CLUSTER, "3", "n3", [named("b", "x")])).await;
     assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "3", "n3", None));
 }
 
-/// It takes connections and what is sent on them, and says nothing.
+/// The peer accepts connections and bytes, and sends nothing.
 #[tokio::test]
 async fn a_black_hole_is_left() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -283,7 +284,7 @@ async fn a_black_hole_is_left() {
     assert!(connections.recv_timeout(limit).expect("another") - first < limit);
 }
 
-/// A server that says nothing of what is asked for is no black hole: what does not come is missing.
+/// A server that sends no response is no black hole: a subscribed name that it never sends does not exist.
 #[tokio::test]
 async fn a_name_that_does_not_come_is_missing_though_headers_never_came() {
     let mut server = Rude::<Sotw>::start().await;
@@ -328,11 +329,11 @@ async fn references_are_followed_and_left() {
     assert_eq!(said_delta(&talk.peer.request().await), (CLUSTER, vec!["c1", "c2"], vec![], "", None));
     talk.give(CLUSTER, &[("c1", "1", cluster("c1", None)), ("c2", "1", cluster("c2", Some("e2")))]).await;
     assert_eq!(said_delta(&talk.peer.request().await), (ENDPOINT, vec!["c1", "e2"], vec![], "", None));
-    // One of the clusters is wanted no longer, and with it its endpoints.
+    // A cluster that is no longer referred to is unsubscribed from, and so are its endpoints.
     talk.give(ROUTE, &[("r", "2", route("r", &["c2"]))]).await;
     assert_eq!(said_delta(&talk.peer.request().await), (CLUSTER, vec![], vec!["c1"], "", None));
     assert_eq!(said_delta(&talk.peer.request().await), (ENDPOINT, vec![], vec!["c1"], "", None));
-    // The listener goes, and all with it.
+    // The listener is removed, and with it everything that it referred to.
     talk.peer.send(delta(LISTENER, "gone", &[], &["l"])).await;
     assert_eq!(said_delta(&talk.peer.request().await), (LISTENER, vec![], vec![], "gone", None));
     assert_eq!(said_delta(&talk.peer.request().await), (ROUTE, vec![], vec!["r"], "", None));
@@ -346,7 +347,7 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    /// Sends resources and takes the ACK.
+    /// Sends resources and receives the ACK.
     async fn give(&mut self, type_url: &str, resources: &[(&str, &str, Any)]) {
         self.nonces += 1;
         let nonce = self.nonces.to_string();

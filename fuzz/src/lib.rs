@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets, as plain functions: what panics is a find. The alphabet is that of all engines,
+//! The bodies of the fuzz targets, as plain functions: a panic is a find. The alphabet is that of all engines,
 //! `xds_machine_testing::world`; hostile peers are in `xds_machine_testing::hostile`.
 
 mod variants;
@@ -18,14 +18,14 @@ pub use self::worlds::world;
 #[global_allocator]
 static COUNTING: alloc::Counting = alloc::Counting;
 
-/// Takes any bytes; panics if it finds something.
+/// Accepts any bytes, and panics on a find.
 pub type Target = fn(&[u8]);
 
-/// A target by its name, which is that of its corpus.
+/// The targets by name. A corpus has the name of its target.
 pub const TARGETS: [(&str, Target); 5] =
     [("world", world), ("client", client), ("server", server), ("wire", wire), ("variants", variants)];
 
-/// A server that keeps no rule, and a client machine.
+/// A server that follows no rule, against a client machine.
 pub fn client(data: &[u8]) {
     let Some((&which, data)) = data.split_first() else { return };
     if which % 2 == 0 {
@@ -35,7 +35,7 @@ pub fn client(data: &[u8]) {
     }
 }
 
-/// A client that keeps no rule, and a server machine.
+/// A client that follows no rule, against a server machine.
 pub fn server(data: &[u8]) {
     let Some((&which, data)) = data.split_first() else { return };
     if which % 2 == 0 {
@@ -45,8 +45,8 @@ pub fn server(data: &[u8]) {
     }
 }
 
-/// What a machine may hold at the end, with the small limits of the hostile plays: some times what all runs came to, and
-/// far less than what a leak of a few bytes a message comes to in a long one.
+/// The bytes that a machine may hold at the end, with the small limits of the hostile plays: a few times the maximum of
+/// all runs, and far less than a leak of a few bytes per message adds up to in a long run.
 const CLIENT_BYTES: u64 = 128 << 10;
 const SERVER_BYTES: u64 = 64 << 10;
 

@@ -1,4 +1,4 @@
-//! The same application history over SotW and over delta ends equal.
+//! The same application history over SotW and over delta ends in the same state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,13 +6,13 @@ use xds_machine::{Delta, ResourceName, Sotw};
 
 use xds_machine_testing::world::{Both, Step, Ttls, World, words};
 
-/// One history, two worlds.
+/// Plays one history in two worlds.
 pub fn variants(data: &[u8]) {
     let (setup, steps) = words::setup::<Sotw>(data);
     let (mut sotw, mut delta) = (World::<Sotw>::new(setup.clone()), World::<Delta>::new(setup.clone()));
     for (at, &byte) in steps.iter().enumerate() {
         match words::step(byte, &setup) {
-            // What the application and the store do, both do.
+            // Steps of the application and of the store are taken in both worlds.
             step @ (Step::Subscribe { .. }
             | Step::Unsubscribe { .. }
             | Step::Put { .. }
@@ -26,9 +26,9 @@ pub fn variants(data: &[u8]) {
             step @ (Step::Refetch { .. } | Step::Cut { .. } | Step::Pause { .. } | Step::Forget { .. }) => {
                 both(&mut sotw, &mut delta, step);
             }
-            // Time passes for each as far as it may.
+            // Time passes in each world as far as it may.
             step @ (Step::Beat | Step::Pass) => both(&mut sotw, &mut delta, step),
-            // What the protocol does, each does at its own pace.
+            // Steps of the protocol are taken in each world at its own pace.
             Step::ClientSends { .. } => _ = words::run(&mut sotw, usize::from(byte >> 4), at as u64),
             Step::ServerSends { .. } => _ = words::run(&mut delta, usize::from(byte >> 4), at as u64),
             Step::Tick => settle(&mut sotw, &mut delta, at as u64),
@@ -59,8 +59,8 @@ fn settle(sotw: &mut World<Sotw>, delta: &mut World<Delta>, choice: u64) {
             let (sotw_app, delta_app) = (&of_sotw.apps[t], &of_delta.apps[t]);
             assert_eq!(sotw_app.wanted, delta_app.wanted);
             if sotw.setup.full_state && sotw.setup.existence_timeout.is_some() {
-                // Whether it was missing before it had an error, only one of them may have heard; and of a collection
-                // SotW can't say that it is empty now.
+                // Only one of the two clients may have seen that a resource did not exist before it had an error; and
+                // SotW can't report that a collection is empty now.
                 let has_error = |name: &ResourceName| sotw.store.error(&sotw.setup, t, name).is_some();
                 let same = |name: &&ResourceName| !has_error(name) && !name.is_glob();
                 let of_sotw: Vec<_> = sotw_app.missing.iter().filter(same).collect();
@@ -71,7 +71,8 @@ fn settle(sotw: &mut World<Sotw>, delta: &mut World<Delta>, choice: u64) {
     }
 }
 
-/// What an application has, of what exists: of a partial type SotW never takes away what is gone.
+/// Returns the existing resources that an application has, and the subscribed names. Removed resources are left out,
+/// because SotW never removes resources of a partial type.
 fn view<V: Both>(world: &World<V>, c: usize, t: usize) -> (BTreeMap<ResourceName, u8>, BTreeSet<ResourceName>) {
     let pair = &world.pairs[c];
     let there = |(name, _): &(&ResourceName, &u8)| world.content(t, name).is_some();

@@ -1,4 +1,4 @@
-//! Bytes to messages and back, and what can be read goes to a machine.
+//! Decodes bytes to messages, encodes them again, and passes decoded messages to a machine.
 
 use std::fmt::Debug;
 
@@ -10,7 +10,7 @@ use xds_machine::{Delta, Instant, Sotw, TypeUrl, WILDCARD, proto, type_url};
 
 const NOW: Instant = Instant::EPOCH;
 
-/// The first byte says which message the others are.
+/// Fuzzes one message. The first byte selects its kind.
 pub fn wire(data: &[u8]) {
     let Some((&which, data)) = data.split_first() else { return };
     let bytes = Bytes::copy_from_slice(data);
@@ -38,7 +38,7 @@ pub fn wire(data: &[u8]) {
     }
 }
 
-/// What can be read can be written, and then reads as the same.
+/// Checks that a decoded message can be encoded, and then decodes to an equal message.
 fn again<M: Clone + Debug + PartialEq>(
     bytes: Bytes,
     decode: impl Fn(Bytes) -> Result<M, proto::DecodeError>,
@@ -52,7 +52,7 @@ fn again<M: Clone + Debug + PartialEq>(
     Some(message)
 }
 
-/// A server hears it, and answers with what can be read.
+/// Passes a request to a server, and checks its state and the lengths of its responses.
 fn serve<V: server::Variant>(type_url: TypeUrl, request: V::Request) {
     let mut cache = Cache::new(1);
     cache.insert(&type_url, Resource::new("a", &b"\x0a\x01a"[..]));
@@ -68,7 +68,7 @@ fn serve<V: server::Variant>(type_url: TypeUrl, request: V::Request) {
     assert_eq!(server.check_invariants(), Ok(()));
 }
 
-/// A client that wants everything of the type receives it.
+/// Passes a response to a client that subscribed to the wildcard of the type.
 fn receive<V: client::Variant>(type_url: TypeUrl, response: V::Response) {
     let mut client = Client::<V>::new(client::Config::new(Node::new("n")));
     client.resources_mut(&type_url).subscribe([WILDCARD]).expect("a good name");

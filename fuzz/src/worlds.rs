@@ -1,10 +1,10 @@
-//! Both machines, a wire and an application: after any steps the protocol comes to rest, and the client has what the
-//! server has.
+//! Both machines, a wire and an application: after any steps the protocol comes to rest, and the client's resources
+//! equal the server's.
 
 use xds_machine::{Delta, Sotw};
 use xds_machine_testing::world::{Both, Step, World, words};
 
-/// Two machines that keep the rules, and an environment that does what it likes.
+/// Two machines that keep the rules, in an arbitrary environment.
 pub fn world(data: &[u8]) {
     let Some((&which, data)) = data.split_first() else { return };
     if which % 2 == 0 { play::<Sotw>(data) } else { play::<Delta>(data) }
@@ -15,7 +15,7 @@ fn play<V: Both>(data: &[u8]) {
     let mut world = World::<V>::new(setup.clone());
     for (at, &byte) in steps.iter().enumerate() {
         match words::step(byte, &setup) {
-            // Time passes when all is quiet, and only then: make it so.
+            // Time passes only when all is quiet, so the world settles first.
             Step::Tick => words::settle(&mut world, at as u64 ^ u64::from(byte)),
             step if world.can(step) => world.take(step),
             _ => {}

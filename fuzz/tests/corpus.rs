@@ -1,9 +1,9 @@
-//! Replays what is committed: deterministic, on stable, with no fuzzer.
+//! Replays the committed corpus: deterministic, on stable, without a fuzzer.
 
 use std::fs;
 use std::path::Path;
 
-/// One test, for the targets count what is allocated in the process.
+/// One test only, because the targets count the allocations of the process.
 #[test]
 fn the_corpus_finds_nothing() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");

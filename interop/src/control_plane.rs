@@ -1,4 +1,4 @@
-//! Our control plane, and what it says it did.
+//! The control plane under test, and its log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::net;
 use crate::process::Process;
 use crate::wait::{self, so};
 
-/// A control plane that can be restarted. Its resources are in the folder `resources` of its folder.
+/// A control plane that can be restarted. Its resources are in the subfolder `resources`.
 pub struct ControlPlane {
     program: PathBuf,
     dialect: &'static str,
@@ -53,7 +53,7 @@ impl ControlPlane {
         self.dir.join(format!("control_plane.{}.jsonl", self.life))
     }
 
-    /// Everything since the last start.
+    /// Returns all events since the last start.
     pub fn events(&self) -> Result<Vec<Event>, String> {
         let log = fs::read_to_string(self.log()).map_err(|error| error.to_string())?;
         let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
@@ -61,7 +61,7 @@ impl ControlPlane {
         whole.lines().skip(1).map(parse).collect()
     }
 
-    /// What came after so many.
+    /// Returns the events after the first `mark`.
     pub fn since(&self, mark: usize) -> Result<Vec<Event>, String> {
         self.events().map(|mut events| events.split_off(mark.min(events.len())))
     }
@@ -76,7 +76,7 @@ impl ControlPlane {
 pub struct Event(Value);
 
 impl Event {
-    /// Whether it is this of a type, given by the end of its URL.
+    /// Returns whether this is an event of this name for a type, given by the end of the type's URL.
     pub fn is(&self, event: &str, kind: &str) -> bool {
         self.0["event"] == event && self.text("type_url").ends_with(kind)
     }
@@ -98,7 +98,7 @@ impl Event {
     }
 }
 
-/// How many there are.
+/// Returns the number of such events.
 pub fn count(events: &[Event], event: &str, kind: &str) -> usize {
     events.iter().filter(|one| one.is(event, kind)).count()
 }

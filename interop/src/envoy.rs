@@ -1,4 +1,4 @@
-//! Envoy.
+//! Drives Envoy.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::process::Process;
 use crate::wait::{self, so};
 
 pub struct Envoy {
-    /// Where the listener of each service is.
+    /// The port of the listener of each service.
     ports: Vec<(u32, u16)>,
     admin: u16,
     _process: Process,

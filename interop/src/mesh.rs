@@ -1,5 +1,5 @@
-//! What the control plane serves: services, each with a listener `l`, a route `r`, a cluster `c` and endpoints `e` of its
-//! number.
+//! The resources that the control plane serves: services, each with a listener `l`, a route `r`, a cluster `c` and
+//! endpoints `e` of its number.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// Where a client finds its resources.
+/// The streams on which a client requests its resources.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub enum Scope {
     Ads,
-    /// A stream for each, of this API type.
+    /// A stream for each resource, of this API type.
     Each(&'static str),
 }
 
@@ -24,11 +24,11 @@ pub struct Mesh {
 
 #[derive(Clone, Copy)]
 pub struct Service {
-    /// Where Envoy listens; without it the listener is one for gRPC.
+    /// The port on which Envoy listens; without a port the listener is one for gRPC.
     pub listener: Option<u16>,
     pub backend: u16,
     pub cluster: Cluster,
-    /// The time that the cluster gives a connection, in seconds.
+    /// The connect timeout of the cluster, in seconds.
     pub timeout: u32,
 }
 
@@ -41,9 +41,9 @@ impl Service {
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub enum Cluster {
     Good,
-    /// It makes no sense.
+    /// A cluster that is invalid.
     Invalid,
-    /// It is no cluster, but for its name.
+    /// A cluster that can't be decoded beyond its name.
     Malformed,
 }
 
@@ -58,7 +58,7 @@ impl Mesh {
         self.services.get_mut(&number).ok_or_else(|| format!("no service {number}"))
     }
 
-    /// Writes the files, each as a whole.
+    /// Writes the files, each atomically.
     pub fn write(&self) -> Result<(), String> {
         let all = |kind: &str, one: fn(&Self, u32, &Service) -> Option<Value>| {
             let one = |(number, service): (&u32, &Service)| {
@@ -155,7 +155,7 @@ fn address(port: u16) -> Value {
     json!({"socketAddress": {"address": "127.0.0.1", "portValue": port}})
 }
 
-/// A response with a cluster that has nothing but a name and broken bytes.
+/// Returns a response with a cluster that has only a name and broken bytes.
 fn malformed_cluster(number: u32) -> Vec<u8> {
     let field = |number: u8, content: &[u8]| [&[number << 3 | 2, content.len() as u8], content].concat(); // short ones
     let cluster = [field(1, format!("c{number}").as_bytes()), field(4, &[0xff, 0xff])].concat();

@@ -1,17 +1,17 @@
-//! HTTP, as little of it as is needed.
+//! Just enough HTTP for the tests.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-/// A port that was free a moment ago.
+/// Returns a port that was free a moment ago.
 pub fn free_port() -> Result<u16, String> {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     port.map(|address| address.port()).map_err(|error| format!("no free port: {error}"))
 }
 
-/// The status and the body of an answer.
+/// Returns the status and the body of a response.
 pub fn get(port: u16, path: &str) -> Result<(u16, String), String> {
     let exchange = || -> io::Result<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;
@@ -27,7 +27,7 @@ pub fn get(port: u16, path: &str) -> Result<(u16, String), String> {
     Ok((status.ok_or_else(|| format!("no status: {head}"))?, body.to_owned()))
 }
 
-/// An HTTP server that says its name, until this process ends.
+/// Starts an HTTP server that replies with its name, until this process ends.
 pub fn backend(name: &'static str) -> Result<u16, String> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
     let port = listener.local_addr().map_err(|error| error.to_string())?.port();

@@ -1,18 +1,18 @@
-//! Other programs, which end when this one does, whatever ends it.
+//! Child processes, which end with this process, even if it is killed.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A program that runs until this is dropped. It is killed, not asked.
+/// A process that runs until this is dropped, and is killed then.
 pub struct Process(Child);
 
-/// Kills the program when standard input ends, and that it does even if this process is killed.
+/// Kills the program when standard input ends, which happens even if this process is killed.
 const KEEPER: &str = r#""$@" </dev/null & cat >/dev/null; kill -9 $!; wait"#;
 
 impl Process {
-    /// Starts a program; what it says goes into files.
+    /// Starts a program; its output goes into files.
     pub fn start(program: &Path, arguments: &[&str], out: &Path, err: &Path) -> Result<Self, String> {
         let run = || -> io::Result<Child> {
             let mut command = Command::new("sh");

@@ -1,4 +1,4 @@
-//! What is tried with each client whose traffic can be watched.
+//! The scenarios for each client whose traffic can be observed.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +14,13 @@ pub struct Stage {
     /// The ports of the backends `a` and `b`.
     pub backends: [u16; 2],
     pub delta: bool,
-    /// Whether all types are on one stream, so that they have an order.
+    /// Whether all types share one stream, which gives them an order.
     pub ads: bool,
 }
 
 pub type Scenario = (&'static str, fn(&mut Stage) -> Result<(), String>);
 
-/// Each goes on where the one before it has ended. They start with the services 1, 2 and 3, on backend `a`.
+/// Each scenario starts where the one before it ended. The first starts with the services 1, 2 and 3, on backend `a`.
 pub const ALL: [Scenario; 8] = [
     ("initial load", initial_load),
     ("endpoint change moves traffic", endpoint_change),
@@ -37,9 +37,9 @@ pub const EDS: &str = ".ClusterLoadAssignment";
 pub const LDS: &str = ".Listener";
 pub const RDS: &str = ".RouteConfiguration";
 
-/// After so long a client does without what it waits for.
+/// The time after which a client gives up waiting for a resource.
 const FETCH: Duration = Duration::from_secs(15);
-/// So long nothing else may happen.
+/// The time during which nothing else may happen.
 pub const QUIET: Duration = Duration::from_millis(1500);
 
 fn initial_load(stage: &mut Stage) -> Result<(), String> {
@@ -68,7 +68,7 @@ fn endpoint_change(stage: &mut Stage) -> Result<(), String> {
     so(sent == [["e1"]], || format!("sent {sent:?}, not just the endpoints that changed"))
 }
 
-/// A client may use the changed cluster only once it has its endpoints, and acknowledge it only then.
+/// A client may use the changed cluster, and acknowledge it, only once it has its endpoints.
 fn cluster_change(stage: &mut Stage) -> Result<(), String> {
     let mark = stage.control_plane.mark()?;
     stage.mesh.service(1)?.timeout = 2;
@@ -78,7 +78,7 @@ fn cluster_change(stage: &mut Stage) -> Result<(), String> {
         let events = stage.control_plane.since(mark)?;
         so(count(&events, "ack", CDS) == 1, || "no ACK of the cluster".to_owned())
     })?;
-    // Nobody had to run into the time-out of 15 s.
+    // The client did not run into its time-out of 15 s.
     so(start.elapsed() < FETCH / 2, || format!("the ACK took {:?}", start.elapsed()))?;
     stage.all_accepted(mark)?;
     if stage.ads {
@@ -178,7 +178,7 @@ fn changes_while_away(stage: &mut Stage) -> Result<(), String> {
 }
 
 impl Stage {
-    /// Waits until a backend answers.
+    /// Waits until a backend serves the requests to a service.
     fn reaches(&mut self, service: u32, backend: &str) -> Result<(), String> {
         wait::until(|| self.still_answers(service, backend))
     }
@@ -193,8 +193,8 @@ impl Stage {
     }
 }
 
-/// Waits until every response is answered, and makes sure that none was rejected. (A client may end a stream of one
-/// resource without answering: it wants nothing more of it.)
+/// Waits until every response is acknowledged, and checks that none was rejected. (A client may end a stream of one
+/// resource without an ACK, once it has unsubscribed.)
 pub fn all_accepted(control_plane: &ControlPlane, mark: usize) -> Result<(), String> {
     wait::until(|| {
         let events = control_plane.since(mark)?;

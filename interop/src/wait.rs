@@ -1,17 +1,17 @@
-//! What takes a while, but not for ever.
+//! Waits, with a time limit.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest that anything may take.
+/// The time limit of any wait.
 const LIMIT: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Tries again and again until it is so.
+/// Retries until an attempt succeeds.
 ///
 /// # Errors
 ///
-/// The last error, after a while.
+/// The last error, once the time limit has passed.
 pub fn until<T>(mut attempt: impl FnMut() -> Result<T, String>) -> Result<T, String> {
     let end = Instant::now() + LIMIT;
     loop {
@@ -23,7 +23,7 @@ pub fn until<T>(mut attempt: impl FnMut() -> Result<T, String>) -> Result<T, Str
     }
 }
 
-/// Makes sure that it is so all the time.
+/// Checks repeatedly that a condition holds for a period of time.
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ pub fn throughout(time: Duration, mut check: impl FnMut() -> Result<(), String>)
     Ok(())
 }
 
-/// `Ok` if it is so.
+/// Returns `Ok` if the condition holds.
 pub fn so(is: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
     if is { Ok(()) } else { Err(otherwise()) }
 }

@@ -1,4 +1,4 @@
-//! Our own client.
+//! `xds_client`, the crate's own client.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,12 +18,12 @@ struct Stage {
     mesh: Mesh,
     log: PathBuf,
     delta: bool,
-    /// What the client had when all was well for the last time.
+    /// The resources that the client held when it was last up to date.
     had: Held,
     _process: Process,
 }
 
-/// Versions, by the end of the type and the name.
+/// Versions, by the end of the type URL and the name.
 type Held = BTreeMap<(&'static str, String), String>;
 
 type Scenario = (&'static str, fn(&mut Stage) -> Result<(), String>);
@@ -82,7 +82,7 @@ fn endpoint_change(stage: &mut Stage) -> Result<(), String> {
     stage.expect(&[(EDS, "e1")])
 }
 
-/// The broken cluster is rejected, and the one that comes with it applies.
+/// The broken cluster is rejected, and the one sent with it is applied.
 fn malformed_cluster(stage: &mut Stage) -> Result<(), String> {
     let mark = stage.control_plane.mark()?;
     stage.mesh.service(1)?.cluster = Cluster::Malformed;
@@ -117,7 +117,7 @@ fn fix(stage: &mut Stage) -> Result<(), String> {
 
 fn removal(stage: &mut Stage) -> Result<(), String> {
     stage.mesh.services.remove(&2);
-    // In state of the world the absence of a route or of endpoints says nothing.
+    // In SotW the absence of a route or of endpoints is no removal.
     let partial: &[_] = if stage.delta { &[(EDS, "e2"), (RDS, "r2")] } else { &[] };
     stage.expect(&[[(CDS, "c2"), (LDS, "l2")].as_slice(), partial].concat())
 }
@@ -156,7 +156,7 @@ fn changes_while_away(stage: &mut Stage) -> Result<(), String> {
 }
 
 impl Stage {
-    /// Changes the files, and waits until just these resources have changed for the client.
+    /// Changes the files, and waits until exactly these resources have changed at the client.
     fn expect(&mut self, changed: &[(&str, &str)]) -> Result<(), String> {
         let mark = self.control_plane.mark()?;
         self.mesh.write()?;
@@ -164,7 +164,7 @@ impl Stage {
         self.settle(mark)
     }
 
-    /// Waits until just these resources are not as they were: another version, new or gone.
+    /// Waits until exactly these resources differ from the recorded ones: changed, added or removed.
     fn expect_held(&self, changed: &[(&str, &str)]) -> Result<(), String> {
         let mut changed: Vec<(&str, String)> = changed.iter().map(|(kind, name)| (*kind, (*name).into())).collect();
         changed.sort();
@@ -178,7 +178,7 @@ impl Stage {
         })
     }
 
-    /// Waits until all is answered, and takes that for the new normal.
+    /// Waits until all responses are accepted, and records the resources that the client holds.
     fn settle(&mut self, mark: usize) -> Result<(), String> {
         all_accepted(&self.control_plane, mark)?;
         self.had = self.held()?;
@@ -191,7 +191,7 @@ impl Stage {
         whole.lines().map(|line| serde_json::from_str(line).map_err(|error| format!("{line}: {error}"))).collect()
     }
 
-    /// What was applied, response by response.
+    /// Returns the applied updates, in order.
     fn applied(&self) -> Result<Vec<Value>, String> {
         let lines = self.lines()?.into_iter();
         Ok(lines.map(|mut line| line["apply"].take()).filter(Value::is_object).collect())
@@ -204,8 +204,8 @@ impl Stage {
             let kinds = [CDS, EDS, LDS, RDS];
             let kind = kinds.into_iter().find(|kind| type_url.ends_with(kind)).ok_or("another type")?;
             for resource in apply["resources"].as_array().into_iter().flatten() {
-                // In state of the world the version is that of all resources together. Ports of other lengths make
-                // other sizes.
+                // In SotW the version describes all resources together. The size stands in for it, because ports of
+                // other lengths change the size.
                 let version = if self.delta { text(&resource["version"]) } else { resource["size"].to_string() };
                 held.insert((kind, text(&resource["name"])), version);
             }

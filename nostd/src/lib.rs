@@ -1,7 +1,7 @@
-//! A library of machines for a place that has no std.
+//! A library of both machines for a target without std.
 //!
-//! It brings a panic handler and an allocator of its own. Whatever in the dependencies links std would bring another
-//! panic handler, and rustc refuses two (E0152): that this builds is the proof, on any host, that nothing does.
+//! The library defines a panic handler and an allocator. A dependency that links std would bring a second one, which
+//! rustc refuses (E0152): a successful build proves, on any host, that no dependency does.
 
 #![no_std]
 
@@ -23,7 +23,7 @@ fn panic(_: &PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// Memory that is given out once and never taken back: enough for a proof.
+/// Memory that is allocated once and never freed, which is enough for the proof.
 struct Arena {
     memory: UnsafeCell<[u8; SIZE]>,
     taken: AtomicUsize,
@@ -34,10 +34,10 @@ const SIZE: usize = 1 << 20;
 #[global_allocator]
 static ARENA: Arena = Arena { memory: UnsafeCell::new([0; SIZE]), taken: AtomicUsize::new(0) };
 
-// SAFETY: no two allocations get the same bytes, for `taken` only grows.
+// SAFETY: no two allocations get the same bytes, because `taken` only grows.
 unsafe impl Sync for Arena {}
 
-// SAFETY: what is given is in the arena, aligned, and given once.
+// SAFETY: every allocation is in the arena, aligned, and handed out once.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let start = self.memory.get().cast::<u8>();
@@ -49,8 +49,8 @@ unsafe impl GlobalAlloc for Arena {
     unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
 }
 
-/// One resource from a server to a client, over bytes; in both variants, so that the code of both is linked. The number
-/// of bodies that came.
+/// Sends one resource from a server to a client, over bytes; in both variants, so that the code of both is linked.
+/// Returns the number of bodies received.
 #[unsafe(no_mangle)]
 pub extern "C" fn exchange() -> u32 {
     sotw().unwrap_or(0) + delta().unwrap_or(0)

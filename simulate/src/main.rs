@@ -1,12 +1,14 @@
 //! The long simulation: `simulate MILLIONS SEED [THREADS]` takes random steps in worlds of many clients, types and
-//! resources at full speed. After each step what must hold is checked (`testing/src/world`); every so often all comes to rest,
-//! and has to be as it should. The same seed makes the same runs, whatever the threads.
+//! resources at full speed. The invariants (`testing/src/world`) are checked after each step, and the final state
+//! whenever the world comes to rest, which happens at intervals. The same seed makes the same runs, with any number of
+//! threads.
 //!
-//! `simulate explain SEED RUN` plays one run again and takes all out of it that it fails without. `simulate survey SEED RUNS`
-//! goes on after a failure, and prints how many runs each check failed in, with the first of them.
+//! `simulate explain SEED RUN` plays one run again and reduces it to the steps that its failure needs. `simulate survey
+//! SEED RUNS` continues after failures, and prints for each check the number of failed runs and the first of them.
 //!
-//! `simulate letter MILLIONS SEED [THREADS]` walks with our machines beside peers that take the specification by the letter
-//! (`testing/src/letter`), and prints the same table, and the story of the first walk of each rule that was broken.
+//! `simulate letter MILLIONS SEED [THREADS]` runs the machines against peers that take the specification by the letter
+//! (`testing/src/letter`), and prints the same table, and for each broken rule the story of the first walk that broke
+//! it.
 
 mod run;
 mod shrink;
@@ -24,7 +26,7 @@ use xds_machine_testing::random::Random;
 
 use self::run::{Run, Tally};
 
-/// Steps of one run, which has a world and a seed of its own.
+/// The number of steps of one run. Each run has its own world and seed.
 const RUN: u64 = 10_000;
 
 fn main() -> ExitCode {
@@ -93,7 +95,7 @@ fn explain(seed: u64, number: u64) {
     if random.below(2) == 0 { Run::<Sotw>::new(random).explain(RUN) } else { Run::<Delta>::new(random).explain(RUN) }
 }
 
-/// Which checks fail, in how many runs, and in which first.
+/// Prints for each failing check the number of failed runs and the first of them.
 fn survey(seed: u64, runs: u64) {
     type Found = BTreeMap<(String, u32), (u64, u64, String)>;
     let (next, found) = (AtomicU64::new(0), Mutex::new(Found::new()));
@@ -115,7 +117,7 @@ fn survey(seed: u64, runs: u64) {
     }
 }
 
-/// Millions of steps beside peers that take the specification by the letter. Fails if a rule was broken.
+/// Takes millions of steps beside peers that take the specification by the letter. Fails if a rule was broken.
 fn by_letter(millions: u64, seed: u64, threads: u64) -> ExitCode {
     let (walks, start) = ((millions * 1_000_000).div_ceil(letter::STEPS as u64), Instant::now());
     let seeds = |thread: u64| (thread..walks).step_by(threads as usize).map(move |number| random(seed, number).0);

@@ -1,4 +1,4 @@
-//! One run: a world, and what happens in it.
+//! One run: a world and the steps taken in it.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -11,7 +11,7 @@ use xds_machine_testing::world::{Both, Budget, Setup, Step, Ttls, World};
 
 use crate::shrink::shrink;
 
-/// What a run came to.
+/// The totals of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub steps: u64,
@@ -42,13 +42,14 @@ pub struct Run<V: Both> {
     random: Random,
     world: World<V>,
     tally: Tally,
-    /// What was done, if somebody wants to know.
+    /// The steps taken so far, recorded on demand.
     taken: Option<Vec<Step>>,
-    /// How likely the environment is to move, of 256.
+    /// The probability of a step of the environment, out of 256.
     unrest: usize,
 }
 
-/// A world with any features together. Each is in many worlds and out of many, so that few things happen in some.
+/// Sets up a world with a random choice of features. Each feature is off in many worlds, so that some worlds stay
+/// simple.
 fn setup<V: Both>(random: &mut Random) -> Setup {
     let structured = random.below(4) == 0;
     let types: &[&str] = match random.below(5) {
@@ -86,7 +87,7 @@ fn setup<V: Both>(random: &mut Random) -> Setup {
     features.into_iter().fold(setup, |setup, with| if random.below(4) == 0 { with(setup) } else { setup })
 }
 
-/// Resources, and names that stand for others: the wildcard, a collection, aliases that stay, one that moves.
+/// Returns the names to subscribe to: resources, the wildcard, a collection, fixed aliases, and an alias that moves.
 fn names<V: Both>(random: &mut Random, structured: bool) -> Vec<String> {
     let count = random.pick(&[2, 3, 5, 8, 16]);
     let name = |i: usize| if structured { format!("xdstp:///T/r{i}") } else { format!("r{i}") };
@@ -106,7 +107,7 @@ fn names<V: Both>(random: &mut Random, structured: bool) -> Vec<String> {
     names
 }
 
-/// Between two times at rest.
+/// The number of steps between two times at rest.
 const REST: u64 = 2_500;
 
 impl<V: Both> Run<V> {
@@ -116,7 +117,7 @@ impl<V: Both> Run<V> {
         Self { random, world: World::new(setup.make()), tally: Tally::default(), taken: None, unrest }
     }
 
-    /// Plays again what failed, and makes it small.
+    /// Plays a failed run again, and reduces it.
     pub fn explain(mut self, steps: u64) {
         self.taken = Some(Vec::new());
         let setup = self.world.setup.clone();
@@ -193,7 +194,7 @@ impl<V: Both> Run<V> {
         }
     }
 
-    /// Lets the protocol take its steps until there are none, and checks what must hold then.
+    /// Lets the protocol take its steps until none is left, and checks the state at rest.
     fn come_to_rest(&mut self) {
         let (tally, taken) = (&mut self.tally, &mut self.taken);
         come_to_rest(&mut self.world, |_, step| {
@@ -216,7 +217,7 @@ impl Tally {
     }
 }
 
-/// Takes a step if it can be taken, and if it does something. Whether it did.
+/// Takes a step if it is possible, and returns whether it had an effect.
 pub fn attempt<V: Both>(world: &mut World<V>, step: Step) -> bool {
     world.budget = Budget::PLENTY; // there is no end
     let Step::ServerSends { c } = step else {
@@ -226,7 +227,7 @@ pub fn attempt<V: Both>(world: &mut World<V>, step: Step) -> bool {
         }
         return can;
     };
-    // Whether a server has something to say is found out by asking it.
+    // Polling is the only way to find out whether a server has a response.
     if world.pairs[c].server.is_none() {
         return false;
     }
@@ -235,9 +236,9 @@ pub fn attempt<V: Both>(world: &mut World<V>, step: Step) -> bool {
     world.pairs[c].server.is_none() || world.pairs[c].down.len() > before
 }
 
-/// Lets the protocol take its steps until there are none, one client after the other, and checks what must hold then.
+/// Lets the protocol take its steps until none is left, one client after the other, and checks the state at rest.
 pub fn come_to_rest<V: Both>(world: &mut World<V>, mut on: impl FnMut(&World<V>, Step)) {
-    // Each round is a turn for everybody, and each is answered a few times at most.
+    // Every client has a turn in each round, and needs only a few rounds.
     for _ in 0..ROUNDS {
         let mut moved = false;
         for c in 0..world.pairs.len() {

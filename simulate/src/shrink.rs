@@ -1,4 +1,4 @@
-//! What is left of a run that fails when all is taken out that it fails without.
+//! Reduces a failing run: removes every step that the failure does not need.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
@@ -9,7 +9,7 @@ use xds_machine_testing::world::{Both, Made, Step, World};
 use crate::run::{attempt, come_to_rest};
 
 thread_local! {
-    /// Which check failed last, and what it said.
+    /// The place and message of the last failed check.
     static CHECK: RefCell<Option<(PushOrder, String)>> = const { RefCell::new(None) };
 }
 
@@ -23,27 +23,27 @@ fn note(panic: &PanicHookInfo<'_>) {
     CHECK.set(panic.location().map(|at| ((at.file().to_owned(), at.line()), what)));
 }
 
-/// From now on a panic is noted, and not printed.
+/// Records panics from now on, instead of printing them.
 pub fn note_panics() {
     panic::set_hook(Box::new(note));
 }
 
-/// The last panic of this thread.
+/// Returns the last panic of this thread.
 pub fn last_panic() -> Option<(PushOrder, String)> {
     CHECK.take()
 }
 
-/// Plays steps, those that can be taken, and lets the world come to rest. After how many steps it failed, and the check
-/// that did.
+/// Plays the steps that are possible, and lets the world come to rest. Returns the number of steps until the failure,
+/// and the check that failed.
 fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step], on: impl Fn(&World<V>, Step)) -> Option<(usize, PushOrder)> {
     let at = Cell::new(0);
     let play = || {
         let mut world = World::<V>::new(setup.clone());
         for &step in steps {
             at.set(at.get() + 1);
-            // Time passes by itself when all is quiet, and not because what came before is left out.
+            // Time passes only when the world is quiet, and must not pass merely because an earlier step was removed.
             let waits = step == Step::Tick && {
-                // To be polled is a step only if it comes to something.
+                // A poll of the server counts as a step only if it yields something.
                 let polled = (0..setup.clients).filter(|&c| attempt(&mut world, Step::ServerSends { c })).count();
                 let mut steps = Vec::new();
                 world.protocol_steps(&mut steps);
@@ -59,7 +59,7 @@ fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step], on: impl Fn(&World<V>, St
     failed.then(|| at.get()).zip(last_panic().map(|(place, _)| place))
 }
 
-/// The fewest steps that the same check fails for, and at last how they fail, step by step.
+/// Returns the fewest steps for which the same check fails, and finally prints them with the failure.
 pub fn shrink<V: Both>(setup: &Arc<Made>, mut steps: Vec<Step>) -> Vec<Step> {
     note_panics();
     let check = failure::<V>(setup, &steps, |_, _| {}).map(|(_, check)| check);
@@ -68,7 +68,7 @@ pub fn shrink<V: Both>(setup: &Arc<Made>, mut steps: Vec<Step>) -> Vec<Step> {
         fewer.truncate(len);
         (Some(at) == check).then_some(fewer)
     };
-    // Most of what the others do is not needed.
+    // Removes all steps of a client first, because most clients are not needed.
     for c in 0..setup.clients {
         let fewer = steps.iter().copied().filter(|step| step.client() != Some(c)).collect();
         steps = fails(fewer).unwrap_or(steps);
@@ -91,7 +91,7 @@ pub fn shrink<V: Both>(setup: &Arc<Made>, mut steps: Vec<Step>) -> Vec<Step> {
     steps
 }
 
-/// What happened, with the message that was put on the wire.
+/// Prints a step and the message that it put on the wire.
 fn tell<V: Both>(world: &World<V>, step: Step) {
     println!("{:?} {step:?}", world.now);
     match step {

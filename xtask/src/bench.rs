@@ -1,4 +1,4 @@
-//! What the benches measure: figures, scaling, and instruction counts.
+//! Runs the benches: figures, scaling, and instruction counts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::run::{Result, cargo, root, run};
 
-/// How much a ratio may grow before somebody has to say why.
+/// The growth of a ratio that needs no explanation.
 const TOLERANCE: f64 = 1.05;
 
-/// Each workload whose instructions are counted, and its floor.
+/// The workloads whose instructions are counted, each with its floor.
 const COUNTED: [(&str, &str); 10] = [
     ("f1", "encode_delta"),
     ("f2", "encode_delta"),
@@ -27,7 +27,7 @@ const COUNTED: [(&str, &str); 10] = [
     ("f11_stale", "decode_names"),
 ];
 
-/// Where the count is in the harness's summary.
+/// The path of the count in the harness's summary.
 const INSTRUCTIONS: &str = "/profiles/0/data/parts/0/metrics/Ir/values/new";
 
 /// Runs one of the programs of `benches`.
@@ -35,7 +35,7 @@ pub fn program(name: &str, arguments: &[&str]) -> Result {
     run(cargo(&["run", "--quiet", "--release", "-p", "benches", "--bin", name, "--"]).args(arguments))
 }
 
-/// Runs the peers, which are a workspace of their own.
+/// Runs the peers, which are a separate workspace.
 pub fn peers(arguments: &[&str]) -> Result {
     let peers = ["run", "--quiet", "--release", "--manifest-path", "benches/peers/Cargo.toml", "--"];
     run(cargo(&peers).args(arguments))
@@ -55,8 +55,8 @@ pub fn scaling() -> Result {
     Ok(())
 }
 
-/// Fails if the instructions of a workload, as a part of those of its floor, have grown beyond the baseline. With a reason
-/// the baseline becomes what was counted.
+/// Fails if the instructions of a workload, relative to those of its floor, have grown beyond the baseline. With a
+/// reason, the baseline is replaced by the new counts.
 pub fn counts(reason: Option<&str>) -> Result {
     let (counted, mut baseline) = (ratios(&count()?)?, read_baseline()?);
     let mut grown = String::new();
@@ -87,7 +87,7 @@ fn ratios(counts: &BTreeMap<String, f64>) -> Result<Vec<(&'static str, f64)>> {
     COUNTED.iter().map(|&(workload, floor)| Ok((workload, count(workload)? / count(floor)?))).collect()
 }
 
-/// The instructions of each workload and floor.
+/// Counts the instructions of each workload and floor.
 fn count() -> Result<BTreeMap<String, f64>> {
     let summaries = folder().join("target/gungraun");
     if summaries.exists() {
@@ -110,8 +110,8 @@ fn count() -> Result<BTreeMap<String, f64>> {
     Ok(counts)
 }
 
-/// The harness's runner, which must be of the library's version. Installed if it is not there: without optimisation, for
-/// the instructions that are counted are not its own.
+/// Returns the harness's runner, whose version must match the library's. Installs it if necessary, without
+/// optimization, because its own instructions are not counted.
 fn runner() -> Result<PathBuf> {
     if let Some(runner) = env::var_os("GUNGRAUN_RUNNER") {
         return Ok(runner.into());
@@ -137,7 +137,7 @@ fn folder() -> PathBuf {
 
 type Baseline = BTreeMap<String, (f64, String)>;
 
-/// Lines of a workload, its ratio, and why it is what it is.
+/// Reads the baseline: lines of a workload, its ratio, and the reason for it.
 fn read_baseline() -> Result<Baseline> {
     let mut baseline = Baseline::new();
     let path = folder().join("baseline.txt");

@@ -1,9 +1,9 @@
-//! What CI checks besides the tests.
+//! The checks of CI besides the tests.
 
 use crate::run::{Result, cargo, run};
 use crate::{bench, circles, docs, fuzz, nostd, package};
 
-/// The workspaces beside the main one.
+/// The workspaces besides the main one.
 const OTHERS: [&str; 4] = ["fuzz", "nostd", "benches/counts", "benches/peers"];
 
 pub fn check() -> Result {
@@ -40,7 +40,7 @@ fn lints() -> Result {
     ]))
 }
 
-/// What only the feature `unstable` has: the tests of the workspace are without it.
+/// Tests the feature `unstable`, which the tests of the workspace leave out.
 fn unstable() -> Result {
     run(&mut cargo(&["test", "--quiet", "--features", "unstable", "--lib", "--test", "machines", "unstable"]))
 }

@@ -1,15 +1,16 @@
-//! The check that the files of `src/` do not depend on each other in circles, so that each can be read, and rewritten, with
-//! no more than what stands below it.
+//! Checks that the files of `src/` do not depend on each other in circles, so that each file can be read, and
+//! rewritten, with no knowledge but that of the files below it.
 //!
-//! An arrow goes from the file that names an item, by `use` or by a path, to the file that defines the item. Imports and
-//! re-exports are looked through. These are no arrows: `mod x;`, a re-export itself (`pub use`), a method call (it has no
-//! path), whatever stands in `cfg(test)`, in attributes (doc comments are attributes) or in generated code.
+//! An arrow leads from the file that names an item, by `use` or by a path, to the file that defines the item. Imports
+//! and re-exports are followed to the definition. No arrows come from `mod x;`, from a re-export itself (`pub use`),
+//! from a method call (it has no path), or from code in `cfg(test)`, in attributes (doc comments are attributes) and in
+//! generated files.
 //!
-//! The arguments of a macro are read as expressions or as statements. Of other arguments, and of the body of a
-//! `macro_rules`, the check sees paths of two names or more, and single names that begin with a capital. It does not see
-//! names in format strings, macros that are used without an import, and the variants that a glob import of an enum brings
-//! (the import itself is seen). A local variable that has the name of a re-exported function counts as the function. A
-//! `#[path]` is an error, and so is a path into the crate that leads to nothing.
+//! The arguments of a macro are read as expressions or as statements. In other arguments, and in the body of a
+//! `macro_rules`, the check finds paths of two names or more, and single names that begin with a capital. It does not
+//! find names in format strings, macros used without an import, and the variants that a glob import of an enum brings
+//! into scope (the import itself is found). A local variable with the name of a re-exported function counts as the
+//! function. A `#[path]` is an error, and so is a path into the crate that leads to nothing.
 
 mod arrows;
 mod graph;
@@ -30,7 +31,7 @@ use crate::run::{Result, root};
 /// Generated files, by their paths in `src/`.
 const GENERATED: [&str; 1] = ["proto/generated.rs"];
 
-/// The arrows of the circles that still exist. Arrows may leave the list, and none may join it.
+/// The file that lists the arrows of the circles that still exist. Arrows may be deleted from the list, but not added.
 const ALLOWED: &str = "xtask/circles.txt";
 
 pub fn check() -> Result {
@@ -42,7 +43,7 @@ pub fn check() -> Result {
     compare(&inside(&arrows, &circles), &allowed(&fs::read_to_string(root().join(ALLOWED))?))
 }
 
-/// Reads the files of a folder, by their paths in the outermost folder.
+/// Reads the files of a folder, by their paths relative to the outermost folder.
 fn read(folder: &Path, prefix: &str, sources: &mut BTreeMap<String, String>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -56,7 +57,7 @@ fn read(folder: &Path, prefix: &str, sources: &mut BTreeMap<String, String>) -> 
     Ok(())
 }
 
-/// Each circle: its files, its arrows with an item each, and the totals.
+/// Describes each circle: its files, its arrows with an item each, and the totals.
 fn report(arrows: &Arrows, circles: &[BTreeSet<String>]) -> String {
     let mut text = String::new();
     for circle in circles {
@@ -74,13 +75,13 @@ fn report(arrows: &Arrows, circles: &[BTreeSet<String>]) -> String {
     text
 }
 
-/// The arrows between files of one circle.
+/// Returns the arrows between files of one circle.
 fn inside(arrows: &Arrows, circles: &[BTreeSet<String>]) -> BTreeSet<String> {
     let within = |from: &String, to: &String| circles.iter().any(|circle| circle.contains(from) && circle.contains(to));
     arrows.keys().filter(|(from, to)| within(from, to)).map(|(from, to)| format!("{from} -> {to}")).collect()
 }
 
-/// An arrow a line; `#` begins a comment.
+/// Parses the list: one arrow per line; `#` starts a comment.
 fn allowed(text: &str) -> BTreeSet<String> {
     text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
 }

@@ -1,11 +1,11 @@
-//! The documentation as its readers get it: no warning, and no reference to what they do not have.
+//! Checks the documentation as its readers get it: no warnings, and no references to anything they do not have.
 //!
-//! rustdoc denies broken intra-doc links, those of private items too. What it does not see is checked here, in the rendered pages of every crate that is
-//! published, and in the Markdown files of its package:
+//! rustdoc denies broken intra-doc links, also in private items. Other references are checked here, in the rendered
+//! pages of every published crate and in the Markdown files of its package:
 //!
-//! - links within the documentation lead to a page, and to a place on it that exists;
+//! - a link within the documentation leads to a page, and to a place on it, that exists;
 //! - an id of the catalogue of rules (`tests/protocol/rules.md`), such as C-SOTW-04, is a link or stands on the page of the catalogue;
-//! - a Markdown file that is named is in the package, or is a link to somewhere else;
+//! - a Markdown file that is named is in the package, or is an external link;
 //! - a source file that is named, such as `client/mod.rs`, exists;
 //! - no page cites a "DESIGN rule": the rules are those of the manual, and are linked.
 
@@ -21,7 +21,7 @@ use self::page::Page;
 use crate::package::{self, Package};
 use crate::run::{Result, cargo, root, run};
 
-/// The pages on which the ids of rules are defined, by the end of their path.
+/// The pages that define the ids of rules, by the end of their path.
 const CATALOGUE: &str = "manual/catalogue/index.html";
 
 const DOC: [&str; 4] = ["doc", "--quiet", "--no-deps", "--all-features"];
@@ -29,13 +29,13 @@ const DOC: [&str; 4] = ["doc", "--quiet", "--no-deps", "--all-features"];
 pub fn check() -> Result {
     let packages = package::publishable()?;
     let folder = root().join("target/doc");
-    // What only readers of the source see is not rendered for others, but its links are checked.
+    // Documentation of private items is not rendered for users, but its links are checked.
     for package in &packages {
         let flags = "-D warnings --document-private-items";
         run(cargo(&DOC).args(["--package", &package.name]).env("RUSTDOCFLAGS", flags))?;
     }
     for package in &packages {
-        // Pages of items that are gone would be checked as well.
+        // Pages of removed items would be checked as well.
         let _ = fs::remove_dir_all(folder.join(crate_name(package)));
     }
     run(cargo(&DOC).args(["--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))?;
@@ -59,13 +59,13 @@ fn crate_name(package: &Package) -> String {
 
 /// The rendered documentation of one crate. Paths are relative to the folder of the documentation, with slashes.
 struct Site {
-    /// The pages that are checked.
+    /// The pages to check.
     pages: BTreeMap<String, Page>,
     /// All files that a link may lead to.
     files: BTreeSet<String>,
     /// The files of the package.
     packaged: BTreeSet<String>,
-    /// Whether a source file exists, by its path from the folder of the package or from its `src/`.
+    /// Returns whether a source file exists, by its path from the folder of the package or from its `src/`.
     has_source: Box<dyn Fn(&str) -> bool>,
 }
 
@@ -117,7 +117,7 @@ impl Site {
         faults
     }
 
-    /// What a link leads to that is not there.
+    /// Returns the target of a link if it does not exist.
     fn missing(&self, from: &str, link: &str) -> Option<String> {
         if page::is_external(link) {
             return None;
@@ -131,14 +131,14 @@ impl Site {
         if !self.files.contains(&target) {
             return Some(target);
         }
-        // Of other pages, such as those of the source, the places are not known.
+        // The places on other pages, such as those of the source, are not known.
         let known = self.pages.get(&target).filter(|_| !fragment.is_empty())?;
         (!known.ids.contains(fragment)).then(|| format!("#{fragment} of {target}"))
     }
 }
 
-/// The Markdown files of a package outside of `src/`: what they link to is in the repository. (Not in the package: a folder
-/// with a manifest of its own, such as `examples/`, never is.)
+/// Returns the Markdown files of a package outside of `src/`. Their link targets are in the repository. (A folder with
+/// a manifest of its own, such as `examples/`, is never part of the package.)
 fn documents(package: &Package) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for file in package.files.iter().filter(|file| file.ends_with(".md") && !file.starts_with("src/")) {
@@ -154,7 +154,7 @@ fn document_faults(file: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec
     dead.map(|link| format!("{file}: the link to {link} leads nowhere")).collect()
 }
 
-/// A path that is relative to a file, from the root.
+/// Resolves a path that is relative to a file, and returns it relative to the root.
 fn resolve(from: &str, path: &str) -> String {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();

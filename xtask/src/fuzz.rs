@@ -1,4 +1,5 @@
-//! The fuzz targets. Stable and no sanitizer: without `unsafe` a sanitizer finds little, and costs most of the speed.
+//! Runs the fuzz targets, on stable and without a sanitizer: in code without `unsafe` a sanitizer finds little, and
+//! costs most of the speed.
 
 use std::fs;
 
@@ -6,10 +7,10 @@ use crate::run::{Result, cargo, root, run};
 
 const TARGETS: [&str; 5] = ["world", "client", "server", "wire", "variants"];
 
-/// Long enough for a story, short enough to be read.
+/// The maximum input length: enough for a story, and short enough to be read.
 const LEN: &str = "-max_len=512";
 
-/// Fuzzes one target for so many seconds. What is new goes to `fuzz/work`, which is not committed.
+/// Fuzzes one target for a number of seconds. New inputs go to `fuzz/work`, which is not committed.
 pub fn fuzz(target: &str, seconds: &str) -> Result {
     let work = work(target)?;
     let (seconds, corpus) = (format!("-max_total_time={seconds}"), format!("corpus/{target}"));
@@ -17,7 +18,7 @@ pub fn fuzz(target: &str, seconds: &str) -> Result {
         .current_dir(root().join("fuzz")))
 }
 
-/// Makes the committed corpus the fewest of all inputs that reach the same code.
+/// Reduces the committed corpus to the fewest inputs that reach the same code.
 pub fn minimise(target: &str) -> Result {
     let work = work(target)?;
     let (all, corpus) = (root().join("fuzz").join(&work), root().join("fuzz/corpus").join(target));
@@ -26,7 +27,7 @@ pub fn minimise(target: &str) -> Result {
         let input = input?;
         fs::rename(input.path(), all.join(input.file_name()))?;
     }
-    // The same edges, no matter how often: a few dozen inputs, not thousands.
+    // Counts edges without their frequency, which keeps a few dozen inputs instead of thousands.
     let corpus = format!("corpus/{target}");
     run(fuzzer(&[
         "run",
@@ -43,7 +44,7 @@ pub fn minimise(target: &str) -> Result {
     .current_dir(root().join("fuzz")))
 }
 
-/// Replays the committed corpus with no fuzzer, and builds all targets.
+/// Replays the committed corpus without a fuzzer, and builds all targets.
 pub fn corpus() -> Result {
     let replay = ["test", "--manifest-path", "fuzz/Cargo.toml", "--no-default-features", "--test", "corpus"];
     run(cargo(&replay).args(["--", "--nocapture"]))?;

@@ -1,8 +1,8 @@
-//! The interop package is a program of its own: the other recipes don't wait for what it needs.
+//! The interop package is a separate program, so that other recipes need not build its dependencies.
 
 use crate::run;
 
-/// Runs it; `part` selects clients and modes.
+/// Runs the interop tests; `part` selects clients and modes.
 pub fn run(part: &[&str]) -> run::Result {
     run::run(&mut run::cargo(&[["run", "--quiet", "--package", "interop", "--"].as_slice(), part].concat()))
 }

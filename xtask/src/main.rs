@@ -1,4 +1,4 @@
-//! The project's recipes: `cargo xtask` lists them.
+//! The project's recipes. `cargo xtask` lists them.
 
 mod bench;
 mod ci;

@@ -1,10 +1,10 @@
-//! The proof that the library needs no std, and that the proof proves something.
+//! Proves that the library needs no std, and that the proof can fail.
 
 use std::process::Command;
 
 use crate::run::{Result, cargo, run};
 
-/// What rustc says when two crates bring a panic handler.
+/// The error of rustc for two crates that bring a panic handler.
 const TWICE: &str = "E0152";
 
 pub fn check() -> Result {

@@ -1,4 +1,4 @@
-//! The members of the workspace that are published, and what their packages hold.
+//! The published members of the workspace, and the contents of their packages.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,20 @@ use serde_json::Value;
 
 use crate::run::{Result, cargo, run};
 
-/// A member of the workspace that may be published: its manifest does not say `publish = false`.
+/// A member of the workspace that may be published: its manifest does not set `publish = false`.
 pub struct Package {
     pub name: String,
     /// The folder of its manifest.
     pub folder: PathBuf,
-    /// The files that its package holds, relative to its folder.
+    /// The files in its package, relative to its folder.
     pub files: BTreeSet<String>,
 }
 
-/// Builds every package as a user gets it: from the files that are packed, and from nothing else. Works offline once
-/// `cargo fetch` has run.
+/// Builds every package as a user gets it, from the packed files only. Works offline once `cargo fetch` has run.
 pub fn check() -> Result {
     let packages = publishable()?;
     let mut command = cargo(&["package", "--quiet", "--offline", "--allow-dirty"]);
-    // In one call, because they may depend on each other and none of them need be published yet.
+    // One call builds all packages, because they may depend on each other and need not be published yet.
     packages.iter().for_each(|package| _ = command.args(["--package", &package.name]));
     run(&mut command)?;
     for package in &packages {
@@ -30,7 +29,7 @@ pub fn check() -> Result {
     Ok(())
 }
 
-/// The members that may be published.
+/// Returns the members that may be published.
 pub fn publishable() -> Result<Vec<Package>> {
     let output = cargo(&["metadata", "--no-deps", "--offline", "--format-version", "1"]).output()?;
     if !output.status.success() {
@@ -40,7 +39,7 @@ pub fn publishable() -> Result<Vec<Package>> {
     members.into_iter().map(|(name, folder)| Ok(Package { files: files(&name)?, name, folder })).collect()
 }
 
-/// Names and folders of the members in what `cargo metadata` says, without those that are never published.
+/// Returns the names and folders of the members that `cargo metadata` lists, without those that are never published.
 fn members(metadata: &Value) -> Vec<(String, PathBuf)> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     // `publish` is null unless the manifest restricts it; `false` there is the empty list here.

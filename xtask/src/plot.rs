@@ -1,16 +1,16 @@
-//! A table and a plot of how costs grow.
+//! Writes a table and a plot of the growth of costs.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 
-/// A curve: which rows it is made of, and which of their numbers.
+/// A curve: the rows that it is made of, and the numbers that it shows.
 struct Curve {
     title: &'static str,
     workload: &'static str,
     cost: &'static str,
     unit: &'static str,
-    /// What grows: `n` or `s`; the other is what it is in most rows.
+    /// The growing number, `n` or `s`. The other one has its usual value.
     grows: &'static str,
     with: (&'static str, u64),
 }
@@ -32,7 +32,7 @@ const CURVES: [Curve; 7] = [
 ];
 
 impl Curve {
-    /// The size and the cost of each point.
+    /// Returns the size and the cost of each point.
     fn points(&self, rows: &[Value]) -> Vec<(f64, f64)> {
         let (other, size) = self.with;
         let of_curve = |row: &&Value| row["workload"] == self.workload && row[other] == size;
@@ -45,7 +45,7 @@ impl Curve {
     }
 }
 
-/// A table of each curve; `each` is the cost of one of what grows.
+/// Returns a table of each curve.
 pub fn table(rows: &[Value]) -> String {
     let mut text = "<!-- written by `cargo xtask scaling` -->\n".to_owned();
     for curve in &CURVES {
@@ -63,7 +63,7 @@ pub fn table(rows: &[Value]) -> String {
     text
 }
 
-/// Three digits, and thousands.
+/// Formats a number with up to three digits, in thousands or millions if large.
 fn short(value: f64) -> String {
     match value {
         0.0..10.0 => format!("{value:.2}").trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -77,10 +77,10 @@ fn short(value: f64) -> String {
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 220.0;
 const COLUMNS: usize = 4;
-/// Around a panel's axes: left, top, right, bottom.
+/// The space around a panel's axes: left, top, right, bottom.
 const MARGIN: [f64; 4] = [52.0, 30.0, 14.0, 34.0];
 
-/// A panel for each curve; both axes are logarithmic.
+/// Draws a panel for each curve, with two logarithmic axes.
 pub fn svg(rows: &[Value]) -> String {
     let lines = CURVES.len().div_ceil(COLUMNS);
     let (width, height) = (WIDTH * COLUMNS as f64, HEIGHT * lines as f64);

@@ -1,4 +1,4 @@
-//! Generates Rust from `proto/`, with no `protoc`.
+//! Generates Rust from `proto/`, without `protoc`.
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Other programs, from the project's root.
+//! Runs other programs, from the project's root.
 
 use std::error::Error;
 use std::path::Path;
@@ -10,10 +10,10 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the project")
 }
 
-/// A cargo of this toolchain, or of another: `+nightly` as the first argument.
+/// Returns a command for the cargo of this toolchain, or of another one: `+nightly` as the first argument.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new("cargo");
-    // What cargo told us about this package must not reach another.
+    // Variables that cargo set for this package must not reach another package.
     for (key, _) in std::env::vars_os() {
         if key.to_string_lossy().starts_with("CARGO_PKG_") || key == "CARGO_MANIFEST_DIR" {
             cargo.env_remove(key);
@@ -26,7 +26,7 @@ pub fn cargo(arguments: &[&str]) -> Command {
     cargo
 }
 
-/// Runs it with our own output, and fails if it does.
+/// Runs a command with inherited output, and fails if the command does.
 pub fn run(command: &mut Command) -> Result {
     let status = command.status()?;
     if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}").into()) }

@@ -2,7 +2,7 @@
 
 use crate::run::{Result, cargo, run};
 
-/// `limit`: of the states of one exploration, lest they outgrow the memory.
+/// Explores the model deeply. `limit` bounds the states of one exploration, and so its memory.
 pub fn model_deep(limit: &str) -> Result {
     let arguments = ["test", "--release", "--test", "model", "--", "--ignored", "--nocapture", "deeper"];
     run(cargo(&arguments).env("LIMIT", limit))

@@ -1,5 +1,5 @@
 //! Measures the figures and prints one JSON object a line: `bench-json [--check] [FIGURE ..]`. With `--check` it prints
-//! the limits and what came of them instead, and fails if one is not kept.
+//! the limits and the measured values instead, and fails if a limit is exceeded.
 
 use std::process::ExitCode;
 

@@ -1,12 +1,13 @@
-//! Many streams on several threads over one store, as a driver has them: what a server needs for that is a lock.
+//! Many streams on several threads over one store, as in a driver: the server needs nothing but a lock.
 //!
-//! Streams know nothing of each other, so each belongs to one thread, which alone touches it. What they share is the store,
-//! which `poll_transmit` only reads: many threads do so at once, and whoever changes the store waits until none does. A
-//! thread holds the lock for one stream at a time, so that a change waits for one stream and not for thousands; the lock
-//! is free again before anything is written to a network, for a response has its own hold on what it sends.
+//! Streams are independent of each other, so each belongs to one thread, the only one to touch it. They share the
+//! store, which `poll_transmit` only reads: many threads read at once, and a change of the store waits until none does.
+//! A thread holds the lock for one stream at a time, so that a change waits for one stream and not for thousands; it
+//! releases the lock before anything is written to a network, because a response keeps its resources alive itself.
 //!
-//! `parallel [N [S]]` measures it with one thread and with two: from a change until every stream has its encoded response
-//! and every ACK is processed. The time is that of the busiest thread, on a processor: others on the machine do not count.
+//! `parallel [N [S]]` measures with one thread and with two: from a change until every stream has its encoded response
+//! and every ACK is processed. The time is the processor time of the busiest thread, so other load on the machine does
+//! not count.
 
 use std::hint::black_box;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -21,19 +22,19 @@ use xds_machine::{Delta, TypeUrl};
 
 const CHANGES: usize = 25;
 
-/// A thread of a driver: its streams, and the news that the store has changed.
+/// A thread of a driver: its streams, and the notifications about changes of the store.
 struct Worker {
     store: Arc<RwLock<Cache>>,
     streams: Vec<Server<Delta>>,
     news: Receiver<()>,
-    /// How long each change took.
+    /// Reports the time that each change took.
     done: Sender<u64>,
 }
 
 impl Worker {
     fn work(mut self) {
         let types = clusters();
-        // News that came while others were served need no round of their own; here there are none.
+        // A driver would merge notifications that arrive meanwhile into one round; here there are none.
         while self.news.recv().is_ok() {
             let start = clock();
             self.streams.iter_mut().for_each(|stream| serve(&self.store, stream, &types));
@@ -44,7 +45,7 @@ impl Worker {
     }
 }
 
-/// Sends a stream what there is to say.
+/// Sends a stream its pending responses.
 fn serve(store: &RwLock<Cache>, stream: &mut Server<Delta>, types: &TypeUrl) {
     loop {
         let response = stream.poll_transmit(NOW, &*store.read().unwrap_or_else(PoisonError::into_inner));
@@ -57,7 +58,7 @@ fn serve(store: &RwLock<Cache>, stream: &mut Server<Delta>, types: &TypeUrl) {
     }
 }
 
-/// The time of the busiest thread for a change.
+/// Returns the time that the busiest thread needs for a change.
 fn measure(n: usize, s: usize, threads: usize) -> f64 {
     let types = clusters();
     let mut cache = cache(&types, n);

@@ -11,7 +11,7 @@ static COUNTING: alloc::Counting = alloc::Counting;
 const RESOURCES: [usize; 7] = [1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
 const STREAMS: [usize; 9] = [1, 3, 10, 30, 100, 300, 1000, 3000, 10_000];
 
-/// What the other number is while one changes.
+/// The value of one number while the other varies.
 const N: usize = 100_000;
 const S: usize = 1000;
 
@@ -38,7 +38,7 @@ fn print(row: Row) {
     println!("{}", row.json());
 }
 
-/// F5 with all streams: the first, which pays for the encoding, and the others.
+/// F5 with all streams: the first one, which pays for the encoding, and the others.
 struct Sync {
     first: FirstSync,
     further: FurtherSync,

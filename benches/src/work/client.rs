@@ -1,4 +1,5 @@
-//! The client: F9, a response of everything with one change, and F10, names that are subscribed to one by one.
+//! The client: F9, a response with all resources of which one changed, and F10, names that are subscribed to one by
+//! one.
 
 use bytes::Bytes;
 use prost::Message;
@@ -11,39 +12,39 @@ use crate::data::{NOW, cache, clusters, endpoints, name, resource, sotw_response
 use crate::floor;
 use crate::measure::Work;
 
-/// F9: until Apply, verdict and ACK.
+/// F9: a response, until Apply, verdict and ACK.
 pub struct FullResponse {
     client: Client<Sotw>,
     n: usize,
     from: From,
-    /// Two responses, in turns.
+    /// Two responses that alternate.
     responses: [Vec<u8>; 2],
-    /// The buffer is the transport's: giving it back is not the machine's work.
+    /// Keeps the buffer alive: freeing it is the transport's work, not the machine's.
     buffer: Bytes,
 }
 
-/// Where the work begins.
+/// The input of the measured work.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum From {
-    /// With the bytes.
+    /// The encoded bytes.
     Bytes,
-    /// With the decoded message.
+    /// The decoded message.
     Message,
 }
 
-/// A response as it comes.
+/// A received response.
 pub enum Received {
     Bytes(Bytes),
     Message(sotw::Response),
 }
 
 impl FullResponse {
-    /// From the received bytes to the ACK.
+    /// Measures from the received bytes to the ACK.
     pub fn from_bytes(n: usize) -> Self {
         Self::new(n, From::Bytes)
     }
 
-    /// From the decoded message to the ACK.
+    /// Measures from the decoded message to the ACK.
     pub fn from_message(n: usize) -> Self {
         Self::new(n, From::Message)
     }
@@ -62,7 +63,7 @@ impl FullResponse {
     }
 }
 
-/// A response of everything, in which one resource changes with the round.
+/// Returns a response with all resources, one of which changes with the round.
 pub fn all(n: usize, round: u8) -> floor::SotwResponse {
     let types = clusters();
     let mut cache = cache(&types, n);
@@ -100,7 +101,7 @@ impl Work for FullResponse {
     }
 }
 
-/// F10: names are subscribed to one by one, then there is one poll.
+/// F10: subscribes to names one by one, and polls once.
 pub struct OneByOne {
     names: Vec<ResourceName>,
 }

@@ -1,4 +1,4 @@
-//! A stream begins: F5 with nothing, F6 with everything.
+//! The start of a stream: F5 with a client that has nothing, F6 with a client that has everything.
 
 use std::hint::black_box;
 
@@ -11,14 +11,14 @@ use crate::floor;
 use crate::measure::Work;
 use crate::stream::Wire;
 
-/// F5: the first stream to be sent everything, when nothing is encoded yet.
+/// F5: the first stream to be sent everything, which pays for the encoding.
 pub struct FirstSync {
     n: usize,
     config: server::Config,
     request: delta::Request,
 }
 
-/// F5: each further one.
+/// F5: each further stream.
 pub struct FurtherSync {
     cache: Cache,
     first: FirstSync,
@@ -71,7 +71,7 @@ impl Work for FurtherSync {
     }
 }
 
-/// F6: a client that has everything comes back, until it has its empty answer.
+/// F6: a client that has everything reconnects, until it has the empty response.
 pub struct Reconnect {
     cache: Cache,
     request: delta::Request,

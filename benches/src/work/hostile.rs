@@ -8,7 +8,7 @@ use crate::data::{NOW, endpoints};
 use crate::measure::Work;
 use crate::stream::Wire;
 
-/// A request, on a stream on which there was another before.
+/// A request on a stream, after an optional earlier one.
 pub struct Hostile<V: Wire> {
     before: Option<V::Message>,
     request: V::Message,
@@ -33,10 +33,10 @@ impl<V: Wire> Work for Hostile<V> {
     }
 }
 
-/// As many names as there may be.
+/// The maximum number of names.
 pub const NAMES: usize = 100_000;
 
-/// Of the same length, and in no good order.
+/// Returns names of equal length, in an unfavourable order.
 fn names(from: usize, count: usize) -> Vec<ResourceName> {
     (from..from + count).rev().map(|i| format!("{:032}", i * 7919 % 1_000_003).as_str().into()).collect()
 }
@@ -69,7 +69,7 @@ impl Hostile<Delta> {
         Self { before: None, request: delta::Request { initial_versions: versions, ..delta(names(0, 1), Vec::new()) } }
     }
 
-    /// On a stream that has as many names as there may be; those that come and go are others.
+    /// A request that subscribes and unsubscribes the same names, on a stream that has the maximum of other names.
     pub fn come_and_go(count: usize) -> Self {
         let request = delta(names(NAMES, count / 2), names(NAMES, count / 2));
         Self { before: Some(delta(names(0, NAMES), Vec::new())), request }

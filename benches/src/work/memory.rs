@@ -1,4 +1,4 @@
-//! What is kept: F3, F4 and F12.
+//! Memory: F3, F4 and F12.
 
 use prost::Message;
 use xds_machine::server::{self, Server};
@@ -23,7 +23,7 @@ pub fn idle_stream(n: usize, s: usize) -> Row {
     Row { bytes, ns, ratio: bytes / 1024.0, ..Row::new("F3", n, s, 0) }
 }
 
-/// F4: each of the names of a stream.
+/// F4: each name of a stream.
 pub fn names(names: usize) -> Row {
     let cache = cache(&endpoints(), names);
     let wanted: Vec<String> = (0..names).map(name).collect();
@@ -36,7 +36,7 @@ pub fn names(names: usize) -> Row {
     Row { bytes, ratio: bytes / 32.0, ..Row::new("F4", names, 1, 0) }
 }
 
-/// F12: the store, and apart from it what is encoded.
+/// F12: the store, and separately its cached encodings.
 pub fn store(n: usize) -> [Row; 2] {
     let types = clusters();
     let resources: usize = (0..n).map(|i| name(i).len() + 128).sum();

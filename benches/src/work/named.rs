@@ -1,4 +1,4 @@
-//! F8: many names on one stream: one more, or one that changes.
+//! F8: many names on one stream: one name is added, or one resource changes.
 
 use xds_machine::server::{self, Cache, Resource, Server};
 use xds_machine::{Nonce, ResourceName, TypeUrl};
@@ -8,10 +8,10 @@ use crate::floor;
 use crate::measure::Work;
 use crate::stream::{Wire, push, stream};
 
-/// So many names can be added.
+/// The number of names that can be added.
 const MORE: usize = 1000;
 
-/// So many at a time, that the clock can tell.
+/// Events per round, enough for the clock's resolution.
 pub const EVENTS: usize = 10;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -31,7 +31,7 @@ pub struct Named<V: Wire> {
     round: u8,
 }
 
-/// A change, and the names as the client says them: decoded, strings of their own.
+/// A change, with the names as decoded from the client's message: separate strings.
 pub struct Event<M> {
     request: Option<M>,
     changed: Option<Resource>,
@@ -50,7 +50,7 @@ impl<V: Wire> Named<V> {
     }
 }
 
-/// A request with all names in prost.
+/// Returns a request with all names, in prost.
 pub fn all_names(names: usize) -> floor::SotwRequest {
     floor::SotwRequest {
         resource_names: (0..names).map(name).collect(),

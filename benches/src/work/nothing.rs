@@ -1,4 +1,4 @@
-//! F11: what costs nothing: nothing to say, a time-out that is not due, a stale request with no new name.
+//! F11: the cost of doing nothing: an idle poll, a time-out that is not due, a stale request without a new name.
 
 use xds_machine::message::sotw;
 use xds_machine::server::{self, Cache, Server};
@@ -8,7 +8,7 @@ use crate::data::{NOW, cache, endpoints, name, resource};
 use crate::measure::Work;
 use crate::stream::{Wire, stream};
 
-/// Done so often in a round, that the clock can tell.
+/// Repetitions per round, enough for the clock's resolution.
 pub const TIMES: usize = 1000;
 
 fn named(names: usize) -> (Cache, Server<Sotw>, TypeUrl, Vec<ResourceName>) {
@@ -60,7 +60,7 @@ impl Work for Timeout {
     }
 }
 
-/// A response is out, and a request comes that answers none.
+/// A request that does not match the response in flight.
 pub struct Stale {
     server: Server<Sotw>,
     types: TypeUrl,

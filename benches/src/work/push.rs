@@ -1,4 +1,4 @@
-//! One of many resources changes, and streams hear it: F1, F2 (delta) and F7 (SotW).
+//! One of many resources changes, and is sent to streams: F1, F2 (delta) and F7 (SotW).
 
 use xds_machine::server::{Cache, Resource, Server};
 use xds_machine::{Delta, Sotw, TypeUrl};
@@ -7,7 +7,7 @@ use crate::data::{cache, clusters, resource};
 use crate::measure::Work;
 use crate::stream::{Wire, push, streams};
 
-/// F1, F2: from the change until each of the wildcard streams has its encoded response, and its ACK is processed.
+/// F1, F2: from the change until each wildcard stream has its encoded response, and its ACK is processed.
 pub struct OneChange {
     types: TypeUrl,
     cache: Cache,
@@ -22,7 +22,7 @@ impl OneChange {
         Self::repeated(n, s, 1)
     }
 
-    /// So many changes one after the other, that the clock can tell.
+    /// Makes several changes in a row, enough for the clock's resolution.
     pub fn repeated(n: usize, s: usize, times: usize) -> Self {
         let types = clusters();
         let mut cache = cache(&types, n);
@@ -60,7 +60,7 @@ impl Work for OneChange {
     }
 }
 
-/// F7: the first of the wildcard streams, which pays for what is encoded anew; or each further one.
+/// F7: the first wildcard stream, which pays for the new encoding; or each further one.
 pub struct FullState {
     types: TypeUrl,
     cache: Cache,

@@ -1,4 +1,4 @@
-//! The machines without an async runtime: threads that block, channels between them, and encoded bytes on the channels.
+//! Drives the machines without an async runtime: blocking threads, connected by channels that carry encoded bytes.
 //!
 //! `cargo run -p examples --bin blocking`
 
@@ -54,7 +54,7 @@ fn cluster(name: &str, content: &str) -> server::Resource {
 
 // The client's thread.
 
-/// Connects, over and over, until there is nobody to connect to.
+/// Connects repeatedly, until the server is gone for good.
 fn run_client(network: &ControlPlane, said: &Sender<String>) {
     let epoch = time::Instant::now();
     let now = || Instant::from_epoch(epoch.elapsed());
@@ -106,7 +106,7 @@ fn run_client(network: &ControlPlane, said: &Sender<String>) {
     }
 }
 
-/// The application: it takes what is good, and says what is wrong with the rest.
+/// The application: accepts the valid resources and reports an error for each of the others.
 fn apply(update: Update, say: &impl Fn(String)) -> Verdict {
     let mut words: Vec<String> = update.removed().iter().map(|name| format!("no {name}")).collect();
     let verdict = update.check(|resource| {
@@ -122,16 +122,16 @@ fn apply(update: Update, say: &impl Fn(String)) -> Verdict {
     verdict
 }
 
-// The server's threads: one for each stream.
+// The server's threads, one per stream.
 
-/// What wakes up a stream.
+/// An event that wakes up a stream.
 enum Event {
     Request(Vec<u8>),
     Changed,
     HangUp,
 }
 
-/// Whether streams may be opened.
+/// Determines whether streams may be opened.
 #[derive(Clone, Copy, PartialEq)]
 enum Door {
     Open,
@@ -144,7 +144,7 @@ struct ControlPlane(Arc<Mutex<State>>);
 
 struct State {
     cache: Cache,
-    /// Counts the streams.
+    /// The number of streams opened so far.
     opened: u64,
     streams: HashMap<u64, Sender<Event>>,
     door: Door,
@@ -167,7 +167,7 @@ impl ControlPlane {
         }
     }
 
-    /// Opens the door, or ends all streams.
+    /// Sets whether streams may be opened; ends all streams unless they may.
     fn set_door(&self, door: Door) {
         let mut state = self.state();
         state.door = door;
@@ -176,7 +176,7 @@ impl ControlPlane {
         }
     }
 
-    /// A new stream: where requests go, and whence responses come.
+    /// Opens a stream and returns its two ends: a sender for requests and a receiver for responses.
     fn connect(&self) -> Result<(Sender<Event>, Receiver<Bytes>), Door> {
         let ((requests, events), (outbound, responses)) = (channel(), channel());
         let mut state = self.state();

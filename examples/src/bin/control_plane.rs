@@ -95,7 +95,7 @@ async fn run(options: Options) -> Result<(), String> {
         .map_err(|error| format!("can't listen on {}: {error}", options.listen))?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
 
-    // Absence is told only if it is known: a file that can't be read may hold anything.
+    // The server reports absence only if it is certain: an unreadable file may hold any resource.
     let cache = if news.complete { Cache::new(1) } else { Cache::unknown(1) };
     let log = Log::new(options.format);
     let shared = Arc::new(Shared::new(cache, options.dialect, log.clone()));
@@ -126,17 +126,17 @@ fn hint(address: &str, resources: &Path) -> String {
     hint
 }
 
-/// Looks at the folder for ever.
+/// Watches the folder forever.
 fn watch(mut folder: Folder, shared: &Shared, log: &Log) {
     loop {
         let start = Instant::now();
         take(folder.look(), shared, log);
-        // A folder of many files is not looked at all the time.
+        // Limits polling to about a tenth of the time, because listing a large folder is slow.
         thread::sleep(Duration::from_millis(50).max(start.elapsed() * 10));
     }
 }
 
-/// Serves what is new.
+/// Serves changed resources.
 fn take(news: News, shared: &Shared, log: &Log) {
     news.complaints.into_iter().for_each(|complaint| log.complain(complaint));
     let Some(resources) = news.resources else { return };

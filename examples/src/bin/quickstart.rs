@@ -1,5 +1,5 @@
-//! A client and a server in one process, and what they say to each other. No socket, no clock, no thread: the machines
-//! are values, and this program carries their messages from one to the other.
+//! Runs a client and a server in one process and prints the messages they exchange. There is no socket, clock or
+//! thread: the machines are plain values, and this program carries their messages from one to the other.
 //!
 //! `cargo run -p examples --bin quickstart`
 
@@ -8,10 +8,10 @@ use xds_machine::message::{Node, delta};
 use xds_machine::server::{self, Cache, Server, StreamId};
 use xds_machine::{Delta, Instant, ResourceName, TypeUrl, Version, type_url};
 
-/// Machines are told what time it is. Nothing here takes any.
+/// The time passed to the machines. Nothing in this program takes any time.
 const NOW: Instant = Instant::EPOCH;
 
-/// The space for a message.
+/// The width of a message in the diagram.
 const WIDTH: usize = 60;
 
 fn main() -> Result<(), xds_machine::Error> {
@@ -59,14 +59,14 @@ fn main() -> Result<(), xds_machine::Error> {
 
 struct World {
     client: Client<Delta>,
-    /// One stream of a server.
+    /// The server's side of one stream.
     server: Server<Delta>,
-    /// What the server has to say, to all its streams.
+    /// The resources, shared by all streams of the server.
     cache: Cache,
 }
 
 impl World {
-    /// Carries messages until nobody has anything more to say.
+    /// Carries messages until neither side has anything left to send.
     fn talk(&mut self) -> Result<(), xds_machine::Error> {
         loop {
             while let Some(transmit) = self.client.poll_transmit() {
@@ -99,7 +99,7 @@ impl World {
     }
 }
 
-/// The application: it takes what is good, and says what is wrong with the rest.
+/// The application: accepts the valid resources and reports an error for each of the others.
 fn apply(update: client::Update) -> Verdict {
     update.removed().iter().for_each(|name| at_client(&format!("drop {name}")));
     update.check(|resource| {
@@ -110,7 +110,7 @@ fn apply(update: client::Update) -> Verdict {
     })
 }
 
-/// A request in words.
+/// Describes a request.
 fn request(request: &delta::Request, intent: Intent) -> String {
     let mut words = match (intent, &request.error) {
         (Intent::Ack, _) => vec![format!("ACK {}", request.nonce)],
@@ -127,7 +127,7 @@ fn request(request: &delta::Request, intent: Intent) -> String {
     words.join("; ")
 }
 
-/// A response in words.
+/// Describes a response.
 fn answer(response: &server::Response<Delta>) -> String {
     let mut words = vec![response.nonce().to_string()];
     let resource = |resource: &server::Resource| {
@@ -146,22 +146,22 @@ fn title(text: &str) {
     println!("\n{text}\n");
 }
 
-/// A message, on its way from the client.
+/// Prints a message from the client to the server.
 fn to_server(text: &str) {
     println!("            |-- {:-<WIDTH$}>|", format!("{text} "));
 }
 
-/// A message, on its way to the client.
+/// Prints a message from the server to the client.
 fn to_client(text: &str) {
     println!("            |<{:->WIDTH$} --|", format!(" {text}"));
 }
 
-/// What the client does.
+/// Prints an event at the client.
 fn at_client(text: &str) {
     println!("            | {text:w$} |", w = WIDTH + 2);
 }
 
-/// What the server learns.
+/// Prints an event at the server.
 fn at_server(text: &str) {
     println!("            | {text:>w$} |", w = WIDTH + 2);
 }

@@ -1,4 +1,4 @@
-//! A client that asks a control plane for resources over ADS, and prints what becomes of them: a JSON object a line.
+//! A client that subscribes to resources of a control plane over ADS and prints each event as one line of JSON.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -29,10 +29,10 @@ use xds_machine::proto::Wire;
 use xds_machine::service::Method;
 use xds_machine::{Delta, Instant, Sotw, TypeUrl};
 
-/// Waits grow up to this, so that who comes back is soon asked again.
+/// The maximum reconnect delay, low enough to reach a server soon after it returns.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Responses that are longer are refused.
+/// The maximum size of a response, in bytes; larger responses are refused.
 const LONGEST_RESPONSE: usize = 1 << 28;
 
 #[tokio::main(flavor = "current_thread")]
@@ -76,7 +76,7 @@ where
         Self { client, server, method, epoch: Clock::now(), streams: 0, follower }
     }
 
-    /// A stream after the other, for ever.
+    /// Opens one stream after the other, forever.
     async fn run(mut self) -> Infallible {
         let mut backoff = Backoff::grpc().with_max(LONGEST_WAIT);
         loop {
@@ -102,7 +102,8 @@ where
                 return Err("the server has to be told anew what is here".into());
             }
             tokio::select! {
-                // The first requests do not wait for this: many servers do not say it before the first response.
+                // The first requests do not wait for the response headers: many servers send them only with the first
+                // response.
                 opened = &mut opening, if inbound.is_none() => {
                     inbound = Some(opened.map_err(|status| describe(&status))?);
                     self.streams += 1;
@@ -132,7 +133,7 @@ where
         }
     }
 
-    /// Waits for something else than the stream.
+    /// Waits for an event other than those of the stream.
     async fn meanwhile<T>(&mut self, event: impl Future<Output = T>) -> T {
         let mut event = pin!(event);
         loop {
@@ -161,7 +162,7 @@ where
         }
     }
 
-    /// Judges an update resource by resource, and applies what is good: here that is to print it.
+    /// Checks an update resource by resource and applies the valid ones, which here means to print them.
     fn apply(&mut self, update: Update) {
         let type_url = update.type_url().clone();
         let (mut applied, mut changes, mut rejections) = (Vec::new(), Vec::new(), Vec::new());
@@ -190,7 +191,7 @@ where
         self.follow(changes);
     }
 
-    /// Wants what is referred to, and no longer what is not.
+    /// Subscribes to resources that are now referred to, and unsubscribes from those that no longer are.
     fn follow(&mut self, changes: Vec<(Target, Option<BTreeSet<Target>>)>) {
         let Some(follower) = &mut self.follower else { return };
         let (more, less) = follower.follow(changes);
@@ -241,7 +242,7 @@ fn describe(status: &Status) -> String {
     format!("{:?}: {message}{}", status.code(), cause.map_or(String::new(), |cause| format!(": {cause}")))
 }
 
-/// An error and what caused it, where that says more.
+/// Describes an error, with its cause if that adds information.
 fn explain(error: &dyn Error) -> String {
     let text = error.to_string();
     match error.source().map(explain) {

@@ -1,4 +1,4 @@
-//! A server that does what a test says, however rude, and the program to talk to it.
+//! A server that a test controls in every detail, however rude, and the program under test.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -26,14 +26,14 @@ use tonic::{Request, Response, Status, Streaming};
 use tower::Service;
 use xds_machine::proto::Wire;
 
-/// How long anything may take.
+/// The time limit for any step.
 const LIMIT: Duration = Duration::from_secs(40);
 
 pub async fn soon<T>(what: &str, event: impl Future<Output = T>) -> T {
     timeout(LIMIT, event).await.unwrap_or_else(|_| panic!("{what} did not come"))
 }
 
-/// A server whose streams the test speaks on.
+/// A server; the test sends and receives on its streams.
 pub struct Rude<V: Wire> {
     pub address: SocketAddr,
     streams: mpsc::UnboundedReceiver<Peer<V>>,
@@ -62,18 +62,18 @@ impl<V: Wire> Rude<V> {
         Self { address, streams, task }
     }
 
-    /// Listens no longer.
+    /// Stops listening.
     pub async fn stop(mut self) {
         self.task.abort();
         assert!((&mut self.task).await.expect_err("it was aborted").is_cancelled());
     }
 
-    /// The next stream; its headers are not sent yet.
+    /// Returns the next stream, without sending its headers.
     pub async fn stream(&mut self) -> Peer<V> {
         soon("a stream", self.streams.recv()).await.expect("the server runs")
     }
 
-    /// The next stream, with its headers.
+    /// Returns the next stream, and sends its headers.
     pub async fn accept(&mut self) -> Peer<V> {
         let mut peer = self.stream().await;
         peer.send_headers(Ok(()));
@@ -148,7 +148,7 @@ impl<V: Wire> StreamingService<V::Request> for Ads<V> {
     }
 }
 
-/// The program.
+/// The program under test.
 pub struct Program {
     child: Child,
     lines: mpsc::UnboundedReceiver<Value>,
@@ -172,12 +172,12 @@ impl Program {
         Self { child, lines }
     }
 
-    /// The next thing that it says.
+    /// Returns the next line of output.
     pub async fn line(&mut self) -> Value {
         soon("a line", self.lines.recv()).await.expect("the program runs")
     }
 
-    /// All that it says until it ends, and its exit status.
+    /// Returns the remaining output and the exit status, once the program ends.
     pub async fn rest(mut self) -> (Vec<Value>, Option<i32>) {
         let mut lines = Vec::new();
         while let Some(line) = soon("the end", self.lines.recv()).await {

@@ -1,4 +1,4 @@
-//! The program as a process, and clients that say just what they are told to.
+//! The program as a process, and clients that send exactly what a test gives them.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
 use xds_machine::proto::Wire;
 
-/// Nothing takes so long, however busy the machine is.
+/// The time limit for any step, ample even on a busy machine.
 pub const LONG: Duration = Duration::from_secs(20);
 
-/// A folder of its own for a test.
+/// A separate folder for each test.
 pub struct Dir(pub PathBuf);
 
 impl Dir {
@@ -39,7 +39,7 @@ impl Dir {
     }
 }
 
-/// A control plane that runs, until it is dropped.
+/// A control plane that runs until it is dropped.
 pub struct ControlPlane {
     child: Child,
     pub address: String,
@@ -84,7 +84,7 @@ impl ControlPlane {
         }
     }
 
-    /// The first events, when there are so many, without `version`, which is a hash.
+    /// Waits for the first `count` events and returns them without `version`, which is a hash.
     pub fn events(&self, count: usize) -> Vec<Value> {
         let parse = |line: &String| serde_json::from_str::<Value>(line).expect(line);
         let mut events: Vec<Value> = self.wait(&format!("{count} events"), |log| {
@@ -121,7 +121,7 @@ impl Drop for ControlPlane {
     }
 }
 
-/// One stream.
+/// The client's end of a stream.
 pub struct Peer<V: Wire> {
     requests: mpsc::Sender<Chunks>,
     responses: Streaming<V::Response>,
@@ -159,7 +159,7 @@ impl<V: Wire> Peer<V> {
         timeout(LONG, self.responses.message()).await.expect("a response in time")
     }
 
-    /// Says that no more requests come.
+    /// Ends the client's half of the stream.
     pub fn end(self) -> Streaming<V::Response> {
         self.responses
     }

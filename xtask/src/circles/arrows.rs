@@ -1,4 +1,4 @@
-//! Finds the arrows: which file names items of which other file.
+//! Finds the arrows: the pairs of files of which the first names items of the second.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +12,10 @@ use super::modules::{ModuleId, Target, Tree, attributes, is_re_export, is_test, 
 use super::tokens;
 use crate::run::Result;
 
-/// From which file to which, and the items that the first one names.
+/// The arrows, from file to file, with the items that the first file names.
 pub(super) type Arrows = BTreeMap<(String, String), BTreeSet<String>>;
 
-/// All arrows of a crate.
+/// Returns all arrows of a crate.
 pub(super) fn all(tree: &Tree) -> Result<Arrows> {
     let mut arrows = Arrows::new();
     for (file, module, content) in &tree.files {
@@ -33,7 +33,7 @@ struct Finder<'a> {
     tree: &'a Tree,
     file: &'a str,
     module: ModuleId,
-    /// What `use` declares in the blocks around, the innermost last.
+    /// The names that `use` declares in the enclosing blocks, the innermost last.
     locals: Vec<(String, Vec<String>)>,
     arrows: &'a mut Arrows,
     /// Paths into the crate that lead to nothing.
@@ -41,7 +41,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// A path in code: its first name may be one that a block declares.
+    /// Adds a path in code. Its first name may be declared in a block.
     fn add_path(&mut self, path: &[String]) {
         let local = self.locals.iter().rev().find(|(name, _)| Some(name) == path.first());
         match local.map(|(_, start)| [start, &path[1..]].concat()) {
@@ -66,7 +66,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The arguments of a macro.
+    /// Adds the paths in the arguments of a macro.
     fn add_arguments(&mut self, arguments: &TokenStream) {
         if let Ok(expressions) = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(arguments.clone()) {
             expressions.iter().for_each(|expression| self.visit_expr(expression));
@@ -149,7 +149,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         visit::visit_path(self, path);
     }
 
-    /// A constant in a pattern looks like a new variable.
+    /// A constant in a pattern looks like a new variable; its capital tells it apart.
     fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
         let name = text(&pattern.ident);
         if tokens::is_capital(&name) {

@@ -1,10 +1,10 @@
-//! The circles of a graph: sets of files of which each leads to each other.
+//! The circles of a graph: sets of files in which each file leads to each other file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::arrows::Arrows;
 
-/// The circles, the largest first.
+/// Returns the circles, the largest first.
 pub(super) fn circles(arrows: &Arrows) -> Vec<BTreeSet<String>> {
     let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (from, to) in arrows.keys() {
@@ -22,7 +22,7 @@ pub(super) fn circles(arrows: &Arrows) -> Vec<BTreeSet<String>> {
     circles
 }
 
-/// The files that a file leads to.
+/// Returns the files that a file leads to.
 fn reached<'a>(from: &'a str, next: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
     let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
     while let Some(file) = open.pop() {

@@ -1,4 +1,4 @@
-//! The modules of a crate, and what each name in them stands for.
+//! The modules of a crate, and the meaning of each name in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use syn::{Attribute, Item, Meta, UseTree, Visibility};
 use super::tokens;
 use crate::run::Result;
 
-/// A module's place in the [`Tree`].
+/// The index of a module in the [`Tree`].
 pub(super) type ModuleId = usize;
 
-/// The modules of a crate, the first of which is its root.
+/// The modules of a crate. The first one is the root.
 #[derive(Default)]
 pub(super) struct Tree {
     modules: Vec<Module>,
-    /// The path of each file, its module, and what is in it.
+    /// The path, the module and the content of each file.
     pub(super) files: Vec<(String, ModuleId, syn::File)>,
 }
 
@@ -22,24 +22,24 @@ struct Module {
     parent: ModuleId,
     file: String,
     names: BTreeMap<String, Vec<Named>>,
-    /// What `use x::*` names.
+    /// The paths of glob imports, `use x::*`.
     globs: Vec<Vec<String>>,
-    /// Names among the arguments of the macros that are called in place of an item: some are defined by the macros.
+    /// The names among the arguments of macros that are called in place of an item, some of which the macros define.
     macro_names: BTreeSet<String>,
 }
 
-/// What a name of a module stands for.
+/// The meaning of a name in a module.
 enum Named {
     Module(ModuleId),
     Generated,
-    /// `has_names`: it is a type or a trait, and a path may go on with a name of it.
+    /// `has_names`: the item is a type or a trait, so that a path may continue with a name inside it.
     Item {
         has_names: bool,
     },
     Import(Vec<String>),
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Target {
     Module(ModuleId),
@@ -47,7 +47,7 @@ pub(super) enum Target {
     Item { file: String, name: String, has_names: bool },
 }
 
-/// One name that a `use` declares.
+/// A name that a `use` declares.
 pub(super) struct Leaf {
     /// `None` for a glob.
     pub(super) name: Option<String>,
@@ -101,7 +101,7 @@ impl Reader<'_> {
         Ok(id)
     }
 
-    /// Adds what `mod x` declares.
+    /// Adds the module that `mod x` declares.
     fn add_inner(&mut self, file: &str, folder: &str, parent: ModuleId, item: &syn::ItemMod) -> Result<Named> {
         let name = text(&item.ident);
         if item.attrs.iter().any(|attribute| attribute.path().is_ident("path")) {
@@ -135,20 +135,20 @@ impl Module {
 }
 
 impl Tree {
-    /// Reads a crate from its files, by their paths; the first is `lib.rs`.
+    /// Reads a crate from its files, by their paths. The first file is `lib.rs`.
     pub(super) fn read(sources: &BTreeMap<String, String>, generated: &[&str]) -> Result<Self> {
         let mut reader = Reader { sources, generated, tree: Self::default() };
         reader.add_file("lib.rs", 0)?;
         Ok(reader.tree)
     }
 
-    /// What a path in a module leads to: more than one target if a name stands for a type and a function, say; none if it
-    /// leads out of the crate.
+    /// Returns the targets of a path in a module: several if a name means both a type and a function, for example; none
+    /// if the path leads out of the crate.
     pub(super) fn resolve(&self, from: ModuleId, path: &[String]) -> Vec<Target> {
         self.follow(from, path, &mut Vec::new())
     }
 
-    /// The module of this name in another, if it is there.
+    /// Returns the child module of this name, if it exists.
     pub(super) fn child(&self, of: ModuleId, name: &str) -> Option<ModuleId> {
         self.modules[of].names.get(name)?.iter().find_map(|named| match named {
             Named::Module(id) => Some(*id),
@@ -176,7 +176,8 @@ impl Tree {
         at
     }
 
-    /// What a name stands for in a module. `seen` holds the names that are being looked up, for an import may lead to itself.
+    /// Returns the targets of a name in a module. `seen` holds the names that are being looked up, because an import
+    /// may lead to itself.
     fn lookup<'a>(&'a self, id: ModuleId, name: &'a str, seen: &mut Vec<(ModuleId, &'a str)>) -> Vec<Target> {
         if seen.contains(&(id, name)) {
             return Vec::new();
@@ -214,7 +215,7 @@ impl Tree {
     }
 }
 
-/// The names that a `use` declares.
+/// Returns the names that a `use` declares.
 pub(super) fn leaves(tree: &UseTree) -> Vec<Leaf> {
     let mut all = Vec::new();
     add_leaves(tree, &[], &mut all);
@@ -238,17 +239,17 @@ fn add_leaves(tree: &UseTree, prefix: &[String], to: &mut Vec<Leaf>) {
     }
 }
 
-/// A name, without the `r#` of a raw one.
+/// Returns a name without the `r#` of a raw identifier.
 pub(super) fn text(ident: &syn::Ident) -> String {
     ident.to_string().trim_start_matches("r#").to_owned()
 }
 
-/// Whether a `use` is a re-export.
+/// Returns whether a `use` is a re-export.
 pub(super) fn is_re_export(item: &syn::ItemUse) -> bool {
     !matches!(item.vis, Visibility::Inherited)
 }
 
-/// Whether what has these attributes is compiled for tests only.
+/// Returns whether an item with these attributes is compiled for tests only.
 pub(super) fn is_test(attributes: &[Attribute]) -> bool {
     let cfg = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg"));
     cfg.filter_map(|attribute| attribute.parse_args().ok()).any(|meta| needs_test(&meta))
@@ -265,7 +266,7 @@ fn needs_test(meta: &Meta) -> bool {
     }
 }
 
-/// The name that an item defines, and whether a path may go on after the name.
+/// Returns the name that an item defines, and whether a path may continue after the name.
 fn defined(item: &Item) -> Option<(&syn::Ident, bool)> {
     Some(match item {
         Item::Const(item) => (&item.ident, false),

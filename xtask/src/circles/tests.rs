@@ -1,24 +1,24 @@
-//! The check, on small crates in memory.
+//! Tests the check on small crates in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::modules::Tree;
 use super::{allowed, arrows, compare, graph, inside, report};
 
-/// The arrows of a crate of these files.
+/// Returns the arrows of a crate with these files.
 fn all(files: &[(&str, &str)]) -> crate::run::Result<arrows::Arrows> {
     let sources: BTreeMap<String, String> = files.iter().map(|&(path, text)| (path.into(), text.into())).collect();
     arrows::all(&Tree::read(&sources, &["generated.rs"])?)
 }
 
-/// The same as text, with the items.
+/// Returns the same as text, with the items.
 fn found(files: &[(&str, &str)]) -> Vec<String> {
     let items = |items: &BTreeSet<String>| items.iter().cloned().collect::<Vec<_>>().join(", ");
     let arrows = all(files).expect("a crate");
     arrows.iter().map(|((from, to), named)| format!("{from} -> {to} ({})", items(named))).collect()
 }
 
-/// What `user.rs` names in a crate that has a few items to name.
+/// Returns the items that `user.rs` names, in a crate with a few items.
 fn named_by(user: &str) -> Vec<String> {
     found(&[
         ("lib.rs", "mod shapes; mod user;"),
@@ -44,7 +44,7 @@ fn use_declarations() {
     assert_eq!(named_by(nested), expected);
     assert_eq!(named_by("use super::shapes::Side::{Left, Right};"), ["user.rs -> shapes/mod.rs (Side)"]);
     assert_eq!(named_by("use crate::shapes::Side::*;"), ["user.rs -> shapes/mod.rs (Side)"]);
-    // An import of a module names nothing in it.
+    // The import of a module names nothing inside the module.
     assert!(named_by("use crate::shapes::{self, round}; use crate::shapes::flat::*;").is_empty());
 }
 
@@ -203,7 +203,7 @@ fn what_cannot_be_read_is_an_error() {
     assert_eq!(error(&[("lib.rs", "mod a;"), ("a.rs", "fn f() { super::g() }")]), "a.rs: super::g leads to nothing");
 }
 
-/// Two circles, and a file that leads into one of them.
+/// Returns a crate with two circles, and a file that leads into one of them.
 fn circular() -> [(&'static str, &'static str); 7] {
     [
         ("lib.rs", "mod a; mod b; mod c; mod d; mod e; mod f;"),

@@ -1,10 +1,10 @@
-//! The paths in the tokens of a macro, which need not be Rust.
+//! Finds the paths in the tokens of a macro, which need not be valid Rust.
 
 use proc_macro2::{Spacing, TokenStream, TokenTree};
 
 use super::modules::text;
 
-/// The paths in some tokens: of two names or more, or of one that begins with a capital.
+/// Returns the paths in some tokens: those of two names or more, and single names that begin with a capital.
 pub(super) fn paths(tokens: &TokenStream) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     add_paths(tokens, &mut all);
@@ -12,14 +12,14 @@ pub(super) fn paths(tokens: &TokenStream) -> Vec<Vec<String>> {
     all
 }
 
-/// The names in some tokens that are no parts of paths.
+/// Returns the names in some tokens that are not part of a path.
 pub(super) fn single_names(tokens: &TokenStream) -> Vec<String> {
     let mut all = Vec::new();
     add_paths(tokens, &mut all);
     all.into_iter().filter(|path| path.len() == 1).flatten().collect()
 }
 
-/// Whether a name is that of a type, or of a constant.
+/// Returns whether a name is that of a type or of a constant.
 pub(super) fn is_capital(name: &str) -> bool {
     name.starts_with(char::is_uppercase)
 }
@@ -47,7 +47,7 @@ fn add_paths(tokens: &TokenStream, to: &mut Vec<Vec<String>>) {
     }
 }
 
-/// The name after two colons.
+/// Returns the name after two colons.
 fn next_of_path(tokens: &[TokenTree]) -> Option<String> {
     match tokens {
         [TokenTree::Punct(one), TokenTree::Punct(two), TokenTree::Ident(name), ..]
@@ -59,8 +59,8 @@ fn next_of_path(tokens: &[TokenTree]) -> Option<String> {
     }
 }
 
-/// Whether a name is part of what stands before: a field, a method, a lifetime, a variable of the macro, or a name after
-/// `::` that follows no name.
+/// Returns whether a name belongs to the tokens before it: a field, a method, a lifetime, a variable of the macro, or a
+/// name after `::` that follows no name.
 fn is_part(before: &[TokenTree], name: &str) -> bool {
     let mark = |back: usize| match before.len().checked_sub(back).map(|at| &before[at]) {
         Some(TokenTree::Punct(punct)) => punct.as_char(),

@@ -1,5 +1,5 @@
-//! One page: what it says, where it links to, and what links may lead to. Just enough of HTML and Markdown for what rustdoc
-//! writes and this project's documents contain.
+//! One page: its text, its links, and the places on it that links may lead to. Reads just enough HTML and Markdown for
+//! the output of rustdoc and for this project's documents.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 pub struct Page {
     /// The text outside of links.
     pub prose: String,
-    /// Where the links lead.
+    /// The targets of the links.
     pub links: BTreeSet<String>,
     /// The places on the page.
     pub ids: BTreeSet<String>,
@@ -33,7 +33,7 @@ impl Page {
                     let end = format!("</{name}>");
                     rest = rest.split_once(&end).map_or("", |(_, after)| after);
                 }
-                // What stands in different blocks is not one word.
+                // Texts in different blocks are separate words.
                 "/p" | "/li" | "/td" | "/th" | "/h1" | "/h2" | "/h3" | "/h4" | "/div" | "/dd" | "/dt" | "br" => {
                     page.prose.push('\n');
                 }
@@ -44,23 +44,23 @@ impl Page {
         page
     }
 
-    /// The ids of rules of the protocol that stand in the text, such as C-SOTW-04.
+    /// Returns the ids of protocol rules in the text, such as C-SOTW-04.
     pub fn rule_ids(&self) -> impl Iterator<Item = &str> {
         words(&self.prose).filter(|word| is_rule_id(word))
     }
 
-    /// The Markdown files that the text names.
+    /// Returns the Markdown files that the text names.
     pub fn markdown_files(&self) -> impl Iterator<Item = &str> {
         words(&self.prose).filter(|word| word.strip_suffix(".md").is_some_and(|stem| !stem.is_empty()))
     }
 
-    /// The source files that the text names with their folder.
+    /// Returns the source files that the text names with their folder.
     pub fn source_files(&self) -> impl Iterator<Item = &str> {
         words(&self.prose).filter(|word| word.ends_with(".rs") && word.contains('/'))
     }
 }
 
-/// What may be a path or an id. A full stop at the end is that of a sentence.
+/// Returns the words that may be a path or an id. A full stop at the end belongs to the sentence.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-_./".contains(letter);
     text.split(move |letter| !is_part(letter)).map(|word| word.trim_end_matches('.')).filter(|word| !word.is_empty())
@@ -76,17 +76,17 @@ fn is_rule_id(word: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// Whether a link leads out of the documentation.
+/// Returns whether a link leads out of the documentation.
 pub fn is_external(link: &str) -> bool {
     ["https:", "http:", "mailto:", "javascript:"].iter().any(|scheme| link.starts_with(scheme))
 }
 
-/// The targets of the links of a Markdown text: `[text](target)`.
+/// Returns the targets of the links in a Markdown text: `[text](target)`.
 pub fn markdown_links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|after| Some(after.split_once(')')?.0))
 }
 
-/// An attribute of a tag. rustdoc sometimes leaves out the quotes.
+/// Returns an attribute of a tag. rustdoc sometimes leaves out the quotes.
 fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = tag;
     loop {

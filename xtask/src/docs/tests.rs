@@ -1,9 +1,9 @@
-//! The check, on pages that are good and on pages that are not.
+//! Tests the check, on valid pages and on faulty ones.
 
 use super::page::Page;
 use super::{Site, document_faults, resolve};
 
-/// A crate whose front page has this body, and a second page with the place `here`.
+/// Returns the faults of a crate whose front page has this body, and whose second page has the place `here`.
 fn faults(body: &str) -> Vec<String> {
     faults_at("a/index.html", body)
 }

@@ -1,5 +1,5 @@
-//! Puts the mutants of a file into it. A mutant needs a host: an expression, of which the mutated text is one branch and
-//! what was there the other, or the body of a function.
+//! Inserts the mutants of a file into its source. A mutant needs a host: the body of a function, or an expression that
+//! becomes a choice between the mutated text and the original.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use super::list::{Genre, Mutant};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
-    /// An expression; bare: one that is a statement.
+    /// An expression; `bare` if it is a statement.
     Expression {
         bare: bool,
     },
     Body,
-    /// The body of a function that returns what only its body says.
+    /// The body of a function that returns `impl Trait`.
     Opaque,
-    /// A word that goes: a function with mutants is not `const`.
+    /// The keyword `const`, which is removed: a function with mutants is not `const`.
     Const,
 }
 
@@ -29,13 +29,14 @@ struct Host {
     range: Range<usize>,
 }
 
-/// Finds what can be a host. Constants can't hold a switch.
+/// Finds the possible hosts. Constants can't hold a switch.
 #[derive(Default)]
 struct Finder {
     hosts: Vec<Host>,
-    /// The word `const` of functions, and their bodies.
+    /// The keyword `const` of functions, and their bodies.
     constants: Vec<(Range<usize>, Range<usize>)>,
-    /// Inside operands: the whole chain of operators is the host, for another operator may bind its operands otherwise.
+    /// Inside operands, the host is the complete chain of operators, because another operator may bind its operands
+    /// differently.
     chained: bool,
     statement: bool,
 }
@@ -127,19 +128,19 @@ impl Visit<'_> for Finder {
     }
 }
 
-/// A file with its mutants in it.
+/// A file with its mutants inserted.
 #[derive(Default)]
 pub struct Edited {
     pub text: String,
-    /// Where each mutant is, and whether its function returns what only its body says.
+    /// The range of each mutant.
     pub places: Vec<(usize, Range<usize>)>,
-    /// Where each host is, with those that are in it.
+    /// The range of each host, with the mutants in it.
     pub hosts: Vec<(Range<usize>, Vec<usize>)>,
-    /// Where a `const` was, and those in the body of its function.
+    /// The position of each removed `const`, with the mutants in the body of its function.
     pub constants: Vec<(usize, Vec<usize>)>,
-    /// Those that have no host.
+    /// The mutants without a host.
     pub homeless: Vec<usize>,
-    /// Those whose function returns what only its body says.
+    /// The mutants in functions that return `impl Trait`.
     pub opaque: Vec<usize>,
 }
 
@@ -147,7 +148,7 @@ pub fn edit(source: &str, mutants: &[&Mutant]) -> Result<Edited, syn::Error> {
     let mut finder = Finder::default();
     finder.visit_file(&syn::parse_file(source)?);
     let Finder { mut hosts, constants, .. } = finder;
-    // Outer ones first, and of the same range the body of a function.
+    // Outer hosts first; of hosts with the same range, the body of a function first.
     hosts.sort_by_key(|host| (host.range.start, usize::MAX - host.range.end, host.genre != Genre::Function));
     let mut guests: Vec<Vec<&Mutant>> = hosts.iter().map(|_| Vec::new()).collect();
     let mut edited = Edited::default();
@@ -184,7 +185,7 @@ impl Writer<'_> {
         self.edited.text.push_str(text);
     }
 
-    /// What is in a range, of whose hosts the first may be this one.
+    /// Copies a range, the first host of which is at `next` or later.
     fn copy(&mut self, range: Range<usize>, mut next: usize) {
         let mut done = range.start;
         while let Some((host, guests)) = self.hosts.get(next).filter(|(host, _)| host.range.start < range.end) {

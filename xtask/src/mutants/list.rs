@@ -1,4 +1,4 @@
-//! What cargo-mutants would do.
+//! The mutants that cargo-mutants would make.
 
 use std::ops::Range;
 use std::{collections::HashMap, fs};
@@ -18,13 +18,13 @@ pub enum Genre {
 }
 
 pub struct Mutant {
-    /// Its number among all, from 1 on.
+    /// The number of the mutant, counted from 1.
     pub id: usize,
     pub file: String,
-    /// As cargo-mutants prints it, with its line and column.
+    /// The mutant as cargo-mutants prints it, with its line and column.
     pub name: String,
     pub genre: Genre,
-    /// The bytes of the file that are replaced.
+    /// The byte range of the file that is replaced.
     pub span: Range<usize>,
     pub replacement: String,
 }
@@ -59,7 +59,7 @@ pub fn mutants() -> Result<Vec<Mutant>> {
     Ok(mutants)
 }
 
-/// Lines and columns count from 1, columns in characters.
+/// Returns a byte offset. Lines and columns count from 1, columns in characters.
 fn offset(source: &str, place: &Value) -> Option<usize> {
     let (line, column) = (place["line"].as_u64()? as usize, place["column"].as_u64()? as usize);
     let start: usize = source.split_inclusive('\n').take(line - 1).map(str::len).sum();

@@ -1,7 +1,9 @@
-//! Mutation tests: the mutants are those of cargo-mutants, but all of them are compiled at once, each behind a switch that
-//! an environment variable turns on. So the tests are built once, and a mutant takes as long as they run.
+//! Mutation tests. The mutants are those of cargo-mutants, but all of them are compiled at once, each behind a switch
+//! that an environment variable turns on. So the tests are built once, and a mutant takes only the time of the test
+//! runs.
 //!
-//! What can't hold a switch (constants, macros) is left to cargo-mutants itself: `--plain`.
+//! Mutants that can't have a switch (in constants and macros) are tested by rebuilding, as cargo-mutants does:
+//! `--plain`.
 
 mod edit;
 mod list;
@@ -18,9 +20,9 @@ use crate::run::Result;
 use list::Mutant;
 use results::{Outcome, Results};
 
-/// `-f PART,PART`: only of files whose path has one of them; `-j JOBS`; `-t TEST,TEST`: only these; `--last`: the slow ones
-/// as well; `--survivors`: only those of the run before; `--again`: caught mutants
-/// too; `--list`: what is known; `--plain`: what has no switch.
+/// Runs the mutation tests. `-f PART,PART`: only files whose path contains a part; `-j JOBS`; `-t TEST,TEST`: only
+/// these tests; `--last`: slow tests as well; `--survivors`: only survivors of the previous run; `--again`: caught
+/// mutants as well; `--list`: only print the results so far; `--plain`: only mutants without a switch.
 pub fn run(arguments: &[&str]) -> Result {
     let after = |flag: &str| arguments.iter().position(|&a| a == flag).and_then(|at| arguments.get(at + 1)).copied();
     let has = |flag: &str| arguments.contains(&flag);

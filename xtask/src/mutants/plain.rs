@@ -1,4 +1,4 @@
-//! What can't be switched on, the plain way: put into the sources, one at a time.
+//! Tests mutants that can't have a switch: inserts them into the sources, one at a time.
 
 use std::fs;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use super::results::{Outcome, Results};
 use super::tree::{cargo_in, copy, write};
 use crate::run::{Result, root};
 
-/// The tests that it faces: what is soon built and run.
+/// The tests that run against a mutant: those that build and run quickly.
 const TESTS: [&str; 2] = ["scripts::", "wire::"];
 
 const PACKAGE: [&str; 5] = ["--quiet", "--package", "xds-machine", "--all-features", "--lib"];

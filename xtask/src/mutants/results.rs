@@ -1,5 +1,5 @@
-//! What became of each mutant: kept in a file, so that the next run does what is left. A mutant whose file has changed since
-//! is a new one.
+//! The outcomes of the mutants, kept in a file, so that the next run continues with the remaining ones. A mutant whose
+//! file has changed since counts as new.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,9 +18,9 @@ pub enum Outcome {
     Caught,
     TimedOut,
     Survived,
-    /// It does not compile.
+    /// The mutant does not compile.
     Unviable,
-    /// It may compile, but can't be switched on.
+    /// The mutant may compile, but can't have a switch.
     NoSwitch,
 }
 
@@ -36,7 +36,7 @@ pub struct Results {
     path: PathBuf,
     sources: HashMap<String, u64>,
     known: Mutex<HashMap<String, Outcome>>,
-    /// Those that had no switch at first.
+    /// The mutants that had no switch at first.
     left: HashMap<String, Outcome>,
 }
 
@@ -72,7 +72,7 @@ impl Results {
         self.known.lock().expect("no other panicked").get(&mutant.name).copied()
     }
 
-    /// Those that need no try to be switched on: their files have not changed since the last.
+    /// Returns the mutants without a switch whose files have not changed, so that they need no new attempt.
     pub fn left(&self, mutants: &[Mutant]) -> HashMap<usize, Outcome> {
         let left = |mutant: &Mutant| self.left.get(&mutant.name).map(|&outcome| (mutant.id, outcome));
         mutants.iter().filter_map(left).collect()
@@ -94,7 +94,7 @@ impl Results {
         Ok(writeln!(file, "{row}")?)
     }
 
-    /// The survivors, and a row for each file.
+    /// Prints the survivors, and a row for each file.
     pub fn print<'a>(&self, mutants: impl Iterator<Item = &'a Mutant>) {
         let mut files = BTreeMap::<&str, [usize; 6]>::new();
         let mut survivors = Vec::new();

@@ -1,4 +1,4 @@
-//! The tests that a mutant faces, fast ones first.
+//! The tests that run against a mutant, fast ones first.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -12,22 +12,22 @@ use super::results::Outcome;
 use super::tree::{Tree, cargo_in};
 use crate::run::{Result, root};
 
-/// How a program is run: arguments, environment.
+/// The arguments and the environment of a program.
 type Way = (Vec<String>, &'static [(&'static str, &'static str)]);
 
-/// Programs with a module for each kind of test.
+/// Programs with one module per kind of test.
 const MODULES: [&str; 2] = ["machines", "worlds"];
-/// The check of everything, and of its first states.
+/// The model check: complete, and of its first states only.
 const MODEL: &str = "model";
 const WHOLE: [&str; 2] = ["everything_holds_in_every_order", "--exact"];
 const GLANCE: [&str; 3] = ["deeper", "--exact", "--ignored"];
 const A_GLANCE: [(&str, &str); 2] = [("ONLY", "t"), ("LIMIT", "400")];
-/// Those that take the longest.
+/// The slowest tests.
 pub const SLOW: [&str; 5] = ["machines_are_values", MODEL, "seeded_bugs", "servers", "watches"];
-/// They read the sources, and what is written about them.
+/// Tests that read the sources and their documentation.
 const NOT_ABOUT_CODE: [&str; 2] = ["rules", "dialects"];
 
-/// Memory, in KiB.
+/// The memory limit, in KiB.
 const MEMORY: u32 = 4_000_000;
 
 struct Stage {
@@ -36,14 +36,14 @@ struct Stage {
     way: Way,
     limit: Duration,
     time: Duration,
-    /// The mutants that it comes across.
+    /// The mutants that the tests execute.
     reached: HashSet<usize>,
 }
 
 pub struct Suite(Vec<Stage>);
 
 impl Suite {
-    /// Builds the tests, and runs them with no mutant on, each module of a program by itself.
+    /// Builds the tests, and runs them without a mutant, each module of a program separately.
     pub fn measure(tree: &Tree, wanted: impl Fn(&str) -> bool, last: bool) -> Result<Suite> {
         let build = ["test", "--release", "--quiet", "--package", "xds-machine", "--all-features", "--lib", "--no-run"];
         let mut arguments = [&build[..], &["--message-format=json"]].concat();
@@ -93,7 +93,7 @@ impl Suite {
         Ok(Suite(stages))
     }
 
-    /// What becomes of a mutant, and which tests caught it.
+    /// Runs the tests against a mutant. Returns its outcome, and the tests that caught it.
     pub fn face(&self, id: usize) -> (Outcome, Option<&str>) {
         for stage in self.0.iter().filter(|stage| stage.reached.contains(&id)) {
             match stage.run("MUTANT", &id.to_string()) {
@@ -106,7 +106,7 @@ impl Suite {
     }
 }
 
-/// The modules of a program that have tests, and their paths: each is in a folder of `tests/`.
+/// Returns the modules of a program that have tests, with their paths: each is in a folder of `tests/`.
 fn modules(program: &Path) -> Result<BTreeMap<String, String>> {
     let listed = Command::new(program).args(["--list", "--format", "terse"]).output()?;
     let tests = String::from_utf8(listed.stdout)?;
@@ -132,7 +132,7 @@ impl Stage {
         Ok(true)
     }
 
-    /// Whether it passes; `None`: in time, it says nothing.
+    /// Returns whether the tests pass; `None` if they take too long.
     fn run(&self, key: &str, value: &str) -> Option<bool> {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -v {MEMORY}; exec \"$@\""), "sh"]).arg(&self.program);

@@ -1,4 +1,4 @@
-//! In the copy of the crate that has all its mutants: which of them is on. Part of that crate, not of this program.
+//! Selects the active mutant. This file is part of the mutated copy of the crate, not of this program.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,11 +6,11 @@ use std::{env, fs, io::Write};
 
 enum Mode {
     One(usize),
-    /// None of them; writes down which of them are reached.
+    /// No mutant is active; records the mutants that are reached.
     Watch(String),
 }
 
-/// Whether this mutant is the one.
+/// Returns whether this mutant is active.
 pub(crate) fn on(id: usize) -> bool {
     static MODE: OnceLock<Mode> = OnceLock::new();
     let read = || match (env::var("MUTANT"), env::var("MUTANTS_REACHED")) {

@@ -1,4 +1,4 @@
-//! A copy of the project with all mutants in it.
+//! A copy of the project that contains all mutants.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -15,11 +15,12 @@ use crate::run::{Result, cargo, root};
 
 pub struct Tree {
     pub root: PathBuf,
-    /// The mutants that are not in it.
+    /// The mutants that the copy does not contain.
     pub left: HashMap<usize, Outcome>,
 }
 
-/// Cargo in the copy: with the checks that tests have, but fast; what is built most often is built fast, too.
+/// Returns a cargo command in the copy: with the checks that tests have, but optimized; the crate itself, which is
+/// built most often, with less optimization.
 pub fn cargo_in(tree: &Path, arguments: &[&str]) -> Command {
     let mut command = cargo(&["--config", "profile.release.package.xds-machine.opt-level=1"]);
     command.args(arguments).current_dir(tree).env("CARGO_TARGET_DIR", root().join("target/mutants/target"));
@@ -29,7 +30,8 @@ pub fn cargo_in(tree: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The files of the project, copied, with or without its sources; what is the same stays untouched, so that cargo need not build it again.
+/// Copies the files of the project, with or without its sources. Identical files stay untouched, so that cargo need not
+/// rebuild them.
 pub fn copy(name: &str, sources: bool) -> Result<PathBuf> {
     let tree = root().join("target/mutants").join(name);
     let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
@@ -50,7 +52,7 @@ pub fn write(path: &Path, text: &[u8]) -> Result {
     Ok(fs::write(path, text)?)
 }
 
-/// Switches and all; the standard library is there for them, though the crate does without.
+/// Makes the copy with all switches. The switches use the standard library, though the crate does without.
 pub fn switched(mutants: &[Mutant], left: HashMap<usize, Outcome>) -> Result<Tree> {
     let mut tree = Tree { root: copy("tree", false)?, left };
     loop {
@@ -96,7 +98,7 @@ impl Tree {
         Ok(edited)
     }
 
-    /// What the compiler does not like.
+    /// Returns the errors of the compiler.
     fn errors(&self, of: &str) -> Result<Vec<Value>> {
         let check = ["check", "--quiet", of, "--all-features", "--package", "xds-machine", "--message-format=json"];
         let output = cargo_in(&self.root, &check).output()?;
@@ -115,8 +117,9 @@ impl Tree {
     }
 }
 
-/// The mutants that an error is about: those of its place or, if it has none, of the host around it. What a function says of
-/// the iterator that it returns stands before its body: then it's the last of those of the body.
+/// Returns the mutants that an error is about: those at its place or, if there are none, those of the host around it.
+/// An error about a returned iterator points to the signature, before the body: then the last mutant of the body is to
+/// blame.
 fn blame(edited: &BTreeMap<String, Edited>, message: &Value) -> Vec<usize> {
     let mut blamed = Vec::new();
     if message["code"]["code"] == "E0015" {

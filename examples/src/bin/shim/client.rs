@@ -1,4 +1,4 @@
-//! A client machine, driven line by line.
+//! A client machine, driven by lines of JSON.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Reads op `new`: which machine the caller asks for, and what `config` changes of its defaults.
+//! Reads the op `new`: the kind of machine, and the settings of `config` that differ from the defaults.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::server::ServerSide;
 
 const KEYS: [&str; 8] = ["op", "role", "variant", "auto", "node", "dialect", "full_state", "config"];
 
-/// A key of `config`, and the limit that the key sets.
+/// A key of `config`, and the limit that it sets.
 type Limit<L> = (&'static str, fn(&mut L) -> &mut usize);
 
 const CLIENT_LIMITS: [Limit<client::Limits>; 9] = [
@@ -44,11 +44,11 @@ const SERVER_LIMITS: [Limit<server::Limits>; 10] = [
     ("waiting_actions", |limits| &mut limits.waiting_actions),
 ];
 
-/// The keys of a server's `config` that are not in that table.
+/// The keys of a server's `config` that are not in the table of limits.
 const SERVER_KEYS: [&str; 6] =
     ["portion", "retry_ms", "retry_times", "removal_hold_ms", "tombstones", "stale_requests"];
 
-/// Makes the machine that `new` describes.
+/// Creates the machine that `new` describes.
 pub(crate) fn machine(new: Line<'_>) -> Result<Box<dyn Machine>, Fault> {
     new.check_keys("op \"new\"", &KEYS)?;
     let node = Node::new(new.text_or("node", "")?);
@@ -67,7 +67,7 @@ pub(crate) fn machine(new: Line<'_>) -> Result<Box<dyn Machine>, Fault> {
     })
 }
 
-/// The types of the xDS API, and further full-state types. A type of the API keeps its place in the push order.
+/// Returns the types of the xDS API and further full-state types. A type of the API keeps its place in the push order.
 fn types(full_state: Vec<&str>) -> TypeRegistry {
     let types = TypeRegistry::default();
     let partial = full_state.into_iter().map(|url| types.get(&url.into())).filter(|known| !known.is_full_state());
@@ -93,7 +93,7 @@ fn read_limits<L>(line: Line<'_>, table: &[Limit<L>], limits: &mut L) -> Result<
     Ok(())
 }
 
-/// A limit that no count can exceed is none: numbers that are too large for the type saturate.
+/// A number that does not fit the type saturates: a limit that no count can exceed is no limit.
 fn count(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
@@ -102,7 +102,7 @@ fn count_u32(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// The configuration of the streams of a server, and of their cache.
+/// The configuration of a server's streams and of their cache.
 pub(crate) struct ServerConfig {
     types: TypeRegistry,
     dialect: server::Dialect,
@@ -135,7 +135,7 @@ impl ServerConfig {
         })
     }
 
-    /// For a stream of one type's own service, or else for an aggregated one.
+    /// Returns the configuration of a stream: of the single-type service of a type, or of the aggregated service.
     pub(crate) fn stream(&self, type_url: Option<&str>) -> server::Config {
         let config = type_url.map_or_else(server::Config::ads, server::Config::single);
         let config = config.with_types(self.types.clone()).with_dialect(self.dialect);

@@ -1,5 +1,5 @@
-//! The machines over standard input and output: a JSON object a line goes in, a JSON object a line comes out. With it
-//! any language can drive a machine, replay a log, or test its own xDS peer. `tests/shim` has conversations with it.
+//! The machines over standard input and output, with one JSON object per line in both directions, so that any language
+//! can drive a machine, replay a log, or test its own xDS peer. `tests/shim` holds example conversations.
 
 mod client;
 mod config;
@@ -27,10 +27,10 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// What lines are done to.
+/// A machine that lines of input drive.
 trait Machine {
     fn run(&mut self, op: &str, line: Line<'_>, now: Instant, out: &mut Out) -> Result<(), Fault>;
-    /// Polls until there is nothing more to say.
+    /// Polls until nothing more is pending.
     fn drain(&mut self, now: Instant, out: &mut Out);
     fn due(&self) -> Option<Instant>;
     fn timeout(&mut self, now: Instant);
@@ -67,7 +67,7 @@ impl Shim {
             (op, None) => return Err(Fault::line(format!("op {op:?} before op \"new\""))),
             ("advance", Some(_)) => {
                 let until = self.now + Duration::from_millis(line.number("ms")?);
-                // As a driver that wakes up for each time-out.
+                // Stops at every time-out on the way, like a driver that wakes up for each.
                 while let Some(due) = self.due().filter(|&due| self.now < due && due < until) {
                     self.pass(due, out);
                 }
@@ -95,7 +95,7 @@ impl Shim {
     }
 }
 
-/// Rounds up, so that the time-out has come when it has passed.
+/// Converts to milliseconds. Rounds up, so that the time-out is due once they have passed.
 fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The streams of a server and the cache that they share, driven line by line.
+//! The streams of a server and the cache that they share, driven by lines of JSON.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use crate::{Machine, Out};
 pub(crate) struct ServerSide<V: server::Variant> {
     config: ServerConfig,
     cache: Cache,
-    /// Counts the streams: a caller may use a number again, but no nonce comes again.
+    /// The number of streams opened so far. Makes nonces unique even if the caller reuses a number.
     opened: u64,
-    /// By the caller's number.
+    /// The open streams, by the caller's number.
     streams: BTreeMap<u64, Stream<V>>,
 }
 
@@ -84,7 +84,7 @@ impl<V: Wire + server::Variant> Machine for ServerSide<V> {
 struct Stream<V: server::Variant> {
     number: u64,
     server: Server<V>,
-    /// The stream was told to close: whatever still comes is nobody's, and nothing is sent.
+    /// The machine has closed the stream: further requests are ignored, and nothing more is sent.
     closing: bool,
 }
 
@@ -104,7 +104,7 @@ impl<V: Wire + server::Variant> Stream<V> {
         }
     }
 
-    /// Whether there was an action.
+    /// Writes the next action, and returns whether there was one.
     fn poll_action(&mut self, out: &mut Out) -> bool {
         let Some(action) = self.server.poll_action() else { return false };
         out.push(element::server_action(self.number, &action));
@@ -112,7 +112,7 @@ impl<V: Wire + server::Variant> Stream<V> {
         true
     }
 
-    /// Whether there was a response.
+    /// Writes the next response, and returns whether there was one.
     fn poll_transmit(&mut self, now: Instant, cache: &Cache, out: &mut Out) -> bool {
         if self.closing {
             return false;
@@ -125,7 +125,7 @@ impl<V: Wire + server::Variant> Stream<V> {
     fn drain(&mut self, now: Instant, cache: &Cache, out: &mut Out) {
         loop {
             while self.poll_action(out) {}
-            // A poll that finds nothing to send may be what closes the stream, which is an action.
+            // A poll that finds no response may close the stream, which is an action.
             if !self.poll_transmit(now, cache, out) && !self.poll_action(out) {
                 break;
             }
