@@ -1,5 +1,5 @@
-//! The machines by themselves: the rules of the protocol, and their methods. One crate, for each has to build the machines
-//! anew.
+//! The machines by themselves: the rules of the protocol, and their methods. One crate, because each test crate
+//! rebuilds the machines.
 
 mod api;
 mod protocol;

@@ -1,4 +1,4 @@
-//! The machines among themselves, in every order and at random. The long checks have crates of their own, `model` and
+//! The machines together, in every order and at random. The long checks are in separate crates, `model` and
 //! `by_letter`.
 
 mod orders;

@@ -1,4 +1,4 @@
-//! What stories can't say: statuses, nodes, memory, misuse, and fields that the lines leave out.
+//! Cases that stories can't express: statuses, nodes, memory, misuse, and fields that the lines omit.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ fn update(client: &mut Client<Sotw>) -> client::Update {
     }
 }
 
-/// C-STREAM-09: what the machine can do is said, and only that.
+/// C-STREAM-09: the machine announces its capabilities, and no others.
 #[test]
 fn the_node_says_what_the_machine_can_do() {
     let features = |config| {
@@ -97,7 +97,7 @@ fn a_later_node_is_ignored() {
     assert_eq!(nodes.collect::<Vec<_>>(), ["first"]);
 }
 
-/// S-COM-17, C-RES-24: who answers is in every response, on the wire too.
+/// S-COM-17, C-RES-24: the control plane's identifier is in every response, on the wire too.
 #[test]
 fn a_response_says_who_answers() {
     let mut cache = Cache::new(1);
@@ -114,7 +114,7 @@ fn a_response_says_who_answers() {
     assert_eq!((read.control_plane.as_str(), read.resources[0].name.as_str()), ("who", "a"));
 }
 
-/// S-SOTW-19: what is sent is decided by the content, not by what the operator calls its version.
+/// S-SOTW-19: the content decides what is sent, not the version that the operator assigns.
 #[test]
 fn other_content_under_the_same_version_is_news() {
     let mut cache = Cache::new(1);
@@ -133,7 +133,7 @@ fn other_content_under_the_same_version_is_news() {
     assert!(server.poll_transmit(NOW, &cache).is_some());
 }
 
-/// S-DELTA-11: an empty version says nothing, though the resource has no other.
+/// S-DELTA-11: an empty version claims nothing, though the resource has no other.
 #[test]
 fn an_empty_version_is_never_current() {
     let mut cache = Cache::new(1);
@@ -146,7 +146,7 @@ fn an_empty_version_is_never_current() {
     assert!(server.poll_transmit(NOW, &cache).is_some());
 }
 
-/// S-MEM-01: a name is kept once, however many streams want it.
+/// S-MEM-01: a name is stored once, however many streams subscribe to it.
 #[test]
 fn a_stream_shares_the_names_of_the_store() {
     let name = "a name that is too long to be kept in place of a pointer to it";
@@ -183,7 +183,7 @@ fn names_in_either_field_are_read() {
     assert_eq!(removed, BTreeSet::from(["c", "d"]));
 }
 
-/// S-ADS-20, S-ADS-24: which resources go again with which is the caller's to say.
+/// S-ADS-20, S-ADS-24: the caller decides which resources are sent again with which.
 #[test]
 fn the_map_of_dependents_is_replaced() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
@@ -223,8 +223,8 @@ fn the_map_of_dependents_is_replaced() {
     assert_eq!(sent_again(own(), &endpoints()), std::slice::from_ref(&clusters), "instead of the endpoints");
 }
 
-/// C-ADS-11: requests are made when they are polled, so a caller may limit their rate: what waits does not grow, and what
-/// is sent is what is true then.
+/// C-ADS-11: requests are composed when they are polled, so a caller may limit their rate: nothing queues up, and each
+/// request has the state at that moment.
 #[test]
 fn a_caller_may_limit_the_rate_of_requests() {
     fn names_of<V: client::Variant>(sent: impl Fn(V::Request) -> usize) -> (usize, usize) {
@@ -252,7 +252,7 @@ fn a_caller_may_limit_the_rate_of_requests() {
     assert_eq!(names_of::<Delta>(|request| request.subscribe.len() + request.unsubscribe.len()), (10, 500));
 }
 
-/// What may be asked of a stream: which it is, and what was asked for, in push order.
+/// The queries of a stream: its id, and the subscribed types, in push order.
 #[test]
 fn a_stream_says_what_was_asked_for() {
     let mut server = Server::<Delta>::new(server::Config::ads(), StreamId(7));

@@ -1,4 +1,4 @@
-//! What a client says that it knows: what is awaited, missing and held, and the state of each resource.
+//! The queries of a client: awaited, missing and held resources, and the state of each.
 
 use bytes::Bytes;
 use xds_machine::client::{Action, Client, Config, Rejection, ResourceStatus, Update, Variant};
@@ -43,7 +43,7 @@ fn response(resources: &[&str], removed: &[&str]) -> delta::Response {
     }
 }
 
-/// A client that wants these, and whose server was told.
+/// A client that announced these subscriptions to its server.
 fn asked(names: &[&str]) -> Client<Delta> {
     let mut client = client();
     client.resources_mut(&endpoints()).subscribe(names.iter().copied()).expect("names");
@@ -52,7 +52,7 @@ fn asked(names: &[&str]) -> Client<Delta> {
     client
 }
 
-/// Hears, and is not judged yet.
+/// Receives a response, without a verdict yet.
 fn hear(client: &mut Client<Delta>, resources: &[&str], removed: &[&str]) -> Vec<Action> {
     client.handle_response(NOW, response(resources, removed)).expect("a response");
     std::iter::from_fn(|| client.poll_action()).collect()
@@ -73,7 +73,7 @@ fn update<V: Variant>(client: &mut Client<V>) -> Update {
     }
 }
 
-/// Names are known as they are wanted, though nothing was called since that looks at them.
+/// Subscribed names are visible at once, without a call that processes them.
 #[test]
 fn what_was_just_wanted() {
     let mut client = asked(&["b"]);
@@ -92,7 +92,7 @@ fn what_was_just_wanted() {
     assert_eq!(states(&client), expected.map(|(name, status)| (name.into(), status)));
 }
 
-/// A collection is awaited until something of it came, be it gone again since.
+/// A collection is awaited until one of its members arrived, even if that was removed since.
 #[test]
 fn a_collection() {
     let mut client = asked(&["b", GLOB]);
@@ -208,7 +208,7 @@ fn the_wildcard_in_sotw() {
     assert!(!client.layer(&endpoints()).is_awaited("*"));
 }
 
-/// What was unwanted for a while is held at its version, though that is not claimed.
+/// A resource that was unsubscribed for a while is held at its version, though that is not claimed.
 #[test]
 fn the_version_of_what_is_not_claimed() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
@@ -234,7 +234,7 @@ fn the_version_of_what_is_not_claimed() {
     assert_eq!(versions, [("a", Some(&"7".into())), ("b", Some(&"7".into()))]);
 }
 
-/// What has an error that the server reported is known.
+/// A resource with a reported error counts as known.
 #[test]
 fn an_error() {
     let mut client = asked(&["a", "b"]);
@@ -246,7 +246,7 @@ fn an_error() {
     assert!(!client.layer(&endpoints()).is_awaited("b"));
 }
 
-/// A verdict is that of one update, though another of the type is out.
+/// A verdict belongs to one update, though another of the type is out.
 #[test]
 fn a_verdict_of_an_update_before() {
     let mut client = asked(&["a"]);
@@ -278,7 +278,7 @@ fn whose_update() {
     }
 }
 
-/// A response that nobody asked for is dropped by its nonce.
+/// An unrequested response is dropped by its nonce.
 #[test]
 fn an_unasked_response() {
     let mut client = client::<Delta>();

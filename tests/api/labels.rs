@@ -1,4 +1,4 @@
-//! What a model checker may rename: every label is shown, and what depends on it follows.
+//! The labels that a model checker may rename: every label is shown, and dependent values follow.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

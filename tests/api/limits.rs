@@ -1,4 +1,4 @@
-//! Every limit, to the one: what is at the limit is taken, one more is not, and the refusal says by how much.
+//! Every limit, exactly: input at the limit is accepted, one more is refused, and the error states the excess.
 
 use bytes::Bytes;
 use xds_machine::client::{self, Action, Client};
@@ -19,7 +19,7 @@ fn request(type_url: &str, subscribe: Vec<ResourceName>) -> delta::Request {
     delta::Request { subscribe, ..delta::Request::new(type_url) }
 }
 
-/// Asks for some names, and for others no more.
+/// Subscribes to some names, and unsubscribes others.
 fn asks(type_url: &str, wanted: &[&str], gone: &[&str]) -> delta::Request {
     let names = |names: &[&str]| names.iter().map(|&name| ResourceName::from(name)).collect();
     delta::Request { unsubscribe: names(gone), ..request(type_url, names(wanted)) }
@@ -29,7 +29,7 @@ fn server(limits: server::Limits) -> Server<Delta> {
     Server::new(server::Config::ads().with_limits(limits), StreamId(1))
 }
 
-/// What the server makes of the last of the requests; the others it takes.
+/// The server's result for the last of the requests; the others are accepted.
 fn last(limits: server::Limits, requests: impl IntoIterator<Item = delta::Request>) -> Result<(), Error> {
     let (mut server, mut last) = (server(limits), Ok(()));
     for request in requests {
@@ -160,7 +160,7 @@ fn stale_requests() {
     assert!(matches!(server.poll_action(), Some(server::Action::Close(Status { code: 8, .. }))));
 }
 
-/// What the client wants is told, as it changes and only then.
+/// The client's subscriptions are reported when they change, and only then.
 #[test]
 fn subscriptions_are_told() {
     let mut server = server(server::Limits::default());
@@ -216,7 +216,7 @@ fn nonces_of_a_server() {
     assert_eq!(heard(2), refused(PeerMisbehaved::NonceTooLong { type_url: "t".into(), len: 3, limit: 2 }));
 }
 
-/// Responses that nobody asked for, in a row, are one action.
+/// Consecutive unrequested responses are one action.
 #[test]
 fn responses_that_nobody_asked_for() {
     let mut client = client(client::Limits { waiting_actions: 2, ..client::Limits::default() });
@@ -235,7 +235,7 @@ fn responses_that_nobody_asked_for() {
     assert_eq!(actions, [dropped("u", "2", 2), dropped("v", "3", 1)]);
 }
 
-/// While as many actions wait as may, time stands still.
+/// While the maximum number of actions waits, time-outs are suspended.
 #[test]
 fn actions_of_a_client() {
     let mut client = client(client::Limits { waiting_actions: 1, ..client::Limits::default() });
@@ -261,7 +261,7 @@ fn actions_of_a_client() {
     assert_eq!(client.handle_response(NOW, response("t", "1", "2", 1)), Ok(()));
 }
 
-/// What the machine finds wrong with a response.
+/// The faults that the machine finds in a response.
 fn faults<V: client::Variant>(client: &mut Client<V>) -> Vec<String> {
     let action = std::iter::from_fn(|| client.poll_action()).find_map(|action| match action {
         Action::Rejected { faults, .. } => Some(faults),
@@ -457,7 +457,7 @@ fn resources_of_a_type_in_sotw() {
     assert_eq!(play(&["*"], true, &[&["a", "b"], &["b", "c", "d", "e"]]), too_many);
 }
 
-/// In SotW a list replaces the one before: what was in that, and was not answered, does not count.
+/// In SotW a list replaces the one before: unanswered names of the former list do not count.
 #[test]
 fn names_of_a_list() {
     let limits = server::Limits { names_per_type: 2, ..server::Limits::default() };

@@ -1,4 +1,4 @@
-//! One method, one type, one limit: what a caller of the crate may rely on.
+//! Single methods, types and limits: the guarantees to a caller of the crate.
 
 mod caller;
 mod known;

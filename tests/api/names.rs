@@ -1,4 +1,4 @@
-//! A name is parsed where it comes in, so that every look-up finds what any other finds, whatever the spelling.
+//! A name is parsed at the API boundary, so every look-up finds the same resource, whatever the spelling.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use xds_machine::{
 
 const NOW: Instant = Instant::EPOCH;
 
-/// One name, in its normal form first.
+/// Spellings of one name, the normal form first.
 const SPELLINGS: [&str; 4] =
     ["xdstp://a/T/x?a=1&b=2", "xdstp://a/T/x?b=2&a=1", "xdstp://a/T/x?b=%32&a=1", "xdstp://%61/T/x?&b=2&&a=1"];
 const OTHER: &str = "xdstp://a/T/x?a=1&b=3";
@@ -54,7 +54,7 @@ fn with_resource(name: &str) -> Client<Delta> {
 
 type Command<'a> = &'a dyn Fn(&mut Client<Delta>);
 
-/// Each way to give the same names, and what has to come of it.
+/// Each way to pass the same names, and the expected result.
 #[test]
 fn what_takes_a_name_takes_each_kind_of_string() {
     let name = ResourceName::from(SPELLINGS[1]);
@@ -183,7 +183,7 @@ fn servers_hold_back_a_type_together() {
     assert_eq!(refused, Err("type.googleapis.com/T is not paused".into()));
 }
 
-/// What can become a name, and what a name can be compared with.
+/// The conversions into a name, and the types that a name can be compared with.
 #[test]
 fn conversions_of_names() {
     let name = ResourceName::from(SPELLINGS[1]);
@@ -219,7 +219,7 @@ fn conversions_of_names() {
     );
 }
 
-/// What a driver closes a stream with.
+/// The status with which a driver closes a stream.
 #[test]
 fn conversions_of_errors() {
     for number in -1..20 {

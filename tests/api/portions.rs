@@ -1,4 +1,4 @@
-//! A large answer in portions, at the size for which they are made.
+//! A large answer in portions, at full size.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use xds_machine::{Delta, Instant, Nonce, TypeUrl, type_url};
 
 const NOW: Instant = Instant::EPOCH;
 
-/// Acknowledges until there is nothing more. Returns the sizes of the responses.
+/// Acknowledges until no response follows. Returns the sizes of the responses.
 fn drain(
     server: &mut Server<Delta>,
     cache: &mut Cache,
@@ -124,7 +124,7 @@ fn changes_and_removals_go_in_portions_too() {
     assert_eq!(sizes.len(), 20, "{sizes:?}");
 }
 
-/// The bytes are those of the whole message, and a portion is full.
+/// The size limit counts the bytes of the complete message, and portions are filled.
 #[test]
 fn bytes_are_of_all_that_is_sent() {
     let mut cache = store(200);
@@ -146,7 +146,7 @@ fn bytes_are_of_all_that_is_sent() {
     assert!(full(&mut cache, 1400) > 1);
 }
 
-/// What is asked for by name while an answer goes on is in a response once, though the rest of its page is sent whole.
+/// A resource subscribed by name during an answer in portions is sent once, though the rest of its page is sent whole.
 #[test]
 fn a_name_besides_a_page() {
     let response_limit = ResponseLimit { resources: 128, ..ResponseLimit::default() };
@@ -162,7 +162,7 @@ fn a_name_besides_a_page() {
     assert_eq!(names, ["cluster-129", "cluster-128"]);
 }
 
-/// What is around the resources counts, all of it.
+/// All bytes around the resources count.
 #[test]
 fn bytes_of_the_envelope() {
     let type_url = TypeUrl::from("t");

@@ -1,4 +1,4 @@
-//! Which source a stream is served from, and what a stream does that is over.
+//! The source that serves a stream, and the behaviour of a closed stream.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn started_anew() -> Action {
     Action::Close(Status::new(Code::Unavailable, "the source of resources started anew"))
 }
 
-/// A driver that polls before it knows which group of nodes a client is of binds the stream to nothing.
+/// Polling before the client's group of nodes is known binds the stream to no source.
 #[test]
 fn a_stream_that_was_asked_nothing_has_no_source() {
     let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
@@ -36,7 +36,7 @@ fn a_stream_that_was_asked_nothing_has_no_source() {
     assert_eq!(server.poll_action(), Some(started_anew()));
 }
 
-/// A driver may flush what it has, and wait, before it drops a stream that is to be closed.
+/// A driver may flush its messages, and wait, before it drops a stream that is to be closed.
 #[test]
 fn a_stream_that_is_over_waits_for_nothing() {
     let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));

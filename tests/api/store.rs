@@ -1,4 +1,4 @@
-//! What a store answers: a source of one's own with all the defaults, and the cache that ships.
+//! The answers of a store: a custom source with all the defaults, and the crate's cache.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -14,7 +14,7 @@ fn resource(name: &str) -> Resource {
     Resource::new(name, [&[0x0a, name.len() as u8], name.as_bytes()].concat())
 }
 
-/// Two resources of whatever type, that were always there.
+/// Two resources of any type that always existed.
 struct Fixed([Resource; 2]);
 
 impl Fixed {
@@ -81,7 +81,7 @@ fn defaults_of_a_source() {
     assert_eq!(source.dependent(&cluster, &source.0[1]), Some("a".into()));
 }
 
-/// What a stream answers over a source with nothing but defaults.
+/// The answers of a stream over a source with only defaults.
 #[test]
 fn a_stream_over_defaults() {
     let source = Fixed::new();
@@ -97,7 +97,7 @@ fn a_stream_over_defaults() {
     assert!(server.poll_transmit(NOW, &source).is_none());
 }
 
-/// A name of a virtual host that does not exist is said to be nowhere, once, and not removed.
+/// A name of a virtual host that does not exist is reported as such once, and not as removed.
 #[test]
 fn not_found() {
     let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
@@ -164,7 +164,7 @@ fn a_type_that_is_not_known() {
     assert_eq!(cache.revision(), before, "nothing new");
 }
 
-/// Caches are equal if they went the same way.
+/// Caches with the same history are equal.
 #[test]
 fn caches_are_values() {
     let hash = |cache: &Cache| {
@@ -331,7 +331,7 @@ fn what_a_type_is_made_of_anew() {
     assert!(all.is_known(&t), "that there is nothing is known");
 }
 
-/// A name is what it is in its normal form, whatever is asked of it.
+/// Every query uses the normal form of a name.
 #[test]
 fn names_in_another_form() {
     let (t, name) = (TypeUrl::from("t"), "xdstp://a/T/x?b=1&a=2");

@@ -1,4 +1,4 @@
-//! Several servers: which stream is which, and what may be asked of them.
+//! Several servers: the identity of their streams, and queries about them.
 
 use xds_machine::client;
 use xds_machine::message::{Node, sotw};
@@ -34,7 +34,7 @@ fn response(type_url: TypeUrl) -> sotw::Response {
     }
 }
 
-/// What comes of a stream that is over, or not up yet, is ignored, and nothing goes out on it.
+/// Input of a stream that is closed, or not open yet, is ignored, and nothing is sent on it.
 #[test]
 fn a_stream_is_its_own() {
     let mut servers = servers(1);
@@ -69,7 +69,7 @@ fn a_stream_is_its_own() {
     assert_eq!(asks(&mut servers, new), (true, true));
 }
 
-/// A server that is asked no more is told nothing, and the application nothing of it, though its stream is still up.
+/// A server no longer in use is sent nothing, and reports nothing to the application, though its stream is still open.
 #[test]
 fn a_server_that_is_not_used_is_not_heard() {
     let mut servers = servers(1);
@@ -96,7 +96,7 @@ fn whose_word_counts() {
     assert_eq!(servers.server_of("xdstp://nobody/T/a"), None);
 }
 
-/// As many actions as may wait, and no more; time stands still meanwhile.
+/// Actions wait up to the limit, and no more; time-outs are suspended meanwhile.
 #[test]
 fn actions_that_wait() {
     let mut servers = servers(1);

@@ -1,10 +1,10 @@
-//! Dynamic parameters go through as they came (`cargo test --features unstable --test machines unstable`).
+//! Dynamic parameters are passed on unchanged (`cargo test --features unstable --test machines unstable`).
 #![cfg(feature = "unstable")]
 
 use bytes::Bytes;
 use xds_machine::proto::{self, unstable};
 
-/// A field: its key and what is in it.
+/// A field: its key and its contents.
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let mut field = vec![number << 3 | 2, u8::try_from(bytes.len()).expect("a short field")];
     field.extend_from_slice(bytes);

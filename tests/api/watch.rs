@@ -1,4 +1,4 @@
-//! The layer that watches, over real machines: a store, a server, a client, and watchers.
+//! The watcher layer over real machines: a store, a server, a client, and watchers.
 
 mod aliases;
 
@@ -89,7 +89,7 @@ impl<V: Both> World<V> {
         self.client.handle_close();
     }
 
-    /// What a driver does until nothing is left to do.
+    /// Runs a driver until nothing is left to do.
     fn run(&mut self) {
         loop {
             while let Some(action) = self.client.poll_action() {
@@ -112,7 +112,7 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// Runs, and lets what is due come.
+    /// Runs, and fires the due time-outs.
     fn settle(&mut self) {
         self.run();
         while let Some(due) = self.client.poll_timeout() {
@@ -122,7 +122,7 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// What the watchers are told, in a line each.
+    /// The events of the watchers, one per line.
     fn told(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.watches.poll_event()).map(|event| show(&event)).collect()
     }
@@ -259,7 +259,7 @@ fn errors_come_after_the_content_and_go_with_the_next() {
     assert_eq!(world.told(), [""; 0]);
 }
 
-/// An error that ends and comes again before anybody looked is the one that was told.
+/// An error that ends and returns between two polls is the error reported before.
 #[test]
 fn an_error_that_was_told_is_not_told_again() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
@@ -448,7 +448,7 @@ fn who_watches_everything_hears_of_everything() {
     assert_eq!(world.watches.get("b"), None, "nobody watches it");
 }
 
-/// A response may have both, and the error is not over.
+/// A response may have both, and the error persists.
 #[test]
 fn an_error_of_everything_beside_content() {
     let mut world = World::<Delta>::new(true, DataErrors::Delete);
@@ -488,7 +488,7 @@ fn who_watches_a_collection_hears_of_its_members() {
     assert_eq!(world.told(), [format!("#2 {a} is 2")]);
 }
 
-/// What is gone is remembered until all who watch everything were told or watch no longer.
+/// A removal is remembered until every wildcard watcher has received it, or has left.
 #[test]
 fn what_is_gone_is_forgotten_once_all_were_told() {
     for told_first in [false, true] {
@@ -623,7 +623,7 @@ fn a_verdict_waits_for_all_who_are_told() {
     assert_eq!(world.told(), ["#1 a has beside it 3: nine"]);
 }
 
-/// What all who were waited for were to be told is over: nobody is waited for.
+/// The news that the verdict waited for is obsolete: the verdict waits for no watcher.
 #[test]
 fn a_verdict_does_not_wait_for_who_has_nothing_new_any_more() {
     let mut world = World::<Delta>::new(false, DataErrors::Delete);
@@ -661,7 +661,7 @@ fn what_is_of_another_type_is_given_back() {
     assert_eq!(world.watches.poll_event(), None);
 }
 
-/// What a watcher makes of what it is told: of each resource its content and the error beside it.
+/// The state that a watcher derives from its events: of each resource the content and the error beside it.
 #[derive(Clone, Debug, Default)]
 struct View(BTreeMap<String, (Option<u8>, Option<Status>)>);
 

@@ -1,4 +1,4 @@
-//! The layer that watches, with actions that are handed to it one by one.
+//! The watcher layer, with actions handed in one by one.
 
 use bytes::Bytes;
 use xds_machine::client::{Action, Client, Config, Effect, Failed, Rejection};
@@ -22,7 +22,7 @@ fn failed(code: Code) -> News<usize> {
     News::Changed(Err(Status::new(code, "")))
 }
 
-/// The kind of news, without what is for people.
+/// The kind of news, without the message text.
 fn kind(event: Event<usize>) -> (String, News<usize>) {
     let bare = |status: Status| Status { message: String::new(), ..status };
     let news = match event.news {
@@ -33,7 +33,7 @@ fn kind(event: Event<usize>) -> (String, News<usize>) {
     (event.name.to_string(), news)
 }
 
-/// The actions that tell of `a`, and of the wildcard, and what a watcher hears of each.
+/// The actions about `a` and about the wildcard, and the events that a watcher receives of each.
 fn actions(type_url: &str) -> Vec<(Action, &'static str, News<usize>)> {
     let type_url = TypeUrl::from(type_url);
     let error = Failed { name: "a".into(), status: Status::new(Code::Unavailable, "no"), effect: Effect::Fails };
@@ -91,7 +91,7 @@ fn an_update_of_another_type_is_given_back() {
     assert_eq!(watches.poll_verdict(), None);
 }
 
-/// A client that has an update with `a` for who watches it.
+/// A client that has an update with `a` for its watchers.
 fn with_an_update(watches: &mut Watches<usize>) -> (Client<Sotw>, xds_machine::watch::WatchId) {
     let mut client = client();
     let watch = watches.watch(&mut client, "a").expect("a name");
@@ -167,7 +167,7 @@ fn one_watcher_at_a_time() {
     assert_eq!(watches.poll_event(), None);
 }
 
-/// What is watched is wanted of several servers as of one.
+/// Watched names are subscribed with several servers as with one.
 #[test]
 fn several_servers() {
     let config = servers::Config::new(Policy::Grpc, [Config::new(Node::new("n"))]);

@@ -1,4 +1,4 @@
-//! Watchers over several servers: what each hears when servers fail, are asked instead, and come back.
+//! Watchers over several servers: the events of each when servers fail, are replaced, and come back.
 
 use bytes::Bytes;
 use xds_machine::client::{Config, Resource};
@@ -19,7 +19,7 @@ struct Program {
     now: Instant,
     servers: Servers<Sotw>,
     watches: [Watches<u8>; 2],
-    /// What was handed on and is of no type.
+    /// Actions that were passed on and belong to no type.
     others: Vec<Action>,
     /// The servers whose resources were decoded.
     decoded: Vec<ServerId>,
@@ -42,7 +42,7 @@ impl Program {
         watch
     }
 
-    /// What a driver does after each input.
+    /// Performs the duties of a driver after each input.
     fn drive(&mut self) {
         while let Some(action) = self.servers.poll_action() {
             let [first, second] = &mut self.watches;
@@ -61,7 +61,7 @@ impl Program {
         }
     }
 
-    /// Waits until there is a stream to open, and to which server.
+    /// Waits until there is a stream to open, and returns its server.
     fn connect(&mut self) -> Stream {
         loop {
             match self.servers.poll_connect(self.now) {
@@ -110,7 +110,7 @@ impl Program {
         self.watches[of].iter().map(line).collect()
     }
 
-    /// What is told, in a line each, of both types.
+    /// The reported events of both types, one per line.
     fn told(&mut self) -> Vec<String> {
         let mut told = Vec::new();
         for (of, watches) in ["listener", "endpoints"].into_iter().zip(&mut self.watches) {
@@ -164,7 +164,7 @@ fn a_server_that_fails_is_told_to_watchers_of_all_types_until_it_answers() {
     }
 }
 
-/// U4: who comes while the fallback is being asked waits for it.
+/// U4: a watcher that arrives while the fallback is being asked waits for its answer.
 #[test]
 fn who_comes_while_the_fallback_is_asked_waits_for_it() {
     let mut program = Program::new(Policy::Grpc, 2);
@@ -232,7 +232,7 @@ fn authorities_fail_by_themselves() {
     assert_eq!(program.watches[1].error(&of_x), None, "that is of the server");
 }
 
-/// One call says that all is well, whatever was said of authorities.
+/// One call reports recovery, whatever was reported about authorities.
 #[test]
 fn what_a_driver_says_itself_counts_for_all() {
     let mut program = Program::new(Policy::Grpc, 1);
@@ -244,7 +244,7 @@ fn what_a_driver_says_itself_counts_for_all() {
     assert_eq!(program.told(), NOTHING);
 }
 
-/// A wildcard has its parts beside it, each once, whoever watches them by name too.
+/// A wildcard lists each of its resources once, even if watchers by name exist too.
 #[test]
 fn what_is_watched_of_a_whole() {
     let mut program = Program::new(Policy::Grpc, 2);

@@ -1,4 +1,4 @@
-//! Names, times and small things that messages are made of.
+//! Names, times and other small parts of messages.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -77,7 +77,7 @@ fn nanoseconds() {
     assert_eq!(ttl([0x80, 0x94, 0xeb, 0xdc, 0x03]), Some(Duration::ZERO));
 }
 
-/// The actions of a client that wants everything and is given one resource that is not wrapped.
+/// The actions of a wildcard client that receives one unwrapped resource.
 fn given(kind: ResourceType, type_url: &str, value: Vec<u8>) -> Vec<Action> {
     let config = Config::new(Node::new("n")).with_types(TypeRegistry::new([kind]));
     let mut client = Client::<Sotw>::new(config);

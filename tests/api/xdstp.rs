@@ -1,4 +1,4 @@
-//! Structured names: what is one, what is not, and when two are the same.
+//! Structured names: valid names, invalid names, and equality.
 
 use proptest::prelude::*;
 use xds_machine::xdstp::{Error, Uri};
@@ -117,7 +117,7 @@ fn members_know_their_collection() {
     assert!(ResourceName::from("xdstp://a/T/foo/*?y=1&x=2").is_glob() && !ResourceName::from("foo/*").is_glob());
 }
 
-/// Texts with all that URIs care about.
+/// Texts with all characters that matter in URIs.
 fn text(first: &'static str) -> impl Strategy<Value = String> {
     proptest::string::string_regex(&format!("{first}[-a-c.~/?#%&=+,:@*\\[\\] é]{{0,8}}")).expect("a pattern")
 }

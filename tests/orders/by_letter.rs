@@ -1,4 +1,4 @@
-//! Our machines beside peers that take the specification by the letter, at random. `simulate letter` walks on.
+//! Our machines with peers that follow the specification literally, at random. `simulate letter` continues the walks.
 
 use xds_machine_testing::letter;
 
@@ -11,5 +11,5 @@ fn walks_beside_naive_peers() {
     }
 }
 
-/// With other seeds than those of a long run.
+/// The seeds differ from those of a long run.
 const WALKS: u64 = 5_000;

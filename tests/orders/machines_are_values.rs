@@ -1,6 +1,6 @@
-//! A machine is a value: it can be cloned, compared and hashed, and it does nothing but what it is called for. So the
-//! code that you build around one can be checked in ways that no mock allows, and this page shows two of them: a model
-//! of your own, and a fuzz function of your own.
+//! A machine is a value: it can be cloned, compared and hashed, and it acts only when it is called. So code
+//! around a machine can be checked in ways that no mock allows. This file shows two of them: a model of your own, and a
+//! fuzz function of your own.
 //!
 //! The example is a proxy that keeps clusters in a table. Its rule for updates is the code under test, [`Proxy::apply`]:
 //! everything else on this page is what you would write once.
@@ -14,7 +14,7 @@ use xds_machine::{Delta, Instant, ResourceName, TypeUrl, WILDCARD, type_url};
 
 // The code under test.
 
-/// Your proxy. It takes clusters with content, and rejects those without.
+/// Your proxy, which accepts clusters with content, and rejects those without.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Proxy {
     table: BTreeMap<ResourceName, Vec<u8>>,
@@ -47,7 +47,7 @@ struct World {
     cache: Cache,
     up: VecDeque<delta::Request>,
     down: VecDeque<delta::Response>,
-    /// What the environment may still do. Without bounds there would be no end.
+    /// The remaining budget of the environment. Without bounds the search would not end.
     puts: u8,
     deletes: u8,
     cuts: u8,
@@ -82,7 +82,7 @@ const STEPS: [Step; 11] = [
     Step::Cut,
 ];
 
-/// Time plays no part here; where it does, it is a part of the state like the others.
+/// Time is constant here; in a model with time-outs it belongs to the state.
 const NOW: Instant = Instant::EPOCH;
 
 fn clusters() -> TypeUrl {
@@ -107,7 +107,7 @@ impl World {
         }
     }
 
-    /// The world after a step; `None` if the step can't be taken. A step that does nothing can't.
+    /// The world after a step; `None` if the step can't be taken, or has no effect.
     fn after(&self, step: Step) -> Option<Self> {
         let mut next = self.clone();
         match step {
@@ -160,7 +160,7 @@ impl World {
         (next != *self).then_some(next)
     }
 
-    /// What must hold whenever nothing is left to do.
+    /// Checks the world whenever nothing is left to do.
     fn check_settled(&self) {
         for resource in self.cache.resources(&clusters()) {
             let has = self.proxy.table.get(resource.name());
@@ -174,7 +174,7 @@ impl World {
     }
 }
 
-/// Each world that can be reached, once: some ten lines are a model checker.
+/// Visits each reachable world once: a model checker in some ten lines.
 ///
 /// What this one leaves out: how a fault was reached (keep with each world the step that led to it), and a way to see
 /// that two worlds differ only in how many nonces were given ([`xds_machine::model`]), without which a model that goes

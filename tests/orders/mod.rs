@@ -1,4 +1,4 @@
-//! Every order: what holds of any sequence of steps, of machines, servers and watchers, and what was found.
+//! Every order: properties of any sequence of steps, of machines, servers and watchers, and regressions.
 
 mod machines_are_values;
 mod properties;

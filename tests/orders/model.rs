@@ -1,6 +1,6 @@
-//! The exhaustive check of client x server x wire x application, over the real machines: every order in which what can
-//! happen happens, within budgets. What must hold is in `testing/src/world/ghost/` after each step, in `world/settled.rs` when
-//! nothing is left to do; and the protocol's own steps never go in a circle.
+//! The exhaustive check of client x server x wire x application, over the real machines: every order of events,
+//! within budgets. The checks after each step are in `testing/src/world/ghost/`, those at rest in `world/settled.rs`; and
+//! the protocol's own steps never form a cycle.
 //!
 //! `cargo test --release --test model -- --nocapture` shows the counts; `cargo xtask model-deep` goes further.
 
@@ -44,7 +44,7 @@ const KINDS: [fn(Budget) -> Budget; 7] = [
     |budget| Budget { deletes: 2, ..budget },
 ];
 
-/// Every two of them, with what it takes for something to happen at all.
+/// Each pair of kinds, with the events that the pair requires.
 fn pairs() -> impl Iterator<Item = Budget> {
     let both = move |(a, b): (usize, usize)| KINDS[a](KINDS[b](Budget::NONE.wishes(1, 0).changes(1, 0)));
     (0..KINDS.len()).flat_map(|a| (0..a).map(move |b| (a, b))).map(both)
@@ -55,17 +55,17 @@ fn pauses() -> impl Iterator<Item = Budget> {
     KINDS.into_iter().map(|kind| kind(Budget::NONE.pauses(2).wishes(1, 0).changes(1, 0)))
 }
 
-/// Each of them with an application that loses what it has.
+/// Each kind with an application that loses its resources.
 fn losses() -> impl Iterator<Item = Budget> {
     KINDS.iter().map(|kind| kind(Budget::NONE.wishes(1, 0).changes(1, 0).forgets(2)))
 }
 
-/// Each of them while what has a TTL lives on, or does not.
+/// Each kind while resources with a TTL are renewed, or expire.
 fn lives() -> impl Iterator<Item = Budget> {
     KINDS.iter().map(|kind| kind(Budget::NONE.wishes(1, 0).changes(1, 0).beats(2)))
 }
 
-/// More of everything at once.
+/// Larger budgets for all kinds at once.
 const WIDE: [Budget; 4] = [
     Budget::NONE.cuts(2).wishes(2, 1).changes(2, 1),
     Budget::NONE.cuts(1).wishes(2, 2).changes(2, 1),
@@ -73,17 +73,17 @@ const WIDE: [Budget; 4] = [
     Budget::NONE.cuts(1).wishes(2, 1).changes(3, 2),
 ];
 
-/// More of it.
+/// Larger budgets still.
 const MANY_ERRORS: [Budget; 3] = [
     Budget::NONE.fails(2).wishes(2, 1).changes(1, 1),
     Budget::NONE.fails(1).cuts(1).wishes(1, 1).changes(2, 1),
     Budget::NONE.fails(1).refetches(1).wishes(2, 1).changes(1, 1),
 ];
 
-/// The same while what has a TTL lives on, or does not.
+/// The same while resources with a TTL are renewed, or expire.
 const LASTING: [Budget; 1] = [Budget::NONE.cuts(1).wishes(2, 1).changes(2, 1).beats(2)];
 
-/// With a store that can't give everything at all times.
+/// With a store that reports errors of single resources.
 const ERRORS: [Budget; 4] = [
     Budget::NONE.fails(2).wishes(2, 0).changes(1, 0),
     Budget::NONE.fails(1).cuts(1).wishes(1, 1).changes(1, 1),
@@ -119,7 +119,7 @@ fn grpc(names: &[&str], budget: Budget) -> Setup {
     Setup::warming(names, budget).dialect(Dialect::Grpc)
 }
 
-/// An istiod, which does not hear the names on a NACK.
+/// An istiod, which ignores the names on a NACK.
 fn istio(names: &[&str], budget: Budget) -> Setup {
     Setup::partial(names, budget).dialect(Dialect::Istio).bug(Bug::IgnoresNamesOnNack)
 }
@@ -172,7 +172,7 @@ const GLOB_AB: &[&str] = &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"];
 const ALIAS_A: &[&str] = &["~a", "a"];
 const ALL_AB: &[&str] = &["*", "a", "b"];
 
-/// What every test run checks.
+/// The checks of every test run.
 fn variants() -> Vec<Variant> {
     let two = Budget::NONE.cuts(1).wishes(2, 0).changes(2, 0);
     let part = Budget::NONE.rejects(2).wishes(2, 0).changes(3, 0);
@@ -252,7 +252,7 @@ fn variants() -> Vec<Variant> {
     ]
 }
 
-/// What takes hours on two cores: see `tests/orders/model-deep.md`.
+/// The checks that take hours on two cores: see `tests/orders/model-deep.md`.
 fn deep() -> Vec<Variant> {
     let wide = |name, setup| variant(name, setup, ALL_A).with(WIDE);
     let names = |name, setup, names| variant(name, setup, names).with([WIDE[0], WIDE[2]]);
@@ -294,7 +294,7 @@ fn deep() -> Vec<Variant> {
 
 type Ingredients = (fn(Setup) -> Setup, fn(Budget) -> Budget);
 
-/// What it takes for a feature to be active: how the world is set up, and what happens in it.
+/// The requirements of an active feature: the setup of the world, and the events in it.
 fn ingredients(feature: Feature) -> Ingredients {
     match feature {
         Feature::ResponseLimit => {

@@ -1,5 +1,5 @@
-//! What was found before: the traces that two sketches of the machines got wrong before this crate was begun, and those
-//! that the engines found in its own machines since. Each is played in the world, and must end well.
+//! Regressions: traces that failed in two sketches of the machines before this crate, and traces that the engines found
+//! in its own machines since. Each is played in the world, and must come to rest in a correct state.
 //!
 //! The notation: `Sub`/`Uns` the application's wish, `CS` the client sends, `SR` the server reads, `SS` the server sends,
 //! `CR` the client reads, `Acc`/`Rej` the verdict, `Put`/`Del`/`Fail` the store, `Cut`/`Open` the stream, `Tick`/`Beat` time. A `2` is for
@@ -52,7 +52,7 @@ fn step(word: &str) -> Step {
     }
 }
 
-/// Plays a trace, then lets everything come to rest in several ways.
+/// Plays a trace, then brings the world to rest in several ways.
 fn play<V: Both>(setup: Setup, trace: &str) {
     let mut world = World::<V>::new(setup.make());
     for step in trace.split(',').map(|word| step(word.trim())) {
@@ -72,25 +72,25 @@ macro_rules! stories {
 
 // The traces that throw-away prototypes of both sides found.
 stories! {
-    /// Two updates out at once: the removal was computed against what was accepted, not against what was out.
+    /// Two updates out at once: the removal was computed against the accepted resources, not against the update that was out.
     one_update_out_at_a_time: Delta, full_state(),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Put a, SS, CR, Del a, Acc, CS, SR, SS, CR, Acc";
-    /// Delta: the removal during an outage, of what was being applied when the stream broke, was never heard.
+    /// Delta: a resource was removed during an outage while its update was out; the removal was never reported.
     out_survives_a_reconnect: Delta, full_state(),
         "Put a, Sub *, Open, CS, SR, SS, CR, Del a, Cut, Open, CS, SR, Acc";
-    /// Unsubscribed and back between two requests: coalesced away, the resource never came.
+    /// Unsubscribed and resubscribed between two requests: the changes cancelled out, and the resource never arrived.
     leave_and_come_back: Delta, full_state(),
         "Put a, Sub a, Open, CS, SR, SS, Uns a, CR, Sub a, CS, CS, CS, SR, SR, SR";
     /// The same in SotW.
     leave_and_come_back_sotw: Sotw, partial(),
         "Put a, Sub a, Open, CS, SR, SS, Uns a, CR, Sub a, CS, CS, SR, SR";
-    /// SotW, partial: what was said under an old nonce was never heard.
+    /// SotW, partial: the server ignored a request under an old nonce.
     owed_names: Sotw, partial().strict_server(),
         "Put a, Sub b, Sub a, Open, CS, SR, SS, CR, Acc, CS, SR, Put b, Uns a, CS, SS, Sub a, SR, CR, Acc, CS, SR";
-    /// SotW: not only the last request counts, but all that was ever announced on the stream.
+    /// SotW: every name announced on the stream counts, not only those of the last request.
     ever_announced: Sotw, partial().strict_server(),
         "Put a, Sub a, Open, CS, SR, SS, Uns a, CS, SR, Sub a, CR, Acc, Uns a, Sub a";
-    /// Delta: the wildcard takes over a name, and the name goes away.
+    /// Delta: the wildcard takes over a name, and the name is unsubscribed.
     wildcard_before_unsubscriptions: Delta, full_state(),
         "Put a, Sub a, Open, CS, SR, SS, CR, Acc, CS, SR, Sub *, Uns a, CS, CS, SR, SR, Del a";
     /// Delta: a wildcard that returns, and a removal that crossed the response in flight.
@@ -100,7 +100,7 @@ stories! {
 
 // Errors of single resources.
 stories! {
-    /// SotW, full state: an error, a resource and its removal, of which only the error and the removal were heard: the client
+    /// SotW, full state: an error, a resource and its removal, of which the client received only the error and the removal: the client
     /// took the absence for a part of the error.
     what_had_an_error_is_gone_by_name: Sotw, full_state(),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Fail a, SS, CR, CS, SR, Put a, Del a, SS, CR, Acc";

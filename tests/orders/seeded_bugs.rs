@@ -1,10 +1,10 @@
-//! The checker sees: each known defect of a shipped implementation (`world/bug.rs`) is found, by a shortest trace.
+//! The checker detects each known defect of a shipped implementation (`world/bug.rs`), by a shortest trace.
 
 use xds_machine::{Delta, Sotw};
 use xds_machine_testing::checker;
 use xds_machine_testing::world::{Budget, Bug, Setup};
 
-/// A bug; the least that brings it about; what it looks like, and after how many steps.
+/// A bug; the smallest setup that triggers it; the reported fault, and its number of steps.
 type Row = (Bug, bool, Setup, usize, &'static str);
 
 const SOTW: bool = false;

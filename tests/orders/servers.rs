@@ -1,5 +1,5 @@
-//! Several servers that fail and come back, against a naive reference: which are asked, and what the application has in
-//! the end. With two servers and a name in every order, within budgets; with more of everything at random.
+//! Several servers that fail and come back, against a naive reference: the servers in use, and the final resources of
+//! the application. Two servers and a name are checked in every order, within budgets; larger setups at random.
 //!
 //! `cargo test --release --test worlds servers -- --nocapture` shows the counts.
 
@@ -16,7 +16,7 @@ const AB: &[&str] = &["a", "b"];
 const ALL: &[&str] = &["*", "a", "b"];
 const OF_X: &[&str] = &["a", "xdstp://x/TYPE/b"];
 
-/// With another type besides, as often as it likes.
+/// With another type, as often as the walk chooses.
 const fn wide(
     policy: Policy,
     lists: &'static [(&'static str, &'static [usize])],
@@ -43,7 +43,7 @@ fn below(random: &mut Random, bound: usize) -> usize {
     (random.next() % bound as u64) as usize
 }
 
-/// Walks, and now and then lets everything come to rest.
+/// Walks, and brings the world to rest now and then.
 fn walk<V: Both>(setup: &Setup, seed: u64, goals: &mut u128) {
     let (mut random, mut world, mut trace) = (Random(seed), World::<V>::new(*setup), Vec::new());
     let walked = catch_unwind(AssertUnwindSafe(|| {
@@ -67,7 +67,7 @@ fn walk<V: Both>(setup: &Setup, seed: u64, goals: &mut u128) {
     }
 }
 
-/// Everything that goes on by itself goes on, and time passes until every timer and every backoff had its turn.
+/// Takes all steps of the protocol, and advances the time until every timer and every backoff has expired.
 fn rest<V: Both>(random: &mut Random, world: &mut World<V>, trace: &mut Vec<Step>) {
     // Longer than any backoff, and then some existence time-outs.
     let until = world.now() + Duration::from_secs(300);
@@ -142,10 +142,10 @@ impl Variant {
     }
 }
 
-/// A server goes down, a name is wanted, and besides:
+/// A server goes down, a name is subscribed, and in addition:
 const HALF: Budget = Budget { downs: 1, subscribes: 1, ..Budget::NONE };
 
-/// Everything with something else, once each.
+/// Each event with one other, once each.
 const EACH: [Budget; 6] = [
     Budget { cuts: 1, rejects: 1, ..HALF },
     Budget { rejects: 1, deletes: 1, ..HALF },
@@ -155,7 +155,7 @@ const EACH: [Budget; 6] = [
     Budget { forgets: 1, ..HALF },
 ];
 
-/// Both go down; or one does, and more than one thing happens besides.
+/// Both servers go down; or one does, and more than one further event occurs.
 const MORE: [Budget; 3] = [
     Budget { downs: 2, ..HALF },
     Budget { cuts: 2, deletes: 1, ..HALF },
@@ -211,7 +211,7 @@ fn everything_holds_in_every_order() {
     assert!(total >= 200_000, "{total} states are too few to prove much");
 }
 
-/// The checker sees: each of these defects is found, by a shortest trace.
+/// The checker detects each of these defects, by a shortest trace.
 #[test]
 fn every_bug_is_found_by_a_shortest_trace() {
     let rows = [
@@ -232,7 +232,7 @@ fn every_bug_is_found_by_a_shortest_trace() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A trace that went wrong once, and then everything comes to rest.
+/// Plays a trace that once failed, then brings the world to rest.
 fn replay<V: Both>(full_state: bool, trace: &[Step]) {
     let Variant { setup, .. } = variant("once", Policy::Grpc, TWO);
     let type_url = if full_state { type_url::CLUSTER } else { type_url::ENDPOINT };

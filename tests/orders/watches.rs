@@ -1,4 +1,4 @@
-//! The layer that watches, in every order within budgets, against a naive reference.
+//! The watcher layer, in every order of events within budgets, against a naive reference.
 //!
 //! `cargo test --release --test worlds watches -- --nocapture` shows the counts.
 
@@ -21,7 +21,7 @@ const NONE: Budget = Budget::NONE;
 const FIRST: [Budget; 2] =
     [Budget { watches: 3, unwatches: 1, ..NONE }, Budget { watches: 2, unwatches: 1, puts: 1, ..NONE }];
 
-/// One watches and knows, another comes, and everything happens with something else.
+/// One watcher has its content, another arrives, and each event occurs with one other.
 const EACH: [Budget; 9] = [
     Budget { watches: 1, puts: 2, unwatches: 1, ..NONE },
     Budget { watches: 1, bad: 1, puts: 1, ..NONE },
@@ -34,7 +34,7 @@ const EACH: [Budget; 9] = [
     Budget { fails: 1, downs: 1, puts: 1, ..NONE },
 ];
 
-/// More than one thing happens besides.
+/// More than one further event occurs.
 const MORE: [Budget; 4] = [
     Budget { watches: 1, bad: 1, puts: 1, unwatches: 1, ..NONE },
     Budget { watches: 1, fails: 1, deletes: 1, unwatches: 1, ..NONE },
@@ -74,17 +74,17 @@ impl Variant {
     }
 }
 
-/// Two watch one name, and one the other.
+/// Two watchers of one name, and one of the other.
 const TWO_NAMES: Setup = Setup::NEW;
 const FULL: Setup = Setup { full_state: true, ..TWO_NAMES };
 const ONE_NAME: Setup = Setup { names: &["a"], watchers: &[0, 0], ..TWO_NAMES };
-/// One watches everything at first, then others a name and everything.
+/// One watcher of the wildcard first, then others of a name and of the wildcard.
 const ALL: Setup = Setup { names: &["a", "*"], watchers: &[1, 0, 1], ..TWO_NAMES };
 const FULL_ALL: Setup = Setup { full_state: true, ..ALL };
 const COLLECTION: Setup = Setup { names: &["xdstp://x/type/d/a", "xdstp://x/type/d/*"], ..ALL };
-/// Two watch an alias of one of two resources, and one that resource itself.
+/// Two watchers of an alias of one of two resources, and one of that resource itself.
 const ALIAS: Setup = Setup { names: &["a", "b", "x"], alias: true, watchers: &[2, 0, 2], codes: &[], ..TWO_NAMES };
-/// And what an alias does, with something else.
+/// The events of an alias, each with one other.
 const POINTS: [Budget; 6] = [
     Budget { watches: 1, points: 2, unwatches: 1, ..NONE },
     Budget { watches: 1, points: 1, puts: 1, ..NONE },
@@ -167,7 +167,7 @@ fn everything_holds_in_every_order() {
     assert!(total >= 200_000, "{total} states are too few to prove much");
 }
 
-/// The checker sees: each of these defects is found, by a shortest trace.
+/// The checker detects each of these defects, by a shortest trace.
 #[test]
 fn every_bug_is_found_by_a_shortest_trace() {
     let one = Setup { begun: 1, ..ONE_NAME };

@@ -22,7 +22,7 @@ fn table(heading: &str) -> BTreeMap<(String, String), String> {
     rows
 }
 
-/// Compares what the machines do with a table: each row is tested, and each test is a row.
+/// Compares the machines' results with a table: each row is tested, and each test is a row.
 fn compare(heading: &str, rows: Vec<Row>) {
     let mut table = table(heading);
     for ((field, input), actual, variant) in &rows {
@@ -46,7 +46,7 @@ fn what_a_response_may_hold() {
     compare("## To a client", input::response::rows());
 }
 
-/// What the sender and its operator read.
+/// The message for the sender and its operator.
 #[test]
 fn refusals_say_what_is_wrong() {
     let said: Vec<String> = input::request::messages();

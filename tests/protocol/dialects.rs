@@ -1,5 +1,5 @@
-//! The table of dialects (`src/dialects.md`) says what the presets do: each row is a knob that its preset turns, and names
-//! stories that exist; and no preset turns a knob that is not in the table.
+//! The table of dialects (`src/dialects.md`) matches the presets: each row is a knob that its preset turns, and names
+//! existing stories; and no preset turns a knob outside the table.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,7 +27,7 @@ fn table(side: &str) -> BTreeSet<(String, String)> {
     rows
 }
 
-/// Those that the presets turn, read from their source.
+/// Dialects and knobs of the presets, read from their source.
 fn presets(side: &str) -> BTreeSet<(String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(side).join("config.rs");
     let text = fs::read_to_string(path).expect("a source");

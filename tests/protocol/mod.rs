@@ -1,4 +1,4 @@
-//! A rule of the protocol: stories, what real clients said, tables that must be true, what is on the wire.
+//! The rules of the protocol: stories, recordings of real clients, checked tables, and the wire format.
 
 mod bad_input;
 mod dialects;

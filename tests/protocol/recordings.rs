@@ -1,4 +1,4 @@
-//! What real clients sent, against both machines. `recordings/README.md` has the table of what does not replay.
+//! Requests of real clients, against both machines. `recordings/README.md` has the table of deviations.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 use xds_machine::{Delta, Sotw};
 use xds_machine_testing::replay::{Recording, client, folder, recordings, server};
 
-/// The table of the README: recording and machine, and where and why they part.
+/// The table of the README: recording and machine, and where and why they differ.
 fn known_differences() -> BTreeMap<(String, String), String> {
     let text = fs::read_to_string(folder().join("README.md")).expect("a README");
     let rows = text.lines().filter_map(|line| {
@@ -26,7 +26,7 @@ fn known_differences() -> BTreeMap<(String, String), String> {
     known
 }
 
-/// Plays all against one machine, and compares with the table, down to the line of the file.
+/// Plays all recordings against one machine, and compares with the table, down to the line of the file.
 fn play_all(machine: &str, mut play: impl FnMut(&Recording) -> Result<(), String>) {
     let mut known = known_differences();
     known.retain(|(_, of), _| of == machine);

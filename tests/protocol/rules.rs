@@ -1,4 +1,4 @@
-//! Checks `rules.md`, `specification.md` and `real-bugs.md`: everything is in them, once, and what they name is there.
+//! Checks `rules.md`, `specification.md` and `real-bugs.md`: every item is in them once, and every name in them exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -32,7 +32,7 @@ const RULES: [(&str, &[(u32, u32)]); 24] = [
     ("S-NACK", &[(1, 2)]),
 ];
 
-/// Rules that were inferred or remembered, and have to be held against their source.
+/// Rules that were inferred or remembered, and have to be compared with their source.
 #[rustfmt::skip]
 const INFERRED: [&str; 28] = [
     "C-SUB-03", "C-SUB-05", "C-SUB-08", "C-SOTW-08", "C-SOTW-15", "C-SOTW-16", "C-SOTW-17", "C-SOTW-20", "C-DELTA-07",
@@ -41,10 +41,10 @@ const INFERRED: [&str; 28] = [
     "S-TTL-06",
 ];
 
-/// Bugs of real clients, those that were found by reading, and bugs of real servers.
+/// Bugs of real clients, bugs found by reading, and bugs of real servers.
 const BUGS: [(&str, &[(u32, u32)]); 3] = [("R", &[(1, 47)]), ("D", &[(1, 5)]), ("B", &[(1, 42)])];
 
-/// The sections of the specification, and how many sentences each has.
+/// The sections of the specification, and the number of sentences in each.
 #[rustfmt::skip]
 const SENTENCES: [(&str, &[(u32, u32)]); 26] = [
     ("VARIANT", &[(1, 7)]), ("API", &[(1, 1)]), ("BASIC", &[(1, 13)]), ("VERSION", &[(1, 16)]), ("ACK", &[(1, 5)]),
@@ -85,7 +85,7 @@ fn rows(file: &str, ids: &BTreeSet<String>) -> BTreeMap<String, Vec<String>> {
     rows
 }
 
-/// What is in backticks, separated by commas; `None` if the cell is something else.
+/// The comma-separated items in backticks; `None` for any other cell.
 fn names(cell: &str) -> Option<Vec<&str>> {
     cell.split(", ").map(|name| name.strip_prefix('`')?.strip_suffix('`')).collect()
 }
@@ -210,7 +210,7 @@ fn what_was_inferred_was_checked() {
     assert!(missing.is_empty(), "not checked: {missing:?}");
 }
 
-/// A table that names what is not there is not believed.
+/// A table with a name that does not exist is refused.
 #[test]
 fn what_is_not_there_is_found_out() {
     assert!(is_place("client/mod.rs::poll_transmit") && !is_place("client/mod.rs::nothing") && !is_place("nothing"));

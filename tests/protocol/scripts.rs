@@ -12,7 +12,7 @@ fn scripts(folder: &Path) -> Vec<PathBuf> {
     scripts
 }
 
-/// `SCRIPT=part-of-a-name` picks some; `BLESS=1` writes what the machines say into the scripts.
+/// `SCRIPT=part-of-a-name` selects scripts; `BLESS=1` writes the output of the machines into the scripts.
 #[test]
 fn every_story_goes_as_it_is_told() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/protocol/scripts");

@@ -1,4 +1,4 @@
-//! Who watches by an alias: told of the resource that it stands for, under the name that is watched.
+//! Watchers by an alias: they receive the resource that the alias stands for, under the watched name.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ impl World<Delta> {
         self.cache.insert(&type_url(), resource(name, content, aliases));
     }
 
-    /// Opens a stream, runs, and says what is told.
+    /// Opens a stream, runs, and returns the reported events.
     fn begin(&mut self) -> Vec<String> {
         self.open();
         self.goes_on()
     }
 
-    /// Runs, and says what is told, by watcher.
+    /// Runs, and returns the reported events, by watcher.
     fn goes_on(&mut self) -> Vec<String> {
         self.run();
         let mut told = self.told();
@@ -128,7 +128,7 @@ fn an_alias_moves() {
     }
 }
 
-/// What the alias stood for is wanted by its own name, and stays; and what it is to stand for is rejected.
+/// The former resource of the alias is wanted by its own name, and stays; the new one is rejected.
 #[test]
 fn an_alias_moves_to_what_is_rejected() {
     for (from, to) in [("a", "c"), ("c", "a")] {
@@ -148,7 +148,7 @@ fn an_alias_moves_to_what_is_rejected() {
     }
 }
 
-/// Nothing else keeps what the alias stood for: it goes, for the reason that the new one is not taken.
+/// Nothing else keeps the former resource of the alias: it is removed, with the reason that the new one is rejected.
 #[test]
 fn an_alias_moves_to_what_is_rejected_and_the_first_goes() {
     let mut world = world();
@@ -181,7 +181,7 @@ fn an_alias_is_lost() {
     assert!(world.watches.get("x").is_none() && world.watches.get("r").is_none());
 }
 
-/// By every name that it has, and by the whole it is told by its own.
+/// A resource is reported by each of its names, and to a wildcard watcher by its own.
 #[test]
 fn who_watches_by_an_alias_by_the_name_and_the_whole() {
     let mut world = world();
@@ -201,7 +201,7 @@ fn who_watches_by_an_alias_by_the_name_and_the_whole() {
     assert!(told.iter().all(|line| line.contains("fails: 5")), "{told:?}");
 }
 
-/// A name becomes an alias of another resource, for who watches it and for who watches the whole.
+/// A name becomes an alias of another resource, for a watcher of the name and for a watcher of the wildcard.
 #[test]
 fn a_name_becomes_an_alias() {
     let mut world = world();
@@ -222,7 +222,7 @@ fn a_name_becomes_an_alias() {
     assert_eq!(world.watches.get("x"), Some(&3));
 }
 
-/// An error of the resource is one of its aliases, if it is told; and one of the alias is only of that.
+/// An error of the resource also applies to its aliases, if it is reported; an error of an alias only to the alias.
 #[test]
 fn errors_of_an_alias() {
     let mut world = world();
@@ -256,7 +256,7 @@ fn what_expires_is_gone_by_its_alias() {
     assert_eq!(world.begin(), ["#1 x is 1"]);
 }
 
-/// What comes and goes while there is no stream, and who comes to watch then.
+/// Changes while there is no stream, and watchers that arrive then.
 #[test]
 fn a_stream_anew() {
     let mut world = world();
@@ -279,7 +279,7 @@ fn a_stream_anew() {
     assert_eq!(world.watches.get("x"), None);
 }
 
-/// Beside one alias of what is held another comes to be watched: be there a stream, or none.
+/// A second alias of a held resource becomes watched, with or without a stream.
 #[test]
 fn another_alias_of_what_is_held() {
     for cut in [false, true] {
@@ -298,7 +298,7 @@ fn another_alias_of_what_is_held() {
     }
 }
 
-/// What is deleted and stays, stays by its alias.
+/// A deleted resource that is kept is also kept by its alias.
 #[test]
 fn what_is_kept_is_kept_by_its_alias() {
     let mut world = World::<Delta>::new(false, DataErrors::Keep);
@@ -311,7 +311,7 @@ fn what_is_kept_is_kept_by_its_alias() {
     assert_eq!(world.watches.get("x"), Some(&1));
 }
 
-/// What is rejected is dropped, by its alias too.
+/// A rejected resource is dropped, by its alias too.
 #[test]
 fn what_is_dropped_is_dropped_by_its_alias() {
     let mut world = World::<Delta>::new(false, DataErrors::Drop);
@@ -335,7 +335,7 @@ impl World<Delta> {
     }
 }
 
-/// What goes as its alias moves is not said again to who comes to watch it by name before the verdict.
+/// A removal due to a moved alias is not reported again to a watcher that arrives by name before the verdict.
 #[test]
 fn what_has_just_gone_by_its_alias() {
     let mut world = world();
@@ -349,7 +349,7 @@ fn what_has_just_gone_by_its_alias() {
     assert_eq!(world.goes_on(), ["#1 x is 2", "#2 a fails: 5: the server removed the resource"]);
 }
 
-/// Nor if the alias was said to stand for nothing just before.
+/// The same if the alias was reported to stand for nothing just before.
 #[test]
 fn what_has_just_gone_with_its_alias() {
     let mut world = world();

@@ -1,6 +1,6 @@
-//! What holds of any sequence of steps. `PROPTEST_CASES=10000 cargo test --release --test worlds properties` goes deeper.
+//! Properties of any sequence of steps. `PROPTEST_CASES=10000 cargo test --release --test worlds properties` goes deeper.
 //!
-//! What fails is made small, and printed as steps or bytes; as a story in words it belongs into `regressions.rs`.
+//! A failing case is shrunk, and printed as steps or bytes; described in words it belongs in `regressions.rs`.
 
 mod story;
 mod streams;
@@ -23,7 +23,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(config(64))]
 
-    /// Of 100 to 1,000 steps: what must hold does after each, and all comes to rest as it should.
+    /// Checks the world after each of 100 to 1,000 steps, and at rest.
     #[test]
     fn worlds_converge_over_sotw(story in story::story::<Sotw>()) {
         story.play();
@@ -70,7 +70,7 @@ proptest! {
         hostile::server::play::<Delta>(&data);
     }
 
-    /// Streams of one store know nothing of each other.
+    /// Streams of one store do not affect each other.
     #[test]
     fn two_sotw_streams_are_as_two_alone(data in bytes()) {
         streams::check::<Sotw>(&data);

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use xds_machine_testing::world::{Both, Step, Store, World, words};
 
-/// The shape of a world, and what happens in it.
+/// The shape of a world, and the events in it.
 #[derive(Clone)]
 pub(super) struct Story<V> {
     shape: [u8; words::SHAPE],
@@ -16,7 +16,7 @@ pub(super) struct Story<V> {
     variant: PhantomData<V>,
 }
 
-/// A step, if it can be taken, and how many of its own steps the protocol takes after it.
+/// A step, if possible, and the number of protocol steps after it.
 type Turn = (u8, usize);
 
 pub(super) fn story<V: Both>() -> impl Strategy<Value = Story<V>> {

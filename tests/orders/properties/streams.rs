@@ -1,4 +1,4 @@
-//! Two streams of one store, with clients that keep no rule.
+//! Two streams of one store, with clients that follow no rules.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use xds_machine_testing::hostile::{Hostile, Input};
 
 const NOW: Instant = Instant::EPOCH;
 
-/// What each stream says with the other there is what it says alone.
+/// Each stream sends the same messages with the other stream as alone.
 pub(super) fn check<V: Hostile>(data: &[u8]) {
     let both = play::<V>(data, [true, true]);
     assert_eq!(both[0], play::<V>(data, [true, false])[0], "the first stream");
     assert_eq!(both[1], play::<V>(data, [false, true])[1], "the second stream");
 }
 
-/// Plays the bytes; the streams that are not there miss what is for them.
+/// Plays the bytes; bytes for absent streams are skipped.
 fn play<V: Hostile>(data: &[u8], there: [bool; 2]) -> [Vec<String>; 2] {
     let mut input = Input(data);
     let mut cache = Cache::new(1);

@@ -1,5 +1,5 @@
-//! What is written on the wire: byte for byte what prost would write, in chunks or in one buffer, and it reads back as
-//! what it was.
+//! The wire format: byte for byte the output of prost, in chunks or in one buffer, and it decodes to the original
+//! message.
 //!
 //! Responses of the server are put together by hand out of parts that streams share (`src/wire`), so the reference here
 //! is prost itself: messages built field by field, with the code that prost generates, and encoded by it.
@@ -86,7 +86,7 @@ fn check_response<V: Plain>(response: &server::Response<V>) {
     assert!(sent.is_empty() || sent == names, "{sent:?} sent, {names:?} meant");
 }
 
-/// Requests and responses as messages, whatever is in them.
+/// Requests and responses as messages, with any contents.
 fn check_message<M: Clone + std::fmt::Debug + PartialEq>(
     message: &M,
     plain: &[u8],

@@ -1,4 +1,4 @@
-//! The same messages as plain prost would have them.
+//! The same messages as plain prost messages.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use xds_machine::message::sotw::Item;
 use xds_machine::message::{self, Any, Node, Resource, ResourceError, delta, sotw};
 use xds_machine::{Delta, Nonce, ResourceName, Sotw, Status, TypeUrl, proto, server, type_url};
 
-/// What `cargo xtask protos` writes; a test of xtask compares it with the protos.
+/// The output of `cargo xtask protos`; a test of xtask compares it with the protos.
 #[rustfmt::skip]
 #[allow(clippy::all, dead_code, missing_docs, unreachable_pub)]
 #[path = "../../../src/proto/generated.rs"]
@@ -35,7 +35,7 @@ struct PlainNode {
     client_features: Vec<String>,
 }
 
-/// A variant, as far as this test goes.
+/// A variant, as far as this test needs it.
 pub trait Plain: server::Variant {
     type Message: Clone + PartialEq + std::fmt::Debug;
 
@@ -164,7 +164,7 @@ pub fn delta_request(request: &delta::Request) -> impl Message + use<> {
     }
 }
 
-/// The fields that we know, and after them the ones that we do not.
+/// The known fields, followed by the unknown ones.
 fn node(node: &Node) -> Bytes {
     let locality = node.locality.as_ref().map(|message::Locality { region, zone, sub_zone }| Locality {
         region: region.clone(),

@@ -1,4 +1,4 @@
-//! Messages of all kinds, and what makes a server send some.
+//! Messages of all kinds, and inputs that make a server send some.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use xds_machine::message::sotw::Item;
 use xds_machine::message::{Any, Locality, Node, Resource, ResourceError, delta, feature, sotw};
 use xds_machine::{ResourceName, Status, TypeUrl, server, type_url};
 
-/// A stream of a server: what is in the store, and who asks for what.
+/// A stream of a server: the contents of the store, and the subscriptions.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub type_url: String,
     pub resources: Vec<server::Resource>,
-    /// How many of the resources came after the pages were encoded.
+    /// The number of resources added after the pages were encoded.
     pub late: usize,
     pub published: bool,
     pub names: Vec<ResourceName>,
@@ -69,7 +69,7 @@ fn name(at: usize) -> String {
     format!("r{at}")
 }
 
-/// A resource of a store before it has its name.
+/// A resource of a store, without its name.
 #[derive(Clone, Debug)]
 struct Made {
     name: String,
@@ -109,7 +109,7 @@ fn resource() -> impl Strategy<Value = Made> {
     })
 }
 
-/// Times that a protobuf `Duration` can say.
+/// Times that a protobuf `Duration` can express.
 fn time() -> impl Strategy<Value = Duration> {
     let seconds = prop_oneof![0..3_u64, 0..1_000_000_u64, Just(i64::MAX as u64)];
     let nanos = prop_oneof![Just(0), 0..1_000_000_000_u32];
