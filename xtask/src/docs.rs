@@ -35,8 +35,11 @@ pub fn check() -> Result {
         run(cargo(&DOC).args(["--package", &package.name]).env("RUSTDOCFLAGS", flags))?;
     }
     for package in &packages {
-        // Pages of removed items would be checked as well.
-        let _ = fs::remove_dir_all(folder.join(crate_name(package)));
+        // Pages of removed items would be checked as well. The folders stay: rustdoc links to another crate only if its folder
+        // is there, and all crates are documented at the same time.
+        let pages = folder.join(crate_name(package));
+        let _ = fs::remove_dir_all(&pages);
+        fs::create_dir_all(&pages)?;
     }
     run(cargo(&DOC).args(["--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     let (mut faults, mut count) = (Vec::new(), 0);
