@@ -8,21 +8,18 @@ use xds_machine::{Delta, Nonce, ResourceName, Sotw, TypeUrl};
 
 use crate::data::NOW;
 
-pub trait Wire: server::Variant<Request = <Self as Wire>::Message> {
-    type Message: Clone;
-    fn subscribe(type_url: &TypeUrl, names: &[&str]) -> Self::Message;
-    fn ack(type_url: &TypeUrl, names: &[ResourceName], nonce: Nonce) -> Self::Message;
+pub trait Wire: server::Variant {
+    fn subscribe(type_url: &TypeUrl, names: &[&str]) -> Self::Request;
+    fn ack(type_url: &TypeUrl, names: &[ResourceName], nonce: Nonce) -> Self::Request;
     /// Returns the names that a client lists in a request, decoded: separate strings.
     fn said(names: &[ResourceName]) -> Vec<ResourceName>;
     /// Returns a request that adds one name, the last of these.
-    fn more(type_url: &TypeUrl, names: &[ResourceName]) -> Self::Message;
+    fn more(type_url: &TypeUrl, names: &[ResourceName]) -> Self::Request;
     /// Turns the request into the one that follows the response with this nonce.
-    fn answer(request: &mut Self::Message, nonce: &Nonce);
+    fn answer(request: &mut Self::Request, nonce: &Nonce);
 }
 
 impl Wire for Delta {
-    type Message = delta::Request;
-
     fn subscribe(type_url: &TypeUrl, names: &[&str]) -> delta::Request {
         let subscribe = names.iter().map(|&name| name.into()).collect();
         delta::Request { subscribe, ..delta::Request::new(type_url.clone()) }
@@ -44,8 +41,6 @@ impl Wire for Delta {
 }
 
 impl Wire for Sotw {
-    type Message = sotw::Request;
-
     fn subscribe(type_url: &TypeUrl, names: &[&str]) -> sotw::Request {
         let names = names.iter().map(|&name| name.into()).collect();
         sotw::Request { names, ..sotw::Request::new(type_url.clone()) }
@@ -73,7 +68,7 @@ pub fn stream<V: Wire>(
     config: &server::Config,
     id: u64,
     cache: &Cache,
-    requests: &[V::Message],
+    requests: &[V::Request],
     names: &[ResourceName],
 ) -> Server<V> {
     let mut server = Server::<V>::new(config.clone(), StreamId(id));
@@ -85,7 +80,7 @@ pub fn stream<V: Wire>(
 }
 
 /// Returns `s` such streams.
-pub fn streams<V: Wire>(s: usize, cache: &Cache, requests: &[V::Message]) -> Vec<Server<V>> {
+pub fn streams<V: Wire>(s: usize, cache: &Cache, requests: &[V::Request]) -> Vec<Server<V>> {
     let config = server::Config::ads();
     (0..s).map(|id| stream::<V>(&config, id as u64, cache, requests, &[])).collect()
 }

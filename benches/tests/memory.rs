@@ -73,24 +73,18 @@ fn name(i: usize) -> ResourceName {
 }
 
 /// A client, in one variant, that says what it wants.
-trait Client_: server::Variant<Request = <Self as Client_>::Message> {
-    type Message;
-
+trait Client_: server::Variant {
     /// `wanted` is all that is wanted from now on, `gone` what is not any more.
-    fn says(type_url: &TypeUrl, wanted: Vec<ResourceName>, gone: Vec<ResourceName>, nonce: Nonce) -> Self::Message;
+    fn says(type_url: &TypeUrl, wanted: Vec<ResourceName>, gone: Vec<ResourceName>, nonce: Nonce) -> Self::Request;
 }
 
 impl Client_ for Sotw {
-    type Message = sotw::Request;
-
     fn says(type_url: &TypeUrl, wanted: Vec<ResourceName>, _: Vec<ResourceName>, nonce: Nonce) -> sotw::Request {
         sotw::Request { names: wanted, nonce, ..sotw::Request::new(type_url.clone()) }
     }
 }
 
 impl Client_ for Delta {
-    type Message = delta::Request;
-
     fn says(type_url: &TypeUrl, wanted: Vec<ResourceName>, gone: Vec<ResourceName>, nonce: Nonce) -> delta::Request {
         delta::Request { subscribe: wanted, unsubscribe: gone, nonce, ..delta::Request::new(type_url.clone()) }
     }

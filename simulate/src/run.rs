@@ -242,18 +242,7 @@ pub fn come_to_rest<V: Both>(world: &mut World<V>, mut on: impl FnMut(&World<V>,
     for _ in 0..ROUNDS {
         let mut moved = false;
         for c in 0..world.pairs.len() {
-            let own = [
-                Step::Open { c },
-                Step::ClientSends { c },
-                Step::Sent { c },
-                Step::ServerReads { c },
-                Step::ServerSends { c },
-                Step::ClientReads { c },
-            ];
-            let types = 0..world.setup.types.len();
-            let accept = types.clone().map(|t| Step::Accept { c, t });
-            let resume = types.map(|t| Step::Resume { c, t });
-            for step in own.into_iter().chain(accept).chain(resume) {
+            for step in world.steps_of(c) {
                 if attempt(world, step) {
                     on(world, step);
                     moved = true;

@@ -50,9 +50,9 @@ pub struct Duo<V: Both> {
     /// The server's end of the stream, while the stream is open.
     pub server: Option<Server<V>>,
     /// Requests in flight.
-    pub up: VecDeque<V::Req>,
+    pub up: VecDeque<V::Request>,
     /// Responses in flight.
-    pub down: VecDeque<V::Resp>,
+    pub down: VecDeque<V::Response>,
     /// The time of both ends.
     pub now: Instant,
     config: server::Config,

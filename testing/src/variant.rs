@@ -2,27 +2,16 @@
 //! generic over it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
-use std::hash::Hash;
 
-use bytes::Bytes;
-use xds_machine::message::{Any, Resource, delta, sotw};
+use xds_machine::message::{Any, Messages, Resource, delta, sotw};
 use xds_machine::model::Relabel;
-use xds_machine::proto::{self, DecodeError};
+use xds_machine::proto::Wire;
 use xds_machine::{Delta, Nonce, ResourceName, Sotw, Status, TypeUrl, Version, client, server};
 
 use crate::world::store::body;
 
 /// A variant, which implements the traits of both machines.
-pub trait Both:
-    client::Variant<Request = <Self as Both>::Req, Response = <Self as Both>::Resp>
-    + server::Variant<Request = <Self as Both>::Req>
-{
-    /// The request of the variant.
-    type Req: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
-    /// The response of the variant.
-    type Resp: Clone + Debug + Eq + Hash + Relabel + Send + Sync;
-
+pub trait Both: client::Variant + server::Variant + Wire + Messages<Request: Relabel, Response: Relabel> {
     /// Whether this is the incremental variant.
     const DELTA: bool;
     /// Whether a server reports removals.
@@ -31,40 +20,32 @@ pub trait Both:
     const LISTS: bool = !Self::DELTA;
 
     /// Returns the message that a client decodes from a response.
-    fn message(response: &server::Response<Self>) -> Self::Resp;
-    /// Decodes a request.
-    fn decode_request(bytes: Bytes) -> Result<Self::Req, DecodeError>;
-    /// Decodes a response.
-    fn decode_response(bytes: Bytes) -> Result<Self::Resp, DecodeError>;
-    /// Encodes a request.
-    fn encode_request(request: &Self::Req) -> Vec<u8>;
-    /// Encodes a response.
-    fn encode_response(response: &Self::Resp) -> Vec<u8>;
+    fn message(response: &server::Response<Self>) -> Self::Response;
 
     /// Returns the parts of a request.
-    fn request(request: &Self::Req) -> Request<'_>;
+    fn request(request: &Self::Request) -> Request<'_>;
     /// Returns the parts of a response whose resources have contents of one byte.
-    fn response(response: &Self::Resp) -> Response;
+    fn response(response: &Self::Response) -> Response;
 
     // For seeded bugs.
     /// Returns the parts of a request for modification.
-    fn request_mut(request: &mut Self::Req) -> RequestMut<'_>;
+    fn request_mut(request: &mut Self::Request) -> RequestMut<'_>;
     /// Returns the nonce of a response for modification.
-    fn nonce_mut(response: &mut Self::Resp) -> &mut Nonce;
+    fn nonce_mut(response: &mut Self::Response) -> &mut Nonce;
     /// Returns the names and versions of the resources sent.
-    fn versions(response: &Self::Resp) -> Vec<(ResourceName, Version)>;
+    fn versions(response: &Self::Response) -> Vec<(ResourceName, Version)>;
     /// Keeps only the selected resources.
-    fn keep(response: &mut Self::Resp, keep: &mut dyn FnMut(&ResourceName) -> bool);
+    fn keep(response: &mut Self::Response, keep: &mut dyn FnMut(&ResourceName) -> bool);
     /// Drops the removals.
-    fn forget_removals(response: &mut Self::Resp);
+    fn forget_removals(response: &mut Self::Response);
     /// Drops the errors of resources.
-    fn forget_errors(response: &mut Self::Resp);
+    fn forget_errors(response: &mut Self::Response);
     /// Drops the heartbeats.
-    fn forget_beats(response: &mut Self::Resp);
+    fn forget_beats(response: &mut Self::Response);
     /// Turns heartbeats into resources with content.
-    fn fill_beats(response: &mut Self::Resp);
+    fn fill_beats(response: &mut Self::Response);
     /// Makes an empty request for a type.
-    fn empty(type_url: &TypeUrl) -> Self::Req;
+    fn empty(type_url: &TypeUrl) -> Self::Request;
 }
 
 /// The parts of a request that a seeded bug may change.
@@ -122,29 +103,10 @@ pub struct Response {
 }
 
 impl Both for Sotw {
-    type Req = sotw::Request;
-    type Resp = sotw::Response;
-
     const DELTA: bool = false;
 
     fn message(response: &server::Response<Self>) -> sotw::Response {
         response.into()
-    }
-
-    fn decode_request(bytes: Bytes) -> Result<sotw::Request, DecodeError> {
-        proto::sotw::decode_request(bytes)
-    }
-
-    fn decode_response(bytes: Bytes) -> Result<sotw::Response, DecodeError> {
-        proto::sotw::decode_response(bytes)
-    }
-
-    fn encode_request(request: &sotw::Request) -> Vec<u8> {
-        proto::sotw::encode_request(request)
-    }
-
-    fn encode_response(response: &sotw::Response) -> Vec<u8> {
-        proto::sotw::encode_response(response)
     }
 
     fn request(request: &sotw::Request) -> Request<'_> {
@@ -247,29 +209,10 @@ fn fill(resource: &mut Resource, type_url: &TypeUrl) {
 }
 
 impl Both for Delta {
-    type Req = delta::Request;
-    type Resp = delta::Response;
-
     const DELTA: bool = true;
 
     fn message(response: &server::Response<Self>) -> delta::Response {
         response.into()
-    }
-
-    fn decode_request(bytes: Bytes) -> Result<delta::Request, DecodeError> {
-        proto::delta::decode_request(bytes)
-    }
-
-    fn decode_response(bytes: Bytes) -> Result<delta::Response, DecodeError> {
-        proto::delta::decode_response(bytes)
-    }
-
-    fn encode_request(request: &delta::Request) -> Vec<u8> {
-        proto::delta::encode_request(request)
-    }
-
-    fn encode_response(response: &delta::Response) -> Vec<u8> {
-        proto::delta::encode_response(response)
     }
 
     fn request(request: &delta::Request) -> Request<'_> {

@@ -10,12 +10,12 @@ use crate::stream::Wire;
 
 /// A request on a stream, after an optional earlier one.
 pub struct Hostile<V: Wire> {
-    before: Option<V::Message>,
-    request: V::Message,
+    before: Option<V::Request>,
+    request: V::Request,
 }
 
 impl<V: Wire> Work for Hostile<V> {
-    type Input = (Server<V>, V::Message);
+    type Input = (Server<V>, V::Request);
     type Output = Server<V>;
 
     fn prepare(&mut self) -> Self::Input {

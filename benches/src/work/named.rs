@@ -61,7 +61,7 @@ pub fn all_names(names: usize) -> floor::SotwRequest {
 }
 
 impl<V: Wire> Named<V> {
-    fn next(&mut self) -> Event<V::Message> {
+    fn next(&mut self) -> Event<V::Request> {
         self.round = self.round.wrapping_add(1);
         if self.change == Change::Name {
             self.held += 1;
@@ -75,7 +75,7 @@ impl<V: Wire> Named<V> {
 }
 
 impl<V: Wire> Work for Named<V> {
-    type Input = Vec<Event<V::Message>>;
+    type Input = Vec<Event<V::Request>>;
     type Output = Vec<Vec<ResourceName>>;
 
     fn prepare(&mut self) -> Self::Input {

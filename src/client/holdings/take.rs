@@ -80,8 +80,7 @@ impl Holdings {
         }
         self.add(new.into_iter());
         // An alias moves to the last resource that carries it, and may have been the only name of its former target.
-        orphaned.retain(|name| self.wanted_by(name.as_str()) == WantedBy::Nothing);
-        orphaned.iter().for_each(|name| self.drop_held(name));
+        self.drop_orphaned(orphaned);
         // Held resources that are not in the update, such as those with a heartbeat, are unchanged.
         self.mixed |= was_mixed && self.held.len() > count;
     }
@@ -92,6 +91,12 @@ impl Holdings {
         } else {
             self.held.extend(new);
         }
+    }
+
+    /// Drops the former targets of aliases that moved, but for those that are wanted by another name.
+    fn drop_orphaned(&mut self, mut targets: Vec<ResourceName>) {
+        targets.retain(|name| self.wanted_by(name.as_str()) == WantedBy::Nothing);
+        targets.iter().for_each(|name| self.drop_held(name));
     }
 
     /// Adds a resource from elsewhere, with its subscribed aliases. Returns what was held before.
@@ -112,8 +117,7 @@ impl Holdings {
         self.mixed = true;
         self.expiry.set(name, expires);
         self.note_lost(name);
-        orphaned.retain(|name| self.wanted_by(name.as_str()) == WantedBy::Nothing);
-        orphaned.iter().for_each(|name| self.drop_held(name));
+        self.drop_orphaned(orphaned);
         before
     }
 }

@@ -208,7 +208,7 @@ impl<V: Both> Peer<V> {
         }
     }
 
-    fn request(&mut self, rule: &'static str) -> Result<V::Req, Failure> {
+    fn request(&mut self, rule: &'static str) -> Result<V::Request, Failure> {
         let (pipe, server) = self.stream.as_mut().expect("a stream");
         let seen = match pipe.recv(Some(PATIENCE)) {
             Received::Message(bytes) => match V::decode_request(bytes) {

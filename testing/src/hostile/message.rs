@@ -13,11 +13,11 @@ use crate::variant::Both;
 /// A variant, with messages that no correct peer would send.
 pub trait Hostile: Both {
     /// Makes an arbitrary request. `nonce` chooses the nonce for a type.
-    fn any_request(input: &mut Input<'_>, nonce: impl FnOnce(&mut Input<'_>, &TypeUrl) -> Nonce) -> Self::Req;
+    fn any_request(input: &mut Input<'_>, nonce: impl FnOnce(&mut Input<'_>, &TypeUrl) -> Nonce) -> Self::Request;
     /// Makes an arbitrary response.
-    fn any_response(input: &mut Input<'_>) -> Self::Resp;
+    fn any_response(input: &mut Input<'_>) -> Self::Response;
     /// Returns whether a request has a nonce.
-    fn is_answer(request: &Self::Req) -> bool;
+    fn is_answer(request: &Self::Request) -> bool;
 }
 
 impl Hostile for Sotw {

@@ -21,15 +21,11 @@ struct Request {
     error: Option<Status>,
 }
 
-trait Make: Variant<Request = <Self as Make>::Req> {
-    type Req: Clone;
-
-    fn make(request: Request) -> Self::Req;
+trait Make: Variant {
+    fn make(request: Request) -> Self::Request;
 }
 
 impl Make for Sotw {
-    type Req = sotw::Request;
-
     fn make(request: Request) -> sotw::Request {
         sotw::Request {
             node: request.node.map(Arc::new),
@@ -43,8 +39,6 @@ impl Make for Sotw {
 }
 
 impl Make for Delta {
-    type Req = delta::Request;
-
     fn make(request: Request) -> delta::Request {
         let initial = request.initial.into_iter().map(|(name, version)| (name.into(), version.into()));
         delta::Request {

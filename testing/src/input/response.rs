@@ -24,15 +24,11 @@ struct Response {
     control_plane: &'static str,
 }
 
-trait Make: Variant<Response = <Self as Make>::Resp> {
-    type Resp;
-
-    fn make(response: Response) -> Self::Resp;
+trait Make: Variant {
+    fn make(response: Response) -> Self::Response;
 }
 
 impl Make for Sotw {
-    type Resp = sotw::Response;
-
     fn make(response: Response) -> sotw::Response {
         let mut resources = response.items;
         resources.extend(response.resources.into_iter().map(|resource| sotw::Item::Wrapped(resource.into())));
@@ -48,8 +44,6 @@ impl Make for Sotw {
 }
 
 impl Make for Delta {
-    type Resp = delta::Response;
-
     fn make(response: Response) -> delta::Response {
         delta::Response {
             system_version: response.version.into(),

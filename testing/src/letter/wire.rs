@@ -47,9 +47,9 @@ pub(super) struct Item {
 
 /// A variant, with conversions for both sides.
 pub(super) trait Variant: Both {
-    fn to_request(ask: &Ask) -> Self::Req;
-    fn ask(request: &Self::Req) -> Ask;
-    fn to_response(said: &Said) -> Self::Resp;
+    fn to_request(ask: &Ask) -> Self::Request;
+    fn ask(request: &Self::Request) -> Ask;
+    fn to_response(said: &Said) -> Self::Response;
     fn said(response: &server::Response<Self>) -> Said;
 }
 

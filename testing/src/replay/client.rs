@@ -118,7 +118,7 @@ impl<V: Wire> Session<V> {
         Ok(())
     }
 
-    fn receive(&mut self, now: Instant, response: V::Resp) -> Result<(), String> {
+    fn receive(&mut self, now: Instant, response: V::Response) -> Result<(), String> {
         self.client.handle_timeout(now);
         let message = response.clone();
         let said = V::said(message);

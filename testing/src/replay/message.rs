@@ -11,14 +11,14 @@ use crate::variant::Both;
 /// A variant whose messages can be compared with recorded ones.
 pub trait Wire: Both {
     /// Returns the parts of a request that must be equal.
-    fn asked(request: Self::Req) -> Asked;
+    fn asked(request: Self::Request) -> Asked;
     /// Returns the parts of a response that must be equal.
-    fn said(response: Self::Resp) -> Said;
+    fn said(response: Self::Response) -> Said;
     /// Replaces the nonce of a request.
-    fn set_nonce(request: &mut Self::Req, nonce: Nonce);
+    fn set_nonce(request: &mut Self::Request, nonce: Nonce);
 
     /// Returns the number of resources without content.
-    fn heartbeats(response: &Self::Resp) -> usize;
+    fn heartbeats(response: &Self::Response) -> usize;
 }
 
 /// The parts of a request that must be equal. The content of the node, the text and code of an error, and the order of

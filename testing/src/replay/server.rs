@@ -135,7 +135,7 @@ pub fn replay<V: Wire>(recording: &Recording) -> Result<BTreeMap<Class, usize>, 
 }
 
 impl<V: Wire> Stream<V> {
-    fn hear(&mut self, now: Instant, mut request: V::Req) -> Result<(Class, Class), String> {
+    fn hear(&mut self, now: Instant, mut request: V::Request) -> Result<(Class, Class), String> {
         let asked = V::asked(request.clone());
         let known = self.types.entry(asked.type_url.clone()).or_default();
         let expected = known.class::<V>(&asked);

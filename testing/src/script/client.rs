@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use xds_machine::client::{Action, Client, Config, DataErrors, Dialect, Effect, Rejection, Sent, Update};
 use xds_machine::message::Node;
 use xds_machine::resource_type::{ResourceType, TypeRegistry};
-use xds_machine::{Error, ResourceName, TypeUrl};
+use xds_machine::{ResourceName, TypeUrl};
 
 use super::Player;
-use super::notation::{Clock, Notation, Words, read_duration, read_type, write_duration, write_type};
+use super::notation::{Clock, Notation, Words, read_duration, read_type, write_duration, write_error, write_type};
 
 pub(super) struct Script<V: Notation> {
     client: Client<V>,
@@ -138,10 +138,7 @@ impl<V: Notation> Player for Script<V> {
                 let before = self.client.clone();
                 if let Err(error) = self.client.handle_response(now, response) {
                     assert_eq!(self.client, before, "a refused response changes nothing");
-                    self.errors.push(match error {
-                        Error::Peer(error) => format!("! error {}: {error}", error.code()),
-                        Error::Caller(error) => format!("! misuse: {error}"),
-                    });
+                    self.errors.push(write_error(&error));
                 }
             }
             _ => return Err("no such command".into()),

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use xds_machine::message::{Any, Node, Resource, ResourceError, delta, sotw};
-use xds_machine::{Code, Delta, Instant, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
+use xds_machine::{Code, Delta, Error, Instant, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
 
 use crate::variant::Both;
 
 /// A variant whose messages can be written as lines.
 pub trait Notation: Both {
     /// Reads a request from a line.
-    fn read_request(words: Words<'_>, symbols: &Symbols) -> Result<Self::Req, String>;
+    fn read_request(words: Words<'_>, symbols: &Symbols) -> Result<Self::Request, String>;
     /// Writes a request as a line.
-    fn write_request(request: &Self::Req) -> String;
+    fn write_request(request: &Self::Request) -> String;
     /// Reads a response from a line.
-    fn read_response(words: Words<'_>) -> Result<Self::Resp, String>;
+    fn read_response(words: Words<'_>) -> Result<Self::Response, String>;
     /// Writes a response as a line.
-    fn write_response(response: &Self::Resp, symbols: &mut Symbols) -> String;
+    fn write_response(response: &Self::Response, symbols: &mut Symbols) -> String;
     /// Puts a node into a request.
-    fn give_node(request: &mut Self::Req, node: Option<Node>);
+    fn give_node(request: &mut Self::Request, node: Option<Node>);
 }
 
 const TYPES: [(&str, &str); 9] = [
@@ -237,6 +237,14 @@ fn read_names(names: Vec<&str>) -> Vec<ResourceName> {
 }
 
 /// Reads `name:CODE`.
+/// Writes the error of a refused input as a line.
+pub(super) fn write_error(error: &Error) -> String {
+    match error {
+        Error::Peer(error) => format!("! error {}: {error}", error.code()),
+        Error::Caller(error) => format!("! misuse: {error}"),
+    }
+}
+
 fn read_errors(words: Option<Vec<&str>>) -> Result<Vec<ResourceError>, String> {
     let error = |word: &str| {
         let (name, code) = word.rsplit_once(':').ok_or("an error is `name:code`")?;

@@ -7,10 +7,10 @@ use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{
     Action, Cache, Config, Dialect, DropReason, Limits, Resource, ResponseLimit, Retry, Server, StreamId,
 };
-use xds_machine::{Error, Status, TypeUrl};
+use xds_machine::{Status, TypeUrl};
 
 use super::Player;
-use super::notation::{Clock, Notation, Symbols, Words, body, read_duration, read_type, write_type};
+use super::notation::{Clock, Notation, Symbols, Words, body, read_duration, read_type, write_error, write_type};
 
 pub(super) struct Script<V: Notation> {
     config: Config,
@@ -117,10 +117,7 @@ impl<V: Notation> Player for Script<V> {
                 let before = self.server.clone();
                 if let Err(error) = self.server.handle_request(self.clock.0, request) {
                     assert_eq!(self.server, before, "a refused request changes nothing");
-                    self.errors.push(match error {
-                        Error::Peer(error) => format!("! error {}: {error}", error.code()),
-                        Error::Caller(error) => format!("! misuse: {error}"),
-                    });
+                    self.errors.push(write_error(&error));
                 }
             }
             _ => return Err("no such command".into()),
@@ -149,7 +146,7 @@ impl<V: Notation> Player for Script<V> {
 
 impl<V: Notation> Script<V> {
     /// Returns the next response, encoded and decoded again.
-    fn poll(&mut self) -> Option<V::Resp> {
+    fn poll(&mut self) -> Option<V::Response> {
         let response = self.room.then(|| self.server.poll_transmit(self.clock.0, &self.cache))??;
         let mut bytes = Vec::with_capacity(response.encoded_len());
         response.encode(&mut bytes);

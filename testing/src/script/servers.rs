@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use xds_machine::client;
 use xds_machine::message::Node;
 use xds_machine::servers::{Action, Config, Connect, Policy, ServerId, Servers, Stream};
-use xds_machine::{Error, ResourceName, TypeUrl};
+use xds_machine::{ResourceName, TypeUrl};
 
 use super::Player;
 use super::client::write_action;
-use super::notation::{Clock, Notation, Words, read_duration, read_type};
+use super::notation::{Clock, Notation, Words, read_duration, read_type, write_error};
 
 pub(super) struct Script<V: Notation> {
     servers: Servers<V>,
@@ -94,10 +94,7 @@ impl<V: Notation> Player for Script<V> {
                 let before = self.servers.clone();
                 if let Err(error) = self.servers.handle_response(now, self.stream(server)?, response) {
                     assert_eq!(self.servers, before, "a refused response changes nothing");
-                    self.errors.push(match error {
-                        Error::Peer(error) => format!("! error {}: {error}", error.code()),
-                        Error::Caller(error) => format!("! misuse: {error}"),
-                    });
+                    self.errors.push(write_error(&error));
                 }
             }
             _ => return Err("no such command".into()),

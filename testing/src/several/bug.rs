@@ -56,7 +56,7 @@ impl<V: Both> World<V> {
         }
     }
 
-    pub(super) fn claim(&self, s: usize, request: &mut V::Req) {
+    pub(super) fn claim(&self, s: usize, request: &mut V::Request) {
         for (name, version) in
             V::request_mut(request).initial.into_iter().flatten().filter(|(_, version)| version.is_empty())
         {

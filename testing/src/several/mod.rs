@@ -185,8 +185,8 @@ pub struct Side<V: Both> {
     cache: Cache,
     stream: Option<Stream>,
     server: Option<Server<V>>,
-    to: VecDeque<V::Req>,
-    from: VecDeque<V::Resp>,
+    to: VecDeque<V::Request>,
+    from: VecDeque<V::Response>,
     /// The last attempt had no response, and none has come since.
     failing: bool,
     answered: bool,

@@ -103,7 +103,7 @@ pub struct Faulty<V: Both> {
     sent: BTreeMap<ResourceName, u8>,
     rejected: bool,
     asked: bool,
-    late: Option<V::Req>,
+    late: Option<V::Request>,
 }
 
 impl<V: Both> Default for Faulty<V> {
@@ -123,7 +123,7 @@ impl<V: Both> Default for Faulty<V> {
 
 impl<V: Both> Faulty<V> {
     /// Modifies a request of the client. Returns how often the request is sent.
-    pub fn client_says(&mut self, bug: Bug, wants: bool, intent: &mut Intent, request: &mut V::Req) -> usize {
+    pub fn client_says(&mut self, bug: Bug, wants: bool, intent: &mut Intent, request: &mut V::Request) -> usize {
         let parts = V::request_mut(request);
         let (first, answer) = (*intent == Intent::Initial, matches!(intent, Intent::Ack | Intent::Nack));
         match bug {
@@ -179,7 +179,7 @@ impl<V: Both> Faulty<V> {
         bug == Bug::EmptyListOnReconnect && self.asked && !wants
     }
 
-    pub fn client_hears(&mut self, bug: Bug, response: &mut V::Resp) {
+    pub fn client_hears(&mut self, bug: Bug, response: &mut V::Response) {
         match bug {
             Bug::BeatsAreContent => V::fill_beats(response),
             Bug::KeepsNonce => self.nonce = Some(V::response(response).nonce),
@@ -190,7 +190,7 @@ impl<V: Both> Faulty<V> {
     }
 
     /// Modifies a request to the server. Returns whether the server reads the request.
-    pub fn server_hears(&mut self, bug: Bug, server: &Server<V>, request: &mut V::Req) -> bool {
+    pub fn server_hears(&mut self, bug: Bug, server: &Server<V>, request: &mut V::Request) -> bool {
         let type_url = V::request(request).type_url.clone();
         let interest = server.interest(&type_url);
         let parts = V::request_mut(request);
@@ -239,12 +239,12 @@ impl<V: Both> Faulty<V> {
     }
 
     /// Takes the delayed request.
-    pub fn server_hears_late(&mut self) -> Option<V::Req> {
+    pub fn server_hears_late(&mut self) -> Option<V::Request> {
         self.late.take()
     }
 
     /// Modifies a response of the server. Returns whether the response is sent.
-    pub fn server_says(&mut self, bug: Bug, response: &mut V::Resp) -> bool {
+    pub fn server_says(&mut self, bug: Bug, response: &mut V::Response) -> bool {
         let first = !std::mem::replace(&mut self.rejected, true);
         match bug {
             Bug::NoEmptyAnswer => {

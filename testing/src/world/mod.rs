@@ -99,22 +99,27 @@ impl<V: Both> World<V> {
         add(Step::Pass);
     }
 
+    /// Returns the steps that one client and its stream take without the environment, whether possible now or not.
+    pub fn steps_of(&self, c: usize) -> impl Iterator<Item = Step> + use<V> {
+        let own = [
+            Step::Open { c },
+            Step::ClientSends { c },
+            Step::Sent { c },
+            Step::ServerReads { c },
+            Step::ServerSends { c },
+            Step::ClientReads { c },
+        ];
+        let types = 0..self.setup.types.len();
+        let accept = types.clone().map(move |t| Step::Accept { c, t });
+        let resume = types.map(move |t| Step::Resume { c, t });
+        own.into_iter().chain(accept).chain(resume)
+    }
+
     /// Adds the steps that the protocol takes without the environment.
     pub fn protocol_steps(&self, steps: &mut Vec<Step>) {
         let before = steps.len();
         for c in 0..self.pairs.len() {
-            let own = [
-                Step::Open { c },
-                Step::ClientSends { c },
-                Step::Sent { c },
-                Step::ServerReads { c },
-                Step::ServerSends { c },
-                Step::ClientReads { c },
-            ];
-            let types = 0..self.setup.types.len();
-            let accept = types.clone().map(|t| Step::Accept { c, t });
-            let resume = types.map(|t| Step::Resume { c, t });
-            steps.extend(own.into_iter().chain(accept).chain(resume).filter(|&step| self.can(step)));
+            steps.extend(self.steps_of(c).filter(|&step| self.can(step)));
         }
         // Time is slow: deadlines pass only when nothing else can happen.
         if steps.len() == before && self.can(Step::Tick) {

@@ -16,9 +16,9 @@ pub struct Pair<V: Both> {
     /// The server's end of the stream, while the stream is open.
     pub server: Option<Server<V>>,
     /// Requests in flight.
-    pub up: VecDeque<V::Req>,
+    pub up: VecDeque<V::Request>,
     /// Responses in flight.
-    pub down: VecDeque<V::Resp>,
+    pub down: VecDeque<V::Response>,
     /// The request that the transport is taking.
     pub sending: Option<Sent>,
     /// The applications, by type.
@@ -89,7 +89,7 @@ impl<V: Both> Pair<V> {
         }
     }
 
-    fn goals_of_request(&mut self, setup: &Made, transmit: &client::Transmit<V::Req>) {
+    fn goals_of_request(&mut self, setup: &Made, transmit: &client::Transmit<V::Request>) {
         let request = V::request(&transmit.request);
         let app = &self.apps[setup.type_number(request.type_url)];
         let goals = &mut self.goals;
@@ -137,7 +137,7 @@ impl<V: Both> Pair<V> {
         self.server_hears(setup, now, request);
     }
 
-    fn server_hears(&mut self, setup: &Made, now: Instant, request: V::Req) {
+    fn server_hears(&mut self, setup: &Made, now: Instant, request: V::Request) {
         let server = self.server.as_mut().expect("a stream is up");
         server.handle_request(now, request).expect("a client of ours keeps the rules");
         while let Some(action) = server.poll_action() {
@@ -189,7 +189,7 @@ impl<V: Both> Pair<V> {
         }
     }
 
-    fn goals_of_response(&mut self, setup: &Made, store: &Store, message: &V::Resp) {
+    fn goals_of_response(&mut self, setup: &Made, store: &Store, message: &V::Response) {
         let response = V::response(message);
         let size = response.resources.len() + response.removed.len();
         let t = setup.type_number(&response.type_url);

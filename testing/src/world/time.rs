@@ -5,7 +5,7 @@ use std::time::Duration;
 use xds_machine::Instant;
 
 use super::setup::TTL;
-use super::{Both, Bug, Pair, Step, World};
+use super::{Both, Bug, Pair, World};
 
 /// The time that passes at most while messages are in flight. A client may be late by this much and not more; otherwise
 /// its resources may expire despite a timely heartbeat.
@@ -42,16 +42,7 @@ impl<V: Both> World<V> {
 
     /// Returns whether a client has a stream without messages in flight.
     fn is_idle(&self, c: usize) -> bool {
-        let pair = &self.pairs[c];
-        let own = [
-            Step::ClientSends { c },
-            Step::Sent { c },
-            Step::ServerReads { c },
-            Step::ServerSends { c },
-            Step::ClientReads { c },
-        ];
-        let judging = pair.apps.iter().any(|app| app.judging.is_some() || app.paused > 0);
-        pair.server.is_some() && !judging && !own.into_iter().any(|step| self.can(step))
+        self.pairs[c].server.is_some() && !self.steps_of(c).any(|step| self.can(step))
     }
 
     /// Advances time to the next deadline.

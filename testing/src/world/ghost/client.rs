@@ -16,7 +16,7 @@ impl Ghost {
         store: &Store,
         apps: &[Application],
         intent: Intent,
-        request: &V::Req,
+        request: &V::Request,
     ) {
         assert!(self.up, "a request with no stream");
         let request = V::request(request);
@@ -91,7 +91,7 @@ impl Ghost {
         memory.named |= !request.names.is_empty();
     }
 
-    pub fn client_reads<V: Both>(&mut self, setup: &Made, response: &V::Resp) {
+    pub fn client_reads<V: Both>(&mut self, setup: &Made, response: &V::Response) {
         let response = V::response(response);
         let memory = &mut self.types[setup.type_number(&response.type_url)];
         memory.unanswered.push_back((response.nonce.clone(), response.version, None));

@@ -12,7 +12,7 @@ use crate::variant::{Request, Response};
 
 impl Ghost {
     /// Records a request. Returns whether the server accepts it.
-    pub fn server_reads<V: Both>(&mut self, setup: &Made, store: &Store, request: &V::Req) -> bool {
+    pub fn server_reads<V: Both>(&mut self, setup: &Made, store: &Store, request: &V::Request) -> bool {
         let request = V::request(request);
         let t = setup.type_number(request.type_url);
         let memory = &mut self.types[t];
@@ -66,7 +66,7 @@ impl Ghost {
         }
     }
 
-    pub fn server_sends<V: Both>(&mut self, setup: &Made, store: &Store, response: &V::Resp) -> Told {
+    pub fn server_sends<V: Both>(&mut self, setup: &Made, store: &Store, response: &V::Response) -> Told {
         let response = V::response(response);
         let t = setup.type_number(&response.type_url);
         assert!(store.is_known(t), "something is said of a type of which nothing is known");
