@@ -63,6 +63,13 @@ impl Globs {
     }
 }
 
+/// Returns whether one name is that of a collection and the other that of a member.
+pub(crate) fn is_member(glob: &str, name: &str) -> bool {
+    let (glob, name) = (Parts::of(glob).filter(|parts| parts.leaf == "*"), Parts::of(name));
+    let name = name.filter(|parts| parts.leaf != "*");
+    name.zip(glob).is_some_and(|(name, glob)| name.key() == glob.key())
+}
+
 /// The members of each collection that has any.
 #[derive(Clone, Debug)]
 pub(crate) struct Collections<T>(BTreeMap<Glob, BTreeSet<T>>);

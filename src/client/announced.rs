@@ -382,6 +382,11 @@ impl Announced {
         self.asked && !self.states.contains_key(name) && !self.unconfirmed.contains(name)
     }
 
+    /// Returns whether the server may send the resource of a name because it was subscribed to by that name before.
+    pub(super) fn may_be_left(&self, name: &str) -> bool {
+        self.left.contains(name) || self.is_any_back()
+    }
+
     /// Returns whether a subscribed name is still to be announced for the first time.
     pub(super) fn is_new(&self, name: &str) -> bool {
         !self.asked || self.states.get(name) == Some(&State::New)

@@ -244,22 +244,25 @@ impl<T: Clone> Subscription<T> {
         let whole = rejections.is_empty() && out.faults.is_empty();
         let implied = whole && V::implies_version(&self.resource_type);
         self.holdings.take(now, &Taken { out: &out, rejected: &rejected, implied, aliases: V::ALIASES });
+        self.drop_uncovered_failures::<V>();
         if !out.unannounced.is_empty() {
             self.note_taken_unannounced(&out, &rejected);
         }
         self.note_verdict(now, &out, &rejections, &rejected, settings);
+        let mut in_part = out.offer.resources.names().any(|name| !rejected.contains(name));
         for name in &out.offer.removed {
             if rejected.contains(name) && self.holdings.covers(name.as_str()) {
                 continue; // the resource stays
             }
             self.note_gone(&out, name);
+            in_part = true;
         }
         if whole {
             self.holdings.set_version(out.offer.resources.version().clone());
             if !out.completes && !self.resource_type.is_full_state() {
                 self.holdings.set_incomplete(WILDCARD); // this version may not cover all resources
             }
-        } else if out.offer.resources.names().any(|name| !rejected.contains(name)) {
+        } else if in_part {
             self.holdings.note_part_accepted();
         }
         if !out.live {

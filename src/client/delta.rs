@@ -169,10 +169,10 @@ impl Protocol for Delta {
         of.is_announced(name)
     }
 
-    fn ask_anew(of: &mut Of<Self>, names: Vec<ResourceName>) {
-        if names.is_empty() && of.is_announced(WILDCARD) {
-            of.announced.ask_again(&WILDCARD.into(), false);
-        }
+    /// Requests the wildcard too: the other names may be unsubscribed before they are answered, and an alias may have
+    /// moved unseen.
+    fn ask_anew(of: &mut Of<Self>, mut names: Vec<ResourceName>) {
+        names.extend(of.is_announced(WILDCARD).then(|| WILDCARD.into()));
         names.iter().for_each(|name| of.announced.ask_again(name, false));
     }
 

@@ -44,6 +44,14 @@ impl<T> Subscription<T> {
         }
     }
 
+    /// Drops the errors of resources that no name covers any more, because the alias that did stands for another one.
+    pub(super) fn drop_uncovered_failures<V: Protocol<StreamState = T>>(&mut self) {
+        if V::ALIASES && !self.failures.is_empty() {
+            let Self { failures, holdings, .. } = self;
+            failures.retain(|name, _| holdings.covers(name.as_str()));
+        }
+    }
+
     /// Records the errors that the server reports. An error is kept until another error or a resource replaces it,
     /// because a server reports it once.
     pub(super) fn record_errors<V: Protocol<StreamState = T>>(

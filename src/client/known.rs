@@ -32,6 +32,7 @@ impl<T> Subscription<T> {
         }
         by_alias.iter().chain([&name]).for_each(|name| self.timers.stop(name));
         let before = self.holdings.adopt(&name, &by_alias, expires);
+        self.drop_uncovered_failures::<V>();
         self.failures.remove(&name);
         match before {
             Some(held) if held.is_claimed() => self.ask_anew::<V>(self.asked_by::<V>(&name)),

@@ -152,8 +152,12 @@ impl Protocol for Sotw {
         if name.is_wildcard() && was_known {
             // The wildcard announced the subscribed names as well. If a resource is not held (because it was rejected,
             // for example), the server may believe that it was delivered (S-SOTW-56).
-            let lacking = holdings.names().filter(|name| !holdings.has(name.as_str()));
-            lacking.for_each(|name| announced.relist(name, false));
+            let lacking: Vec<ResourceName> =
+                holdings.names().filter(|name| !holdings.has(name.as_str())).cloned().collect();
+            for name in lacking {
+                announced.relist(&name, false);
+                holdings.set_incomplete(name.as_str()); // until the name is announced again
+            }
         }
     }
 
@@ -180,7 +184,10 @@ impl Protocol for Sotw {
         if by_name && announced.has_unconfirmed() {
             for name in incoming.resources.names().chain(incoming.others()) {
                 announced.confirm(name);
-                holdings.globs().of(name.as_str()).into_iter().for_each(|glob| announced.confirm(glob));
+                // A member that has, or had, a subscription of its own says nothing of its collection.
+                if !holdings.wants(name.as_str()) && !announced.may_be_left(name.as_str()) {
+                    holdings.globs().of(name.as_str()).into_iter().for_each(|glob| announced.confirm(glob));
+                }
             }
         }
         // A settled name restarts its timer, if the timer ran out before this response.

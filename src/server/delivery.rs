@@ -6,6 +6,7 @@ use super::sent::Sent;
 use super::source::{Source, State};
 use super::subscription::Subscription;
 use super::variant::Variant;
+use super::wanted::was_asked;
 use crate::name::{ResourceName, TypeUrl};
 use crate::revision::Revision;
 
@@ -89,13 +90,11 @@ impl Subscription {
             State::Absent => sent.has_removal(&entry, name),
             State::Unknown => false,
         };
-        let had = |extent: &Extent| extent.has(of, &self.wanted, name, &entry);
+        let had = |extent: &Extent| extent.has(of, name, &entry);
         let status = match is_sent {
             false => DeliveryStatus::NotSent,
             true if self.exchange.is_in_flight(had) => DeliveryStatus::Sent,
-            true if self.exchange.is_rejected(had, |again| self.wanted.is_asked(again, name, &entry)) => {
-                DeliveryStatus::Rejected
-            }
+            true if self.exchange.is_rejected(had, |again| was_asked(again, name, &entry)) => DeliveryStatus::Rejected,
             true => DeliveryStatus::Acknowledged,
         };
         Some(Delivery { status, revision: entry.since })

@@ -8,7 +8,7 @@ use super::of_type::OfType;
 use super::page::Page;
 use super::response_limit::Progress;
 use super::source::{Entry, Source};
-use super::wanted::Wanted;
+use super::wanted::was_asked;
 use crate::model::{Label, Relabel};
 use crate::name::ResourceName;
 use crate::revision::Revision;
@@ -65,16 +65,9 @@ impl Extent {
     }
 
     /// Returns whether the response had the current state of a name: the resource, or its absence.
-    pub(super) fn has<S: Source>(
-        &self,
-        of: OfType<'_, S>,
-        wanted: &Wanted,
-        name: &ResourceName,
-        entry: &Entry<'_>,
-    ) -> bool {
+    pub(super) fn has<S: Source>(&self, of: OfType<'_, S>, name: &ResourceName, entry: &Entry<'_>) -> bool {
         let more = self.more.as_deref();
-        let named =
-            |more: &More| wanted.is_asked(&more.names, name, entry) || wanted.is_asked(&more.retried, name, entry);
+        let named = |more: &More| was_asked(&more.names, name, entry) || was_asked(&more.retried, name, entry);
         let in_range = || self.after.is_none_or(|after| entry.since > after);
         let paged = |pages: &Pages| pages.resources(of).any(|paged| paged == *name);
         let in_pages = || more.and_then(|more| more.pages.as_ref()).is_some_and(paged);

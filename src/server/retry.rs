@@ -8,7 +8,7 @@ use super::rejections::DueRetries;
 use super::resource::Resource;
 use super::source::{Entry, Source};
 use super::subscription::Subscription;
-use super::wanted::Wanted;
+use super::wanted::{Wanted, was_asked};
 use crate::name::ResourceName;
 use crate::time::Instant;
 
@@ -31,7 +31,8 @@ fn names<S: Source>(of: OfType<'_, S>, wanted: &Wanted, due: &DueRetries) -> BTr
     let mut names = BTreeSet::new();
     for (extent, again) in &due.extents {
         let mut take = |entry: Entry<'_>| {
-            let rejected = |resource: &&Resource| entry.since <= extent.to && !wanted.is_among(again, resource);
+            let rejected =
+                |resource: &&Resource| entry.since <= extent.to && !was_asked(again, resource.name(), &entry);
             if let Some(resource) = entry.resource().filter(rejected) {
                 let own = wanted.covers(resource.name().as_str()).then(|| resource.name());
                 names.extend(own.or_else(|| wanted.aliases_of(of, resource).min()).cloned());

@@ -8,7 +8,7 @@ use super::resource::Resource;
 use super::size::Size;
 use super::source::{Entry, Source};
 use crate::ensure::ensure;
-use crate::globs::Globs;
+use crate::globs::{self, Globs};
 use crate::interest::Interest;
 use crate::name::ResourceName;
 
@@ -154,14 +154,6 @@ impl Wanted {
         !names.is_empty() && (is_named_by(names, resource) || self.is_member_by(names, resource))
     }
 
-    /// Returns whether one of these names asks for the current state of a name.
-    pub(super) fn is_asked(&self, names: &BTreeSet<ResourceName>, name: &ResourceName, entry: &Entry<'_>) -> bool {
-        match entry.resource() {
-            Some(resource) => self.is_among(names, resource),
-            None => names.contains(name),
-        }
-    }
-
     /// Returns whether one of these names is the collection of a resource.
     fn is_member_by(&self, names: &BTreeSet<ResourceName>, resource: &Resource) -> bool {
         self.globs().of(resource.name().as_str()).is_some_and(|glob| names.contains(glob))
@@ -187,6 +179,15 @@ impl Wanted {
 }
 
 /// Returns whether one of these names is a resource's own, or an alias of it.
+/// Returns whether one of these names asked for the current state of a name, even if it is unsubscribed since.
+pub(super) fn was_asked(names: &BTreeSet<ResourceName>, name: &ResourceName, entry: &Entry<'_>) -> bool {
+    let of_collection = || names.iter().any(|glob| glob.is_glob() && globs::is_member(glob.as_str(), name.as_str()));
+    match entry.resource() {
+        Some(resource) => !names.is_empty() && (is_named_by(names, resource) || of_collection()),
+        None => names.contains(name),
+    }
+}
+
 fn is_named_by(names: &BTreeSet<ResourceName>, resource: &Resource) -> bool {
     names.contains(resource.name()) || resource.aliases().iter().any(|alias| names.contains(alias))
 }

@@ -30,6 +30,7 @@ fn step(word: &str) -> Step {
     let name = || FOUR.iter().position(|&known| known == name).expect("a name");
     match verb {
         "Open" => Step::Open { c },
+        "Sent" => Step::Sent { c },
         "Cut" => Step::Cut { c },
         "Ref" => Step::Refetch { c, t, n: name() },
         "CS" => Step::ClientSends { c },
@@ -48,6 +49,7 @@ fn step(word: &str) -> Step {
         "Put" => Step::Put { t, n: name() },
         "Del" => Step::Delete { t, n: name() },
         "Fail" => Step::Fail { t, n: name() },
+        "Doubt" => Step::Doubt { t, n: name() },
         _ => panic!("no step {word}"),
     }
 }
@@ -261,6 +263,42 @@ stories! {
     /// SotW, partial: a collection was asked for again, and the heartbeat of a member came before it.
     what_a_collection_owes_has_no_heartbeat: Sotw, some_of_a_collection().ttl(),
         "Put a, Sub *, Open, CS, SR, SS, CR, Acc, CS, SR, Forget a, CS, CS, Beat, SR, SR";
+}
+
+// Found by the stories of `properties`, with more cases than a test run has.
+stories! {
+    /// SotW: a member that the client subscribed to by name confirmed the subscription to its collection, which the
+    /// server had not received; the version of that response was claimed for the collection on the next stream.
+    a_member_with_a_name_does_not_confirm_its_collection: Sotw,
+        Setup::collection(&COLLECTION, Budget::PLENTY).slow_transport(),
+        "Sub c, Open, Sub a, CS, SR, Sent, Put b, Sub *, Put a, SS, CS, CR, Acc, Cut";
+    /// SotW: a member was rejected, then requested again by its collection, sent and accepted. The collection was
+    /// unsubscribed, and the retry of the rejection sent the member once more.
+    a_retry_knows_a_collection_that_is_unsubscribed: Sotw,
+        some_of_a_collection().strict_server().tombstones(0).retry(2).unknown(),
+        "Put a, Sub *, Sub a, Open, CS, SR, SS, CR, Acc, Forget a, CS, SR, CS, SR, SS, CR, Rej, CS, CS, Uns *, SR, SS, CS, SR, SS, SR, SS, CR, Acc, CS, SR, SS";
+    /// Delta: an alias moved away from a resource that had an error and no other name. The error stayed.
+    an_error_goes_with_the_last_name: Delta, Setup::partial(&MOVING, Budget::PLENTY),
+        "Sub a, Open, Sub *, CS, Put b, Put a, SR, Put a, SS, CR, Acc, Fail a, CS, Put b, SR, SS, CR, Uns a, Acc";
+    /// Delta: the collection that was to bring back a lost resource was unsubscribed, and the wildcard covered it still.
+    what_is_lost_is_asked_for_by_the_wildcard_too: Delta, everything_and_collection(),
+        "Put b, Sub a, Open, CS, SR, SS, CR, Acc, Sub *, Cut, Open, CS, SR, Forget b, CS, Uns a";
+    /// SotW: a response was rejected, but for its removal. The version before it was claimed on the next stream, to which
+    /// the store had returned.
+    no_claim_after_a_removal_alone: Sotw, full_state(),
+        "Sub *, Put b, Put a, Open, CS, SR, SS, CR, Doubt a, Acc, Cut, Open, CS, SR, SS, CR, Rej, Cut, Put a";
+    /// SotW: the wildcard was unsubscribed, and a name without a resource was left out of the list with it. The version of
+    /// the response to that list was claimed for the name on the next stream.
+    what_is_left_out_is_in_no_version: Sotw, full_state(),
+        "Sub a, Open, Sub b, Sub *, CS, SR, Put b, SS, CR, Acc, Put a, Uns *, CS, Put b, SR, SS, CR, Cut, Acc";
+}
+
+/// A moving alias as the first name.
+const MOVING: [&str; 3] = ["~", "a", "b"];
+
+/// The wildcard, a collection (`a`) and its member (`b`).
+fn everything_and_collection() -> Setup {
+    Setup::collection(&["*", COLLECTION[0], COLLECTION[1]], Budget::PLENTY)
 }
 
 const COLLECTION: [&str; 4] = ["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b", "xdstp:///T/c"];

@@ -47,43 +47,73 @@ pub fn settle<V: Both>(world: &mut World<V>, seed: u64) {
     }
 }
 
-/// Replays steps, then lets the world settle. Returns the fault and the number of steps before it; `None` without a
-/// fault, or if a step can't be taken.
-pub fn replay<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> Option<(usize, String)> {
+/// Replays those of the steps that are possible, then lets the world settle. Returns the fault and the steps that were
+/// taken before it; `None` without a fault.
+pub fn replay<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> Option<(Vec<Step>, String)> {
     let mut world = World::<V>::new(setup.clone());
-    for (at, &step) in steps.iter().enumerate() {
-        if !world.can(step) {
-            return None;
-        }
-        if let Some(what) = catch(|| world.take(step)) {
-            return Some((at + 1, what));
+    let mut taken = Vec::new();
+    for &step in steps {
+        // Time must not pass merely because an earlier step is missing.
+        let possible = if step == Step::Tick { is_quiet(&world) && world.can(step) } else { world.can(step) };
+        if possible {
+            taken.push(step);
+            if let Some(what) = catch(|| world.take(step)) {
+                return Some((taken, what));
+            }
         }
     }
-    catch(|| settle(&mut world, 0)).map(|what| (steps.len(), what))
+    catch(|| settle(&mut world, 0)).map(|what| (taken, what))
+}
+
+/// Returns a line for each step of a faulty run, with the message that the step put on the wire; then for each step in
+/// which the world tries to settle.
+pub fn tell<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> String {
+    let (mut world, mut lines) = (World::<V>::new(setup.clone()), String::new());
+    let mut take = |world: &mut World<V>, step: Step| {
+        let fault = catch(|| world.take(step));
+        let message = match step {
+            Step::ClientSends { c } => world.pairs[c].up.back().map(|request| format!(" {:?}", V::request(request))),
+            Step::ServerSends { c } => {
+                world.pairs[c].down.back().map(|response| format!(" {:?}", V::response(response)))
+            }
+            _ => None,
+        };
+        lines += &format!("{:?} {step:?}{}\n", world.now, message.unwrap_or_default());
+        fault.is_none()
+    };
+    if steps.iter().all(|&step| take(&mut world, step)) {
+        let (mut random, mut left) = (Random(0), Vec::new());
+        world.protocol_steps(&mut left);
+        while !left.is_empty() && take(&mut world, left[random.below(left.len())]) {
+            left.clear();
+            world.protocol_steps(&mut left);
+        }
+    }
+    lines
+}
+
+/// Returns whether nothing is left but to wait.
+fn is_quiet<V: Both>(world: &World<V>) -> bool {
+    let mut steps = Vec::new();
+    world.protocol_steps(&mut steps);
+    steps.iter().all(|&step| step == Step::Tick)
 }
 
 /// Removes steps from a faulty run as long as it stays faulty.
-pub fn shrink<V: Both>(setup: &Arc<Made>, mut steps: Vec<Step>) -> (Vec<Step>, String) {
-    let Some((len, mut what)) = replay::<V>(setup, &steps) else { return (steps, "not reproduced".into()) };
-    steps.truncate(len);
-    loop {
-        let before = steps.len();
-        for size in [8, 4, 3, 2, 1] {
-            let mut at = 0;
-            while at + size <= steps.len() {
-                let mut fewer = steps.clone();
-                fewer.drain(at..at + size);
-                match replay::<V>(setup, &fewer) {
-                    Some((len, other)) => {
-                        fewer.truncate(len);
-                        (steps, what) = (fewer, other);
-                    }
-                    None => at += 1,
-                }
+pub fn shrink<V: Both>(setup: &Arc<Made>, steps: Vec<Step>) -> (Vec<Step>, String) {
+    let Some((mut steps, mut what)) = replay::<V>(setup, &steps) else { return (steps, "not reproduced".into()) };
+    let mut size = steps.len();
+    while size > 0 {
+        let (mut at, before) = (0, steps.len());
+        while at < steps.len() {
+            let mut fewer = steps.clone();
+            fewer.drain(at..(at + size).min(steps.len()));
+            match replay::<V>(setup, &fewer).filter(|(fewer, _)| fewer.len() < steps.len()) {
+                Some(faulty) => (steps, what) = faulty,
+                None => at += size,
             }
         }
-        if steps.len() == before {
-            return (steps, what);
-        }
+        size = if size == 1 && steps.len() < before { 1 } else { size / 2 };
     }
+    (steps, what)
 }

@@ -40,8 +40,11 @@ impl<V: Both> World<V> {
         };
         let error = self.store.error(&self.setup, t, name);
         if !wanted(false) && !wanted(true) {
-            // The target of an alias may stay if nothing is known about it.
-            assert!(has.is_none() || (unknown && V::REMOVES), "type {t}: {name} is not wanted");
+            // What an alias stood for may stay if nothing is known about it, or about what the alias stands for now.
+            let mut aliases = app.wanted.iter().filter(|name| is_alias(name));
+            let mut may_stay =
+                || unknown || aliases.any(|alias| self.store.state(&self.setup, t, alias) == State::Unknown);
+            assert!(has.is_none() || (V::REMOVES && may_stay()), "type {t}: {name} is not wanted");
             return;
         }
         match error {

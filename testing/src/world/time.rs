@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use xds_machine::Instant;
+use xds_machine::server::State;
+use xds_machine::{Instant, ResourceName};
 
 use super::setup::TTL;
-use super::{Both, Bug, Pair, World};
+use super::{Application, Both, Bug, Pair, World, is_resource};
 
 /// The time that passes at most while messages are in flight. A client may be late by this much and not more; otherwise
 /// its resources may expire despite a timely heartbeat.
@@ -25,7 +26,21 @@ impl<V: Both> World<V> {
             return true;
         }
         let waits = |pair: &Pair<V>| pair.client.poll_timeout().is_some_and(|due| due <= self.now + TTL / 3);
-        !self.is_of_servers(due) || self.pairs.iter().any(waits)
+        !self.is_of_servers(due) || self.pairs.iter().any(|pair| waits(pair) || self.owes_removal(pair))
+    }
+
+    /// Returns whether a client was not told yet that a resource does not exist, which the server may only delay.
+    fn owes_removal(&self, pair: &Pair<V>) -> bool {
+        let may_be_told = |t: usize| (V::REMOVES || self.setup.full_state) && self.store.is_known(t);
+        let gone = |t: usize, name: &ResourceName| self.store.state(&self.setup, t, name) == State::Absent;
+        let owes = |(t, app): (usize, &Application)| {
+            let waits = |name: &&ResourceName| {
+                is_resource(name) && ![&app.missing, &app.expired].iter().any(|known| known.contains(*name))
+            };
+            let mut names = app.applied.keys().chain(app.wanted.iter().filter(waits));
+            may_be_told(t) && names.any(|name| gone(t, name))
+        };
+        pair.server.is_some() && pair.apps.iter().enumerate().any(owes)
     }
 
     /// Returns whether the next deadline is a heartbeat or an expiry.

@@ -124,7 +124,12 @@ pub fn step(byte: u8, setup: &Setup) -> Step {
 
 /// Lets the protocol take up to so many of its own steps, in an order that `choice` determines: at random, or
 /// round-robin, which finds cycles that random order soon leaves. Returns whether the protocol settled.
-pub fn run<V: Both>(world: &mut World<V>, most: usize, mut choice: u64) -> bool {
+pub fn run<V: Both>(world: &mut World<V>, most: usize, choice: u64) -> bool {
+    run_noting(world, most, choice, |_| {})
+}
+
+/// Like [`run`], and notes each step before it is taken.
+pub fn run_noting<V: Both>(world: &mut World<V>, most: usize, mut choice: u64, mut note: impl FnMut(Step)) -> bool {
     let (in_turn, mut steps) = (choice & 1 > 0, Vec::new());
     for turn in 0..most {
         steps.clear();
@@ -132,18 +137,23 @@ pub fn run<V: Both>(world: &mut World<V>, most: usize, mut choice: u64) -> bool 
         if steps.is_empty() {
             return true;
         }
-        if in_turn {
-            world.take(steps[turn % steps.len()]);
-            continue;
-        }
-        choice = choice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        world.take(steps[(choice >> 33) as usize % steps.len()]);
+        let step = if in_turn {
+            steps[turn % steps.len()]
+        } else {
+            choice = choice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            steps[(choice >> 33) as usize % steps.len()]
+        };
+        note(step);
+        world.take(step);
     }
     false
 }
 
+/// The number of protocol steps within which a world settles.
+pub const SETTLES: usize = 3_000;
+
 /// Lets the protocol settle, and checks the settled state.
 pub fn settle<V: Both>(world: &mut World<V>, choice: u64) {
-    assert!(run(world, 3_000, choice), "the protocol does not come to rest");
+    assert!(run(world, SETTLES, choice), "the protocol does not come to rest");
     world.check_settled();
 }

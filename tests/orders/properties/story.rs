@@ -6,6 +6,8 @@ use std::marker::PhantomData;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use xds_machine_testing::checker::catch;
+use xds_machine_testing::checker::walk::{shrink, tell};
 use xds_machine_testing::world::{Both, Step, Store, World, words};
 
 /// The shape of a world, and the events in it.
@@ -29,27 +31,33 @@ pub(super) fn story<V: Both>() -> impl Strategy<Value = Story<V>> {
 
 impl<V: Both> fmt::Debug for Story<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (setup, _) = words::setup::<V>(&self.shape);
-        let turns: Vec<_> = self.turns.iter().map(|&(byte, run)| (words::step(byte, &setup), run)).collect();
-        write!(f, "{:?}\n{turns:?}", setup.setup)
+        write!(f, "the story of {} turns that is told above", self.turns.len())
     }
 }
 
 impl<V: Both> Story<V> {
+    /// Plays the story, and at a fault prints the fewest steps that lead to it.
     pub(super) fn play(&self) {
-        let mut world = self.world();
-        for at in 0..self.turns.len() {
-            self.turn(&mut world, at);
+        let (mut world, mut taken) = (self.world(), Vec::new());
+        let fault = catch(|| {
+            for at in 0..self.turns.len() {
+                self.turn(&mut world, at, |step| taken.push(step));
+            }
+            settle(&mut world, self.turns.len(), |step| taken.push(step));
+        });
+        if let Some(what) = fault {
+            let setup = &world.setup;
+            let (steps, _) = shrink::<V>(setup, taken);
+            panic!("{what}\n{:?}\n{steps:?}\n{}", setup.setup, tell::<V>(setup, &steps));
         }
-        words::settle(&mut world, self.turns.len() as u64);
     }
 
     pub(super) fn play_twice(&self, seed: u64) {
         let (mut one, mut other) = (self.world(), self.world());
         other.store = Store::with_seed(&other.setup, seed);
         for at in 0..self.turns.len() {
-            self.turn(&mut one, at);
-            self.turn(&mut other, at);
+            self.turn(&mut one, at, |_| {});
+            self.turn(&mut other, at, |_| {});
             assert_eq!(encoded(&one), encoded(&other), "what is on the wire after turn {at}");
         }
         assert!(one == other);
@@ -59,15 +67,23 @@ impl<V: Both> Story<V> {
         World::new(words::setup::<V>(&self.shape).0)
     }
 
-    fn turn(&self, world: &mut World<V>, at: usize) {
+    fn turn(&self, world: &mut World<V>, at: usize, mut note: impl FnMut(Step)) {
         let (byte, run) = self.turns[at];
         match words::step(byte, &world.setup) {
-            Step::Tick => words::settle(world, at as u64),
-            step if world.can(step) => world.take(step),
+            Step::Tick => settle(world, at, &mut note),
+            step if world.can(step) => {
+                note(step);
+                world.take(step);
+            }
             _ => {}
         }
-        words::run(world, run, at as u64);
+        words::run_noting(world, run, at as u64, note);
     }
+}
+
+fn settle<V: Both>(world: &mut World<V>, at: usize, note: impl FnMut(Step)) {
+    assert!(words::run_noting(world, words::SETTLES, at as u64, note), "the protocol does not come to rest");
+    world.check_settled();
 }
 
 fn encoded<V: Both>(world: &World<V>) -> Vec<Vec<u8>> {

@@ -47,6 +47,8 @@ struct Memory {
     late: bool,
     /// The world settled on this stream, so that the server had time for the heartbeats.
     spoke: bool,
+    /// Resources that were absent or unknown since a response had them: no heartbeat of them was due.
+    silent: BTreeSet<ResourceName>,
     /// The response in flight.
     out: Option<Out>,
     sent: Option<Nonce>,
@@ -145,7 +147,8 @@ impl Ghost {
             let unseen = memory.unanswered.iter().filter(|(.., verdict)| verdict.is_none());
             let mut accepted = memory.accepted.clone();
             accepted.extend(unseen.map(|(_, version, _)| version.clone()));
-            *memory = Memory { accepted, ..Memory::default() };
+            let silent = std::mem::take(&mut memory.silent);
+            *memory = Memory { accepted, silent, ..Memory::default() };
         }
     }
 
@@ -179,6 +182,7 @@ impl Ghost {
         self.up
             && memory.spoke
             && !memory.late
+            && !memory.silent.contains(name)
             && !memory.rejected.contains_key(name)
             && memory.rejected_whole.is_none()
     }

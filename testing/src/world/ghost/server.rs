@@ -81,6 +81,7 @@ impl Ghost {
         }
         let resources: BTreeMap<ResourceName, u8> = response.resources.iter().cloned().collect();
         let memory = &mut self.types[t];
+        memory.silent.retain(|name| !response.beats.contains_key(name) && !resources.contains_key(name));
         memory.due &= !beats;
         let mut out = Out { nonce: response.nonce.clone(), resources, again: BTreeMap::new(), again_whole: None };
         memory.sent = Some(response.nonce.clone());
@@ -179,6 +180,7 @@ impl Ghost {
             memory.unseen.insert(name.clone());
         } else {
             memory.cold.remove(name);
+            memory.silent.insert(name.clone());
         }
         if !covers(&memory.listed, name, there) {
             memory.cold.remove(name); // the moving alias has another target
