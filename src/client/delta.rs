@@ -169,10 +169,7 @@ impl Protocol for Delta {
         of.is_announced(name)
     }
 
-    /// Requests the wildcard too: the other names may be unsubscribed before they are answered, and an alias may have
-    /// moved unseen.
-    fn ask_anew(of: &mut Of<Self>, mut names: Vec<ResourceName>) {
-        names.extend(of.is_announced(WILDCARD).then(|| WILDCARD.into()));
+    fn ask_anew(of: &mut Of<Self>, names: Vec<ResourceName>) {
         names.iter().for_each(|name| of.announced.ask_again(name, false));
     }
 

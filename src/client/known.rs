@@ -63,11 +63,15 @@ impl<T> Subscription<T> {
     }
 
     /// Returns the names that cover a resource and that the server may know, from the current subscription or an
-    /// earlier one: its own name, its collection, its aliases.
+    /// earlier one: its own name; or else its collection and its aliases, which may have moved unseen, and the wildcard,
+    /// which covers the resource even if those are unsubscribed before they are answered.
     fn asked_by<V: Protocol<StreamState = T>>(&self, name: &ResourceName) -> Vec<ResourceName> {
+        let may_know = |name: &&ResourceName| V::may_know(self, name.as_str());
         let collection = self.holdings.globs().of(name.as_str());
-        let names = [name].into_iter().chain(collection).chain(self.holdings.bindings().aliases(name.as_str()));
-        names.filter(|name| V::may_know(self, name.as_str())).cloned().collect()
+        let others = collection.into_iter().chain(self.holdings.bindings().aliases(name.as_str())).filter(may_know);
+        let by_name = [name].into_iter().filter(may_know);
+        let all = (by_name.clone().next().is_none() && V::may_know(self, WILDCARD)).then(|| WILDCARD.into());
+        by_name.chain(others).cloned().chain(all).collect()
     }
 
     /// Requests these names again, because the server may believe that the client has their resources. A server that

@@ -65,7 +65,8 @@ impl<V: Variant> LayerMut<'_, V> {
     /// resources of a pending update.
     ///
     /// On this stream, delta sends a subscription that the server must answer, and SotW a request without the name and
-    /// then one with it. For a resource that only the wildcard covers, the complete wildcard is requested again.
+    /// then one with it. For a resource without a subscription of its own name, the complete wildcard is requested again, if
+    /// it is subscribed to.
     pub fn forget(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         if let Some(of) = self.look_at() {
             names.into_iter().for_each(|name| of.forget::<V>(name.into().as_str()));

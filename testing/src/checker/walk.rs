@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::catch;
 use crate::random::Random;
-use crate::world::{Both, Made, Step, World};
+use crate::world::{Both, Made, Step, World, words};
 
 /// Walks at random until no step is left. Returns the steps, and the fault if there is one.
 pub fn walk<V: Both>(setup: &Arc<Made>, seed: u64) -> (Vec<Step>, Option<String>) {
@@ -37,7 +37,7 @@ pub fn walk<V: Both>(setup: &Arc<Made>, seed: u64) -> (Vec<Step>, Option<String>
 /// Lets the protocol settle, in an order that the seed determines, and checks the settled state.
 pub fn settle<V: Both>(world: &mut World<V>, seed: u64) {
     let (mut random, mut steps) = (Random(seed), Vec::new());
-    loop {
+    for _ in 0..words::SETTLES {
         steps.clear();
         world.protocol_steps(&mut steps);
         if steps.is_empty() {
@@ -45,6 +45,7 @@ pub fn settle<V: Both>(world: &mut World<V>, seed: u64) {
         }
         world.take(steps[random.below(steps.len())]);
     }
+    panic!("the protocol does not come to rest");
 }
 
 /// Replays those of the steps that are possible, then lets the world settle. Returns the fault and the steps that were
@@ -65,6 +66,9 @@ pub fn replay<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> Option<(Vec<Step>, 
     catch(|| settle(&mut world, 0)).map(|what| (taken, what))
 }
 
+/// The steps of a world that tries to settle which [`tell`] returns at most.
+const TOLD: usize = 100;
+
 /// Returns a line for each step of a faulty run, with the message that the step put on the wire; then for each step in
 /// which the world tries to settle.
 pub fn tell<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> String {
@@ -83,10 +87,12 @@ pub fn tell<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> String {
     };
     if steps.iter().all(|&step| take(&mut world, step)) {
         let (mut random, mut left) = (Random(0), Vec::new());
-        world.protocol_steps(&mut left);
-        while !left.is_empty() && take(&mut world, left[random.below(left.len())]) {
+        for _ in 0..TOLD {
             left.clear();
             world.protocol_steps(&mut left);
+            if left.is_empty() || !take(&mut world, left[random.below(left.len())]) {
+                break;
+            }
         }
     }
     lines

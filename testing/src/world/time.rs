@@ -34,8 +34,11 @@ impl<V: Both> World<V> {
         let may_be_told = |t: usize| (V::REMOVES || self.setup.full_state) && self.store.is_known(t);
         let gone = |t: usize, name: &ResourceName| self.store.state(&self.setup, t, name) == State::Absent;
         let owes = |(t, app): (usize, &Application)| {
+            // In SotW a full-state type tells by absence alone what a client never had.
             let waits = |name: &&ResourceName| {
-                is_resource(name) && ![&app.missing, &app.expired].iter().any(|known| known.contains(*name))
+                V::REMOVES
+                    && is_resource(name)
+                    && ![&app.missing, &app.expired].iter().any(|known| known.contains(*name))
             };
             let mut names = app.applied.keys().chain(app.wanted.iter().filter(waits));
             may_be_told(t) && names.any(|name| gone(t, name))
