@@ -3,6 +3,7 @@
 pub mod arguments;
 pub mod canonical;
 pub mod codec;
+pub mod control_plane;
 pub mod dial;
 pub mod dialects;
 pub mod discovery_file;
