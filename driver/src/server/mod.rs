@@ -1,0 +1,1 @@
+//! The server half: drivers of [`xds_machine::server`].
