@@ -1,0 +1,1 @@
+//! The client half: drivers of [`xds_machine::client`] and [`xds_machine::servers`].
