@@ -58,23 +58,38 @@ fn items(response: &sotw::Response) -> usize {
 
 #[test]
 fn what_keeps_it_from_starting() {
-    let fails = |arguments: &[&str], code: i32, line: &str| {
-        let output = command().args(arguments).output().expect("started");
-        assert_eq!(String::from_utf8_lossy(&output.stderr), format!("control_plane: {line}\n"));
-        assert_eq!((output.stdout.len(), output.status.code()), (0, Some(code)));
+    let run = |arguments: &[&str]| command().args(arguments).output().expect("started");
+    let misused = |arguments: &[&str], line: &str| {
+        let output = run(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said.lines().next(), Some(line));
+        assert_eq!((output.stdout.len(), output.status.code()), (0, Some(2)));
     };
-    fails(&["--verbose"], 2, "unknown argument --verbose (--help says more)");
-    fails(&["--listen"], 2, "--listen needs a value (--help says more)");
-    fails(&["--log=xml"], 2, "--log is json or text, not xml (--help says more)");
+    misused(&["--verbose"], "error: unexpected argument '--verbose' found");
+    misused(&["--listen"], "error: a value is required for '--listen <ADDR>' but none was supplied");
+    misused(&["--log=xml"], "error: invalid value 'xml' for '--log <FORMAT>'");
+    misused(&["--tls-cert", "cert.pem"], "error: the following required arguments were not provided:");
+
+    let fails = |arguments: &[&str], line: &str| {
+        let output = run(arguments);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), format!("control_plane: {line}\n"));
+        assert_eq!((output.stdout.len(), output.status.code()), (0, Some(1)));
+    };
     for path in ["nowhere", "Cargo.toml"] {
         let error = fs::read_dir(path).expect_err("no folder");
-        fails(&["--resources", path], 1, &format!("the folder of resources {path}: {error}"));
+        let arguments = ["--listen", "127.0.0.1:0", "--resources", path];
+        fails(&arguments, &format!("the folder of resources {path}: {error}"));
     }
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     let error = TcpListener::bind(&address).expect_err("taken");
-    fails(&["--listen", &address], 1, &format!("can't listen on {address}: {error}"));
-    assert!(command().arg("--help").output().expect("started").status.success());
+    fails(&["--listen", &address], &format!("can't listen on {address}: {error}"));
+    let arguments = ["--listen", "127.0.0.1:0", "--metrics", &address];
+    fails(&arguments, &format!("can't serve metrics on {address}: {error}"));
+    for flag in ["--help", "--version"] {
+        let output = run(&[flag]);
+        assert!(output.status.success() && output.stderr.is_empty() && !output.stdout.is_empty());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! Accepts connections: within the limit of open files, and with handshakes that hold up nobody.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub fn raise_open_files() -> usize {
     usize::try_from(connections).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS)
 }
 
-/// Accepts connections until the receiver is dropped.
+/// Accepts connections, shakes hands, and hands them over.
 pub struct Acceptor {
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
@@ -47,11 +48,13 @@ impl Acceptor {
         (Self { listener, tls, places, limit, accepted, is_full: false }, connections)
     }
 
-    pub async fn run(mut self) {
+    /// Accepts connections until `stop` completes. Then new ones are refused.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        let mut stop = pin!(stop);
         loop {
             let accepted = tokio::select! {
                 accepted = self.listener.accept() => accepted,
-                () = self.accepted.closed() => return,
+                () = &mut stop => return,
             };
             match accepted {
                 Ok((stream, _)) => self.take(stream).await,

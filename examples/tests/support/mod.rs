@@ -33,9 +33,10 @@ impl Dir {
     }
 
     pub fn put(&self, name: &str, content: impl AsRef<[u8]>) {
-        let temporary = self.0.join(format!(".{name}"));
+        let path = self.0.join(name);
+        let temporary = path.with_file_name(".temporary");
         fs::write(&temporary, content).expect("a file");
-        fs::rename(temporary, self.0.join(name)).expect("a file");
+        fs::rename(temporary, path).expect("a file");
     }
 }
 
@@ -58,16 +59,34 @@ pub fn command() -> Command {
 
 impl ControlPlane {
     pub fn start(dir: &Dir) -> Self {
+        Self::start_with(dir, &[])
+    }
+
+    /// Starts it with further arguments.
+    pub fn start_with(dir: &Dir, arguments: &[&str]) -> Self {
         let mut command = command();
-        command.args(["--listen", "127.0.0.1:0", "--log", "json", "--resources"]).arg(&dir.0);
+        command.args(["--listen", "127.0.0.1:0", "--log", "json", "--resources"]).arg(&dir.0).args(arguments);
+        Self::run(command)
+    }
+
+    /// Runs a command that has at least `--listen` and `--log json`.
+    pub fn run(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
         let log = Arc::<(Mutex<Log>, Condvar)>::default();
         read(child.stdout.take().expect("piped"), &log, |log| &mut log.out);
         read(child.stderr.take().expect("piped"), &log, |log| &mut log.err);
         let mut control_plane = Self { child, address: String::new(), log };
-        let first = control_plane.wait("it listens", |log| log.out.first().cloned());
-        control_plane.address = first.strip_prefix("listening on ").expect("the first line").to_owned();
+        control_plane.address = control_plane.said("listening on ");
         control_plane
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for the end of the process.
+    pub fn ended(&mut self) -> Option<i32> {
+        self.child.wait().expect("it ends").code()
     }
 
     fn wait<T>(&self, what: &str, mut find: impl FnMut(&Log) -> Option<T>) -> T {
@@ -84,19 +103,47 @@ impl ControlPlane {
         }
     }
 
-    /// Waits for the first `count` events and returns them without `version`, which is a hash.
+    /// Waits for the first `count` events of streams and returns them without what differs each time: the time, the
+    /// peer, and `version`, which is a hash.
     pub fn events(&self, count: usize) -> Vec<Value> {
-        let parse = |line: &String| serde_json::from_str::<Value>(line).expect(line);
+        self.events_of(count, |event| event.get("stream").is_some())
+    }
+
+    /// Waits for the first `count` events of the folder.
+    pub fn news(&self, count: usize) -> Vec<Value> {
+        self.events_of(count, |event| event.get("source").is_some())
+    }
+
+    fn events_of(&self, count: usize, which: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut events: Vec<Value> = self.wait(&format!("{count} events"), |log| {
-            (log.out.len() > count).then(|| log.out[1..].iter().map(parse).collect())
+            let events: Vec<Value> = log.out.iter().map(parse).filter(&which).collect();
+            (events.len() >= count).then_some(events)
         });
-        events.iter_mut().filter_map(Value::as_object_mut).for_each(|event| drop(event.remove("version")));
+        for event in events.iter_mut().filter_map(Value::as_object_mut) {
+            let ts = event.remove("ts").expect("a time");
+            assert!(ts.as_str().is_some_and(|ts| ts.ends_with('Z') && ts.contains('T')), "{ts}");
+            if event.contains_key("stream") {
+                let peer = event.remove("peer").expect("a peer");
+                assert!(peer.as_str().is_some_and(|peer| peer.starts_with("127.0.0.1:")), "{peer}");
+            }
+            event.remove("version");
+        }
         events
     }
 
     /// Waits for a line on standard error.
     pub fn complaint(&self, line: &str) {
         self.wait(line, |log| log.err.iter().any(|said| said == line).then_some(()));
+    }
+
+    /// Waits for a line on standard error that begins so, and returns the rest.
+    pub fn said(&self, start: &str) -> String {
+        self.wait(start, |log| log.err.iter().find_map(|line| line.strip_prefix(start)).map(str::to_owned))
+    }
+
+    /// Returns the lines on standard error so far.
+    pub fn complaints(&self) -> Vec<String> {
+        self.log.0.lock().expect("no panic").err.clone()
     }
 
     pub fn channel(&self) -> Channel {
@@ -112,6 +159,10 @@ fn read(from: impl Read + Send + 'static, log: &Arc<(Mutex<Log>, Condvar)>, whic
             log.1.notify_all();
         }
     });
+}
+
+fn parse(line: &String) -> Value {
+    serde_json::from_str(line).expect(line)
 }
 
 impl Drop for ControlPlane {

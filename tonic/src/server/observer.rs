@@ -46,6 +46,39 @@ pub trait Observer: Send + Sync + 'static {
     }
 }
 
+/// Both observers hear of everything, in this order.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn opened(&self, stream: &StreamInfo) {
+        self.0.opened(stream);
+        self.1.opened(stream);
+    }
+
+    fn refused(&self, path: &str, peer: Option<SocketAddr>, status: &Status) {
+        self.0.refused(path, peer, status);
+        self.1.refused(path, peer, status);
+    }
+
+    fn request(&self, stream: &StreamInfo) {
+        self.0.request(stream);
+        self.1.request(stream);
+    }
+
+    fn action(&self, stream: &StreamInfo, action: &Action) {
+        self.0.action(stream, action);
+        self.1.action(stream, action);
+    }
+
+    fn sent(&self, stream: &StreamInfo, response: &dyn Sent) {
+        self.0.sent(stream, response);
+        self.1.sent(stream, response);
+    }
+
+    fn closed(&self, stream: &StreamInfo, status: &Status) {
+        self.0.closed(stream, status);
+        self.1.closed(stream, status);
+    }
+}
+
 /// A response of either variant, as an observer sees it: the methods of [`Response`].
 pub trait Sent {
     /// Returns the type of the resources.
@@ -59,6 +92,9 @@ pub trait Sent {
 
     /// Returns the resources. A response may have a hundred thousand.
     fn resources(&self) -> Box<dyn Iterator<Item = &Resource> + '_>;
+
+    /// Returns the number of the resources, at the cost of the number of pages.
+    fn resource_count(&self) -> usize;
 
     /// Returns the names of removed resources (delta only).
     fn removed(&self) -> &[ResourceName];
@@ -82,6 +118,10 @@ impl<V: Variant> Sent for Response<V> {
 
     fn resources(&self) -> Box<dyn Iterator<Item = &Resource> + '_> {
         Box::new(self.resources())
+    }
+
+    fn resource_count(&self) -> usize {
+        self.resource_count()
     }
 
     fn removed(&self) -> &[ResourceName] {

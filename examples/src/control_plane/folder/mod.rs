@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
+use xds_machine::TypeUrl;
+
 pub use self::listing::Group;
 use self::listing::{FileId, Listing, Stamp, is_hidden, stamp};
 pub use self::names::Key;
@@ -67,7 +69,7 @@ impl Folder {
         let mut folder = Self { root, grouped, files, scopes, settling, conflicts, said, is_there: true };
         let mut listing = Listing::read(&folder.root, grouped)?;
         let files = std::mem::take(&mut listing.files);
-        let mut news = News::default();
+        let mut news = News { is_there: true, ..News::default() };
         folder.take_folders(listing, &mut news);
         folder.take_files(files.into_iter().map(|(file, stamp)| (file, Some(stamp))).collect(), &mut news);
         Ok((folder, news))
@@ -97,6 +99,20 @@ impl Folder {
     /// Returns whether another look is due soon, because files have not come to rest.
     pub fn is_restless(&self) -> bool {
         !self.settling.is_empty()
+    }
+
+    /// Returns the sub-folders, which are groups.
+    pub fn groups(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.scopes.keys().flatten()
+    }
+
+    /// Returns the number of resources of each type, in the folder and its sub-folders.
+    pub fn counts(&self) -> BTreeMap<&TypeUrl, usize> {
+        let mut counts = BTreeMap::new();
+        for (type_url, count) in self.scopes.values().flat_map(Names::counts) {
+            *counts.entry(type_url).or_default() += count;
+        }
+        counts
     }
 
     /// Returns the folders to watch: those in which a file can appear.
@@ -143,7 +159,8 @@ impl Folder {
         };
         self.is_there = true;
         let files = std::mem::take(&mut listing.files);
-        let unreadable = |file: &FileId| file.group.as_ref().is_some_and(|group| listing.unreadable.contains_key(group));
+        let unreadable =
+            |file: &FileId| file.group.as_ref().is_some_and(|group| listing.unreadable.contains_key(group));
         for file in self.files.keys().filter(|file| !files.contains_key(file) && !unreadable(file)) {
             self.settling.touch(file.clone());
         }

@@ -13,11 +13,16 @@ pub type Key = (TypeUrl, ResourceName);
 #[derive(Debug, Default)]
 pub struct Names {
     holders: BTreeMap<Key, Vec<OsString>>,
+    /// The number of names of each type.
+    counts: BTreeMap<TypeUrl, usize>,
 }
 
 impl Names {
     pub fn add(&mut self, key: &Key, file: &OsStr) {
         let holders = self.holders.entry(key.clone()).or_default();
+        if holders.is_empty() {
+            *self.counts.entry(key.0.clone()).or_default() += 1;
+        }
         if let Err(at) = holders.binary_search_by(|holder| holder.as_os_str().cmp(file)) {
             holders.insert(at, file.to_owned());
         }
@@ -28,6 +33,7 @@ impl Names {
         holders.retain(|holder| holder != file);
         if holders.is_empty() {
             self.holders.remove(key);
+            self.counts.entry(key.0.clone()).and_modify(|count| *count -= 1);
         }
     }
 
@@ -42,6 +48,10 @@ impl Names {
             Some((winner, others)) if !others.is_empty() => Some((winner, others)),
             _ => None,
         }
+    }
+
+    pub fn counts(&self) -> impl Iterator<Item = (&TypeUrl, usize)> {
+        self.counts.iter().map(|(type_url, count)| (type_url, *count))
     }
 
     pub fn is_empty(&self) -> bool {

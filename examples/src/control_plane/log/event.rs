@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
-use xds_machine::TypeUrl;
 
 /// One event. Fields that are `None` are left out.
 #[derive(Debug, Default, Serialize)]
@@ -33,8 +32,9 @@ pub struct Event<'a> {
     pub resources: Option<List<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removed: Option<List<'a>>,
+    /// What all lists lack, which the log counts.
     #[serde(skip_serializing_if = "is_zero")]
-    more: usize,
+    pub more: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +64,11 @@ impl<'a> List<'a> {
         Self { shown, len }
     }
 
+    /// Makes a list of a number of names, of which only the first are looked at.
+    pub fn of(len: usize, names: impl Iterator<Item = &'a str>) -> Self {
+        Self { shown: names.take(SHOWN).collect(), len }
+    }
+
     fn text(&self) -> String {
         let shown = &self.shown[..self.shown.len().min(SHOWN_TO_PEOPLE)];
         match self.len - shown.len() {
@@ -79,15 +84,9 @@ impl<'a> Event<'a> {
         Self { ts: Timestamp::now(), event, ..Self::default() }
     }
 
-    /// Sets the type.
-    #[must_use]
-    pub fn of(self, type_url: &'a TypeUrl) -> Self {
-        Self { type_url: Some(type_url.as_str()), ..self }
-    }
-
     /// Counts what the lists lack.
     #[must_use]
-    pub fn cut(self) -> Self {
+    pub(super) fn cut(self) -> Self {
         let lists = [&self.names, &self.resources, &self.removed];
         let more = lists.into_iter().flatten().map(|list| list.len - list.shown.len()).sum();
         Self { more, ..self }

@@ -4,6 +4,7 @@
 //! read them, and have lists of names, which the fields of `tracing` can't be; so `serde_json` writes them.
 
 mod event;
+mod streams;
 
 use std::io::{self, Write};
 
@@ -11,7 +12,8 @@ use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuild
 
 use super::arguments::Format;
 
-pub use self::event::{Event, List};
+pub use self::event::{Event, List, grouped, short};
+pub use self::streams::Logged;
 
 /// The number of lines that wait for the reader of the output. Further lines are dropped, and counted.
 const WAITING: usize = 16_384;
@@ -31,9 +33,10 @@ impl Log {
     }
 
     /// Logs an event.
-    pub fn event(&self, event: &Event<'_>) {
+    pub fn event(&self, event: Event<'_>) {
+        let event = event.cut();
         let line = match self.format {
-            Format::Json => serde_json::to_string(event).unwrap_or_default(),
+            Format::Json => serde_json::to_string(&event).unwrap_or_default(),
             Format::Text => event.text(),
         };
         self.line(line);

@@ -1,29 +1,28 @@
-//! The log of a control plane: an event for each thing that happens on a stream.
+//! The events of streams.
 
-use tonic::Status;
 use xds_machine::server::{Action, DropReason};
 use xds_machine::{ResourceName, TypeUrl, WILDCARD};
 use xds_machine_tonic::server::{Observer, Sent, StreamInfo};
 
-use crate::log::{Event, Log};
+use super::{Event, List, Log};
 
-/// Logs the events of all streams.
+/// Logs what happens on all streams.
 pub struct Logged(pub Log);
 
 impl Logged {
     fn log(&self, stream: &StreamInfo, event: Event<'_>) {
-        let node = stream.node().map(|node| node.id.as_str());
-        self.0.event(&Event { stream: stream.id().0, node, ..event });
+        let (id, node) = (Some(stream.id().0), stream.node().map(|node| node.id.as_str()));
+        self.0.event(Event { stream: id, peer: stream.peer(), node, ..event });
     }
 
-    fn about(&self, stream: &StreamInfo, event: &str, type_url: &TypeUrl, rest: Event<'_>) {
-        self.log(stream, Event { event, type_url: Some(type_url.as_str()), ..rest });
+    fn about(&self, stream: &StreamInfo, type_url: &TypeUrl, event: Event<'_>) {
+        self.log(stream, Event { type_url: Some(type_url.as_str()), ..event });
     }
 }
 
 impl Observer for Logged {
     fn opened(&self, stream: &StreamInfo) {
-        self.log(stream, Event { event: "open", ..Event::default() });
+        self.log(stream, Event::new("open"));
     }
 
     fn action(&self, stream: &StreamInfo, action: &Action) {
@@ -32,17 +31,17 @@ impl Observer for Logged {
                 let interest = stream.interest(type_url);
                 let wildcard = interest.as_ref().filter(|interest| interest.wildcard()).map(|_| WILDCARD);
                 let names = interest.iter().flat_map(|interest| interest.names()).map(ResourceName::as_str);
-                let names = Some(wildcard.into_iter().chain(names).collect());
-                self.about(stream, "subscribed", type_url, Event { names, ..Event::default() });
+                let names = Some(List::new(wildcard.into_iter().chain(names)));
+                self.about(stream, type_url, Event { names, ..Event::new("subscribed") });
             }
             Action::Ack { type_url, version, nonce, .. } => {
                 let (version, nonce) = (Some(version.as_str()), Some(nonce.as_str()));
-                self.about(stream, "ack", type_url, Event { version, nonce, ..Event::default() });
+                self.about(stream, type_url, Event { version, nonce, ..Event::new("ack") });
             }
             Action::Nack { type_url, version, nonce, error, .. } => {
                 let (version, nonce) = (Some(version.as_str()), Some(nonce.as_str()));
                 let (code, message) = (Some(error.code), Some(error.message.as_str()));
-                self.about(stream, "nack", type_url, Event { version, nonce, code, message, ..Event::default() });
+                self.about(stream, type_url, Event { version, nonce, code, message, ..Event::new("nack") });
             }
             Action::DropStale { type_url, nonce, reason, .. } => {
                 let message = match reason {
@@ -50,25 +49,27 @@ impl Observer for Logged {
                     _ => "the nonce of no response that waits for an answer",
                 };
                 let (nonce, message) = (Some(nonce.as_str()), Some(message));
-                self.about(stream, "drop_stale", type_url, Event { nonce, message, ..Event::default() });
+                self.about(stream, type_url, Event { nonce, message, ..Event::new("drop_stale") });
             }
             _ => {}
         }
     }
 
     fn sent(&self, stream: &StreamInfo, response: &dyn Sent) {
+        let resources = response.resources().map(|resource| resource.name().as_str());
+        let removed = response.removed();
         let event = Event {
             version: Some(response.version().as_str()),
             nonce: Some(response.nonce().as_str()),
-            resources: Some(response.resources().map(|resource| resource.name().as_str()).collect()),
-            removed: Some(response.removed().iter().map(ResourceName::as_str).collect()),
-            ..Event::default()
+            resources: Some(List::of(response.resource_count(), resources)),
+            removed: Some(List::of(removed.len(), removed.iter().map(ResourceName::as_str))),
+            ..Event::new("send")
         };
-        self.about(stream, "send", response.type_url(), event);
+        self.about(stream, response.type_url(), event);
     }
 
-    fn closed(&self, stream: &StreamInfo, status: &Status) {
-        let (code, message) = (status.code() as i32, status.message());
-        self.log(stream, Event { event: "close", code: Some(code), message: Some(message), ..Event::default() });
+    fn closed(&self, stream: &StreamInfo, status: &tonic::Status) {
+        let (code, message) = (Some(status.code() as i32), Some(status.message()));
+        self.log(stream, Event { code, message, ..Event::new("close") });
     }
 }
