@@ -93,18 +93,16 @@ impl<'a> Event<'a> {
     }
 
     pub(super) fn text(&self) -> String {
-        let mut text = format!("{} ", self.ts.strftime("%H:%M:%S%.3f"));
+        if let (Some(source), Some(type_url)) = (self.source, self.type_url) {
+            return self.text_of_file(source, short(type_url));
+        }
+        let mut text = format!("{} ", self.time());
         if let Some(stream) = self.stream {
             let _ = write!(text, "#{stream} ");
         }
         let _ = write!(text, "{:10}", self.event);
-        let words = [
-            ("", self.source),
-            ("", self.type_url.map(short)),
-            ("version ", self.version),
-            ("nonce ", self.nonce),
-            ("node ", self.node),
-        ];
+        let words =
+            [("", self.type_url.map(short)), ("version ", self.version), ("nonce ", self.nonce), ("node ", self.node)];
         for (label, word) in words {
             if let Some(word) = word {
                 let _ = write!(text, " {label}{word}");
@@ -125,6 +123,22 @@ impl<'a> Event<'a> {
             let _ = write!(text, " {message:?}");
         }
         text
+    }
+}
+
+impl Event<'_> {
+    fn text_of_file(&self, source: &str, kind: &str) -> String {
+        let mut text = format!("{} {:10} {source}:", self.time(), self.event);
+        for (label, list) in [("", &self.names), (" removed", &self.removed)] {
+            if let Some(list) = list.as_ref().filter(|list| list.len > 0) {
+                let _ = write!(text, "{label} {} {kind} {}", grouped(list.len), list.text());
+            }
+        }
+        text
+    }
+
+    fn time(&self) -> impl std::fmt::Display {
+        self.ts.strftime("%H:%M:%S%.3f")
     }
 }
 
@@ -178,6 +192,21 @@ mod tests {
             "version":"v","nonce":"3.1","resources":["c1","c2"],"removed":[]}"#;
         let line = serde_json::to_string(&event).expect("JSON");
         assert_eq!(line, json.split_whitespace().collect::<String>());
+    }
+
+    #[test]
+    fn a_line_about_a_file() {
+        let event = Event {
+            source: Some("dir/clusters.yaml"),
+            type_url: Some("type.googleapis.com/envoy.config.cluster.v3.Cluster"),
+            names: Some(List::new(["c1", "c2"])),
+            removed: Some(List::new(["c3"])),
+            ..Event { event: "changed", ..Event::default() }
+        };
+        let text = "00:00:00.000 changed    dir/clusters.yaml: 2 Cluster [c1, c2] removed 1 Cluster [c3]";
+        assert_eq!(event.text(), text);
+        let text = "00:00:00.000 changed    dir/clusters.yaml: 2 Cluster [c1, c2]";
+        assert_eq!(Event { removed: Some(List::default()), ..event }.text(), text);
     }
 
     #[test]

@@ -1,96 +1,14 @@
-//! `control_plane` as a process.
+//! Conversations with clients, good and rude ones.
 
-mod support;
-
-use std::fs;
-use std::net::TcpListener;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tonic::Code;
-use xds_machine::message::{Node, delta, sotw};
+use xds_machine::message::{Node, delta};
 use xds_machine::{Delta, Nonce, Sotw, Status, type_url};
 
-use self::support::{ControlPlane, Dir, Peer, command};
-
-const ADS_DELTA: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
-const ADS_SOTW: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
-const CDS_DELTA: &str = "/envoy.service.cluster.v3.ClusterDiscoveryService/DeltaClusters";
-const EDS_SOTW: &str = "/envoy.service.endpoint.v3.EndpointDiscoveryService/StreamEndpoints";
-
-fn clusters(clusters: &[(&str, u32)]) -> String {
-    let cluster = |(name, timeout): &(&str, u32)| json!({"@type": type_url::CLUSTER, "name": name, "connectTimeout": format!("{timeout}s")});
-    json!({"resources": clusters.iter().map(cluster).collect::<Vec<_>>()}).to_string()
-}
-
-fn endpoints(names: &[&str]) -> String {
-    let endpoint = |name: &&str| json!({"@type": type_url::ENDPOINT, "clusterName": name});
-    json!({"resources": names.iter().map(endpoint).collect::<Vec<_>>()}).to_string()
-}
-
-fn delta_request(type_url: &str, subscribe: &[&str]) -> delta::Request {
-    let mut request = delta::Request::new(type_url);
-    request.subscribe = subscribe.iter().map(|name| (*name).into()).collect();
-    request
-}
-
-fn sotw_request(type_url: &str, names: &[&str], nonce: &Nonce) -> sotw::Request {
-    let mut request = sotw::Request::new(type_url);
-    request.names = names.iter().map(|name| (*name).into()).collect();
-    request.nonce = nonce.clone();
-    request
-}
-
-fn delta_answer(type_url: &str, nonce: &Nonce, error: Option<&str>) -> delta::Request {
-    let mut request = delta::Request::new(type_url);
-    request.nonce = nonce.clone();
-    request.error = error.map(|message| Status { code: 13, message: message.into() });
-    request
-}
-
-fn names(response: &delta::Response) -> Vec<&str> {
-    response.resources.iter().map(|resource| resource.name.as_str()).collect()
-}
-
-fn items(response: &sotw::Response) -> usize {
-    response.resources.len()
-}
-
-#[test]
-fn what_keeps_it_from_starting() {
-    let run = |arguments: &[&str]| command().args(arguments).output().expect("started");
-    let misused = |arguments: &[&str], line: &str| {
-        let output = run(arguments);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(said.lines().next(), Some(line));
-        assert_eq!((output.stdout.len(), output.status.code()), (0, Some(2)));
-    };
-    misused(&["--verbose"], "error: unexpected argument '--verbose' found");
-    misused(&["--listen"], "error: a value is required for '--listen <ADDR>' but none was supplied");
-    misused(&["--log=xml"], "error: invalid value 'xml' for '--log <FORMAT>'");
-    misused(&["--tls-cert", "cert.pem"], "error: the following required arguments were not provided:");
-
-    let fails = |arguments: &[&str], line: &str| {
-        let output = run(arguments);
-        assert_eq!(String::from_utf8_lossy(&output.stderr), format!("control_plane: {line}\n"));
-        assert_eq!((output.stdout.len(), output.status.code()), (0, Some(1)));
-    };
-    for path in ["nowhere", "Cargo.toml"] {
-        let error = fs::read_dir(path).expect_err("no folder");
-        let arguments = ["--listen", "127.0.0.1:0", "--resources", path];
-        fails(&arguments, &format!("the folder of resources {path}: {error}"));
-    }
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = taken.local_addr().expect("an address").to_string();
-    let error = TcpListener::bind(&address).expect_err("taken");
-    fails(&["--listen", &address], &format!("can't listen on {address}: {error}"));
-    let arguments = ["--listen", "127.0.0.1:0", "--metrics", &address];
-    fails(&arguments, &format!("can't serve metrics on {address}: {error}"));
-    for flag in ["--help", "--version"] {
-        let output = run(&[flag]);
-        assert!(output.status.success() && output.stderr.is_empty() && !output.stdout.is_empty());
-    }
-}
+use crate::messages::*;
+use crate::support::{ControlPlane, Dir, Peer};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_in_delta_and_what_is_logged() {

@@ -1,0 +1,8 @@
+//! `control_plane` as a process.
+
+mod conversation;
+mod groups;
+mod messages;
+mod operation;
+mod support;
+mod tls;
