@@ -117,7 +117,7 @@ fn the_demo_is_good() {
 
 #[test]
 fn a_folder_that_is_not_there() {
-    let error = Folder::open("no/such/folder", false).err().expect("an error");
+    let error = Folder::open("no/such/folder", false).expect_err("an error");
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 }
 

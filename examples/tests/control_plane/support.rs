@@ -116,7 +116,7 @@ impl ControlPlane {
 
     fn events_of(&self, count: usize, which: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut events: Vec<Value> = self.wait(&format!("{count} events"), |log| {
-            let events: Vec<Value> = log.out.iter().map(parse).filter(&which).collect();
+            let events: Vec<Value> = log.out.iter().map(|line| parse(line)).filter(&which).collect();
             (events.len() >= count).then_some(events)
         });
         for event in events.iter_mut().filter_map(Value::as_object_mut) {
@@ -161,7 +161,7 @@ fn read(from: impl Read + Send + 'static, log: &Arc<(Mutex<Log>, Condvar)>, whic
     });
 }
 
-fn parse(line: &String) -> Value {
+fn parse(line: &str) -> Value {
     serde_json::from_str(line).expect(line)
 }
 

@@ -7,6 +7,7 @@ mod news;
 mod settling;
 pub mod watch;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,10 +79,11 @@ impl Folder {
     /// Looks at what was touched, and reads the files that changed and came to rest.
     pub fn look(&mut self, touched: Touched) -> News {
         let mut news = News::default();
-        let all = match touched {
-            Touched::All => true,
-            Touched::Paths(paths) => paths.into_iter().fold(false, |all, path| self.touch(&path) || all),
-        };
+        let mut all = false;
+        match touched {
+            Touched::All => all = true,
+            Touched::Paths(paths) => paths.iter().for_each(|path| all |= self.touch(path)),
+        }
         if all {
             self.look_at_all(&mut news);
         }
@@ -175,8 +177,8 @@ impl Folder {
     /// Takes the sub-folders that there are. One that is gone goes with its last file.
     fn take_folders(&mut self, listing: Listing, news: &mut News) {
         for group in &listing.groups {
-            if !self.scopes.contains_key(&Some(group.clone())) {
-                self.scopes.insert(Some(group.clone()), Names::default());
+            if let Entry::Vacant(scope) = self.scopes.entry(Some(group.clone())) {
+                scope.insert(Names::default());
                 news.views.entry(Some(group.clone())).or_default();
             }
         }

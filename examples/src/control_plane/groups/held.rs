@@ -52,8 +52,10 @@ impl Held {
 
     /// Returns the time of the first change of a type after a revision and a time, up to a revision.
     pub fn changed(&self, type_url: &TypeUrl, after: (Revision, Instant), to: Revision) -> Option<Instant> {
-        let of = self.times.iter().filter(|(of, ..)| of == type_url);
-        let (.., time) = of.filter(|(_, at, time)| after.0 < *at && *at <= to && after.1 < *time).next()?;
+        let is_it = |of: &TypeUrl, at: &Revision, time: &Instant| {
+            of == type_url && after.0 < *at && *at <= to && after.1 < *time
+        };
+        let (.., time) = self.times.iter().find(|(of, at, time)| is_it(of, at, time))?;
         Some(*time)
     }
 
