@@ -33,7 +33,7 @@ impl Feed {
             self.count(folder);
         }
         self.health.note(news.is_there, is_known);
-        self.metrics.source_up(&self.source.to_string_lossy()).set(if news.is_there { 1.0 } else { 0.0 });
+        self.metrics.source_up(&self.source.display().to_string()).set(if news.is_there { 1.0 } else { 0.0 });
         news.files.iter().for_each(|file| self.log_file(event, file));
         news.complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
     }

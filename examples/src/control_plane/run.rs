@@ -24,7 +24,7 @@ use super::metrics::{Measured, Metrics};
 use super::tls::{Files, Tls};
 
 /// The time that clients have to read the end of their streams.
-const DRAIN: Duration = Duration::from_secs(3);
+const DRAIN: Duration = Duration::from_secs(2);
 
 /// The time between two reports of lost lines of the log.
 const REPORT: Duration = Duration::from_secs(1);
@@ -40,7 +40,9 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
     let tls = Files::of(&arguments).map(Tls::open).transpose()?.map(Arc::new);
     let (listener, address) = bind("listen", &arguments.listen).await?;
     let metrics = Arc::new(Metrics::new().map_err(|error| error.to_string())?);
-    let health = Arc::new(Health::new(arguments.resources.display().to_string()));
+    let source = arguments.resources.display().to_string();
+    metrics.source_up(&source).set(0.0);
+    let health = Arc::new(Health::new(source));
     if let Some(address) = &arguments.metrics {
         let (listener, _) = bind("serve metrics", address).await?;
         tokio::spawn(axum::serve(listener, health::pages(metrics.clone(), health.clone())).into_future());
@@ -59,9 +61,7 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
     log.listening(address);
     feed.take("loaded", &folder, &news);
     hint(&folder, address, tls.is_some(), &arguments.resources);
-    let (watch, complaint) = Watch::new();
-    complaint.into_iter().for_each(|complaint| tracing::warn!("{complaint}"));
-    thread::spawn(move || watch.run(folder, |folder, news| feed.take("changed", folder, &news)));
+    thread::spawn(move || Watch::new().run(folder, |folder, news| feed.take("changed", folder, &news)));
 
     let assigned = groups.clone();
     let plane = ControlPlane::builder(move |node, _| Ok(assigned.assign(node)))

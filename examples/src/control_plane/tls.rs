@@ -1,7 +1,7 @@
 //! TLS with certificates that are read again when their files change.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
@@ -17,7 +17,7 @@ use tokio_rustls::server::TlsStream;
 use super::arguments::Arguments;
 
 /// The time between two looks at the files.
-pub const LOOK: Duration = Duration::from_millis(250);
+const LOOK: Duration = Duration::from_millis(250);
 
 /// The time that a client has for its handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -115,6 +115,8 @@ struct Current {
     acceptor: TlsAcceptor,
     /// The files as of the last read, good or bad.
     stamps: Vec<Stamp>,
+    /// What is wrong with the files, until it is said.
+    fault: Option<String>,
 }
 
 impl Tls {
@@ -126,32 +128,40 @@ impl Tls {
     pub fn open(files: Files) -> Result<Self, String> {
         let stamps = files.stamps();
         let acceptor = TlsAcceptor::from(Arc::new(files.read()?));
-        Ok(Self { files, current: Mutex::new(Current { acceptor, stamps }) })
+        Ok(Self { files, current: Mutex::new(Current { acceptor, stamps, fault: None }) })
     }
 
-    /// Looks at the files, and takes what they hold if they changed. What is bad is reported once, and the old stays.
-    pub fn look(&self) {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Looks at the files, and takes what they hold if they changed. Returns whether they did.
+    fn look(&self) -> bool {
+        let mut current = self.lock();
         let stamps = self.files.stamps();
         if stamps == current.stamps {
-            return;
+            return false;
         }
         current.stamps = stamps;
-        match self.files.read() {
+        current.fault = match self.files.read() {
             Ok(config) => {
                 current.acceptor = TlsAcceptor::from(Arc::new(config));
                 tracing::info!("{}: new connections use the new certificate", self.files.cert.display());
+                None
             }
-            Err(error) => tracing::warn!("{error} (new connections use the old certificate)"),
-        }
+            Err(error) => Some(error),
+        };
+        true
     }
 
-    /// Looks at the files now and then, so that a bad one is reported though nobody connects.
+    /// Looks at the files now and then, though nobody connects. What is bad is reported once it stays so, for a
+    /// certificate and its key do not change at the same moment.
     pub async fn watch(&self) {
         let mut looks = tokio::time::interval(LOOK);
         loop {
             looks.tick().await;
-            self.look();
+            if self.look() {
+                continue;
+            }
+            if let Some(fault) = self.lock().fault.take() {
+                tracing::warn!("{fault} (new connections use the old certificate)");
+            }
         }
     }
 
@@ -162,8 +172,12 @@ impl Tls {
     /// If the client speaks no TLS, shows no certificate that is asked for, or is slow.
     pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         self.look();
-        let acceptor = self.current.lock().unwrap_or_else(PoisonError::into_inner).acceptor.clone();
+        let acceptor = self.lock().acceptor.clone();
         let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("not done after {HANDSHAKE:?}"));
         tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await.map_err(late)?
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

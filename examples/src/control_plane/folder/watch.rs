@@ -22,20 +22,26 @@ pub struct Watch {
     _sender: Sender<notify::Result<Event>>,
     /// The folders that are watched, as they were when that began: another folder may have taken the place of one.
     watched: BTreeMap<PathBuf, FolderId>,
+    /// Folders of which there are no notifications.
+    unwatched: BTreeSet<PathBuf>,
 }
 
 impl Watch {
-    /// Begins to watch. Without notifications there are only looks; the second value says why.
-    pub fn new() -> (Self, Option<String>) {
+    /// Begins to watch. Without notifications there are only looks.
+    pub fn new() -> Self {
         let (sender, events) = channel();
         let handler = sender.clone();
-        let (watcher, complaint) = match notify::recommended_watcher(move |event| {
+        let watcher = match notify::recommended_watcher(move |event| {
             let _ = handler.send(event);
         }) {
-            Ok(watcher) => (Some(watcher), None),
-            Err(error) => (None, Some(format!("no notifications of changed files, so the folder is polled: {error}"))),
+            Ok(watcher) => Some(watcher),
+            Err(error) => {
+                tracing::warn!("no notifications of changed files, so the folder is polled: {error}");
+                None
+            }
         };
-        (Self { watcher, events, _sender: sender, watched: BTreeMap::new() }, complaint)
+        let (watched, unwatched) = Default::default();
+        Self { watcher, events, _sender: sender, watched, unwatched }
     }
 
     /// Watches a folder forever, and hands over what is found.
@@ -69,6 +75,9 @@ impl Watch {
                 Ok(event) => all |= note(event, &mut paths),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
+            if Instant::now() >= due {
+                break; // though events keep coming
+            }
             if !folder.is_restless() {
                 self.events.try_iter().for_each(|event| all |= note(event, &mut paths));
                 if all || !paths.is_empty() {
@@ -84,8 +93,8 @@ impl Watch {
     /// swap of a link elsewhere, and take a hundredth of the time; otherwise they are all that there is.
     fn pause(&self, cost: Duration) -> Duration {
         match self.watcher {
-            Some(_) => Duration::from_millis(200).max(cost * 100),
-            None => Duration::from_millis(50).max(cost * 10),
+            Some(_) if self.unwatched.is_empty() => Duration::from_millis(200).max(cost * 100),
+            _ => Duration::from_millis(50).max(cost * 10),
         }
     }
 
@@ -100,10 +109,23 @@ impl Watch {
         }
         self.watched.retain(|path, id| now.get(path) == Some(id));
         let mut added = false;
+        self.unwatched.retain(|path| now.contains_key(path));
         for (path, id) in now {
-            if !self.watched.contains_key(&path) && watcher.watch(&path, RecursiveMode::NonRecursive).is_ok() {
-                self.watched.insert(path, id);
-                added = true;
+            if self.watched.contains_key(&path) {
+                continue;
+            }
+            match watcher.watch(&path, RecursiveMode::NonRecursive) {
+                Ok(()) => {
+                    self.unwatched.remove(&path);
+                    self.watched.insert(path, id);
+                    added = true;
+                }
+                // The limit of the system, for example.
+                Err(error) => {
+                    if self.unwatched.insert(path.clone()) {
+                        tracing::warn!("{}: no notifications, so the folder is polled: {error}", path.display());
+                    }
+                }
             }
         }
         added
