@@ -39,12 +39,15 @@ impl Runtime for Clock {
     }
 }
 
-/// Requests that a test pushes; `None` closes the client's half.
+/// A request, an error, or `None`: the client closes its half.
+type Next = Option<Result<delta::Request, Status>>;
+
+/// Requests that a test pushes.
 #[derive(Clone, Default)]
-struct Requests(Rc<Cell<VecDeque<Option<Result<delta::Request, Status>>>>>);
+struct Requests(Rc<Cell<VecDeque<Next>>>);
 
 impl Requests {
-    fn push(&self, request: Option<Result<delta::Request, Status>>) {
+    fn push(&self, request: Next) {
         let mut queue = self.0.take();
         queue.push_back(request);
         self.0.set(queue);

@@ -135,10 +135,10 @@ async fn requests_arrive_in_any_pieces() {
     assert_eq!((responses.len(), status), (1, Some((0, String::new()))));
     assert_eq!(responses[0].resources[0].name, "c");
 
-    // Two and a half in one frame, the rest in another, with an empty frame between.
+    // Frames that end within requests, and an empty one.
     let bytes = [request(500), request(501), request(502)].concat();
     let call = Call::open(&channel, None).await;
-    for frame in [&bytes[..1200], &[], &bytes[1200..]] {
+    for frame in [&bytes[..300], &bytes[300..1200], &[], &bytes[1200..]] {
         call.write(frame).await;
     }
     let (responses, status) = call.end().await;
