@@ -61,7 +61,7 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
     log.listening(address);
     feed.take("loaded", &folder, &news);
     hint(&folder, address, tls.is_some(), &arguments.resources);
-    thread::spawn(move || Watch::new().run(folder, |folder, news| feed.take("changed", folder, &news)));
+    thread::spawn(move || Watch::begin().run(folder, |folder, news| feed.take("changed", folder, &news)));
 
     let assigned = groups.clone();
     let plane = ControlPlane::builder(move |node, _| Ok(assigned.assign(node)))

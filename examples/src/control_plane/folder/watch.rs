@@ -28,7 +28,7 @@ pub struct Watch {
 
 impl Watch {
     /// Begins to watch. Without notifications there are only looks.
-    pub fn new() -> Self {
+    pub fn begin() -> Self {
         let (sender, events) = channel();
         let handler = sender.clone();
         let watcher = match notify::recommended_watcher(move |event| {
