@@ -41,8 +41,10 @@ pub trait Connector<V: Variant> {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Event<I, O> {
-    /// A response came, or a time-out passed: there may be actions.
-    Progress,
+    /// A server sent a response: there may be actions.
+    Response(ServerId),
+    /// A time-out passed: there may be actions.
+    Timeout,
     /// A stream is open, and requests are sent. Whether the server works is known with its first response.
     Opened(ServerId),
     /// A stream ended, or could not be opened.
@@ -56,6 +58,17 @@ pub enum Event<I, O> {
     },
     /// The machine closed a stream: its server is not used any more, or has to be told anew what the client has.
     Closed(ServerId),
+}
+
+/// The state of the stream to a server.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum LinkState {
+    /// The stream is being opened.
+    Connecting,
+    /// The stream is open, and no response came on it yet.
+    Open,
+    /// A response came on the stream.
+    Answered,
 }
 
 /// Drives the streams of [`Servers`]: opens and closes them, waits for backoffs and time-outs, moves messages.
@@ -92,6 +105,16 @@ impl<V: Variant, C: Connector<V>, R: Runtime> Links<V, C, R> {
         self.reads = reads;
     }
 
+    /// Returns the state of the stream to a server; `None` if there is none.
+    pub fn state(&self, server: ServerId) -> Option<LinkState> {
+        let (_, slot) = self.slots.iter().find(|(stream, _)| stream.server() == server)?;
+        Some(match slot {
+            Slot::Connecting(_) => LinkState::Connecting,
+            Slot::Up(link) if link.answered() => LinkState::Answered,
+            Slot::Up(_) => LinkState::Open,
+        })
+    }
+
     /// Does all that can be done. `Pending` means that nothing is left to do and the task will be woken.
     ///
     /// After any call to the machine, poll again. After `Ready`, handle the actions of the machine first.
@@ -118,7 +141,7 @@ impl<V: Variant, C: Connector<V>, R: Runtime> Links<V, C, R> {
         }
         if self.alarm.poll(cx, &self.runtime, servers.poll_timeout()).is_ready() {
             servers.handle_timeout(self.runtime.now());
-            return Poll::Ready(Event::Progress);
+            return Poll::Ready(Event::Timeout);
         }
         Poll::Pending
     }
@@ -145,7 +168,7 @@ impl<V: Variant, C: Connector<V>, R: Runtime> Links<V, C, R> {
                 link.set_reads(self.reads);
                 match link.poll(cx, &mut OfServers { servers, stream }) {
                     Poll::Pending => return Poll::Pending,
-                    Poll::Ready(Ok(())) => return Poll::Ready(Event::Progress),
+                    Poll::Ready(Ok(())) => return Poll::Ready(Event::Response(stream.server())),
                     Poll::Ready(Err(ended)) => ended,
                 }
             }

@@ -64,6 +64,6 @@ mod run;
 
 pub use ended::{Ended, Reason};
 pub use link::Link;
-pub use links::{Connector, Event, Links};
+pub use links::{Connector, Event, LinkState, Links};
 pub use machine::{Machine, OfServers};
 pub use run::{Application, run, run_stream};

@@ -57,7 +57,7 @@ fn settle(links: &mut Links<Delta, Network, Clock>, servers: &mut Servers<Delta>
         }
         log.push(match links.poll(&mut cx, servers) {
             Poll::Pending => return log,
-            Poll::Ready(Event::Progress) => continue,
+            Poll::Ready(Event::Response(_) | Event::Timeout) => continue,
             Poll::Ready(Event::Opened(server)) => format!("open {}", server.0),
             Poll::Ready(Event::Closed(server)) => format!("closed {}", server.0),
             Poll::Ready(Event::Ended { server, ended, again }) => {
@@ -111,7 +111,7 @@ fn the_fallback_is_used_until_the_primary_answers() {
     assert_eq!(settle(&mut links, &mut servers), ["open 0"]);
     let primary = network.0.borrow()[0].as_ref().expect("it is there")[0].clone();
     assert_eq!(serve(&primary, &mut streams[0], &cache), 1);
-    assert_eq!(settle(&mut links, &mut servers), ["closed 1", "update of 0"]);
+    assert_eq!(settle(&mut links, &mut servers), ["update of 0", "closed 1"]);
     assert_eq!(fallback.recv(Some(Duration::ZERO)), Received::Closed);
 
     primary.close();
