@@ -15,17 +15,17 @@ use xds_machine_testing::driver::{Pipe, Received};
 
 /// A clock that stands still until the test advances it.
 #[derive(Clone, Default)]
-pub struct Clock(Arc<Mutex<(Instant, Vec<Waker>)>>);
+pub(crate) struct Clock(Arc<Mutex<(Instant, Vec<Waker>)>>);
 
 impl Clock {
-    pub fn advance(&self, by: Duration) {
+    pub(crate) fn advance(&self, by: Duration) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.0 = state.0 + by;
         state.1.drain(..).for_each(Waker::wake);
     }
 }
 
-pub struct Sleep(Clock, Instant);
+pub(crate) struct Sleep(Clock, Instant);
 
 impl Future for Sleep {
     type Output = ();
@@ -54,14 +54,14 @@ impl Runtime for Clock {
 
 /// The error of a transport in memory.
 #[derive(Debug)]
-pub enum Broken {
+pub(crate) enum Broken {
     Closed,
     Garbage(#[allow(dead_code)] DecodeError),
     Away,
 }
 
 /// The responses that arrive on a pipe.
-pub struct Inbound<V>(Pipe, PhantomData<fn() -> V>);
+pub(crate) struct Inbound<V>(Pipe, PhantomData<fn() -> V>);
 
 impl<V: Wire> Stream for Inbound<V> {
     type Item = Result<V::Response, Broken>;
@@ -75,7 +75,7 @@ impl<V: Wire> Stream for Inbound<V> {
 }
 
 /// The requests that leave on a pipe. The pipe is closed with its sink.
-pub struct Outbound<V>(Pipe, PhantomData<fn() -> V>);
+pub(crate) struct Outbound<V>(Pipe, PhantomData<fn() -> V>);
 
 impl<V: Wire> Sink<V::Request> for Outbound<V> {
     type Error = Broken;
@@ -104,6 +104,6 @@ impl<V> Drop for Outbound<V> {
 }
 
 /// Returns the two halves of a client's end.
-pub fn halves<V: Wire>(pipe: Pipe) -> (Inbound<V>, Outbound<V>) {
+pub(crate) fn halves<V: Wire>(pipe: Pipe) -> (Inbound<V>, Outbound<V>) {
     (Inbound(pipe.clone(), PhantomData), Outbound(pipe, PhantomData))
 }
