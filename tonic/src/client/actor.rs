@@ -345,6 +345,13 @@ impl<V: Variant + Wire> Actor<V> {
     }
 }
 
+impl<V: Variant + Wire> Drop for Actor<V> {
+    /// Publishes that there are no servers any more.
+    fn drop(&mut self) {
+        self.states.send_replace(Vec::new());
+    }
+}
+
 /// Returns the engine of a type.
 fn engine<'a, V: Variant + Wire>(
     engines: &'a mut BTreeMap<Option<&'static str>, Engine<V>>,

@@ -42,7 +42,7 @@ async fn a_stream_that_ends_is_opened_again_after_a_backoff_that_only_a_response
     last.request().await;
     let (start, mut log) = (Instant::now(), Vec::new());
     last.end(Code::Ok, "").await;
-    let (_, again) = plane.accept().await;
+    let (_peer, again) = plane.accept().await;
     assert!(start.elapsed() < Duration::from_millis(1210), "a response resets the backoff");
     let claimed: Vec<_> = again.initial_versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
     assert_eq!(claimed, ["a 1"]);

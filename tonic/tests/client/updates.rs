@@ -1,5 +1,8 @@
 //! Types as a whole.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
 use xds_machine::client::{Action, Rejection, Update};
 use xds_machine::{servers, type_url};
 use xds_machine_tonic::client::{Report, Updates, WatchError};
@@ -81,24 +84,21 @@ async fn reports_that_are_not_read_hold_the_server_back() {
     updates.subscribe(type_url::CLUSTER, ["a"]).await.expect("a name");
     let (mut peer, _) = plane.accept().await;
     // Responses that the machine rejects by itself: each is a report, and needs no verdict.
-    let bad = |nonce: usize| {
-        let peer = &peer;
-        async move { peer.send(type_url::CLUSTER, &nonce.to_string(), &[("a", ""), ("a", "")], &[]).await }
-    };
-    let mut sent = 0;
-    while tokio::time::timeout(std::time::Duration::from_secs(1), bad(sent)).await.is_ok() {
+    let (mut sent, second) = (0, Duration::from_secs(1));
+    loop {
+        peer.send(type_url::CLUSTER, &sent.to_string(), &[("a", "x"), ("a", "x")], &[]).await;
+        let Ok(nack) = timeout(second, peer.request()).await else { break };
+        assert_eq!(nack.nonce.as_str(), sent.to_string());
         sent += 1;
         assert!(sent < 1000, "nothing holds the server back");
     }
     let mut rejected = 0;
-    while rejected < sent {
-        let report = updates.next().await.expect("a report");
-        rejected += usize::from(matches!(
-            report,
-            Report::Action(servers::Action::Client { action: Action::Rejected { .. }, .. })
-        ));
+    while rejected <= sent {
+        let report = timeout(second, updates.next()).await.expect("a report").expect("not the end");
+        if let Report::Action(servers::Action::Client { action: Action::Rejected { nonce, .. }, .. }) = report {
+            assert_eq!(nonce.as_str(), rejected.to_string());
+            rejected += 1;
+        }
     }
-    for nonce in 0..sent {
-        assert_eq!(peer.request().await.nonce.as_str(), nonce.to_string());
-    }
+    assert_eq!(peer.request().await.nonce.as_str(), sent.to_string());
 }
