@@ -10,5 +10,6 @@
 pub mod client;
 mod runtime;
 pub mod server;
+mod timer;
 
 pub use runtime::Runtime;

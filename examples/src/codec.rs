@@ -10,36 +10,12 @@ use xds_machine::proto::{DecodeError, Wire};
 /// An encoded message, in pieces.
 pub type Chunks = Vec<Bytes>;
 
-/// The server's side: sends [`Chunks`] and receives requests.
-pub struct ServerCodec<V>(PhantomData<V>);
-
 /// The client's side: sends [`Chunks`] and receives responses.
 pub struct ClientCodec<V>(PhantomData<V>);
-
-impl<V> Default for ServerCodec<V> {
-    fn default() -> Self {
-        Self(PhantomData)
-    }
-}
 
 impl<V> Default for ClientCodec<V> {
     fn default() -> Self {
         Self(PhantomData)
-    }
-}
-
-impl<V: Wire> Codec for ServerCodec<V> {
-    type Encode = Chunks;
-    type Decode = V::Request;
-    type Encoder = Ready;
-    type Decoder = With<V::Request>;
-
-    fn encoder(&mut self) -> Ready {
-        Ready
-    }
-
-    fn decoder(&mut self) -> With<V::Request> {
-        With(V::decode_request)
     }
 }
 

@@ -10,5 +10,5 @@ pub mod element;
 pub mod folder;
 pub mod line;
 pub mod log;
+pub mod observe;
 pub mod references;
-pub mod serving;

@@ -11,3 +11,8 @@ mod runtime;
 pub mod server;
 
 pub use runtime::TokioRuntime;
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

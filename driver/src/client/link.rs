@@ -10,10 +10,10 @@ use futures_sink::Sink;
 use xds_machine::Error;
 use xds_machine::client::Variant;
 
-use super::alarm::Alarm;
 use super::ended::{Ended, Reason};
 use super::machine::Machine;
 use crate::Runtime;
+use crate::timer::Timer;
 
 /// How long the inbound half may take to say why the outbound half failed. A gRPC stream ends with a status, which
 /// often arrives after the first failed write.
@@ -31,7 +31,7 @@ pub struct Link<I, O: Sink<Q>, Q, R: Runtime> {
     unflushed: bool,
     /// The sink failed: the error, and the time when the inbound half is no longer waited for.
     broken: Option<(O::Error, xds_machine::Instant)>,
-    alarm: Alarm<R>,
+    timer: Timer<R>,
     reads: bool,
     answered: bool,
 }
@@ -50,8 +50,8 @@ impl<I, O: Sink<Q>, Q, R: Runtime> Link<I, O, Q, R> {
     /// ([`Client::handle_open`](xds_machine::client::Client::handle_open)).
     pub fn new(inbound: I, outbound: O, runtime: R) -> Self {
         let (inbound, outbound) = (Box::pin(inbound), Box::pin(outbound));
-        let (broken, alarm) = (None, Alarm::new());
-        Self { inbound, outbound, runtime, unflushed: false, broken, alarm, reads: true, answered: false }
+        let (broken, timer) = (None, Timer::new());
+        Self { inbound, outbound, runtime, unflushed: false, broken, timer, reads: true, answered: false }
     }
 
     /// Sends the machine's requests as long as there is room, then reads one response if the machine wants one.
@@ -83,7 +83,7 @@ impl<I, O: Sink<Q>, Q, R: Runtime> Link<I, O, Q, R> {
             Poll::Ready(None) => return Poll::Ready(Ok(())),
             Poll::Pending => {
                 let until = self.broken.as_ref().map(|(_, until)| *until);
-                match (self.alarm.poll(cx, &self.runtime, until), self.broken.take()) {
+                match (self.timer.poll(cx, &self.runtime, until), self.broken.take()) {
                     (Poll::Ready(()), Some((error, _))) => Reason::Outbound(error),
                     (_, broken) => {
                         self.broken = broken;

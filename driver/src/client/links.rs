@@ -10,11 +10,11 @@ use xds_machine::Instant;
 use xds_machine::client::Variant;
 use xds_machine::servers::{Connect, ServerId, Servers, Stream};
 
-use super::alarm::Alarm;
 use super::ended::{Ended, Reason};
 use super::link::Link;
 use super::machine::OfServers;
 use crate::Runtime;
+use crate::timer::Timer;
 
 /// Opens streams to servers.
 pub trait Connector<V: Variant> {
@@ -78,7 +78,7 @@ pub struct Links<V: Variant, C: Connector<V>, R: Runtime> {
     connector: C,
     runtime: R,
     slots: Vec<(Stream, Slot<V, C, R>)>,
-    alarm: Alarm<R>,
+    timer: Timer<R>,
     reads: bool,
 }
 
@@ -96,7 +96,7 @@ impl<V: Variant, C: Connector<V>, R: Runtime> fmt::Debug for Links<V, C, R> {
 impl<V: Variant, C: Connector<V>, R: Runtime> Links<V, C, R> {
     /// Makes the links of a client that has no stream yet.
     pub fn new(connector: C, runtime: R) -> Self {
-        Self { connector, runtime, slots: Vec::new(), alarm: Alarm::new(), reads: true }
+        Self { connector, runtime, slots: Vec::new(), timer: Timer::new(), reads: true }
     }
 
     /// Sets whether responses are read. An owner that can't take more actions stops reading, and flow control holds
@@ -139,7 +139,7 @@ impl<V: Variant, C: Connector<V>, R: Runtime> Links<V, C, R> {
             }
             return Poll::Ready(event);
         }
-        if self.alarm.poll(cx, &self.runtime, servers.poll_timeout()).is_ready() {
+        if self.timer.poll(cx, &self.runtime, servers.poll_timeout()).is_ready() {
             servers.handle_timeout(self.runtime.now());
             return Poll::Ready(Event::Timeout);
         }

@@ -55,7 +55,6 @@
 //! # Ok::<(), xds_machine::Misuse>(())
 //! ```
 
-mod alarm;
 mod ended;
 mod link;
 mod links;

@@ -10,10 +10,10 @@ use futures_sink::Sink;
 use xds_machine::client::{Action, Backoff, Client, Variant, Verdict};
 use xds_machine::{Instant, Misuse};
 
-use super::alarm::Alarm;
 use super::ended::{Ended, Reason};
 use super::link::Link;
 use crate::Runtime;
+use crate::timer::Timer;
 
 /// The application of a client: judges updates, and changes subscriptions.
 ///
@@ -97,9 +97,9 @@ where
 {
     let mut retry_at = runtime.now();
     loop {
-        let mut alarm = Alarm::new();
+        let mut timer = Timer::new();
         let wanted = |client: &mut Client<V>, cx: &mut Context<'_>| match client.wants_stream() {
-            true => alarm.poll(cx, runtime, Some(retry_at)).map(Some),
+            true => timer.poll(cx, runtime, Some(retry_at)).map(Some),
             false => Poll::Pending,
         };
         match turn(client, runtime, app, wanted).await {
@@ -154,7 +154,7 @@ async fn turn<V: Variant, R: Runtime, T>(
     app: &mut impl Application<V>,
     mut work: impl FnMut(&mut Client<V>, &mut Context<'_>) -> Poll<Option<T>>,
 ) -> Result<T, Stop> {
-    let mut alarm = Alarm::new();
+    let mut timer = Timer::new();
     poll_fn(|cx| {
         loop {
             if let Poll::Ready(stop) = act(client, runtime, app, cx) {
@@ -165,7 +165,7 @@ async fn turn<V: Variant, R: Runtime, T>(
                 Poll::Ready(None) => continue,
                 Poll::Pending => {}
             }
-            if alarm.poll(cx, runtime, client.poll_timeout()).is_pending() {
+            if timer.poll(cx, runtime, client.poll_timeout()).is_pending() {
                 return Poll::Pending;
             }
             client.handle_timeout(runtime.now());

@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use examples::dialects;
 use examples::folder::{Folder, News};
 use examples::log::{Format, Log};
-use examples::serving::{self, Shared};
+use examples::observe::Logged;
 use tokio::net::TcpListener;
 use tonic::transport::server::TcpIncoming;
 use xds_machine::server::{Cache, Dialect};
 use xds_machine::service;
+use xds_machine_tonic::server::{ControlPlane, Group, Shared, next_epoch};
 
 const USAGE: &str = "\
 usage: control_plane [--listen 127.0.0.1:18000] [--resources DIR] [--dialect NAME] [--log json|text]
@@ -96,21 +96,25 @@ async fn run(options: Options) -> Result<(), String> {
     let address = listener.local_addr().map_err(|error| error.to_string())?;
 
     // The server reports absence only if it is certain: an unreadable file may hold any resource.
-    let cache = if news.complete { Cache::new(1) } else { Cache::unknown(1) };
+    let epoch = next_epoch();
+    let cache = if news.complete { Cache::new(epoch) } else { Cache::unknown(epoch) };
+    let group = Group::with_store("", Shared::new(cache));
     let log = Log::new(options.format);
-    let shared = Arc::new(Shared::new(cache, options.dialect, log.clone()));
-    take(news, &shared, &log);
-    let (watched, said) = (shared.clone(), log.clone());
+    take(news, &group, &log);
+    let (watched, said) = (group.clone(), log.clone());
     thread::spawn(move || watch(folder, &watched, &said));
 
     log.line(format!("listening on {address}"));
     log.complain(hint(&address.to_string(), &options.resources));
-    let service = tower::service_fn(move |request| serving::accept(shared.clone(), request));
+    let plane = ControlPlane::builder(move |_, _| Ok(group.clone()))
+        .configure(move |config| config.with_dialect(options.dialect).with_control_plane("xds-machine control_plane"))
+        .observe(Logged(log))
+        .build();
     tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(Duration::from_secs(30)))
         .http2_keepalive_timeout(Some(Duration::from_secs(20)))
         .max_concurrent_streams(100_000) // where each resource has a stream of its own
-        .serve_with_incoming(service, TcpIncoming::from(listener).with_nodelay(Some(true)))
+        .serve_with_incoming(plane.service(), TcpIncoming::from(listener).with_nodelay(Some(true)))
         .await
         .map_err(|error| error.to_string())
 }
@@ -127,20 +131,20 @@ fn hint(address: &str, resources: &Path) -> String {
 }
 
 /// Watches the folder forever.
-fn watch(mut folder: Folder, shared: &Shared, log: &Log) {
+fn watch(mut folder: Folder, group: &Group, log: &Log) {
     loop {
         let start = Instant::now();
-        take(folder.look(), shared, log);
+        take(folder.look(), group, log);
         // Limits polling to about a tenth of the time, because listing a large folder is slow.
         thread::sleep(Duration::from_millis(50).max(start.elapsed() * 10));
     }
 }
 
 /// Serves changed resources.
-fn take(news: News, shared: &Shared, log: &Log) {
+fn take(news: News, group: &Group, log: &Log) {
     news.complaints.into_iter().for_each(|complaint| log.complain(complaint));
     let Some(resources) = news.resources else { return };
-    shared.change(|cache| {
+    group.update(|cache| {
         let gone = cache.types().filter(|known| !resources.contains_key(*known)).cloned();
         for type_url in gone.collect::<Vec<_>>() {
             cache.replace(&type_url, []);
