@@ -1,9 +1,6 @@
 //! Modules that the example programs share.
 
-pub mod arguments;
 pub mod canonical;
-pub mod codec;
-pub mod dial;
 pub mod dialects;
 pub mod discovery_file;
 pub mod element;

@@ -32,7 +32,8 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Connects to an endpoint over TCP, and TLS if the endpoint has it.
 ///
 /// A server that accepts the connection and then sends no byte is given up after [a time](Dial::with_patience); waiting
-/// for the response headers instead would be wrong, because many servers send them only with their first response. A
+/// for the response headers instead would be wrong, because many servers send them only with their first response. (Over
+/// TLS the server's part of the handshake counts as heard.) A
 /// connection that is lost without a word is found by keepalive pings, every 30 s.
 pub fn dial(endpoint: Endpoint) -> Dial {
     let (interval, timeout) = KEEPALIVE;
@@ -171,8 +172,17 @@ impl Service<Uri> for Listener {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let (connecting, heard) = (self.http.call(uri), self.heard.clone());
-        Box::pin(async move { Ok(TokioIo::new(Listening { stream: connecting.await?.into_inner(), heard })) })
+        Box::pin(async move {
+            let stream = connecting.await.map_err(|error| root(&error))?.into_inner();
+            Ok(TokioIo::new(Listening { stream, heard }))
+        })
     }
+}
+
+/// Returns the first cause of a failed connection: the connector's own errors only repeat where it happened.
+fn root(error: &(dyn std::error::Error + 'static)) -> io::Error {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    io::Error::other(causes.last().map_or_else(|| error.to_string(), ToString::to_string))
 }
 
 struct Listening {
