@@ -199,7 +199,7 @@ async fn garbage_ends_the_stream_and_not_the_program() {
     assert_eq!(program.line().await, opened(1, &server));
     peer.send(&b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"[..]).await;
     let reason = "InvalidArgument: malformed DiscoveryResponse: failed to decode Protobuf message: invalid varint";
-    assert_closed(&program.line().await, &reason, server.address);
+    assert_closed(&program.line().await, reason, server.address);
     let mut peer = server.accept().await;
     peer.request().await;
     assert_eq!(program.line().await, opened(2, &server));
