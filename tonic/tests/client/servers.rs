@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use tonic::Code;
 use xds_machine::client::ResourceStatus;
-use xds_machine::servers::ServerId;
+use xds_machine::servers::{Policy, ServerId};
 use xds_machine::type_url;
 use xds_machine::watch::News;
 use xds_machine_tonic::client::{Phase, ServerState, WatchError, XdsClient};
@@ -97,21 +97,23 @@ async fn the_second_server_is_asked_while_the_first_is_down() {
 /// A watcher of a type that is watched first during an outage hears of the outage too.
 #[tokio::test(start_paused = true)]
 async fn watchers_hear_of_an_outage() {
-    let plane = Plane::new();
-    plane.set_up(false);
-    let client = client(&[&plane]).start().expect("a client");
-    let mut early = client.watch::<Cluster>("a").await.expect("a name");
-    let mut late = None;
-    for _ in 0..2 {
-        let watch = late.as_mut().unwrap_or(&mut early);
-        let News::Changed(Err(status)) = watch.next().await.expect("news").news else { panic!("an error") };
-        assert_eq!(status.message, "server 0 can't be reached");
-        late = Some(client.watch::<Cluster>("b").await.expect("a name"));
+    for policy in [Policy::Grpc, Policy::Envoy] {
+        let plane = Plane::new();
+        plane.set_up(false);
+        let client = client(&[&plane]).policy(policy).start().expect("a client");
+        let mut early = client.watch::<Cluster>("a").await.expect("a name");
+        let mut late = None;
+        for _ in 0..2 {
+            let watch = late.as_mut().unwrap_or(&mut early);
+            let News::Changed(Err(status)) = watch.next().await.expect("news").news else { panic!("an error") };
+            assert_eq!(status.message, "server 0 can't be reached");
+            late = Some(client.watch::<Cluster>("b").await.expect("a name"));
+        }
+        let mut other = client.watch::<crate::Endpoints>("b").await.expect("a name");
+        // At once, and not with the next failure.
+        let told = timeout(Duration::from_millis(1), other.next()).await.expect("news");
+        assert!(matches!(told.expect("not the end").news, News::Changed(Err(_))));
     }
-    let mut other = client.watch::<crate::Endpoints>("b").await.expect("a name");
-    // At once, and not with the next failure.
-    let told = timeout(Duration::from_millis(1), other.next()).await.expect("news");
-    assert!(matches!(told.expect("not the end").news, News::Changed(Err(_))));
 }
 
 #[tokio::test(start_paused = true)]
