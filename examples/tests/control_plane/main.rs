@@ -1,5 +1,6 @@
 //! `control_plane` as a process.
 
+mod codec;
 mod conversation;
 mod groups;
 mod messages;

@@ -7,7 +7,6 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use examples::codec::{Chunks, ClientCodec};
 use http::uri::PathAndQuery;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -17,6 +16,8 @@ use tonic::client::Grpc;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
 use xds_machine::proto::Wire;
+
+use crate::codec::{Chunks, ClientCodec};
 
 /// The time limit for any step, ample even on a busy machine.
 pub const LONG: Duration = Duration::from_secs(20);

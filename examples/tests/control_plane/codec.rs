@@ -1,4 +1,4 @@
-//! A tonic codec for the machines: messages arrive decoded and leave as bytes that are encoded already.
+//! The client's side of a tonic codec: whatever bytes a test sends, and decoded responses.
 
 use std::marker::PhantomData;
 
