@@ -63,8 +63,14 @@ fn extension(path: &Path) -> &str {
 
 fn from_json(content: &[u8]) -> Result<DynamicMessage, String> {
     let mut json = serde_json::Deserializer::from_slice(content);
-    let message = DynamicMessage::deserialize(descriptor()?, &mut json);
-    message.and_then(|message| json.end().map(|()| message)).map_err(|error| error.to_string())
+    let mut track = serde_path_to_error::Track::new();
+    let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
+    let message = DynamicMessage::deserialize(descriptor()?, tracked).map_err(|error| {
+        // An error of YAML says the path itself.
+        let path = track.path().to_string();
+        if path.starts_with("resources[") { format!("{path}: {error}") } else { error.to_string() }
+    });
+    message.and_then(|message| json.end().map(|()| message).map_err(|error| error.to_string()))
 }
 
 fn from_yaml(content: &[u8]) -> Result<DynamicMessage, String> {

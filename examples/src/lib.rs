@@ -1,14 +1,9 @@
 //! Modules that the example programs share.
 
-pub mod arguments;
 pub mod canonical;
-pub mod codec;
-pub mod dial;
+pub mod control_plane;
 pub mod dialects;
 pub mod discovery_file;
 pub mod element;
-pub mod folder;
 pub mod line;
-pub mod log;
 pub mod references;
-pub mod serving;

@@ -162,6 +162,10 @@ type_url: type.googleapis.com/envoy.config.listener.v3.Listener",
     }
     assert_eq!(read("x.pb", "").expect_err("empty"), "the file is empty");
     assert_eq!(read("x.json", "{\"resources\"").expect_err("half"), "EOF while parsing an object at line 1 column 12");
+    let cluster = "\"@type\": \"type.googleapis.com/envoy.config.cluster.v3.Cluster\"";
+    let second = format!("{{\"resources\": [\n{{{cluster}, \"name\": \"a\"}},\n{{{cluster}, \"colour\": 1}}]}}");
+    let error = "resources[1]: unrecognized field name 'colour' at line 3 column 73";
+    assert_eq!(read("x.json", second).expect_err("an unknown field"), error);
     assert_eq!(read("x.json", "{} {}").expect_err("two"), "trailing characters at line 1 column 4");
     assert_eq!(read("x.yaml", "a").expect_err("text"), "invalid type: string \"a\", expected a map");
     let malformed = read("x.pb", "\x0a\x01").expect_err("cut off");

@@ -1,9 +1,10 @@
-//! The resources that a folder serves while its files appear, change and disappear.
+//! The resources that a folder serves while its files and sub-folders appear, change and disappear.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use examples::folder::{Folder, News};
+use examples::control_plane::folder::{Folder, News, Touched};
 
 /// A separate folder for each test.
 struct Dir(PathBuf);
@@ -29,13 +30,10 @@ impl Dir {
 
     /// Replaces the file atomically, so that no two contents have the same stamp.
     fn put(&self, name: &str, content: &str) {
-        let temporary = self.0.join(format!(".{name}"));
+        let path = self.0.join(name);
+        let temporary = path.with_file_name(".temporary");
         fs::write(&temporary, content).expect("a file");
-        fs::rename(temporary, self.0.join(name)).expect("a file");
-    }
-
-    fn open(&self) -> (Folder, News) {
-        Folder::open(&self.0).expect("a folder")
+        fs::rename(temporary, path).expect("a file");
     }
 
     fn line(&self, name: &str, error: &str) -> String {
@@ -43,35 +41,83 @@ impl Dir {
     }
 }
 
-/// Returns the names and timeouts of the served clusters; `None` if nothing changed.
-fn clusters(news: &News) -> Option<Vec<(String, u8)>> {
-    let resources = news.resources.as_ref()?.values().flatten();
-    Some(resources.map(|resource| (resource.name().to_string(), *resource.body().last().expect("seconds"))).collect())
+/// A folder, and what the views of it hold after the news so far.
+struct Reader {
+    folder: Folder,
+    served: BTreeMap<(Option<String>, String), u8>,
 }
 
-fn served(news: &News, expected: &[(&str, u8)]) {
-    let expected = expected.iter().map(|(name, timeout)| ((*name).to_owned(), *timeout)).collect();
-    assert_eq!(clusters(news), Some(expected));
+impl Reader {
+    fn open(dir: &Dir) -> (Self, News) {
+        let (folder, news) = Folder::open(&dir.0, true).expect("a folder");
+        let mut reader = Self { folder, served: BTreeMap::new() };
+        reader.take(&news);
+        (reader, news)
+    }
+
+    fn take(&mut self, news: &News) {
+        for (group, changes) in &news.views {
+            let group = group.as_deref().map(str::to_owned);
+            for ((_, name), resource) in changes {
+                let place = (group.clone(), name.to_string());
+                match resource {
+                    Some(resource) => drop(self.served.insert(place, *resource.body().last().expect("seconds"))),
+                    None => drop(self.served.remove(&place)),
+                }
+            }
+        }
+    }
+
+    fn look_once(&mut self, touched: Touched) -> News {
+        let news = self.folder.look(touched);
+        self.take(&news);
+        news
+    }
+
+    /// Looks twice: the first look finds a change, the second finds it settled.
+    fn look(&mut self) -> News {
+        let mut first = self.look_once(Touched::All);
+        assert!(first.files.is_empty(), "{first:?}");
+        let mut second = self.look_once(Touched::All);
+        first.complaints.append(&mut second.complaints);
+        News { complaints: first.complaints, ..second }
+    }
+
+    /// Asserts what is served to the nodes of no group.
+    fn serves(&self, expected: &[(&str, u8)]) {
+        self.serves_to(None, expected);
+    }
+
+    fn serves_to(&self, group: Option<&str>, expected: &[(&str, u8)]) {
+        let served = self.served.iter().filter(|((of, _), _)| of.as_deref() == group);
+        let served: Vec<_> = served.map(|((_, name), seconds)| (name.as_str(), *seconds)).collect();
+        assert_eq!(served, expected, "{group:?}");
+    }
 }
 
-/// Polls twice: the first poll finds a change, the second finds it settled.
-fn look(folder: &mut Folder) -> News {
-    let news = folder.look();
-    assert!(news.resources.is_none() && news.complaints.is_empty(), "{news:?}");
-    folder.look()
+/// Returns what is told about files: names and removed names.
+fn told(news: &News) -> Vec<(String, Vec<String>, Vec<String>)> {
+    let text = |names: &[xds_machine::ResourceName]| names.iter().map(ToString::to_string).collect();
+    let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
+    news.files.iter().map(|file| (name(&file.source), text(&file.names), text(&file.removed))).collect()
+}
+
+fn row(file: &str, names: &[&str], removed: &[&str]) -> (String, Vec<String>, Vec<String>) {
+    let text = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+    (file.into(), text(names), text(removed))
 }
 
 #[test]
 fn the_demo_is_good() {
-    let (_, news) = Folder::open(concat!(env!("CARGO_MANIFEST_DIR"), "/resources")).expect("a folder");
+    let (_, news) = Folder::open(concat!(env!("CARGO_MANIFEST_DIR"), "/resources"), false).expect("a folder");
     assert_eq!(news.complaints, Vec::<String>::new());
-    assert!(news.complete);
-    assert_eq!(news.resources.expect("resources").len(), 4);
+    assert!(news.complete.contains(&None));
+    assert_eq!(news.files.len(), 4);
 }
 
 #[test]
 fn a_folder_that_is_not_there() {
-    let error = Folder::open("no/such/folder").err().expect("an error");
+    let error = Folder::open("no/such/folder", false).expect_err("an error");
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 }
 
@@ -79,39 +125,63 @@ fn a_folder_that_is_not_there() {
 fn files_come_change_and_go() {
     let dir = Dir::new("come-and-go");
     dir.write("a.json", &[("c1", 1), ("c2", 1)]);
-    let (mut folder, news) = dir.open();
-    served(&news, &[("c1", 1), ("c2", 1)]);
-    assert!(clusters(&folder.look()).is_none());
+    let (mut reader, news) = Reader::open(&dir);
+    reader.serves(&[("c1", 1), ("c2", 1)]);
+    assert_eq!(told(&news), [row("a.json", &["c1", "c2"], &[])]);
+    assert!(reader.look().views.is_empty());
 
     dir.write("a.json", &[("c1", 2)]);
     dir.write("b.json", &[("c3", 1)]);
-    served(&look(&mut folder), &[("c1", 2), ("c3", 1)]);
-    assert!(clusters(&folder.look()).is_none());
+    let news = reader.look();
+    assert_eq!(told(&news), [row("a.json", &["c1"], &["c2"]), row("b.json", &["c3"], &[])]);
+    reader.serves(&[("c1", 2), ("c3", 1)]);
+    assert!(reader.look().views.is_empty());
 
     fs::rename(dir.0.join("a.json"), dir.0.join("c.json")).expect("moved");
-    served(&look(&mut folder), &[("c3", 1), ("c1", 2)]);
+    reader.look();
+    reader.serves(&[("c1", 2), ("c3", 1)]);
     fs::remove_file(dir.0.join("b.json")).expect("removed");
-    served(&look(&mut folder), &[("c1", 2)]);
+    assert_eq!(told(&reader.look()), [row("b.json", &[], &["c3"])]);
+    reader.serves(&[("c1", 2)]);
+}
+
+#[test]
+fn only_what_was_touched_is_read_and_only_what_changed_is_told() {
+    let dir = Dir::new("touched");
+    dir.write("a.json", &[("c1", 1), ("c2", 1)]);
+    dir.write("b.json", &[("c3", 1)]);
+    let (mut reader, _) = Reader::open(&dir);
+
+    dir.write("a.json", &[("c1", 1), ("c2", 2)]);
+    dir.write("b.json", &[("c3", 2)]);
+    let paths = || Touched::Paths([dir.0.join("a.json"), dir.0.join(".temporary")].into());
+    assert!(reader.look_once(paths()).views.is_empty());
+    assert!(reader.folder.is_restless());
+    let news = reader.look_once(paths());
+    assert_eq!(told(&news), [row("a.json", &["c2"], &[])]);
+    assert_eq!(news.views[&None].len(), 1);
+    reader.serves(&[("c1", 1), ("c2", 2), ("c3", 1)]);
+    assert!(!reader.folder.is_restless());
 }
 
 #[test]
 fn a_file_that_cant_be_read_changes_nothing() {
     let dir = Dir::new("broken");
     dir.write("a.json", &[("c1", 1)]);
-    let (mut folder, _) = dir.open();
+    let (mut reader, _) = Reader::open(&dir);
 
     dir.put("a.json", "{\n \"resources\": 1}");
-    let news = look(&mut folder);
-    served(&news, &[("c1", 1)]);
+    let news = reader.look();
+    reader.serves(&[("c1", 1)]);
     let error = "invalid type: integer `1`, expected a list at line 2 column 15 \
                  (what it held before is still served)";
     assert_eq!(news.complaints, [dir.line("a.json", error)]);
-    assert!(news.complete, "what it held is known");
-    assert!(folder.look().complaints.is_empty(), "said once");
+    assert!(news.complete.contains(&None), "what it held is known");
+    assert!(reader.look().complaints.is_empty(), "said once");
 
     dir.write("a.json", &[("c1", 3)]);
-    let news = look(&mut folder);
-    served(&news, &[("c1", 3)]);
+    let news = reader.look();
+    reader.serves(&[("c1", 3)]);
     assert!(news.complaints.is_empty());
 }
 
@@ -120,49 +190,131 @@ fn a_file_that_never_was_good_leaves_open_what_does_not_exist() {
     let dir = Dir::new("never-good");
     dir.put("a.yaml", "");
     dir.write("b.json", &[("c1", 1)]);
-    let (mut folder, news) = dir.open();
-    served(&news, &[("c1", 1)]);
-    assert_eq!(news.complaints, [dir.line("a.yaml", "the file is empty")]);
-    assert!(!news.complete);
+    let (mut reader, news) = Reader::open(&dir);
+    reader.serves(&[("c1", 1)]);
+    let error = "the file is empty (nothing of it is served, and types of which no file was read stay unanswered)";
+    assert_eq!(news.complaints, [dir.line("a.yaml", error)]);
+    assert!(!news.complete.contains(&None));
     dir.put("a.yaml", "resources: []");
-    assert!(look(&mut folder).complete);
+    assert!(reader.look().complete.contains(&None));
 }
 
 #[test]
 fn of_a_name_in_two_files_the_first_file_counts() {
     let dir = Dir::new("twice");
     dir.write("b.json", &[("c1", 1), ("c2", 1)]);
-    let (mut folder, _) = dir.open();
+    let (mut reader, _) = Reader::open(&dir);
 
     dir.write("a.json", &[("c1", 2)]);
-    let news = look(&mut folder);
-    served(&news, &[("c1", 2), ("c2", 1)]);
+    let news = reader.look();
+    reader.serves(&[("c1", 2), ("c2", 1)]);
     let line = dir.line("b.json", "type.googleapis.com/envoy.config.cluster.v3.Cluster c1 is in a.json already");
     assert_eq!(news.complaints, std::slice::from_ref(&line));
 
     dir.write("a.json", &[("c1", 3)]);
-    let news = look(&mut folder);
-    served(&news, &[("c1", 3), ("c2", 1)]);
+    let news = reader.look();
+    reader.serves(&[("c1", 3), ("c2", 1)]);
     assert!(news.complaints.is_empty(), "said once");
     fs::remove_file(dir.0.join("a.json")).expect("removed");
-    served(&look(&mut folder), &[("c1", 1), ("c2", 1)]);
+    reader.look();
+    reader.serves(&[("c1", 1), ("c2", 1)]);
     dir.write("a.json", &[("c1", 2)]);
-    assert_eq!(look(&mut folder).complaints, [line], "again wrong, said again");
+    assert_eq!(reader.look().complaints, [line], "again wrong, said again");
 }
 
 #[test]
-fn a_folder_that_never_rests_is_read_after_a_while() {
+fn a_file_that_never_rests_is_read_after_a_while_and_holds_up_no_other() {
     let dir = Dir::new("restless");
-    let (mut folder, _) = dir.open();
+    let (mut reader, _) = Reader::open(&dir);
+    dir.write("b.json", &[("c2", 1)]);
     let mut looks = 0;
-    let news = loop {
+    let (mut quiet, mut restless) = (None, None);
+    while restless.is_none() {
         looks += 1;
         dir.write("a.json", &[("c1", looks)]);
-        let news = folder.look();
-        if news.resources.is_some() {
-            break news;
+        for (file, ..) in told(&reader.look_once(Touched::All)) {
+            *(if file == "a.json" { &mut restless } else { &mut quiet }) = Some(looks);
         }
+    }
+    assert_eq!((quiet, restless), (Some(3), Some(21)));
+    reader.serves(&[("c1", 21), ("c2", 1)]);
+}
+
+#[test]
+fn a_swapped_link_is_seen() {
+    let dir = Dir::new("links");
+    for (version, timeout) in [("..1", 1), ("..2", 2)] {
+        fs::create_dir(dir.0.join(version)).expect("a folder");
+        dir.write(&format!("{version}/a.json"), &[("c1", timeout)]);
+    }
+    let link = |to: &str| {
+        std::os::unix::fs::symlink(to, dir.0.join("..new")).expect("a link");
+        fs::rename(dir.0.join("..new"), dir.0.join("..data")).expect("moved");
     };
-    assert_eq!(looks, 21);
-    served(&news, &[("c1", 21)]);
+    link("..1");
+    std::os::unix::fs::symlink("..data/a.json", dir.0.join("a.json")).expect("a link");
+    let (mut reader, _) = Reader::open(&dir);
+    reader.serves(&[("c1", 1)]);
+    link("..2");
+    let touched = || Touched::Paths([dir.0.join("..data")].into());
+    reader.look_once(touched());
+    reader.look_once(touched());
+    reader.serves(&[("c1", 2)]);
+}
+
+#[test]
+fn a_sub_folder_is_what_only_a_group_sees_and_wins() {
+    let dir = Dir::new("groups");
+    dir.write("all.json", &[("c1", 1), ("c2", 1)]);
+    fs::create_dir_all(dir.0.join("edge/deeper")).expect("a folder");
+    dir.write("edge/own.json", &[("c2", 5), ("c3", 5)]);
+    dir.write("edge/deeper/never.json", &[("c9", 9)]);
+    let (mut reader, news) = Reader::open(&dir);
+    assert!(news.complete.contains(&None) && news.complete.contains(&Some("edge".into())));
+    reader.serves(&[("c1", 1), ("c2", 1)]);
+    reader.serves_to(Some("edge"), &[("c1", 1), ("c2", 5), ("c3", 5)]);
+
+    dir.write("all.json", &[("c1", 2), ("c2", 2)]);
+    reader.look();
+    reader.serves_to(Some("edge"), &[("c1", 2), ("c2", 5), ("c3", 5)]);
+    dir.write("edge/own.json", &[("c3", 6)]);
+    reader.look();
+    reader.serves_to(Some("edge"), &[("c1", 2), ("c2", 2), ("c3", 6)]);
+
+    // A broken file of a group concerns that group alone.
+    dir.put("edge/own.json", "{");
+    dir.put("edge/other.json", "{");
+    let news = reader.look();
+    assert_eq!(news.complaints.len(), 2);
+    assert_eq!(news.complete, [None].into());
+    reader.serves_to(Some("edge"), &[("c1", 2), ("c2", 2), ("c3", 6)]);
+
+    // Folders come and go.
+    fs::create_dir(dir.0.join("late")).expect("a folder");
+    dir.write("late/own.json", &[("c1", 7)]);
+    fs::remove_dir_all(dir.0.join("edge")).expect("removed");
+    reader.look();
+    reader.serves_to(Some("late"), &[("c1", 7)]); // on top of what all see
+    reader.serves_to(Some("edge"), &[("c1", 2), ("c2", 2)]);
+    reader.look();
+    assert_eq!(reader.folder.watched().count(), 2, "the folder itself, and the late one");
+}
+
+#[test]
+fn a_folder_that_is_away_withdraws_nothing() {
+    let dir = Dir::new("away");
+    dir.write("a.json", &[("c1", 1)]);
+    let (mut reader, _) = Reader::open(&dir);
+    let aside = dir.0.with_file_name("away-aside");
+    let _ = fs::remove_dir_all(&aside);
+    fs::rename(&dir.0, &aside).expect("moved");
+    let news = reader.look();
+    assert!(!news.is_there);
+    let error = fs::read_dir(&dir.0).expect_err("away");
+    assert_eq!(news.complaints, [format!("{}: {error} (what it held before is still served)", dir.0.display())]);
+    reader.serves(&[("c1", 1)]);
+    fs::rename(&aside, &dir.0).expect("moved");
+    dir.write("a.json", &[("c1", 2)]);
+    assert!(reader.look().is_there);
+    reader.serves(&[("c1", 2)]);
 }

@@ -3,7 +3,7 @@
 mod rude;
 
 use std::io::Read;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
@@ -78,6 +78,14 @@ fn opened(stream: u64, server: &Rude<impl proto::Wire>) -> Value {
     json!({ "open": { "stream": stream, "server": format!("http://{}/", server.address) } })
 }
 
+/// Asserts that a line reports the end of a stream, and that the next one follows within the longest delay.
+fn assert_closed(line: &Value, reason: &str, server: SocketAddr) {
+    let close = &line["close"];
+    assert_eq!((&close["reason"], &close["server"]), (&json!(reason), &json!(format!("http://{server}/"))));
+    let again = close["again_in_ms"].as_u64().unwrap_or_else(|| panic!("when is the next? {line}"));
+    assert!(again <= 12_000, "{line}");
+}
+
 fn applied(type_url: &str, version: &str, resources: &[(&str, &str, &Any)], removed: &[&str]) -> Value {
     let resources = resources
         .iter()
@@ -109,7 +117,7 @@ async fn the_first_requests_do_not_wait_for_headers() {
 
     // The stream breaks: the next one subscribes again, with the version of the accepted resources.
     peer.responses.send(Err(Status::aborted("enough"))).await.expect("the stream lives");
-    assert_eq!(program.line().await, json!({ "close": { "reason": "Aborted: enough" } }));
+    assert_closed(&program.line().await, "Aborted: enough", server.address);
     let mut peer = server.accept().await;
     assert_eq!(program.line().await, opened(2, &server));
     assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "8", "", None));
@@ -136,17 +144,17 @@ async fn what_is_bad_is_rejected_by_name_and_the_rest_applies() {
     let d = named("d", "z");
     peer.send(delta(CLUSTER, "2", &[("a", "2", broken), ("b", "2", listener), ("d", "2", d.clone())], &[])).await;
     let wrong_type = format!("has the type {LISTENER}");
-    let rejected = |name: &str, reason: &str| json!({ "reject": { "type_url": CLUSTER, "resources": [{ "name": name, "reason": reason }] } });
-    assert_eq!(program.line().await, rejected("b", &wrong_type));
     assert_eq!(program.line().await, applied(CLUSTER, "s", &[("d", "2", &d)], &[]));
+    // What the machine and the program found is one line.
     let no_cluster = "is no envoy.config.cluster.v3.Cluster: failed to decode Protobuf message: invalid varint";
-    assert_eq!(program.line().await, rejected("a", no_cluster));
+    let errors = json!([{ "name": "b", "message": wrong_type }, { "name": "a", "message": no_cluster }]);
+    assert_eq!(program.line().await, json!({ "reject": { "type_url": CLUSTER, "errors": errors } }));
     let error = format!("b: {wrong_type}; a: {no_cluster}");
     assert_eq!(said_delta(&peer.request().await), (CLUSTER, vec![], vec![], "2", Some(error.as_str())));
 
     // Only accepted resources count as held.
     drop(peer);
-    assert_eq!(program.line().await, json!({ "close": { "reason": "the server ended the stream" } }));
+    assert_closed(&program.line().await, "the server ended the stream", server.address);
     let mut peer = server.accept().await;
     let again = peer.request().await;
     let versions: Vec<_> =
@@ -175,9 +183,10 @@ async fn every_response_is_answered_once_and_in_order() {
     assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "4", "", None));
     assert_eq!(program.line().await, opened(1, &server));
     assert_eq!(program.line().await, applied(CLUSTER, "1", &[("a", "1", &a)], &[]));
-    let rejected = json!({ "type_url": CLUSTER, "resources": [{ "name": null, "reason": twice }] });
-    assert_eq!(program.line().await, json!({ "reject": rejected }));
+    // The nonce says to which response an error belongs, and this server's says nothing.
     assert_eq!(program.line().await, applied(CLUSTER, "3", &[("a", "3", &a), ("b", "3", &b)], &[]));
+    let rejected = json!({ "type_url": CLUSTER, "errors": [{ "name": null, "message": twice }] });
+    assert_eq!(program.line().await, json!({ "reject": rejected }));
     assert_eq!(program.line().await, applied(CLUSTER, "4", &[("b", "4", &b)], &["a"]));
 }
 
@@ -190,14 +199,14 @@ async fn garbage_ends_the_stream_and_not_the_program() {
     assert_eq!(program.line().await, opened(1, &server));
     peer.send(&b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"[..]).await;
     let reason = "InvalidArgument: malformed DiscoveryResponse: failed to decode Protobuf message: invalid varint";
-    assert_eq!(program.line().await, json!({ "close": { "reason": reason } }));
+    assert_closed(&program.line().await, reason, server.address);
     let mut peer = server.accept().await;
     peer.request().await;
     assert_eq!(program.line().await, opened(2, &server));
     // A nonce that is too long to be echoed.
     peer.send(sotw(CLUSTER, "1", &"n".repeat(2000), [])).await;
     let reason = format!("peer misbehaved: nonce of 2000 bytes in a response for {CLUSTER}, limit 1024");
-    assert_eq!(program.line().await, json!({ "close": { "reason": reason } }));
+    assert_closed(&program.line().await, &reason, server.address);
     server.accept().await.request().await;
 }
 
@@ -216,7 +225,8 @@ async fn a_refusing_server_is_asked_seldom() {
     let (lines, status) = rest.await.expect("no panic");
     assert_eq!(status, Some(0));
     assert!((2..=15).contains(&streams), "{streams} streams");
-    assert_eq!(lines, vec![json!({ "close": { "reason": "Unavailable: go away" } }); streams]);
+    assert_eq!(lines.len(), streams);
+    lines.iter().for_each(|line| assert_closed(line, "Unavailable: go away", server.address));
 }
 
 #[tokio::test]
@@ -236,7 +246,8 @@ async fn a_server_that_is_away_is_found_when_it_comes() {
     assert!(program.line().await["close"]["reason"].is_string());
     let (lines, status) = Program::start(away, "--variant sotw --subscribe cds --for 0.5").rest().await;
     assert_eq!(status, Some(0));
-    assert_eq!(lines, [json!({ "close": { "reason": reason } })]);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0]["close"]["reason"].as_str(), Some(reason.as_str()));
 }
 
 /// A SotW resource carries its name in its body. If the body can't be decoded, the name is recovered as far as
@@ -278,7 +289,7 @@ async fn a_black_hole_is_left() {
         }
     });
     let mut program = Program::start(address, "--variant delta --subscribe cds=a --for 60");
-    assert_eq!(program.line().await, json!({ "close": { "reason": "the server accepts connections and is silent" } }));
+    assert_closed(&program.line().await, "the server accepts connections and is silent", address);
     let limit = Duration::from_secs(20);
     let first = connections.recv_timeout(limit).expect("a connection");
     assert!(connections.recv_timeout(limit).expect("another") - first < limit);
@@ -376,22 +387,51 @@ async fn references_are_followed_in_sotw_from_the_wildcard() {
 
 #[test]
 fn bad_arguments_are_one_clear_line() {
-    for (arguments, error) in [
-        ("", "--subscribe is missing"),
-        ("--subscribe cds", "--server is missing"),
-        ("--subscribe cds --server localhost:1", "--variant is missing"),
-        ("--subscribe", "--subscribe needs a value"),
-        ("--what", "unknown flag --what"),
-        ("--variant rest", "no variant \"rest\": there are sotw and delta"),
-        ("--subscribe xyz", "no type \"xyz\": give a type URL, or lds, cds, .."),
-        ("--subscribe eds=a,,b", "--subscribe \"eds=a,,b\" has an empty name"),
-        ("--server https://x", "--server \"https://x\" must be http://HOST:PORT: this program has no TLS"),
-        ("--for ever", "--for \"ever\" is no number of seconds"),
-    ] {
+    let good = "--subscribe cds --variant delta --server";
+    let run = |arguments: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_xds_client"));
         let output = command.args(arguments.split_whitespace()).output().expect("the program starts");
         let text = String::from_utf8(output.stderr).expect("text");
-        assert_eq!(text.lines().next(), Some(format!("xds_client: {error}").as_str()));
-        assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true));
+        assert!(output.stdout.is_empty(), "{arguments}");
+        (text.lines().next().unwrap_or_default().to_string(), output.status.code())
+    };
+    let invalid = |value: &str, flag: &str, why: &str| format!("invalid value '{value}' for '{flag}': {why}");
+    for (arguments, error) in [
+        ("", "the following required arguments were not provided:".to_string()),
+        ("--subscribe", "a value is required for '--subscribe <TYPE[=NAME,..]>' but none was supplied".into()),
+        ("--what", "unexpected argument '--what' found".into()),
+        ("--variant soap", "invalid value 'soap' for '--variant <VARIANT>'".into()),
+        (
+            "--subscribe xyz",
+            invalid("xyz", "--subscribe <TYPE[=NAME,..]>", "no type \"xyz\": give a type URL, or lds, cds, .."),
+        ),
+        ("--subscribe eds=a,,b", invalid("eds=a,,b", "--subscribe <TYPE[=NAME,..]>", "it has an empty name")),
+        ("--server ftp://x", invalid("ftp://x", "--server <URL>", "it must be http://HOST:PORT or https://HOST:PORT")),
+        ("--for ever", invalid("ever", "--for <TIME>", "it must be a number with ms, s or m")),
+        ("--node-metadata x", invalid("x", "--node-metadata <KEY=VALUE>", "it must be KEY=VALUE")),
+        (&format!("{good} http://x --tls-ca f"), "certificates need a --server of https://".into()),
+        (&format!("{good} https://x --tls-cert f"), "the following required arguments were not provided:".into()),
+    ] {
+        assert_eq!(run(arguments), (format!("error: {error}"), Some(2)), "{arguments}");
     }
+    let missing = run(&format!("{good} https://x --tls-ca /nowhere/ca.pem"));
+    assert_eq!(missing, ("xds_client: /nowhere/ca.pem: No such file or directory (os error 2)".into(), Some(1)));
+    let no_pem = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let refused = run(&format!("{good} https://x --tls-ca {no_pem}"));
+    assert_eq!(refused, (format!("xds_client: {no_pem}: no CERTIFICATE in PEM form"), Some(1)));
+}
+
+/// The node has what the command line says of it.
+#[tokio::test]
+async fn the_node_is_what_the_command_line_says() {
+    let mut server = Rude::<Sotw>::start().await;
+    let node = "--node n1 --node-cluster edge --node-metadata ZONE=a --node-metadata ENV=x=y";
+    let _program = Program::start(server.address, &format!("--variant sotw --subscribe cds {node}"));
+    let node = server.accept().await.request().await.node.expect("the first names its node");
+    assert_eq!((node.id.as_str(), node.cluster.as_str()), ("n1", "edge"));
+    let pool = prost_reflect::DescriptorPool::decode(xds_api::FILE_DESCRIPTOR_SET).expect("descriptors");
+    let kind = pool.get_message_by_name("envoy.config.core.v3.Node").expect("a known type");
+    let rest = prost_reflect::DynamicMessage::decode(kind, node.rest.clone()).expect("a node");
+    let rest = serde_json::to_value(&rest).expect("JSON");
+    assert_eq!(rest["metadata"], json!({ "ENV": "x=y", "ZONE": "a" }));
 }

@@ -44,8 +44,8 @@ impl ControlPlane {
         let err = self.dir.join(format!("control_plane.{}.err", self.life));
         self.process = Some(Process::start(&self.program, &arguments, &self.log(), &err)?);
         wait::until(|| {
-            let log = fs::read_to_string(self.log()).map_err(|error| error.to_string())?;
-            so(log.starts_with("listening on "), || format!("the control plane doesn't listen, see {}", err.display()))
+            let said = fs::read_to_string(&err).map_err(|error| error.to_string())?;
+            so(said.contains("listening on "), || format!("the control plane doesn't listen, see {}", err.display()))
         })
     }
 
@@ -53,12 +53,13 @@ impl ControlPlane {
         self.dir.join(format!("control_plane.{}.jsonl", self.life))
     }
 
-    /// Returns all events since the last start.
+    /// Returns all events of streams since the last start.
     pub fn events(&self) -> Result<Vec<Event>, String> {
         let log = fs::read_to_string(self.log()).map_err(|error| error.to_string())?;
         let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let parse = |line| serde_json::from_str(line).map(Event).map_err(|error| format!("{line}: {error}"));
-        whole.lines().skip(1).map(parse).collect()
+        let events = whole.lines().map(parse).filter(|event| event.as_ref().map_or(true, |event| event.stream() > 0));
+        events.collect()
     }
 
     /// Returns the events after the first `mark`.

@@ -71,6 +71,21 @@ pub enum Action {
     },
 }
 
+impl Action {
+    /// Returns the type that the action is about, so that a program with several types can pass actions on.
+    pub fn type_url(&self) -> &TypeUrl {
+        match self {
+            Self::Apply(update) => update.type_url(),
+            Self::DropStale { type_url, .. }
+            | Self::Errors { type_url, .. }
+            | Self::Expired { type_url, .. }
+            | Self::DoesNotExist { type_url, .. }
+            | Self::Rejected { type_url, .. }
+            | Self::Synced { type_url } => type_url,
+        }
+    }
+}
+
 /// An error of one resource. No field will be added, so that the tests of an application can construct one.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Failed {

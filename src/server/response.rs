@@ -67,6 +67,11 @@ impl<V: Encoding> Response<V> {
         self.parts.iter().flat_map(Part::resources)
     }
 
+    /// Returns the number of [`resources`](Self::resources). The cost grows with the number of pages, not of resources.
+    pub fn resource_count(&self) -> usize {
+        self.parts.iter().map(|part| part.resources().len()).sum()
+    }
+
     /// Returns the names that are announced as not existing by an alias without content, as VHDS requires (delta
     /// only; see [`ResourceType::with_heartbeats`](crate::resource_type::ResourceType::with_heartbeats)).
     pub fn not_found(&self) -> impl Iterator<Item = &ResourceName> {

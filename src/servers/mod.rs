@@ -258,11 +258,7 @@ impl<V: Variant> Servers<V> {
     /// Returns when to call [`handle_timeout`](Self::handle_timeout) and [`poll_connect`](Self::poll_connect).
     pub fn poll_timeout(&self) -> Option<Instant> {
         let next = |(server, link): (usize, &Link<V>)| {
-            let connect = match link.state {
-                State::Down(until) if self.is_used(server) => Some(until),
-                _ => None,
-            };
-            link.client.poll_timeout().into_iter().chain(connect).min()
+            link.client.poll_timeout().into_iter().chain(self.next_attempt(ServerId(server))).min()
         };
         self.links.iter().enumerate().filter_map(next).min()
     }
@@ -279,6 +275,15 @@ impl<V: Variant> Servers<V> {
     pub fn wants_response(&self, stream: Stream) -> bool {
         let up = self.links.get(stream.server.0).filter(|link| link.is_up(stream));
         up.is_some_and(|link| link.client.wants_response())
+    }
+
+    /// Returns when [`poll_connect`](Self::poll_connect) opens the next stream to a server. Returns `None` if the server
+    /// has a stream, or is not used now.
+    pub fn next_attempt(&self, server: ServerId) -> Option<Instant> {
+        match self.links.get(server.0)?.state {
+            State::Down(until) if self.is_used(server.0) => Some(until),
+            _ => None,
+        }
     }
 
     // Private.

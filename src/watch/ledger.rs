@@ -30,7 +30,7 @@ pub(super) struct Ledger<T> {
     removed: BTreeMap<ResourceName, Removed>,
     /// The watched collections.
     globs: Globs,
-    /// Watchers with pending events, each once, and possibly some without.
+    /// Watchers with pending events that were not returned by `next_ready`, each once, and possibly some without.
     turns: VecDeque<WatchId>,
     unreachable: Unreachable,
 }
@@ -382,6 +382,19 @@ impl<T: Clone + PartialEq> Ledger<T> {
             }
             if event.is_some() {
                 return event;
+            }
+        }
+        None
+    }
+
+    /// Takes the next watcher with pending events out of the turns.
+    pub(super) fn next_ready(&mut self) -> Option<WatchId> {
+        while let Some(watch) = self.turns.pop_front() {
+            if let Some(watcher) = self.watchers.get_mut(&watch) {
+                watcher.queued = false;
+                if !watcher.fresh.is_empty() || watcher.synced {
+                    return Some(watch);
+                }
             }
         }
         None

@@ -323,6 +323,14 @@ impl<T: Clone + PartialEq> Watches<T> {
         event
     }
 
+    /// Returns the next watcher with pending events, for a program that polls each watcher by
+    /// [`poll_watch`](Self::poll_watch): the watcher is to be woken. Each watcher is returned once for any number of
+    /// events, and again after a further change. Do not mix with [`poll_event`](Self::poll_event), which passes over
+    /// the watchers that were returned.
+    pub fn poll_ready(&mut self) -> Option<WatchId> {
+        self.ledger.next_ready()
+    }
+
     /// Returns the next verdict, for [`Client::handle_verdict`].
     pub fn poll_verdict(&mut self) -> Option<Verdict> {
         self.verdicts.pop_front()

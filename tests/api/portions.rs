@@ -154,7 +154,7 @@ fn a_name_besides_a_page() {
         (store(130), Server::<Delta>::new(Config::ads().with_response_limit(response_limit), StreamId(1)));
     server.handle_request(NOW, delta::Request::new(clusters())).expect("a request");
     let first = server.poll_transmit(NOW, &cache).expect("a page");
-    assert_eq!(first.resources().count(), 128);
+    assert_eq!((first.resources().count(), first.resource_count()), (128, 128));
     let request = delta::Request { subscribe: vec!["cluster-129".into()], ..answer(first.nonce().clone()) };
     server.handle_request(NOW, request).expect("an ACK");
     let second = server.poll_transmit(NOW, &cache).expect("the rest");
@@ -176,4 +176,5 @@ fn bytes_of_the_envelope() {
     server.handle_request(NOW, request).expect("a request");
     let response = server.poll_transmit(NOW, &cache).expect("a portion");
     assert_eq!((response.resources().count(), response.encoded_len()), (2, 322));
+    assert_eq!(response.resource_count(), 2);
 }

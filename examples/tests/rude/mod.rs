@@ -1,5 +1,7 @@
 //! A server that a test controls in every detail, however rude, and the program under test.
 
+mod codec;
+
 use std::convert::Infallible;
 use std::future::Future;
 use std::io::{BufRead, BufReader};
@@ -12,7 +14,6 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
-use examples::codec::{Chunks, ServerCodec};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -25,6 +26,8 @@ use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 use tower::Service;
 use xds_machine::proto::Wire;
+
+use self::codec::{Chunks, ServerCodec};
 
 /// The time limit for any step.
 const LIMIT: Duration = Duration::from_secs(40);

@@ -1,0 +1,195 @@
+//! The command line.
+
+use std::error::Error as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, ValueEnum};
+use examples::dialects;
+use examples::references::Target;
+use prost::Message;
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
+use xds_machine::client::{Config, Dialect};
+use xds_machine::message::Node;
+use xds_machine::{TypeUrl, WILDCARD, service, type_url};
+
+const TYPES: [(&str, &str); 10] = [
+    ("lds", type_url::LISTENER),
+    ("rds", type_url::ROUTE),
+    ("srds", type_url::SCOPED_ROUTE),
+    ("vhds", type_url::VIRTUAL_HOST),
+    ("cds", type_url::CLUSTER),
+    ("eds", type_url::ENDPOINT),
+    ("leds", type_url::LB_ENDPOINT),
+    ("sds", type_url::SECRET),
+    ("rtds", type_url::RUNTIME),
+    ("ecds", type_url::EXTENSION_CONFIG),
+];
+
+/// Subscribes to resources of a control plane over ADS, and prints each event as one line of JSON.
+#[derive(Parser)]
+#[command(name = "xds_client", version)]
+pub(crate) struct Arguments {
+    /// The control plane; `https://` means TLS
+    #[arg(long, value_name = "URL", value_parser = read_server)]
+    pub(crate) server: Uri,
+    /// The variant of the protocol
+    #[arg(long)]
+    variant: Variant,
+    /// What to subscribe to: lds, rds, cds, eds, .. or a type URL, and names; all resources without names
+    #[arg(long, value_name = "TYPE[=NAME,..]", required = true, value_parser = read_subscription)]
+    subscribe: Vec<Subscription>,
+    /// The id of the node
+    #[arg(long, value_name = "ID", default_value = "xds_client")]
+    node: String,
+    /// The cluster of the node
+    #[arg(long, value_name = "NAME", default_value = "")]
+    node_cluster: String,
+    /// An entry of the node's metadata
+    #[arg(long, value_name = "KEY=VALUE", value_parser = read_entry)]
+    node_metadata: Vec<(String, String)>,
+    /// Behave as a real client, or as a real server needs it: spec, envoy, grpc, istio
+    #[arg(long, default_value = "spec", value_parser = |name: &str| dialects::find(&dialects::CLIENT, name))]
+    dialect: Dialect,
+    /// Also subscribe to what the received resources refer to
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// End after this time: a number of seconds, or a number with ms, s or m
+    #[arg(long = "for", value_name = "TIME", value_parser = read_time)]
+    pub(crate) limit: Option<Duration>,
+    /// The CA of the server's certificate, instead of the system's
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+    /// The client's certificate
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The key of the client's certificate
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Variant {
+    Sotw,
+    Delta,
+}
+
+/// The resources of one type; `*` stands for all.
+#[derive(Clone)]
+struct Subscription(TypeUrl, Vec<String>);
+
+impl Arguments {
+    /// Reads the command line; ends the program if it is wrong.
+    pub(crate) fn read() -> Self {
+        let arguments = Self::parse();
+        let files = [&arguments.tls_ca, &arguments.tls_cert, &arguments.tls_key];
+        if arguments.server.scheme_str() != Some("https") && files.into_iter().any(Option::is_some) {
+            let error = "certificates need a --server of https://";
+            Self::command().error(ErrorKind::ArgumentConflict, error).exit();
+        }
+        arguments
+    }
+
+    pub(crate) fn variant(&self) -> service::Variant {
+        match self.variant {
+            Variant::Sotw => service::Variant::Sotw,
+            Variant::Delta => service::Variant::Delta,
+        }
+    }
+
+    /// Returns what to subscribe to, in the order of the command line.
+    pub(crate) fn targets(&self) -> Vec<Target> {
+        let of_type = |Subscription(type_url, names): &Subscription| {
+            names.iter().map(|name| (type_url.clone(), name.as_str().into())).collect::<Vec<_>>()
+        };
+        self.subscribe.iter().flat_map(of_type).collect()
+    }
+
+    pub(crate) fn config(&self) -> Config {
+        let mut node = Node::new(&self.node).with_rest(metadata(&self.node_metadata));
+        node.cluster.clone_from(&self.node_cluster);
+        Config::new(node).with_dialect(self.dialect)
+    }
+
+    /// Returns the endpoint of the server.
+    ///
+    /// # Errors
+    ///
+    /// If a file can't be read, or is no certificate or key.
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, String> {
+        let endpoint = Endpoint::from(self.server.clone());
+        if self.server.scheme_str() != Some("https") {
+            return Ok(endpoint);
+        }
+        let mut tls = ClientTlsConfig::new();
+        tls = match &self.tls_ca {
+            Some(file) => tls.ca_certificate(Certificate::from_pem(read_pem(file, "CERTIFICATE")?)),
+            None => tls.with_native_roots(),
+        };
+        if let (Some(cert), Some(key)) = (&self.tls_cert, &self.tls_key) {
+            let (certificate, key) = (read_pem(cert, "CERTIFICATE")?, read_pem(key, "PRIVATE KEY")?);
+            tls = tls.identity(Identity::from_pem(certificate, key));
+        }
+        endpoint.tls_config(tls).map_err(|error| {
+            let files = [&self.tls_ca, &self.tls_cert, &self.tls_key].into_iter().flatten();
+            let files: Vec<_> = files.map(|file| file.display().to_string()).collect();
+            let cause = error.source().map_or(error.to_string(), ToString::to_string);
+            format!("{}: {cause}", files.join(", "))
+        })
+    }
+}
+
+/// Reads a PEM file that has such a block. A file without one would be taken for an empty list.
+fn read_pem(file: &Path, block: &str) -> Result<Vec<u8>, String> {
+    let pem = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let has = String::from_utf8_lossy(&pem).contains(&format!("{block}-----"));
+    if has { Ok(pem) } else { Err(format!("{}: no {block} in PEM form", file.display())) }
+}
+
+fn read_server(url: &str) -> Result<Uri, String> {
+    let with_scheme = if url.contains("://") { url.to_string() } else { format!("http://{url}") };
+    let uri: Uri = with_scheme.parse().map_err(|error| format!("no URL: {error}"))?;
+    match (uri.scheme_str(), uri.host()) {
+        (Some("http" | "https"), Some(_)) => Ok(uri),
+        _ => Err("it must be http://HOST:PORT or https://HOST:PORT".into()),
+    }
+}
+
+fn read_subscription(what: &str) -> Result<Subscription, String> {
+    let (kind, names) = what.split_once('=').unwrap_or((what, WILDCARD));
+    let known = TYPES.iter().find(|(short, _)| *short == kind).map(|(_, url)| *url);
+    let known = known.or(Some(kind).filter(|kind| kind.contains('/')));
+    let type_url = TypeUrl::from(known.ok_or_else(|| format!("no type {kind:?}: give a type URL, or lds, cds, .."))?);
+    if names.split(',').any(str::is_empty) {
+        return Err("it has an empty name".into());
+    }
+    Ok(Subscription(type_url, names.split(',').map(String::from).collect()))
+}
+
+fn read_entry(entry: &str) -> Result<(String, String), String> {
+    let (key, value) = entry.split_once('=').ok_or("it must be KEY=VALUE")?;
+    Ok((key.to_string(), value.to_string()))
+}
+
+fn read_time(time: &str) -> Result<Duration, String> {
+    let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0)];
+    let unit = units.iter().find_map(|(unit, seconds)| Some((time.strip_suffix(unit)?, *seconds)));
+    let (number, seconds) = unit.unwrap_or((time, 1.0));
+    let time = number.parse().ok().and_then(|number: f64| Duration::try_from_secs_f64(number * seconds).ok());
+    time.ok_or_else(|| "it must be a number with ms, s or m".into())
+}
+
+/// The metadata of `envoy.config.core.v3.Node`, encoded.
+fn metadata(entries: &[(String, String)]) -> Vec<u8> {
+    #[derive(Clone, PartialEq, Message)]
+    struct Rest {
+        #[prost(message, optional, tag = "3")]
+        metadata: Option<prost_types::Struct>,
+    }
+    let value = |text: &String| prost_types::Value { kind: Some(prost_types::value::Kind::StringValue(text.clone())) };
+    let fields = entries.iter().map(|(key, text)| (key.clone(), value(text))).collect();
+    let metadata = (!entries.is_empty()).then_some(prost_types::Struct { fields });
+    Rest { metadata }.encode_to_vec()
+}

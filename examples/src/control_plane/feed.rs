@@ -1,0 +1,75 @@
+//! From the folder to the groups, the log and the metrics.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use xds_machine::{ResourceName, TypeUrl};
+
+use super::folder::{FileNews, Folder, News};
+use super::groups::Groups;
+use super::health::Health;
+use super::log::{Event, List, Log, grouped, short};
+use super::metrics::Metrics;
+
+/// Takes what looks at the folder find.
+pub struct Feed {
+    pub groups: Arc<Groups>,
+    pub log: Log,
+    pub metrics: Arc<Metrics>,
+    pub health: Arc<Health>,
+    pub source: PathBuf,
+    /// The types that had a resource once, whose metric is there.
+    pub types: BTreeSet<TypeUrl>,
+}
+
+impl Feed {
+    /// Serves what was found. The log names it by `event`.
+    pub fn take(&mut self, event: &str, folder: &Folder, news: &News) {
+        let is_known =
+            news.complete.is_superset(&std::iter::once(None).chain(folder.groups().cloned().map(Some)).collect());
+        if !news.views.is_empty() || !news.complete.is_empty() {
+            self.groups.take(folder, news);
+            self.count(folder);
+        }
+        self.health.note(news.is_there, is_known);
+        self.metrics.source_up(&self.source.display().to_string()).set(if news.is_there { 1.0 } else { 0.0 });
+        news.files.iter().for_each(|file| self.log_file(event, file));
+        news.complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
+    }
+
+    fn count(&mut self, folder: &Folder) {
+        let counts = folder.counts();
+        self.types.extend(counts.keys().map(|type_url| (*type_url).clone()));
+        for type_url in &self.types {
+            let count = counts.get(type_url).copied().unwrap_or_default();
+            self.metrics.resources(type_url.as_str()).set(count as f64);
+        }
+    }
+
+    fn log_file(&self, event: &str, file: &FileNews) {
+        let source = file.source.to_string_lossy();
+        let event = Event {
+            source: Some(&source),
+            type_url: Some(file.type_url.as_str()),
+            names: Some(list(&file.names)),
+            removed: Some(list(&file.removed)),
+            ..Event::new(event)
+        };
+        self.log.event(event);
+    }
+}
+
+fn list(names: &[ResourceName]) -> List<'_> {
+    List::of(names.len(), names.iter().map(ResourceName::as_str))
+}
+
+/// Says how many resources there are of each type.
+pub fn summary(counts: &BTreeMap<&TypeUrl, usize>) -> String {
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .map(|(type_url, count)| format!("{} {}", grouped(*count), short(type_url.as_str())))
+        .collect();
+    if counts.is_empty() { "nothing yet".into() } else { counts.join(", ") }
+}

@@ -1,0 +1,132 @@
+//! The files of a folder and of its sub-folders, each with a stamp that changes when the content does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::discovery_file;
+
+/// The name of a sub-folder; `None` for the folder itself.
+pub type Group = Option<Arc<str>>;
+
+/// A file, by the sub-folder and the name in it.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct FileId {
+    pub group: Group,
+    pub name: OsString,
+}
+
+impl FileId {
+    pub fn path(&self, root: &Path) -> PathBuf {
+        match &self.group {
+            Some(group) => root.join(&**group).join(&self.name),
+            None => root.join(&self.name),
+        }
+    }
+}
+
+/// A fingerprint of a file: different content has a different stamp.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Stamp {
+    len: u64,
+    modified: Option<SystemTime>,
+    /// Identifies the file: a file moved here can have the length and the time of its predecessor.
+    file: (u64, i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let file = {
+            use std::os::unix::fs::MetadataExt;
+            (metadata.ino(), metadata.ctime(), metadata.ctime_nsec())
+        };
+        #[cfg(not(unix))]
+        let file = (0, 0, 0);
+        Self { len: metadata.len(), modified: metadata.modified().ok(), file }
+    }
+}
+
+/// Returns the stamp of a file, or `None` if there is no file.
+pub fn stamp(path: &Path) -> Option<Stamp> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => None,
+        Ok(metadata) => Some(Stamp::of(&metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        // The file counts as present, so that reading it reports the reason.
+        Err(_) => Some(Stamp { len: 0, modified: None, file: (0, 0, 0) }),
+    }
+}
+
+/// All files, and the sub-folders.
+#[derive(Debug, Default)]
+pub struct Listing {
+    pub files: BTreeMap<FileId, Stamp>,
+    pub groups: BTreeSet<Arc<str>>,
+    /// Sub-folders that exist and can't be read, each with the reason.
+    pub unreadable: BTreeMap<Arc<str>, String>,
+}
+
+impl Listing {
+    /// Lists the folder, and its sub-folders if they are groups.
+    ///
+    /// # Errors
+    ///
+    /// If the folder itself can't be read.
+    pub fn read(root: &Path, grouped: bool) -> io::Result<Self> {
+        let mut listing = Self::default();
+        for name in listing.add(root, &None)? {
+            let Some(group) = name.to_str().filter(|_| grouped).map(Arc::<str>::from) else { continue };
+            let path = root.join(&name);
+            if !fs::metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
+                continue;
+            }
+            match listing.add(&path, &Some(group.clone())) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue, // removed since
+                Err(error) => drop(listing.unreadable.insert(group.clone(), error.to_string())),
+            }
+            listing.groups.insert(group);
+        }
+        Ok(listing)
+    }
+
+    /// Adds the files of a folder, and returns the names that may be sub-folders.
+    fn add(&mut self, path: &Path, group: &Group) -> io::Result<Vec<OsString>> {
+        let mut others = Vec::new();
+        for entry in fs::read_dir(path)? {
+            let name = entry?.file_name();
+            let path = path.join(&name);
+            match discovery_file::is_one(&path).then(|| stamp(&path)).flatten() {
+                Some(stamp) => drop(self.files.insert(FileId { group: group.clone(), name }, stamp)),
+                None if group.is_none() && !is_hidden(&path) => others.push(name),
+                None => {}
+            }
+        }
+        Ok(others)
+    }
+}
+
+/// Returns whether the name begins with a dot: temporary files and what belongs to tools.
+pub fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+/// Tells a folder from another that takes its place.
+pub type FolderId = (u64, u64);
+
+/// Returns what tells a folder from others, or `None` if there is no folder.
+pub fn folder_id(path: &Path) -> Option<FolderId> {
+    let metadata = fs::metadata(path).ok().filter(Metadata::is_dir)?;
+    #[cfg(unix)]
+    return {
+        use std::os::unix::fs::MetadataExt;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    #[cfg(not(unix))]
+    return metadata.modified().ok().map(|_| (0, 0));
+}

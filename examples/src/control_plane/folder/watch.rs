@@ -1,0 +1,147 @@
+//! Watches a folder by the system's notifications, and by looks now and then.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use notify::event::{AccessKind, AccessMode, EventKind};
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+
+use super::listing::{FolderId, folder_id};
+use super::{Folder, News, Touched};
+
+/// The time between two looks at files that were touched.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// The notifications of a folder and its sub-folders.
+pub struct Watch {
+    watcher: Option<RecommendedWatcher>,
+    events: Receiver<notify::Result<Event>>,
+    /// Keeps the channel open if there is no watcher.
+    _sender: Sender<notify::Result<Event>>,
+    /// The folders that are watched, as they were when that began: another folder may have taken the place of one.
+    watched: BTreeMap<PathBuf, FolderId>,
+    /// Folders of which there are no notifications.
+    unwatched: BTreeSet<PathBuf>,
+}
+
+impl Watch {
+    /// Begins to watch. Without notifications there are only looks.
+    pub fn begin() -> Self {
+        let (sender, events) = channel();
+        let handler = sender.clone();
+        let watcher = match notify::recommended_watcher(move |event| {
+            let _ = handler.send(event);
+        }) {
+            Ok(watcher) => Some(watcher),
+            Err(error) => {
+                tracing::warn!("no notifications of changed files, so the folder is polled: {error}");
+                None
+            }
+        };
+        let (watched, unwatched) = Default::default();
+        Self { watcher, events, _sender: sender, watched, unwatched }
+    }
+
+    /// Watches a folder forever, and hands over what is found.
+    pub fn run(mut self, mut folder: Folder, mut take: impl FnMut(&Folder, News)) {
+        // What changed between the first read and the first watch is found by the look that follows.
+        let mut next = Instant::now();
+        self.follow(&folder);
+        loop {
+            let touched = self.wait(&folder, next);
+            let all = matches!(touched, Touched::All);
+            let start = Instant::now();
+            let news = folder.look(touched);
+            take(&folder, news);
+            if all {
+                next = Instant::now() + self.pause(start.elapsed());
+            }
+            if self.follow(&folder) {
+                next = Instant::now(); // files may have come before the watch did
+            }
+        }
+    }
+
+    /// Waits until a look is due, and returns at what.
+    fn wait(&self, folder: &Folder, next: Instant) -> Touched {
+        let due = if folder.is_restless() { next.min(Instant::now() + SETTLE) } else { next };
+        let mut paths = BTreeSet::new();
+        let mut all = false;
+        loop {
+            let left = due.saturating_duration_since(Instant::now());
+            match self.events.recv_timeout(left) {
+                Ok(event) => all |= note(event, &mut paths),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+            if Instant::now() >= due {
+                break; // though events keep coming
+            }
+            if !folder.is_restless() {
+                self.events.try_iter().for_each(|event| all |= note(event, &mut paths));
+                if all || !paths.is_empty() {
+                    break;
+                }
+            }
+        }
+        all |= Instant::now() >= next;
+        if all { Touched::All } else { Touched::Paths(paths) }
+    }
+
+    /// Returns the time until the next look at everything. With notifications looks are for what these miss, such as the
+    /// swap of a link elsewhere, and take a hundredth of the time; otherwise they are all that there is.
+    fn pause(&self, cost: Duration) -> Duration {
+        match self.watcher {
+            Some(_) if self.unwatched.is_empty() => Duration::from_millis(200).max(cost * 100),
+            _ => Duration::from_millis(50).max(cost * 10),
+        }
+    }
+
+    /// Watches the folders that there are now. Returns whether one was added.
+    fn follow(&mut self, folder: &Folder) -> bool {
+        let Some(watcher) = &mut self.watcher else { return false };
+        let now: BTreeMap<PathBuf, FolderId> =
+            folder.watched().filter_map(|path| folder_id(&path).map(|id| (path, id))).collect();
+        let gone = self.watched.iter().filter(|(path, id)| now.get(*path) != Some(id));
+        for (path, _) in gone {
+            let _ = watcher.unwatch(path); // an error says that it is not watched
+        }
+        self.watched.retain(|path, id| now.get(path) == Some(id));
+        let mut added = false;
+        self.unwatched.retain(|path| now.contains_key(path));
+        for (path, id) in now {
+            if self.watched.contains_key(&path) {
+                continue;
+            }
+            match watcher.watch(&path, RecursiveMode::NonRecursive) {
+                Ok(()) => {
+                    self.unwatched.remove(&path);
+                    self.watched.insert(path, id);
+                    added = true;
+                }
+                // The limit of the system, for example.
+                Err(error) => {
+                    if self.unwatched.insert(path.clone()) {
+                        tracing::warn!("{}: no notifications, so the folder is polled: {error}", path.display());
+                    }
+                }
+            }
+        }
+        added
+    }
+}
+
+/// Adds what an event touched. Returns whether that is unknown.
+fn note(event: notify::Result<Event>, paths: &mut BTreeSet<PathBuf>) -> bool {
+    let Ok(event) = event else { return true };
+    match event.kind {
+        // Reading is no change, and a file that is read here would be read for ever.
+        EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write) => false,
+        _ => {
+            let lost = event.need_rescan();
+            paths.extend(event.paths);
+            lost
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Puts the parts together, and runs until a signal.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_stream::wrappers::ReceiverStream;
+use xds_machine_tonic::server::ControlPlane;
+
+use super::accept::{Acceptor, raise_open_files};
+use super::arguments::{Arguments, DEMO};
+use super::feed::{Feed, summary};
+use super::folder::Folder;
+use super::folder::watch::Watch;
+use super::groups::Groups;
+use super::health::{self, Health};
+use super::log::{Log, Logged};
+use super::metrics::{Measured, Metrics};
+use super::tls::{Files, Tls};
+
+/// The time that clients have to read the end of their streams.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// The time between two reports of lost lines of the log.
+const REPORT: Duration = Duration::from_secs(1);
+
+/// Runs the program until SIGTERM or SIGINT.
+///
+/// # Errors
+///
+/// One line that says what can't be done.
+pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
+    let connections = raise_open_files();
+    let stop = stop().map_err(|error| format!("can't handle signals: {error}"))?;
+    let tls = Files::of(&arguments).map(Tls::open).transpose()?.map(Arc::new);
+    let (listener, address) = bind("listen", &arguments.listen).await?;
+    let metrics = Arc::new(Metrics::new().map_err(|error| error.to_string())?);
+    let source = arguments.resources.display().to_string();
+    metrics.source_up(&source).set(0.0);
+    let health = Arc::new(Health::new(source));
+    if let Some(address) = &arguments.metrics {
+        let (listener, _) = bind("serve metrics", address).await?;
+        tokio::spawn(axum::serve(listener, health::pages(metrics.clone(), health.clone())).into_future());
+    }
+
+    let groups = Arc::new(Groups::new(arguments.group_by.clone()));
+    let source = arguments.resources.clone();
+    let types = BTreeSet::new();
+    let mut feed = Feed { groups: groups.clone(), log: log.clone(), metrics: metrics.clone(), health, source, types };
+    let (path, grouped) = (arguments.resources.clone(), arguments.group_by.is_some());
+    let opening = tokio::task::spawn_blocking(move || Folder::open(path, grouped)).await;
+    let (folder, news) = opening
+        .map_err(|error| error.to_string())?
+        .map_err(|error| format!("the folder of resources {}: {error}", arguments.resources.display()))?;
+
+    log.listening(address);
+    feed.take("loaded", &folder, &news);
+    hint(&folder, address, tls.is_some(), &arguments.resources);
+    thread::spawn(move || Watch::begin().run(folder, |folder, news| feed.take("changed", folder, &news)));
+
+    let assigned = groups.clone();
+    let plane = ControlPlane::builder(move |node, _| Ok(assigned.assign(node)))
+        .configure(move |config| config.with_dialect(arguments.dialect).with_control_plane("xds-machine control_plane"))
+        .observe((Logged(log.clone()), Measured::new(metrics.clone(), groups)))
+        .build();
+    if let Some(tls) = tls.clone() {
+        tokio::spawn(async move { tls.watch().await });
+    }
+    tokio::spawn(async move { metrics.keep_up().await });
+    tokio::spawn(report_lost(log));
+    let (acceptor, connections) = Acceptor::new(listener, tls, connections);
+    tokio::spawn(acceptor.run(plane.draining()));
+    let server = tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(Duration::from_secs(30)))
+        .http2_keepalive_timeout(Some(Duration::from_secs(20)))
+        .max_concurrent_streams(100_000) // where each resource has a stream of its own
+        .serve_with_incoming_shutdown(plane.service(), ReceiverStream::new(connections), plane.draining());
+    plane.run(server, stop, DRAIN).await.map_err(|error| error.to_string())
+}
+
+async fn bind(what: &str, address: &str) -> Result<(TcpListener, SocketAddr), String> {
+    let error = |error| format!("can't {what} on {address}: {error}");
+    let listener = TcpListener::bind(address).await.map_err(error)?;
+    let address = listener.local_addr().map_err(error)?;
+    Ok((listener, address))
+}
+
+/// Returns what waits for the signal to stop.
+fn stop() -> std::io::Result<impl Future<Output = ()>> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Reports lines of the log that were dropped because nobody read them.
+async fn report_lost(log: Log) {
+    let (lost, mut said) = (log.lost(), 0);
+    let mut times = tokio::time::interval(REPORT);
+    loop {
+        times.tick().await;
+        let now = lost.dropped_lines();
+        if now > said {
+            tracing::warn!("{} lines of the log are lost: nobody read them", now - said);
+            said = now;
+        }
+    }
+}
+
+/// Says what is served, and how to look at it.
+fn hint(folder: &Folder, address: SocketAddr, is_tls: bool, resources: &Path) {
+    let port = address.port();
+    let host = if address.ip().is_unspecified() { format!("127.0.0.1:{port}") } else { address.to_string() };
+    let (scheme, ca) = if is_tls { ("https", " --tls-ca CA.pem") } else { ("http", "") };
+    tracing::info!("serving {}: {}", resources.display(), summary(&folder.counts()));
+    tracing::info!("look at it:");
+    tracing::info!(
+        "  cargo run -p examples --bin xds_client -- --server {scheme}://{host}{ca} --variant delta --subscribe cds --follow"
+    );
+    tracing::info!("or point an Envoy at it:");
+    let note = format!("    # with the address of the cluster `xds` changed to {host}");
+    tracing::info!("  envoy -c examples/envoy.yaml{}", if port == 18000 { "" } else { &note });
+    if resources == Path::new(DEMO) {
+        tracing::info!("  curl http://127.0.0.1:10000/ready    # goes through Envoy: what it has learned here");
+    }
+}

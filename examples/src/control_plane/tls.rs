@@ -1,0 +1,183 @@
+//! TLS with certificates that are read again when their files change.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+use std::{fs, io};
+
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig, version};
+use tokio_rustls::server::TlsStream;
+
+use super::arguments::Arguments;
+
+/// The time between two looks at the files.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// The time that a client has for its handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// The files of a server's identity, and of the CA of its clients.
+#[derive(Clone, Debug)]
+pub struct Files {
+    cert: PathBuf,
+    key: PathBuf,
+    client_ca: Option<PathBuf>,
+}
+
+impl Files {
+    /// Returns the files that the command line names; `None` without TLS.
+    pub fn of(arguments: &Arguments) -> Option<Self> {
+        let (cert, key) = (arguments.tls_cert.clone()?, arguments.tls_key.clone()?);
+        Some(Self { cert, key, client_ca: arguments.tls_client_ca.clone() })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Path> {
+        [&self.cert, &self.key].into_iter().chain(&self.client_ca).map(PathBuf::as_path)
+    }
+
+    fn stamps(&self) -> Vec<Stamp> {
+        self.all().map(stamp).collect()
+    }
+
+    /// Reads the files.
+    ///
+    /// # Errors
+    ///
+    /// One line that names the file at fault.
+    fn read(&self) -> Result<ServerConfig, String> {
+        let chain = certificates(&self.cert)?;
+        let key = PrivateKeyDer::from_pem_slice(&read(&self.key)?).map_err(|error| at(&self.key, error))?;
+        let provider = Arc::new(ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&[&version::TLS13, &version::TLS12])
+            .map_err(|error| error.to_string())?;
+        let config = match &self.client_ca {
+            None => config.with_no_client_auth(),
+            Some(path) => {
+                let mut roots = RootCertStore::empty();
+                for certificate in certificates(path)? {
+                    roots.add(certificate).map_err(|error| at(path, error))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+                config.with_client_cert_verifier(verifier.map_err(|error| at(path, error))?)
+            }
+        };
+        let error = |error| format!("{} with the key {}: {error}", self.cert.display(), self.key.display());
+        let mut config = config.with_single_cert(chain, key).map_err(error)?;
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Ok(config)
+    }
+}
+
+/// What changes when a file does.
+type Stamp = Option<(u64, SystemTime, u64)>;
+
+fn stamp(path: &Path) -> Stamp {
+    let metadata = fs::metadata(path).ok()?;
+    #[cfg(unix)]
+    let id = std::os::unix::fs::MetadataExt::ino(&metadata);
+    #[cfg(not(unix))]
+    let id = 0;
+    Some((metadata.len(), metadata.modified().ok()?, id))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let content = read(path)?;
+    let certificates: Vec<_> =
+        CertificateDer::pem_slice_iter(&content).collect::<Result<_, _>>().map_err(|error| at(path, error))?;
+    if certificates.is_empty() {
+        return Err(at(path, "no certificate in PEM"));
+    }
+    Ok(certificates)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| at(path, error))
+}
+
+fn at(path: &Path, error: impl std::fmt::Display) -> String {
+    format!("{}: {error}", path.display())
+}
+
+/// The side of TLS connections that has the certificate, which may change while the program runs.
+pub struct Tls {
+    files: Files,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    acceptor: TlsAcceptor,
+    /// The files as of the last read, good or bad.
+    stamps: Vec<Stamp>,
+    /// What is wrong with the files, until it is said.
+    fault: Option<String>,
+}
+
+impl Tls {
+    /// Reads the files for the first time.
+    ///
+    /// # Errors
+    ///
+    /// One line that names the file at fault.
+    pub fn open(files: Files) -> Result<Self, String> {
+        let stamps = files.stamps();
+        let acceptor = TlsAcceptor::from(Arc::new(files.read()?));
+        Ok(Self { files, current: Mutex::new(Current { acceptor, stamps, fault: None }) })
+    }
+
+    /// Looks at the files, and takes what they hold if they changed. Returns whether they did.
+    fn look(&self) -> bool {
+        let mut current = self.lock();
+        let stamps = self.files.stamps();
+        if stamps == current.stamps {
+            return false;
+        }
+        current.stamps = stamps;
+        current.fault = match self.files.read() {
+            Ok(config) => {
+                current.acceptor = TlsAcceptor::from(Arc::new(config));
+                tracing::info!("{}: new connections use the new certificate", self.files.cert.display());
+                None
+            }
+            Err(error) => Some(error),
+        };
+        true
+    }
+
+    /// Looks at the files now and then, though nobody connects. What is bad is reported once it stays so, for a
+    /// certificate and its key do not change at the same moment.
+    pub async fn watch(&self) {
+        let mut looks = tokio::time::interval(LOOK);
+        loop {
+            looks.tick().await;
+            if self.look() {
+                continue;
+            }
+            if let Some(fault) = self.lock().fault.take() {
+                tracing::warn!("{fault} (new connections use the old certificate)");
+            }
+        }
+    }
+
+    /// Shakes hands with a client.
+    ///
+    /// # Errors
+    ///
+    /// If the client speaks no TLS, shows no certificate that is asked for, or is slow.
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        self.look();
+        let acceptor = self.lock().acceptor.clone();
+        let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("not done after {HANDSHAKE:?}"));
+        tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await.map_err(late)?
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

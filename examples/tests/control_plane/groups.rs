@@ -1,0 +1,112 @@
+//! Groups of nodes, each with a sub-folder.
+
+use std::fs;
+use std::sync::Arc;
+
+use xds_machine::message::{Node, delta};
+use xds_machine::{Delta, type_url};
+
+use crate::messages::*;
+use crate::support::{ControlPlane, Dir, Peer};
+
+/// Opens a stream of a node that says its group as its cluster, and subscribes to all clusters.
+async fn open(control_plane: &ControlPlane, group: &str) -> Peer<Delta> {
+    let peer = Peer::<Delta>::open(control_plane.channel(), ADS_DELTA).await;
+    let node = Some(Arc::new(Node::new("n").with_cluster(group)));
+    peer.send(delta::Request { node, ..delta_request(type_url::CLUSTER, &[]) }).await;
+    peer
+}
+
+/// Receives a response and accepts it. Returns names with their timeouts, and the removed names.
+async fn next(peer: &mut Peer<Delta>) -> (Vec<(String, u8)>, Vec<String>) {
+    let response = peer.next().await;
+    peer.send(delta_answer(type_url::CLUSTER, &response.nonce, None)).await;
+    let seconds = |body: &xds_machine::message::Any| *body.value.last().expect("seconds");
+    let resources = response.resources.iter();
+    let mut resources: Vec<_> = resources
+        .map(|resource| (resource.name.to_string(), resource.body.as_ref().map(seconds).expect("content")))
+        .collect();
+    resources.sort();
+    (resources, response.removed.iter().map(ToString::to_string).collect())
+}
+
+fn owned(resources: &[(&str, u8)], removed: &[&str]) -> (Vec<(String, u8)>, Vec<String>) {
+    let resources = resources.iter().map(|(name, seconds)| ((*name).to_owned(), *seconds)).collect();
+    (resources, removed.iter().map(ToString::to_string).collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_sees_its_folder_on_top_of_what_all_see() {
+    let dir = Dir::new("cp-groups");
+    dir.put("all.json", clusters(&[("a", 1), ("b", 1)]));
+    fs::create_dir(dir.0.join("edge")).expect("a folder");
+    dir.put("edge/own.json", clusters(&[("b", 7), ("c", 7)]));
+    let control_plane = ControlPlane::start_with(&dir, &["--group-by", "cluster"]);
+    let mut edge = open(&control_plane, "edge").await;
+    assert_eq!(next(&mut edge).await, owned(&[("a", 1), ("b", 7), ("c", 7)], &[]));
+    let mut others = Vec::new();
+    for group in ["", "other", "Edge", "edge/", "./edge", "..", "edge/../edge"] {
+        let mut peer = open(&control_plane, group).await;
+        assert_eq!(next(&mut peer).await, owned(&[("a", 1), ("b", 1)], &[]), "{group:?}");
+        others.push(peer);
+    }
+
+    // What all see changes, also where a group has its own: there it stays hidden.
+    dir.put("all.json", clusters(&[("a", 2), ("b", 2)]));
+    assert_eq!(next(&mut edge).await, owned(&[("a", 2)], &[]));
+    for peer in &mut others {
+        assert_eq!(next(peer).await, owned(&[("a", 2), ("b", 2)], &[]));
+    }
+    // What the group no longer has is what all see.
+    dir.put("edge/own.json", clusters(&[("c", 8)]));
+    assert_eq!(next(&mut edge).await, owned(&[("b", 2), ("c", 8)], &[]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folders_that_come_and_go_count_for_open_streams() {
+    let dir = Dir::new("cp-groups-late");
+    dir.put("all.json", clusters(&[("a", 1), ("b", 1)]));
+    let control_plane = ControlPlane::start_with(&dir, &["--group-by", "cluster"]);
+    let mut edge = open(&control_plane, "edge").await;
+    assert_eq!(next(&mut edge).await, owned(&[("a", 1), ("b", 1)], &[]));
+    let mut other = open(&control_plane, "other").await;
+    next(&mut other).await;
+
+    // A folder made aside and moved into place.
+    let aside = Dir::new("cp-groups-late-aside");
+    aside.put("own.json", clusters(&[("b", 7), ("c", 7)]));
+    fs::rename(&aside.0, dir.0.join("edge")).expect("moved");
+    assert_eq!(next(&mut edge).await, owned(&[("b", 7), ("c", 7)], &[]));
+    let mut late = open(&control_plane, "edge").await;
+    assert_eq!(next(&mut late).await, owned(&[("a", 1), ("b", 7), ("c", 7)], &[]));
+
+    fs::remove_dir_all(dir.0.join("edge")).expect("removed");
+    for peer in [&mut edge, &mut late] {
+        assert_eq!(next(peer).await, owned(&[("b", 1)], &["c"]));
+    }
+    // Streams of a group without a folder still see what all see.
+    dir.put("all.json", clusters(&[("a", 3), ("b", 1)]));
+    for peer in [&mut edge, &mut late, &mut other] {
+        assert_eq!(next(peer).await, owned(&[("a", 3)], &[]));
+    }
+    // And again a folder, made in place.
+    fs::create_dir(dir.0.join("edge")).expect("a folder");
+    dir.put("edge/own.json", clusters(&[("d", 9)]));
+    for peer in [&mut edge, &mut late] {
+        assert_eq!(next(peer).await, owned(&[("d", 9)], &[]));
+    }
+    dir.put("all.json", clusters(&[("a", 3)]));
+    assert_eq!(next(&mut other).await, owned(&[], &["b"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_flag_sub_folders_are_not_read() {
+    let dir = Dir::new("cp-groups-off");
+    dir.put("all.json", clusters(&[("a", 1)]));
+    fs::create_dir(dir.0.join("edge")).expect("a folder");
+    dir.put("edge/own.json", clusters(&[("b", 7)]));
+    let control_plane = ControlPlane::start(&dir);
+    let mut edge = open(&control_plane, "edge").await;
+    assert_eq!(next(&mut edge).await, owned(&[("a", 1)], &[]));
+    assert_eq!(control_plane.news(1).len(), 1);
+}

@@ -1,0 +1,9 @@
+//! `control_plane` as a process.
+
+mod codec;
+mod conversation;
+mod groups;
+mod messages;
+mod operation;
+mod support;
+mod tls;

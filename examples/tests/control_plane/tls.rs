@@ -1,0 +1,231 @@
+//! TLS: good, missing and foreign certificates, and certificates that change.
+
+use std::io::{self, Write};
+use std::net::TcpStream as BlockingStream;
+use std::sync::Arc;
+use std::time::Instant;
+
+use hyper_util::rt::TokioIo;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tonic::transport::{Channel, Endpoint, Uri};
+use xds_machine::{Delta, type_url};
+
+use crate::messages::*;
+use crate::support::{ControlPlane, Dir, LONG, Peer, command};
+
+/// A certificate authority.
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+/// A certificate and its key, in PEM.
+struct Identity {
+    cert: String,
+    key: String,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        Self(CertifiedIssuer::self_signed(params, key).expect("a certificate"))
+    }
+
+    fn sign(&self, name: &str) -> Identity {
+        let key = KeyPair::generate().expect("a key");
+        let params = CertificateParams::new(vec![name.into()]).expect("a name");
+        let cert = params.signed_by(&key, &self.0).expect("a certificate");
+        Identity { cert: cert.pem(), key: key.serialize_pem() }
+    }
+}
+
+/// The folder of a test: resources, and the files of TLS beside them, which are no resources.
+struct Stage {
+    dir: Dir,
+    authority: Authority,
+}
+
+impl Stage {
+    fn new(name: &str) -> Self {
+        let (dir, authority) = (Dir::new(name), Authority::new());
+        dir.put("clusters.json", clusters(&[("c1", 1)]));
+        let stage = Self { dir, authority };
+        stage.put(&stage.authority.sign("localhost"));
+        stage.dir.put("ca.pem", stage.authority.0.pem());
+        stage
+    }
+
+    fn put(&self, identity: &Identity) {
+        self.dir.put("cert.pem", &identity.cert);
+        self.dir.put("key.pem", &identity.key);
+    }
+
+    fn path(&self, file: &str) -> String {
+        self.dir.0.join(file).display().to_string()
+    }
+
+    fn start(&self, more: &[&str]) -> ControlPlane {
+        let (cert, key) = (self.path("cert.pem"), self.path("key.pem"));
+        let arguments: Vec<&str> = ["--tls-cert", &cert, "--tls-key", &key].iter().chain(more).copied().collect();
+        ControlPlane::start_with(&self.dir, &arguments)
+    }
+
+    /// Connects, and trusts the authority.
+    async fn connect(&self, to: &str, as_client: Option<&Identity>) -> io::Result<TlsStream<TcpStream>> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.authority.0.der().clone()).expect("a root");
+        let provider = Arc::new(ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config.expect("versions").with_root_certificates(roots);
+        let mut config = match as_client {
+            None => config.with_no_client_auth(),
+            Some(Identity { cert, key }) => {
+                let cert = CertificateDer::from_pem_slice(cert.as_bytes()).expect("a certificate");
+                let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");
+                config.with_client_auth_cert(vec![cert], key).expect("an identity")
+            }
+        };
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let name = ServerName::try_from("localhost").expect("a name");
+        TlsConnector::from(Arc::new(config)).connect(name, TcpStream::connect(to).await?).await
+    }
+
+    /// Opens a channel over TLS.
+    async fn channel(&self, to: &str, as_client: Option<&Identity>) -> Channel {
+        let stream = self.connect(to, as_client).await.expect("a handshake");
+        let mut stream = Some(TokioIo::new(stream));
+        let connector = tower::service_fn(move |_: Uri| {
+            let stream = stream.take().ok_or_else(|| io::Error::other("only one connection"));
+            async { stream }
+        });
+        Endpoint::from_static("http://localhost").connect_with_connector(connector).await.expect("a channel")
+    }
+
+    /// Returns the certificate that the server shows now.
+    async fn shown(&self, to: &str) -> String {
+        let stream = self.connect(to, None).await.expect("a handshake");
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+        let certificates = stream.get_ref().1.peer_certificates().expect("a certificate");
+        format!("{:?}", certificates[0])
+    }
+}
+
+async fn is_served(channel: Channel) -> bool {
+    let mut peer = Peer::<Delta>::open(channel, ADS_DELTA).await;
+    peer.send(delta_request(type_url::CLUSTER, &[])).await;
+    names(&peer.next().await) == ["c1"]
+}
+
+/// Returns whether the server closes a connection without a byte of HTTP/2: in TLS 1.3 the client's handshake is done
+/// before the server looks at its certificate.
+async fn is_refused(connected: io::Result<TlsStream<TcpStream>>) -> bool {
+    let Ok(mut stream) = connected else { return true };
+    let _ = stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await;
+    !matches!(stream.read(&mut [0]).await, Ok(1))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_over_tls_and_nothing_without() {
+    let stage = Stage::new("cp-tls");
+    let control_plane = stage.start(&[]);
+    assert!(is_served(stage.channel(&control_plane.address, None).await).await);
+
+    // Handshakes that stall hold up nobody.
+    let stalled: Vec<_> =
+        (0..100).map(|_| BlockingStream::connect(&control_plane.address).expect("connected")).collect();
+    assert!(is_served(stage.channel(&control_plane.address, None).await).await);
+    drop(stalled);
+
+    let mut plain = BlockingStream::connect(&control_plane.address).expect("connected");
+    plain.set_read_timeout(Some(LONG)).expect("set");
+    plain.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").expect("sent");
+    let peer = plain.local_addr().expect("an address");
+    let error = "no TLS connection: received corrupt message of type InvalidContentType";
+    control_plane.complaint(&format!("{peer}: {error}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_clients_of_the_authority_are_let_in() {
+    let stage = Stage::new("cp-mtls");
+    let ca = stage.path("ca.pem");
+    let control_plane = stage.start(&["--tls-client-ca", &ca]);
+    let good = stage.authority.sign("client");
+    assert!(is_served(stage.channel(&control_plane.address, Some(&good)).await).await);
+
+    assert!(is_refused(stage.connect(&control_plane.address, None).await).await);
+    let foreign = Authority::new().sign("client");
+    assert!(is_refused(stage.connect(&control_plane.address, Some(&foreign)).await).await);
+    assert!(!is_refused(stage.connect(&control_plane.address, Some(&good)).await).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_connections_use_a_changed_certificate_and_a_bad_one_changes_nothing() {
+    let stage = Stage::new("cp-tls-change");
+    let control_plane = stage.start(&[]);
+    let first = stage.shown(&control_plane.address).await;
+    let mut open = Peer::<Delta>::open(stage.channel(&control_plane.address, None).await, ADS_DELTA).await;
+    open.send(delta_request(type_url::CLUSTER, &[])).await;
+    let response = open.next().await;
+    open.send(delta_answer(type_url::CLUSTER, &response.nonce, None)).await;
+
+    stage.dir.put("cert.pem", "no certificate");
+    let bad = format!("{}: no certificate in PEM (new connections use the old certificate)", stage.path("cert.pem"));
+    control_plane.complaint(&bad);
+    assert_eq!(stage.shown(&control_plane.address).await, first);
+
+    stage.put(&stage.authority.sign("localhost"));
+    control_plane.complaint(&format!("{}: new connections use the new certificate", stage.path("cert.pem")));
+    assert_ne!(stage.shown(&control_plane.address).await, first);
+    let lines = control_plane.complaints();
+    assert_eq!(lines.iter().filter(|line| **line == bad).count(), 1, "said once");
+
+    // What is open stays open.
+    stage.dir.put("clusters.json", clusters(&[("c2", 1)]));
+    assert_eq!(names(&open.next().await), ["c2"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_authority_counts_for_new_clients() {
+    let stage = Stage::new("cp-mtls-change");
+    let ca = stage.path("ca.pem");
+    let control_plane = stage.start(&["--tls-client-ca", &ca]);
+    let other = Authority::new();
+    let client = other.sign("client");
+    assert!(is_refused(stage.connect(&control_plane.address, Some(&client)).await).await);
+    stage.dir.put("ca.pem", other.0.pem());
+    let end = Instant::now() + LONG;
+    while is_refused(stage.connect(&control_plane.address, Some(&client)).await).await {
+        assert!(Instant::now() < end, "the new authority counts");
+    }
+}
+
+#[test]
+fn bad_files_at_the_start_are_named() {
+    let stage = Stage::new("cp-tls-bad");
+    let fails = |files: [&str; 3], line: String| {
+        let [cert, key, ca] = files.map(|file| stage.path(file));
+        let arguments = ["--listen", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key, "--tls-client-ca", &ca];
+        let output = command().args(arguments).output().expect("started");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), format!("control_plane: {line}\n"));
+        assert_eq!((output.stdout.len(), output.status.code()), (0, Some(1)));
+    };
+    let missing = std::fs::read(stage.path("none.pem")).expect_err("no file");
+    for place in 0..3 {
+        let mut files = ["cert.pem", "key.pem", "ca.pem"];
+        files[place] = "none.pem";
+        fails(files, format!("{}: {missing}", stage.path("none.pem")));
+    }
+    stage.dir.put("other.pem", stage.authority.sign("other").key);
+    let (cert, key) = (stage.path("cert.pem"), stage.path("other.pem"));
+    fails(
+        ["cert.pem", "other.pem", "ca.pem"],
+        format!("{cert} with the key {key}: keys may not be consistent: KeyMismatch"),
+    );
+}

@@ -1,0 +1,394 @@
+//! The task of a client.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use http::uri::PathAndQuery;
+use tokio::sync::mpsc::{Sender, UnboundedReceiver};
+use tokio::sync::{oneshot, watch};
+use xds_machine::client::{self, Variant, Verdict};
+use xds_machine::proto::Wire;
+use xds_machine::servers::{self, Action, Servers};
+use xds_machine::service::Method;
+use xds_machine::watch::WatchId;
+use xds_machine::{Misuse, ResourceName, TypeUrl, service};
+use xds_machine_driver::Runtime as _;
+
+use super::engine::{Dials, Engine, type_of};
+use super::raw::Raw;
+use super::state::{Dumped, Report, ServerState};
+use super::types::{OfType, Wish};
+use super::watch::WatchError;
+use crate::TokioRuntime;
+
+/// The number of one [`Updates`](super::Updates).
+pub(super) type Owner = u64;
+
+/// What the handles ask of the task.
+pub(super) enum Command {
+    Watch(Box<dyn Wish>),
+    Unwatch {
+        type_url: TypeUrl,
+        watch: WatchId,
+    },
+    Updates {
+        reports: Sender<Report>,
+        reply: oneshot::Sender<Owner>,
+    },
+    Subscribe {
+        owner: Owner,
+        type_url: TypeUrl,
+        names: Vec<ResourceName>,
+        reply: oneshot::Sender<Result<(), WatchError>>,
+    },
+    Unsubscribe {
+        owner: Owner,
+        type_url: TypeUrl,
+        names: Vec<ResourceName>,
+    },
+    Verdict {
+        owner: Owner,
+        verdict: Verdict,
+        reply: oneshot::Sender<Result<(), Misuse>>,
+    },
+    Leave {
+        owner: Owner,
+    },
+    Dump(oneshot::Sender<Vec<Dumped>>),
+    Close,
+}
+
+/// Who gets the actions of a type.
+enum Taker {
+    Watchers(Box<dyn OfType>),
+    Updates(Owner),
+}
+
+/// The state of the task. Dropped in the order of the fields: streams end before watches, and the handles notice last.
+pub(super) struct Actor<V: Variant + Wire> {
+    config: servers::Config,
+    dials: Dials,
+    /// One for all types, or one for each.
+    engines: BTreeMap<Option<&'static str>, Engine<V>>,
+    aggregated: bool,
+    takers: BTreeMap<TypeUrl, Taker>,
+    raws: BTreeMap<Owner, Raw>,
+    owners: Owner,
+    runtime: TokioRuntime,
+    states: watch::Sender<Vec<ServerState>>,
+    commands: UnboundedReceiver<Command>,
+}
+
+impl<V: Variant + Wire> Actor<V> {
+    /// # Errors
+    ///
+    /// If the configuration is invalid.
+    pub(super) fn new(
+        config: servers::Config,
+        dials: Dials,
+        aggregated: bool,
+        states: watch::Sender<Vec<ServerState>>,
+        commands: UnboundedReceiver<Command>,
+    ) -> Result<Self, servers::ConfigError> {
+        let mut actor = Self {
+            config,
+            dials,
+            engines: BTreeMap::new(),
+            aggregated,
+            takers: BTreeMap::new(),
+            raws: BTreeMap::new(),
+            owners: 0,
+            runtime: TokioRuntime::new(),
+            states,
+            commands,
+        };
+        // Also a check of the configuration, if the engine is not needed.
+        let engine = actor.make_engine(Method { variant: V::VARIANT, type_url: None })?;
+        if aggregated {
+            actor.engines.extend(engine.map(|engine| (None, engine)));
+        }
+        actor.publish_states();
+        Ok(actor)
+    }
+
+    /// Runs until the client is closed, or nobody has a handle to it any more.
+    pub(super) async fn run(mut self) {
+        loop {
+            self.settle();
+            self.publish_states();
+            match poll_fn(|cx| self.poll(cx)).await {
+                Some(command) => {
+                    // Commands that wait are carried out before the next request goes, to be part of it.
+                    let mut next = Some(command);
+                    while let Some(command) = next {
+                        if matches!(command, Command::Close) {
+                            return;
+                        }
+                        self.handle(command);
+                        next = self.commands.try_recv().ok();
+                    }
+                }
+                None if self.commands.is_closed() && self.commands.is_empty() => return,
+                None => {}
+            }
+        }
+    }
+
+    /// Waits for work: returns a command, or `None` after something else.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Command>> {
+        if let Poll::Ready(command) = self.commands.poll_recv(cx) {
+            return Poll::Ready(command);
+        }
+        let mut reads = true;
+        for raw in self.raws.values_mut() {
+            reads &= raw.poll_room(cx).is_ready();
+        }
+        for engine in self.engines.values_mut() {
+            engine.links.set_reads(reads);
+            if let Poll::Ready(reports) = engine.poll(cx) {
+                for report in reports {
+                    self.raws.values_mut().for_each(|raw| raw.report(report.clone()));
+                }
+                return Poll::Ready(None);
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Hands actions to those who have their types, and verdicts to the machine, until there are none.
+    fn settle(&mut self) {
+        loop {
+            let mut verdicts = Vec::new();
+            for engine in self.engines.values_mut() {
+                while let Some(action) = engine.poll_action() {
+                    verdicts.extend(deliver(action, engine.type_url, &mut self.takers, &mut self.raws));
+                }
+            }
+            for taker in self.takers.values_mut() {
+                if let Taker::Watchers(watchers) = taker {
+                    verdicts.extend(std::iter::from_fn(|| watchers.poll_verdict()));
+                }
+            }
+            if verdicts.is_empty() {
+                break;
+            }
+            for verdict in verdicts {
+                if let Some(engine) = engine(&mut self.engines, verdict.type_url()) {
+                    let judged = engine.servers.handle_verdict(self.runtime.now(), verdict);
+                    debug_assert_eq!(judged, Ok(()), "each update is judged once, and no action waits");
+                }
+            }
+        }
+        for taker in self.takers.values_mut() {
+            if let Taker::Watchers(watchers) = taker {
+                watchers.wake();
+            }
+        }
+    }
+
+    fn handle(&mut self, command: Command) {
+        match command {
+            Command::Watch(wish) => self.watch(wish),
+            Command::Unwatch { type_url, watch } => self.unwatch(&type_url, watch),
+            Command::Updates { reports, reply } => {
+                self.owners += 1;
+                self.raws.insert(self.owners, Raw::new(reports));
+                if reply.send(self.owners).is_err() {
+                    self.raws.remove(&self.owners);
+                }
+            }
+            Command::Subscribe { owner, type_url, names, reply } => {
+                _ = reply.send(self.subscribe(owner, type_url, names));
+            }
+            Command::Unsubscribe { owner, type_url, names } => self.unsubscribe(owner, &type_url, &names),
+            Command::Verdict { owner, verdict, reply } => _ = reply.send(self.judge(owner, verdict)),
+            Command::Leave { owner } => self.leave(owner),
+            Command::Dump(reply) => _ = reply.send(self.dump()),
+            Command::Close => {}
+        }
+    }
+
+    fn watch(&mut self, wish: Box<dyn Wish>) {
+        let type_url = wish.type_url();
+        if let Err(error) = self.prepare(&type_url) {
+            return wish.refuse(error);
+        }
+        let Some(engine) = engine(&mut self.engines, &type_url) else { return wish.refuse(WatchError::Closed) };
+        let unreachable = &engine.unreachable;
+        let taker = self.takers.entry(type_url.clone()).or_insert_with(|| {
+            let mut watchers = wish.make();
+            for (authority, &server) in unreachable {
+                watchers.handle_action(Action::Unreachable { authority: authority.clone(), server });
+            }
+            Taker::Watchers(watchers)
+        });
+        let Taker::Watchers(watchers) = taker else { return wish.refuse(WatchError::InUse { type_url }) };
+        wish.fulfil(watchers.as_mut(), &mut engine.servers);
+        if watchers.is_empty() {
+            self.takers.remove(&type_url);
+        }
+    }
+
+    fn unwatch(&mut self, type_url: &TypeUrl, watch: WatchId) {
+        let (Some(engine), Some(Taker::Watchers(watchers))) =
+            (engine(&mut self.engines, type_url), self.takers.get_mut(type_url))
+        else {
+            return;
+        };
+        watchers.unwatch(&mut engine.servers, watch);
+        if watchers.is_empty() {
+            self.takers.remove(type_url);
+        }
+    }
+
+    fn subscribe(&mut self, owner: Owner, type_url: TypeUrl, names: Vec<ResourceName>) -> Result<(), WatchError> {
+        self.prepare(&type_url)?;
+        let (Some(engine), Some(raw)) = (engine(&mut self.engines, &type_url), self.raws.get_mut(&owner)) else {
+            return Err(WatchError::Closed);
+        };
+        match self.takers.get(&type_url) {
+            Some(Taker::Updates(other)) if *other == owner => {}
+            Some(_) => return Err(WatchError::InUse { type_url }),
+            None => {}
+        }
+        engine.servers.resources_mut(&type_url).subscribe(&names)?;
+        self.takers.insert(type_url.clone(), Taker::Updates(owner));
+        raw.subscribed(type_url, names);
+        Ok(())
+    }
+
+    fn unsubscribe(&mut self, owner: Owner, type_url: &TypeUrl, names: &[ResourceName]) {
+        let Some(raw) = self.raws.get_mut(&owner) else { return };
+        // Names of another owner are not this one's to give up.
+        let names = raw.unsubscribed(type_url, names);
+        if raw.is_done(type_url) {
+            self.takers.remove(type_url);
+        }
+        if let Some(engine) = engine(&mut self.engines, type_url) {
+            engine.servers.resources_mut(type_url).unsubscribe(&names);
+        }
+    }
+
+    fn judge(&mut self, owner: Owner, verdict: Verdict) -> Result<(), Misuse> {
+        let now = self.runtime.now();
+        let type_url = verdict.type_url().clone();
+        let unknown = || Misuse::UnknownUpdate { type_url: type_url.clone() };
+        let raw = self.raws.get_mut(&owner).ok_or_else(unknown)?;
+        let engine = engine(&mut self.engines, &type_url).ok_or_else(unknown)?;
+        engine.servers.handle_verdict(now, verdict)?;
+        raw.judged(&type_url);
+        Ok(())
+    }
+
+    /// Ends everything that an owner subscribed to.
+    fn leave(&mut self, owner: Owner) {
+        let Some(raw) = self.raws.remove(&owner) else { return };
+        let (names, updates) = raw.into_parts();
+        self.takers.retain(|_, taker| !matches!(taker, Taker::Updates(of) if *of == owner));
+        for (type_url, names) in names {
+            if let Some(engine) = engine(&mut self.engines, &type_url) {
+                engine.servers.resources_mut(&type_url).unsubscribe(names);
+            }
+        }
+        for update in updates {
+            let type_url = update.type_url().clone();
+            if let Some(engine) = engine(&mut self.engines, &type_url) {
+                // The resources are dropped with their subscription; a response without a verdict blocks its type.
+                _ = engine.servers.handle_verdict(self.runtime.now(), update.accept());
+            }
+        }
+    }
+
+    fn dump(&self) -> Vec<Dumped> {
+        let rows = self.engines.values().flat_map(|engine| {
+            engine.servers.states().map(|(server, type_url, name, state)| Dumped {
+                server,
+                authoritative: engine.servers.server_of(name.clone()) == Some(server),
+                type_url: type_url.clone(),
+                name: name.clone(),
+                status: state.status,
+                version: state.version.cloned(),
+                error: state.error.cloned(),
+            })
+        });
+        rows.collect()
+    }
+
+    /// Makes the engine of a type, if there is none yet.
+    fn prepare(&mut self, type_url: &TypeUrl) -> Result<(), WatchError> {
+        let no_service = || WatchError::NoService { type_url: type_url.clone() };
+        if self.aggregated || engine(&mut self.engines, type_url).is_some() {
+            return Ok(());
+        }
+        let own = service::types().find(|own| *own == type_url.as_str()).ok_or_else(no_service)?;
+        let made = self.make_engine(Method { variant: V::VARIANT, type_url: Some(own) });
+        let engine = made.ok().flatten().ok_or_else(no_service)?;
+        self.engines.insert(Some(own), engine);
+        Ok(())
+    }
+
+    /// Returns `None` if the method has no path.
+    fn make_engine(&self, method: Method) -> Result<Option<Engine<V>>, servers::ConfigError> {
+        let servers = Servers::new(self.config.clone())?;
+        let path = method.path().and_then(|path| path.parse::<PathAndQuery>().ok());
+        Ok(path.map(|path| Engine::new(servers, self.dials.clone(), path, method.type_url, self.runtime)))
+    }
+
+    fn publish_states(&self) {
+        let states: Vec<ServerState> = self.engines.values().flat_map(Engine::states).collect();
+        self.states.send_if_modified(|before| {
+            let differs = *before != states;
+            *before = states;
+            differs
+        });
+    }
+}
+
+impl<V: Variant + Wire> Drop for Actor<V> {
+    /// Publishes that there are no servers any more.
+    fn drop(&mut self) {
+        self.states.send_replace(Vec::new());
+    }
+}
+
+/// Returns the engine of a type.
+fn engine<'a, V: Variant + Wire>(
+    engines: &'a mut BTreeMap<Option<&'static str>, Engine<V>>,
+    type_url: &TypeUrl,
+) -> Option<&'a mut Engine<V>> {
+    let (_, engine) = engines.iter_mut().find(|(own, _)| own.is_none_or(|own| own == type_url.as_str()))?;
+    Some(engine)
+}
+
+/// Hands an action to those who have its type. Returns the verdict on an update that nobody waits for.
+fn deliver(
+    action: Action,
+    of_engine: Option<&str>,
+    takers: &mut BTreeMap<TypeUrl, Taker>,
+    raws: &mut BTreeMap<Owner, Raw>,
+) -> Option<Verdict> {
+    let Some(type_url) = type_of(&action) else {
+        for (type_url, taker) in takers {
+            if let Taker::Watchers(watchers) = taker {
+                if of_engine.is_none_or(|own| own == type_url.as_str()) {
+                    watchers.handle_action(action.clone());
+                }
+            }
+        }
+        raws.values_mut().for_each(|raw| raw.report(Report::Action(action.clone())));
+        return None;
+    };
+    match (takers.get_mut(type_url), action) {
+        (Some(Taker::Watchers(watchers)), action) => _ = watchers.handle_action(action),
+        (Some(Taker::Updates(owner)), action) => {
+            if let Some(raw) = raws.get_mut(owner) {
+                raw.act(action);
+            }
+        }
+        // Nobody has the type any more: the resources are dropped, and nothing blocks the type.
+        (None, Action::Client { action: client::Action::Apply(update), .. }) => return Some(update.accept()),
+        (None, action) => raws.values_mut().for_each(|raw| raw.report(Report::Action(action.clone()))),
+    }
+    None
+}

@@ -1,0 +1,111 @@
+#![doc = include_str!("README.md")]
+
+mod actor;
+mod builder;
+mod connect;
+mod dial;
+mod engine;
+mod frames;
+mod inbound;
+mod outbound;
+mod raw;
+mod state;
+mod types;
+mod updates;
+mod watch;
+
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{mpsc, oneshot, watch as tokio_watch};
+use xds_machine::ResourceName;
+
+use self::actor::Command;
+pub use self::builder::Builder;
+pub use self::connect::{Connect, StreamError};
+pub use self::dial::{Dial, Impatient, dial};
+pub use self::state::{Dumped, Phase, Report, ServerState};
+use self::types::Wanted;
+pub use self::updates::Updates;
+pub use self::watch::{Watch, WatchError, XdsResource};
+
+/// How many reports an [`Updates`] takes before the servers are held back.
+const REPORTS: usize = 64;
+
+/// A client of one or several servers, which runs in a task of its own. Clones are handles to the same client.
+///
+/// The task ends with [`close`](Self::close), or when all handles, [`Watch`]es and [`Updates`] are dropped; its streams
+/// end with it.
+#[derive(Clone, Debug)]
+pub struct XdsClient {
+    commands: UnboundedSender<Command>,
+    states: tokio_watch::Receiver<Vec<ServerState>>,
+}
+
+impl XdsClient {
+    /// Begins to configure a client. The configuration has the node, time-outs, limits and the
+    /// [dialect](xds_machine::client::Dialect).
+    pub fn builder(config: xds_machine::client::Config) -> Builder {
+        Builder::new(config)
+    }
+
+    /// Watches a resource by its name or an alias, all resources of a type
+    /// ([`WILDCARD`](xds_machine::WILDCARD)), or those of a collection (`xdstp://../*`). What is known already is news
+    /// at once.
+    ///
+    /// # Errors
+    ///
+    /// If the name can't be watched, or the type is watched in another form, or the client is closed.
+    pub async fn watch<R: XdsResource>(&self, name: impl Into<ResourceName>) -> Result<Watch<R>, WatchError> {
+        let (reply, answer) = oneshot::channel();
+        let wanted = Wanted { name: name.into(), commands: self.commands.clone(), reply };
+        self.send(Command::Watch(Box::new(wanted)));
+        answer.await.unwrap_or(Err(WatchError::Closed))
+    }
+
+    /// Subscribes to types as a whole, with the machine's actions and a verdict on each update.
+    ///
+    /// # Errors
+    ///
+    /// If the client is closed.
+    pub async fn updates(&self) -> Result<Updates, WatchError> {
+        let (sender, reports) = mpsc::channel(REPORTS);
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Updates { reports: sender, reply });
+        let owner = answer.await.map_err(|_| WatchError::Closed)?;
+        Ok(Updates::new(reports, owner, self.commands.clone()))
+    }
+
+    /// Returns the state of each server, and tells of changes.
+    pub fn states(&self) -> tokio_watch::Receiver<Vec<ServerState>> {
+        self.states.clone()
+    }
+
+    /// Waits until a server answers. Only a response proves that a server works, and servers are asked only for what
+    /// is watched: watch something first.
+    ///
+    /// # Errors
+    ///
+    /// If the client is closed.
+    pub async fn ready(&self) -> Result<(), WatchError> {
+        let answers = |states: &Vec<ServerState>| states.iter().any(|state| state.phase == Phase::Answering);
+        let ready = self.states().wait_for(answers).await.map(drop);
+        ready.map_err(|_| WatchError::Closed)
+    }
+
+    /// Returns every resource of every server's client with its status, as for CSDS. Empty once the client is closed.
+    pub async fn dump(&self) -> Vec<Dumped> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Dump(reply));
+        answer.await.unwrap_or_default()
+    }
+
+    /// Closes the client, for all handles: ends its streams and its watches, and waits until that is done.
+    pub async fn close(&self) {
+        self.send(Command::Close);
+        self.commands.closed().await;
+    }
+
+    fn send(&self, command: Command) {
+        // A closed client drops the command, and with it the sender of the reply.
+        _ = self.commands.send(command);
+    }
+}

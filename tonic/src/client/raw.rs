@@ -1,0 +1,108 @@
+//! The task's end of [`Updates`](super::Updates).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::sync::mpsc::error::SendError;
+use tokio::sync::mpsc::{OwnedPermit, Sender};
+use xds_machine::client::{self, Update};
+use xds_machine::servers::Action;
+use xds_machine::{ResourceName, TypeUrl};
+
+use super::state::Report;
+
+type Reserving = Pin<Box<dyn Future<Output = Result<OwnedPermit<Report>, SendError<()>>> + Send>>;
+
+/// What one owner subscribed to, and what it has to be told.
+pub(super) struct Raw {
+    reports: Sender<Report>,
+    /// What does not fit into the channel. While there is anything, no response is read, so this is short.
+    waiting: VecDeque<Report>,
+    room: Option<Reserving>,
+    names: BTreeMap<TypeUrl, BTreeSet<ResourceName>>,
+    /// The updates that wait for a verdict.
+    updates: Vec<Update>,
+}
+
+impl Raw {
+    pub(super) fn new(reports: Sender<Report>) -> Self {
+        let (names, updates) = (BTreeMap::new(), Vec::new());
+        Self { reports, waiting: VecDeque::new(), room: None, names, updates }
+    }
+
+    pub(super) fn act(&mut self, action: Action) {
+        if let Action::Client { action: client::Action::Apply(update), .. } = &action {
+            self.updates.push(update.clone());
+        }
+        self.report(Report::Action(action));
+    }
+
+    pub(super) fn report(&mut self, report: Report) {
+        self.waiting.push_back(report);
+        self.fill();
+    }
+
+    /// Moves reports into the channel as long as it has room.
+    fn fill(&mut self) {
+        while let Some(report) = self.waiting.pop_front() {
+            match self.reports.try_reserve() {
+                Ok(room) => room.send(report),
+                Err(_) => {
+                    self.waiting.push_front(report);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Returns `Ready` once nothing waits for room in the channel.
+    pub(super) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            self.fill();
+            if self.waiting.is_empty() {
+                return Poll::Ready(());
+            }
+            let reports = &self.reports;
+            let room = self.room.get_or_insert_with(|| Box::pin(reports.clone().reserve_owned()));
+            let room = ready!(room.as_mut().poll(cx));
+            self.room = None;
+            match room {
+                Ok(room) => {
+                    if let Some(report) = self.waiting.pop_front() {
+                        room.send(report);
+                    }
+                }
+                // The owner is about to leave.
+                Err(_) => self.waiting.clear(),
+            }
+        }
+    }
+
+    pub(super) fn subscribed(&mut self, type_url: TypeUrl, names: Vec<ResourceName>) {
+        self.names.entry(type_url).or_default().extend(names);
+    }
+
+    /// Returns those of the names that this owner had subscribed to.
+    pub(super) fn unsubscribed(&mut self, type_url: &TypeUrl, names: &[ResourceName]) -> Vec<ResourceName> {
+        let Some(own) = self.names.get_mut(type_url) else { return Vec::new() };
+        names.iter().filter(|name| own.remove(*name)).cloned().collect()
+    }
+
+    /// Returns whether nothing of a type is subscribed to, and nothing of it waits for a verdict.
+    pub(super) fn is_done(&self, type_url: &TypeUrl) -> bool {
+        self.names.get(type_url).is_none_or(BTreeSet::is_empty)
+            && self.updates.iter().all(|update| update.type_url() != type_url)
+    }
+
+    pub(super) fn judged(&mut self, type_url: &TypeUrl) {
+        // The machine has one update of a type out at a time.
+        self.updates.retain(|update| update.type_url() != type_url);
+    }
+
+    /// Returns the names to unsubscribe from, and the updates without a verdict.
+    pub(super) fn into_parts(self) -> (BTreeMap<TypeUrl, BTreeSet<ResourceName>>, Vec<Update>) {
+        (self.names, self.updates)
+    }
+}

@@ -1,0 +1,125 @@
+//! Groups of nodes: the resources that some clients see, and the streams of these clients.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use slab::Slab;
+use xds_machine::TypeUrl;
+use xds_machine::server::{Cache, Resource, Revision, Source};
+use xds_machine_driver::server::{Shared, Store, Wakers};
+
+use super::stream::lock;
+use super::{Push, StreamInfo};
+
+/// A group of nodes, which see the same resources. Cheap to clone: a handle.
+///
+/// The resources are in a [`Cache`], or in any other [`Store`].
+pub struct Group<S: Store = Shared>(Arc<Inner<S>>);
+
+struct Inner<S> {
+    name: Arc<str>,
+    store: S,
+    streams: Mutex<Slab<StreamInfo>>,
+    /// Tasks that wait for the verdicts of the streams.
+    verdicts: Wakers,
+}
+
+/// Returns an epoch that no other call in this process returns: for a [`Source`] that serves a group.
+pub fn next_epoch() -> u64 {
+    static EPOCHS: AtomicU64 = AtomicU64::new(0);
+    EPOCHS.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+impl Group {
+    /// Creates a group with an empty cache of which nothing is known yet: a client is sent nothing of a type, not even
+    /// that it is empty, before the type is loaded ([`replace`](Self::replace), [`Cache::set_known`]).
+    pub fn new(name: &str) -> Self {
+        Self::with_store(name, Shared::new(Cache::unknown(next_epoch())))
+    }
+
+    /// Changes the resources. All streams of the group see the effects of `change` at once, and are sent what concerns
+    /// them.
+    pub fn update<T>(&self, change: impl FnOnce(&mut Cache) -> T) -> (T, Push) {
+        let (result, revision) = self.store().publish(|cache| (change(cache), cache.revision()));
+        (result, Push::new(self.clone(), revision))
+    }
+
+    /// Replaces all resources of a type ([`Cache::replace`]): every other name of the type does not exist.
+    pub fn replace(&self, type_url: &TypeUrl, resources: impl IntoIterator<Item = Resource>) -> Push {
+        self.update(|cache| cache.replace(type_url, resources)).1
+    }
+}
+
+impl<S: Store> Group<S> {
+    /// Creates a group with a store. Its source needs an epoch that no other source has: [`next_epoch`].
+    pub fn with_store(name: &str, store: S) -> Self {
+        let (streams, verdicts) = (Mutex::default(), Wakers::new());
+        Self(Arc::new(Inner { name: name.into(), store, streams, verdicts }))
+    }
+
+    /// Returns the name, which appears in [`StreamInfo::group`].
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Returns the store, to read and to change it.
+    pub fn store(&self) -> &S {
+        &self.0.store
+    }
+
+    /// Returns a push of everything that the store holds now: a handle to await the verdicts of the clients.
+    pub fn push(&self) -> Push<S> {
+        Push::new(self.clone(), self.store().with(Source::revision))
+    }
+
+    /// Returns the open streams of the group.
+    pub fn streams(&self) -> Vec<StreamInfo> {
+        lock(&self.0.streams).iter().map(|(_, stream)| stream.clone()).collect()
+    }
+
+    pub(super) fn verdicts(&self) -> &Wakers {
+        &self.0.verdicts
+    }
+
+    /// Adds a stream, and returns its place.
+    pub(super) fn join(&self, stream: &StreamInfo) -> usize {
+        stream.set_group(&self.0.name);
+        lock(&self.0.streams).insert(stream.clone())
+    }
+
+    pub(super) fn leave(&self, place: usize) {
+        let left = lock(&self.0.streams).try_remove(place);
+        self.verdicts().wake_all();
+        drop(left);
+    }
+
+    pub(super) fn settle(&self, stream: &StreamInfo, revision: Revision) {
+        stream.settle(revision);
+        self.verdicts().wake_all();
+    }
+}
+
+impl<S: Store> Store for Group<S> {
+    type Source = S::Source;
+
+    fn with<T>(&self, read: impl FnOnce(&S::Source) -> T) -> T {
+        self.0.store.with(read)
+    }
+
+    fn wakers(&self) -> &Wakers {
+        self.0.store.wakers()
+    }
+}
+
+impl<S: Store> Clone for Group<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S: Store> fmt::Debug for Group<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,27 @@
+//! A control plane over gRPC.
+//!
+//! A [`ControlPlane`] serves all xDS services in both variants, from the resources of [`Group`]s of nodes. The
+//! [`XdsService`] goes into a tonic server, a router, or anything that takes a tower service.
+//!
+//! A stream is one task, which the HTTP/2 library runs anyway: the machine lives in the body of the response. Responses
+//! go to the transport as pages that all streams share, and are composed only when the client's window has room, so a
+//! slow client holds its window and no more.
+
+mod body;
+mod control_plane;
+mod frames;
+mod group;
+mod observer;
+mod push;
+mod requests;
+mod service;
+mod session;
+mod stream;
+
+pub use control_plane::{Builder, ControlPlane, Limits};
+pub use group::{Group, next_epoch};
+pub use observer::{Observer, Sent};
+pub use push::{Outcome, Push, Rejection};
+pub use service::XdsService;
+pub use stream::{Rejected, StreamInfo, TypeInfo};
+pub use xds_machine_driver::server::{Shared, Store, Wakers};

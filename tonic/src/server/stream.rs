@@ -1,0 +1,237 @@
+//! What is known of an open stream.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use xds_machine::message::Node;
+use xds_machine::server::{Action, Response, Revision, Server, StreamId, Variant};
+use xds_machine::service::Method;
+use xds_machine::{Interest, Status, TypeUrl, Version};
+
+/// A stream that a [`ControlPlane`](super::ControlPlane) serves: a handle that shows its current state. Cheap to
+/// clone. A handle of a stream that has closed shows its last state.
+#[derive(Clone)]
+pub struct StreamInfo(Arc<Entry>);
+
+struct Entry {
+    id: StreamId,
+    method: Method,
+    peer: Option<SocketAddr>,
+    machine: Arc<dyn Machine>,
+    node: OnceLock<Arc<Node>>,
+    group: OnceLock<Arc<str>>,
+    types: Mutex<Vec<Verdicts>>,
+    /// The revision of the source up to which the client has answered everything.
+    settled: AtomicU64,
+    /// Why the stream is to end, though its client does nothing wrong.
+    ending: OnceLock<Status>,
+    is_closed: AtomicBool,
+}
+
+/// The last responses of one type, by verdict.
+struct Verdicts {
+    type_url: TypeUrl,
+    sent: Version,
+    accepted: Option<Version>,
+    rejected: Option<Box<Rejected>>,
+}
+
+/// A response that a client rejected.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Rejected {
+    /// The version of the response.
+    pub version: Version,
+    /// The revision of the source up to which the response served the client.
+    pub revision: Revision,
+    /// The client's reason.
+    pub error: Status,
+}
+
+/// The state of one type of a stream, for a debug page.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct TypeInfo {
+    /// The type.
+    pub type_url: TypeUrl,
+    /// Whether the client subscribes to the wildcard.
+    pub wildcard: bool,
+    /// The number of names that the client subscribes to.
+    pub names: usize,
+    /// The version of the last response.
+    pub sent: Option<Version>,
+    /// The version of the last response that the client accepted.
+    pub accepted: Option<Version>,
+    /// The last rejection, unless a later response was accepted.
+    pub rejected: Option<Rejected>,
+}
+
+/// The queries of a machine that do not depend on its variant.
+pub(super) trait Machine: Send + Sync {
+    fn interest(&self, type_url: &TypeUrl) -> Option<Interest>;
+
+    /// Returns the types, whether each has the wildcard, and how many names.
+    fn types(&self) -> Vec<(TypeUrl, bool, usize)>;
+}
+
+impl<V: Variant> Machine for Mutex<Server<V>>
+where
+    Server<V>: Send,
+{
+    fn interest(&self, type_url: &TypeUrl) -> Option<Interest> {
+        lock(self).interest(type_url).cloned()
+    }
+
+    fn types(&self) -> Vec<(TypeUrl, bool, usize)> {
+        let server = lock(self);
+        let interests = server.types().filter_map(|type_url| Some((type_url, server.interest(type_url)?)));
+        interests.map(|(type_url, of)| (type_url.clone(), of.wildcard(), of.names().len())).collect()
+    }
+}
+
+pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl StreamInfo {
+    pub(super) fn new(id: StreamId, method: Method, peer: Option<SocketAddr>, machine: Arc<dyn Machine>) -> Self {
+        Self(Arc::new(Entry {
+            id,
+            method,
+            peer,
+            machine,
+            node: OnceLock::new(),
+            group: OnceLock::new(),
+            types: Mutex::default(),
+            settled: AtomicU64::new(0),
+            ending: OnceLock::new(),
+            is_closed: AtomicBool::new(false),
+        }))
+    }
+
+    /// Returns the id, which the control plane counts from 1.
+    pub fn id(&self) -> StreamId {
+        self.0.id
+    }
+
+    /// Returns the method that was called: the variant of the protocol, and the type of a single-type stream.
+    pub fn method(&self) -> Method {
+        self.0.method
+    }
+
+    /// Returns the address of the client, if the transport says it.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.0.peer
+    }
+
+    /// Returns the node, once the first request has said it.
+    pub fn node(&self) -> Option<&Node> {
+        self.0.node.get().map(|node| &**node)
+    }
+
+    /// Returns the name of the group that the stream was assigned to, once it is.
+    pub fn group(&self) -> Option<&str> {
+        self.0.group.get().map(|group| &**group)
+    }
+
+    /// Returns the client's interest in a type, if the type was requested. A copy, whose cost is that of the names.
+    pub fn interest(&self, type_url: &TypeUrl) -> Option<Interest> {
+        self.0.machine.interest(type_url)
+    }
+
+    /// Returns the state of each requested type, in push order.
+    pub fn types(&self) -> Vec<TypeInfo> {
+        let (types, verdicts) = (self.0.machine.types(), lock(&self.0.types));
+        let info = |(type_url, wildcard, names)| {
+            let of = verdicts.iter().find(|of| of.type_url == type_url);
+            TypeInfo {
+                type_url,
+                wildcard,
+                names,
+                sent: of.map(|of| of.sent.clone()),
+                accepted: of.and_then(|of| of.accepted.clone()),
+                rejected: of.and_then(|of| of.rejected.as_deref().cloned()),
+            }
+        };
+        types.into_iter().map(info).collect()
+    }
+
+    pub(super) fn set_node(&self, node: &Arc<Node>) {
+        let _ = self.0.node.set(node.clone()); // once a stream
+    }
+
+    pub(super) fn set_group(&self, group: &Arc<str>) {
+        let _ = self.0.group.set(group.clone()); // once a stream
+    }
+
+    pub(super) fn note_sent<V: Variant>(&self, response: &Response<V>) {
+        let (mut types, sent) = (lock(&self.0.types), response.version().clone());
+        match types.iter_mut().find(|of| of.type_url == *response.type_url()) {
+            Some(of) => of.sent = sent,
+            None => {
+                let type_url = response.type_url().clone();
+                types.reserve_exact(1); // few types, many streams
+                types.push(Verdicts { type_url, sent, accepted: None, rejected: None });
+            }
+        }
+    }
+
+    pub(super) fn note_action(&self, action: &Action) {
+        let (Action::Ack { type_url, .. } | Action::Nack { type_url, .. }) = action else { return };
+        let mut types = lock(&self.0.types);
+        let Some(of) = types.iter_mut().find(|of| of.type_url == *type_url) else { return };
+        match action {
+            Action::Ack { version, .. } => {
+                of.accepted = Some(version.clone());
+                of.rejected = None;
+            }
+            Action::Nack { version, revision, error, .. } => {
+                let (version, error) = (version.clone(), error.clone());
+                of.rejected = Some(Box::new(Rejected { version, revision: *revision, error }));
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the rejections of responses that had all changes up to a revision.
+    pub(super) fn rejections(&self, since: Revision) -> Vec<(TypeUrl, Rejected)> {
+        let types = lock(&self.0.types);
+        let rejected = types.iter().filter_map(|of| Some((of.type_url.clone(), of.rejected.as_deref()?.clone())));
+        rejected.filter(|(_, rejected)| rejected.revision >= since).collect()
+    }
+
+    pub(super) fn settle(&self, revision: Revision) {
+        self.0.settled.store(revision.0, Ordering::Release);
+    }
+
+    pub(super) fn is_settled(&self, revision: Revision) -> bool {
+        self.0.settled.load(Ordering::Acquire) >= revision.0
+    }
+
+    pub(super) fn end(&self, status: Status) {
+        let _ = self.0.ending.set(status); // the first reason counts
+    }
+
+    pub(super) fn ending(&self) -> Option<&Status> {
+        self.0.ending.get()
+    }
+
+    pub(super) fn set_closed(&self) {
+        self.0.is_closed.store(true, Ordering::Release);
+    }
+
+    /// Returns whether the stream has closed.
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed.load(Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for StreamInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut info = f.debug_struct("StreamInfo");
+        info.field("id", &self.id().0).field("peer", &self.peer()).field("node", &self.node().map(|node| &node.id));
+        info.field("group", &self.group()).finish_non_exhaustive()
+    }
+}
