@@ -130,7 +130,7 @@ fn f6() -> Figure {
     let mut work = Reconnect::new(N);
     let mut floor = Decode::new(&work.floor());
     let row = Row::new("F6", N, 1, 0).timed(9, &mut work, &mut floor);
-    let check = Check::most("F6: of decoding the request", row.ratio, 2.0);
+    let check = Check::most("F6: of decoding the request", row.ratio, 0.5);
     ([row].into(), [check].into())
 }
 

@@ -18,7 +18,7 @@ use super::timers::Asked;
 use super::transmit::{Intent, ack_intent};
 use super::variant::{Composed, Of, Protocol, Variant, check_answerable};
 use crate::error::PeerMisbehaved;
-use crate::message::delta::{Request, Response};
+use crate::message::delta::{Request, Response, Versions};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 use crate::resource_type::ResourceType;
 use crate::variant::Delta;
@@ -198,7 +198,7 @@ impl Protocol for Delta {
             type_url: of.resource_type.type_url().clone(),
             subscribe: Vec::new(),
             unsubscribe: Vec::new(),
-            initial_versions: BTreeMap::new(),
+            initial_versions: Versions::default(),
             nonce: Nonce::default(),
             error: None,
         };
@@ -243,7 +243,7 @@ impl Subscription<StreamState> {
     /// Returns the versions that the first request of a stream claims (C-RECON-02): those of held resources. Resources
     /// that a pending update adds or removes are claimed with an empty version, or their removal during the outage
     /// would never be reported ([design rule 2](crate::manual::rules#rule-2)).
-    fn initial_versions(&self) -> BTreeMap<ResourceName, Version> {
+    fn initial_versions(&self) -> Versions {
         let held = self.holdings.held();
         let mut versions: BTreeMap<_, _> = held.iter().map(|(name, held)| (name.clone(), held.claim())).collect();
         versions.extend(self.holdings.not_found().map(|(name, version)| (name.clone(), version.clone())));
@@ -254,7 +254,7 @@ impl Subscription<StreamState> {
                 unclear.map(|resource| resource.name()).chain(removing).map(|name| (name.clone(), Version::default())),
             );
         }
-        versions
+        versions.into()
     }
 
     /// Notes resources of the pending update that are not wanted now. They are not claimed, because shipped servers

@@ -241,7 +241,7 @@ mod tests {
         client.resources_mut(&of_type()).unsubscribe(["b"]);
         client.handle_open();
         let first = client.poll_transmit().expect("a first request").request;
-        assert_eq!(first.initial_versions.keys().map(ResourceName::as_str).collect::<Vec<_>>(), ["a"]);
+        assert_eq!(first.initial_versions.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["a"]);
         client.resources_mut(&of_type()).subscribe([WILDCARD]).expect("names");
         drain(&mut client);
         // `a` is subscribed to by name, and was claimed; of `b` this server knows nothing.
@@ -252,9 +252,7 @@ mod tests {
         assert!(!client.wants_new_stream());
         client.handle_open();
         let first = client.poll_transmit().expect("a first request").request;
-        let claims = first.initial_versions.iter();
-        let claims: Vec<_> = claims.map(|(name, version)| (name.as_str(), version.as_str())).collect();
-        assert_eq!(claims, [("a", "1"), ("b", "")]);
+        assert_eq!(first.initial_versions, [("a", "1"), ("b", "")].into());
     }
 
     #[test]
@@ -288,7 +286,7 @@ mod tests {
         assert_eq!(client.poll_transmit(), None);
         client.handle_open();
         let first = client.poll_transmit().expect("the first request").request;
-        assert_eq!(first.initial_versions, [("b".into(), "1".into())].into());
+        assert_eq!(first.initial_versions, [("b", "1")].into());
     }
 
     #[test]
@@ -325,7 +323,7 @@ mod tests {
         assert_eq!(client.poll_timeout(), Some(soon));
         client.handle_open();
         let first = client.poll_transmit().expect("the first request").request;
-        assert_eq!(first.initial_versions, [("a".into(), "".into()), ("b".into(), "".into())].into());
+        assert_eq!(first.initial_versions, [("a", ""), ("b", "")].into());
         client.handle_response(NOW, delta("1", &["b"], &["a"])).expect("a response");
         let Some(Action::Apply(update)) = client.poll_action() else { panic!("no update") };
         assert_eq!((update.removed(), update.resources().len()), (&["a".into()][..], 1));

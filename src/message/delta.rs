@@ -1,12 +1,12 @@
 //! The messages of the incremental variant.
 
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::error::Status;
 use crate::message::Resource;
+pub use crate::message::versions::{Iter as VersionsIter, Versions};
 use crate::message::{Node, ResourceError};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
 
@@ -23,7 +23,7 @@ pub struct Request {
     /// The names to unsubscribe from.
     pub unsubscribe: Vec<ResourceName>,
     /// In the first request for a type on a stream: the versions that the client holds (`initial_resource_versions`).
-    pub initial_versions: BTreeMap<ResourceName, Version>,
+    pub initial_versions: Versions,
     /// The nonce of the response that this request answers; empty if none.
     pub nonce: Nonce,
     /// Present if and only if the response is rejected (a NACK).
@@ -58,7 +58,7 @@ impl Request {
             type_url: type_url.into(),
             subscribe: Vec::new(),
             unsubscribe: Vec::new(),
-            initial_versions: BTreeMap::new(),
+            initial_versions: Versions::default(),
             nonce: Nonce::default(),
             error: None,
         }

@@ -9,6 +9,7 @@ mod node;
 mod resource;
 pub mod sotw;
 mod variant;
+mod versions;
 
 pub use node::{Locality, Node, feature};
 pub use resource::{Any, Resource};

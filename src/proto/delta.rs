@@ -1,13 +1,15 @@
 //! The messages of the incremental variant on the wire.
 
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use prost::Message;
 
 use super::{DecodeError, generated, node};
-use crate::message::delta::{Request, Response};
+use crate::fields::Fields;
+use crate::message::delta::{Request, Response, Versions};
 use crate::name::TypeUrl;
 
 /// Decodes a `DeltaDiscoveryRequest`.
@@ -16,21 +18,56 @@ use crate::name::TypeUrl;
 ///
 /// If the bytes are not such a message.
 pub fn decode_request(bytes: Bytes) -> Result<Request, DecodeError> {
-    request(generated::DeltaDiscoveryRequest::decode(bytes).map_err(DecodeError::new("DeltaDiscoveryRequest"))?)
+    let (message, versions) = read_request(bytes)?;
+    request(message, versions)
 }
 
-pub(super) fn request(request: generated::DeltaDiscoveryRequest) -> Result<Request, DecodeError> {
+/// Decodes a request and what it claims. The claims stay encoded.
+pub(super) fn read_request(bytes: Bytes) -> Result<(generated::DeltaDiscoveryRequest, Versions), DecodeError> {
+    let error = DecodeError::new("DeltaDiscoveryRequest");
+    let (versions, rest) = match split(&bytes) {
+        Some((before, versions, after)) => {
+            (Some(versions), generated::DeltaDiscoveryRequest::decode(before.chain(after)))
+        }
+        None => (None, generated::DeltaDiscoveryRequest::decode(bytes)),
+    };
+    let mut message = rest.map_err(error)?;
+    let decoded = core::mem::take(&mut message.initial_resource_versions);
+    Ok((message, versions.unwrap_or_else(|| decoded.into_iter().collect())))
+}
+
+/// Splits a request into what is before the claims, the claims, and what is after them. `None` if nothing is claimed,
+/// or in an encoding that takes a decoder.
+fn split(bytes: &Bytes) -> Option<(Bytes, Versions, Bytes)> {
+    const CLAIMS: u32 = 5;
+    let (mut fields, mut start) = (Fields::new(bytes), 0);
+    loop {
+        let (number, _, raw) = fields.next_raw()?.ok()?;
+        if number == CLAIMS {
+            break;
+        }
+        start += raw.len();
+    }
+    let (len, versions) = Versions::read(&bytes[start..])?;
+    let end = start + len;
+    let are_all = Fields::new(&bytes[end..]).all(|field| field.is_ok_and(|(number, _)| number != CLAIMS));
+    // A few claims must not keep a large request in memory.
+    let entries =
+        if len < bytes.len() / 2 { Bytes::copy_from_slice(&bytes[start..end]) } else { bytes.slice(start..end) };
+    (len > 0 && are_all).then(|| (bytes.slice(..start), versions.with_entries(entries), bytes.slice(end..)))
+}
+
+pub(super) fn request(request: generated::DeltaDiscoveryRequest, versions: Versions) -> Result<Request, DecodeError> {
     let mut subscribe = super::names(request.resource_names_subscribe);
     subscribe.extend(super::locator_names(request.resource_locators_subscribe));
     let mut unsubscribe = super::names(request.resource_names_unsubscribe);
     unsubscribe.extend(super::locator_names(request.resource_locators_unsubscribe));
-    let versions = request.initial_resource_versions.into_iter();
     Ok(Request {
         node: request.node.as_ref().map(node::decode).transpose()?.map(Arc::new),
         type_url: request.type_url.into(),
         subscribe,
         unsubscribe,
-        initial_versions: versions.map(|(name, version)| (name.into(), version.into())).collect(),
+        initial_versions: versions,
         nonce: request.response_nonce.into(),
         error: request.error_detail.map(super::status),
     })
@@ -38,19 +75,31 @@ pub(super) fn request(request: generated::DeltaDiscoveryRequest) -> Result<Reque
 
 /// Encodes a `DeltaDiscoveryRequest`.
 pub fn encode_request(request: &Request) -> Vec<u8> {
-    request_out(request).encode_to_vec()
+    write_request(request_out(request), &request.initial_versions)
+}
+
+/// Encodes a request and what it claims, the fields in the order of their numbers.
+pub(super) fn write_request(mut before: generated::DeltaDiscoveryRequest, versions: &Versions) -> Vec<u8> {
+    let after = generated::DeltaDiscoveryRequest {
+        response_nonce: core::mem::take(&mut before.response_nonce),
+        error_detail: before.error_detail.take(),
+        resource_locators_subscribe: core::mem::take(&mut before.resource_locators_subscribe),
+        resource_locators_unsubscribe: core::mem::take(&mut before.resource_locators_unsubscribe),
+        ..generated::DeltaDiscoveryRequest::default()
+    };
+    let mut bytes = before.encode_to_vec();
+    bytes.extend_from_slice(&versions.encoded());
+    bytes.extend(after.encode_to_vec());
+    bytes
 }
 
 pub(super) fn request_out(request: &Request) -> generated::DeltaDiscoveryRequest {
-    let versions = request.initial_versions.iter();
     generated::DeltaDiscoveryRequest {
         node: request.node.as_deref().map(node::encode),
         type_url: request.type_url.as_str().into(),
         resource_names_subscribe: super::names_out(&request.subscribe),
         resource_names_unsubscribe: super::names_out(&request.unsubscribe),
-        initial_resource_versions: versions
-            .map(|(name, version)| (name.as_str().into(), version.as_str().into()))
-            .collect(),
+        initial_resource_versions: BTreeMap::new(), // written from their bytes
         response_nonce: request.nonce.as_str().into(),
         error_detail: request.error.as_ref().map(super::status_out),
         resource_locators_subscribe: Vec::new(),

@@ -77,12 +77,12 @@ pub fn encode_sotw_request(request: &sotw::Request, locators: &Locators) -> Vec<
 ///
 /// If the bytes are not such a message.
 pub fn decode_delta_request(bytes: Bytes) -> Result<(delta::Request, Locators), DecodeError> {
-    let request = generated::DeltaDiscoveryRequest::decode(bytes).map_err(DecodeError::new("DeltaDiscoveryRequest"))?;
+    let (request, versions) = super::delta::read_request(bytes)?;
     let locators = Locators {
         subscribe: locators(&request.resource_locators_subscribe),
         unsubscribe: locators(&request.resource_locators_unsubscribe),
     };
-    Ok((super::delta::request(request)?, locators))
+    Ok((super::delta::request(request, versions)?, locators))
 }
 
 /// Encodes a `DeltaDiscoveryRequest`: names that have locators are written as these.
@@ -91,7 +91,7 @@ pub fn encode_delta_request(request: &delta::Request, locators: &Locators) -> Ve
     message.resource_locators_subscribe = locators_out(&locators.subscribe, &mut message.resource_names_subscribe);
     message.resource_locators_unsubscribe =
         locators_out(&locators.unsubscribe, &mut message.resource_names_unsubscribe);
-    message.encode_to_vec()
+    super::delta::write_request(message, &request.initial_versions)
 }
 
 /// Decodes a `DeltaDiscoveryResponse`.

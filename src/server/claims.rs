@@ -8,6 +8,7 @@ use super::resource::Resource;
 use super::source::{Source, State};
 use super::view::View;
 use super::wanted::Wanted;
+use crate::message::delta::Versions;
 use crate::name::{ResourceName, Version};
 use crate::xdstp::Parts;
 
@@ -15,10 +16,12 @@ use crate::xdstp::Parts;
 /// client. The remaining claims are names whose removal may have to be announced.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Claims {
-    /// Claims not compared yet. A doubted claim has an empty version: its name was subscribed again before the first
-    /// response, and the client may have dropped the resource in between
+    /// Claims not compared yet, as they came.
+    versions: Versions,
+    /// The same, once one is doubted. A doubted claim has an empty version: its name was subscribed again before the
+    /// first response, and the client may have dropped the resource in between
     /// ([design rule 5](crate::manual::rules#rule-5)).
-    versions: BTreeMap<ResourceName, Version>,
+    doubted: BTreeMap<ResourceName, Version>,
     /// Whether the wildcard was subscribed again.
     all_doubted: bool,
     /// Claimed names to announce as removed if they do not exist.
@@ -28,32 +31,33 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    pub(super) fn new(versions: BTreeMap<ResourceName, Version>) -> Self {
+    pub(super) fn new(versions: Versions) -> Self {
         Self { versions, ..Self::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        *self == Self::default()
+        !self.is_pending() && self.unwanted.is_empty() && !self.all_doubted
     }
 
     /// Returns whether something has to be sent because of the claims.
     pub(super) fn is_pending(&self) -> bool {
-        !self.versions.is_empty() || !self.gone.is_empty()
+        self.is_unsettled() || !self.gone.is_empty()
     }
 
     /// Returns whether the claims were not compared yet.
     pub(super) fn is_unsettled(&self) -> bool {
-        !self.versions.is_empty()
+        !self.versions.is_empty() || !self.doubted.is_empty()
     }
 
     /// Returns the bytes of names and versions.
     pub(super) fn bytes(&self) -> usize {
         let names = self.gone.iter().chain(&self.unwanted).map(|name| name.as_str().len());
-        bytes_of(&self.versions) + names.sum::<usize>()
+        let doubted = self.doubted.iter().map(|(name, version)| name.as_str().len() + version.as_bytes().len());
+        self.versions.text_len() + doubted.sum::<usize>() + names.sum::<usize>()
     }
 
     pub(super) fn count(&self) -> usize {
-        self.versions.len() + self.gone.len() + self.unwanted.len()
+        self.versions.len() + self.doubted.len() + self.gone.len() + self.unwanted.len()
     }
 
     /// Handles a name that is subscribed, for the first time or again: the client may not have the version that it
@@ -63,18 +67,26 @@ impl Claims {
             self.all_doubted = true;
             self.gone.append(&mut self.unwanted);
         } else if let Some(glob) = Parts::of(name.as_str()).filter(|_| name.is_glob()) {
-            let members = self.versions.iter_mut().filter(|(name, _)| glob.has(name.as_str()));
+            let members = self.doubted().iter_mut().filter(|(name, _)| glob.has(name.as_str()));
             members.for_each(|(_, version)| *version = Version::default());
             let wanted: Vec<ResourceName> =
                 self.unwanted.iter().filter(|name| glob.has(name.as_str())).cloned().collect();
             wanted.iter().for_each(|name| _ = self.unwanted.remove(name));
             self.gone.extend(wanted);
         } else {
-            if let Some(version) = self.versions.get_mut(name) {
+            if let Some(version) = self.doubted().get_mut(name) {
                 *version = Version::default();
             }
             self.unwanted.remove(name); // the name is answered by itself
         }
+    }
+
+    /// Returns the claims that are not compared yet as a map, to doubt some.
+    fn doubted(&mut self) -> &mut BTreeMap<ResourceName, Version> {
+        if !self.versions.is_empty() {
+            self.doubted = (&core::mem::take(&mut self.versions)).into();
+        }
+        &mut self.doubted
     }
 
     /// Compares the claims with the store. Names of which the client has the current version need no answer.
@@ -84,35 +96,36 @@ impl Claims {
         wanted: &Wanted,
         view: &mut View,
         names: &mut BTreeSet<ResourceName>,
-    ) {
+    ) -> Option<Vec<ResourceName>> {
         let not_found = Resource::not_found_version();
+        let (versions, doubted) = (core::mem::take(&mut self.versions), core::mem::take(&mut self.doubted));
+        let doubted = doubted.iter().map(|(name, version)| (name.as_str().as_bytes(), version.as_bytes()));
         // A client may have dropped the former targets of an alias together with it.
-        for name in names.iter().filter(|_| wanted.aliases()).flat_map(|alias| of.former_targets(alias)) {
-            if let Some(version) = self.versions.get_mut(name) {
-                *version = Version::default();
-            }
-        }
-        for (name, version) in core::mem::take(&mut self.versions) {
-            let entry = of.get(&name);
+        let aliases = names.iter().filter(|_| wanted.aliases());
+        let former: BTreeSet<ResourceName> = aliases.flat_map(|alias| of.former_targets(alias)).cloned().collect();
+        let mut current = Vec::with_capacity(versions.len());
+        for (name, version) in versions.raw().chain(doubted) {
+            let name = core::str::from_utf8(name).unwrap_or_default(); // checked when it was read
+            let version = if !former.is_empty() && former.contains(name) { &[] } else { version };
+            let entry = of.get_str(name);
             match entry.state {
-                State::Present(resource) if *resource.name() == name => {
-                    if !version.is_empty() && version == *resource.version() {
-                        names.remove(&name);
-                        if !self.all_doubted {
-                            view.note_sent_ahead(&name, of.now(), usize::MAX);
-                        }
+                State::Present(resource) if *resource.name() == *name => {
+                    if !version.is_empty() && version == resource.version().as_bytes() {
+                        names.remove(name);
+                        current.push(resource);
                     }
                     if !wanted.wants(of, resource) {
-                        self.unwanted.insert(name);
+                        self.unwanted.insert(resource.name().clone());
                     }
                 }
-                State::Absent if version == not_found => _ = names.remove(&name),
-                State::Absent if wanted.covers(name.as_str()) => _ = self.gone.insert(name),
-                State::Absent => _ = self.unwanted.insert(name),
+                State::Absent if version == not_found.as_bytes() => _ = names.remove(name),
+                State::Absent if wanted.covers(name) => _ = self.gone.insert(name.into()),
+                State::Absent => _ = self.unwanted.insert(name.into()),
                 State::Present(_) | State::Unknown => {}
             }
         }
         self.note_aliases(of, wanted, view);
+        if self.all_doubted { None } else { note_current(of, wanted, view, current) }
     }
 
     /// Notes that the client may have an uncovered resource by an alias that now stands for another one.
@@ -137,7 +150,33 @@ impl Claims {
     }
 }
 
-/// Returns the bytes of names and versions.
-pub(super) fn bytes_of(versions: &BTreeMap<ResourceName, Version>) -> usize {
-    versions.iter().map(|(name, version)| name.as_str().len() + version.as_bytes().len()).sum()
+/// Notes the resources of which the client has the current version. Returns the names of the others, if a wildcard is
+/// to be answered by these: of the resources that the client has and those that it lacks, the fewer are noted by name.
+fn note_current<S: Source>(
+    of: OfType<'_, S>,
+    wanted: &Wanted,
+    view: &mut View,
+    current: Vec<&Resource>,
+) -> Option<Vec<ResourceName>> {
+    let pages = || of.pages().take_while(|_| wanted.wildcard());
+    let lacking = pages().map(|page| page.resources().len()).sum::<usize>().saturating_sub(current.len());
+    let by_name = !wanted.globs().is_empty() || lacking > current.len();
+    for resource in &current {
+        // The answer to a collection and heartbeats need the notes.
+        if by_name || resource.ttl().is_some() {
+            view.note_sent_ahead(resource.name(), of.now(), usize::MAX);
+        }
+    }
+    if by_name || !wanted.wildcard() {
+        return None;
+    }
+    let mut names = Vec::with_capacity(lacking);
+    if lacking > 0 {
+        let current: BTreeSet<&ResourceName> = current.into_iter().map(Resource::name).collect();
+        for page in pages() {
+            let lacks = page.resources().iter().map(Resource::name).filter(|name| !current.contains(name));
+            names.extend(lacks.cloned());
+        }
+    }
+    Some(names)
 }

@@ -7,7 +7,7 @@ mod pushes;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 
-use super::claims::{self, Claims};
+use super::claims::Claims;
 use super::config::Settings;
 use super::draft::{Behind, Draft, Order};
 use super::encoding::{Encoding, Piece};
@@ -16,7 +16,7 @@ use super::pending::Wildcard;
 use super::size::Size;
 use super::source::Source;
 use super::subscription::{Subscription, SubscriptionChange};
-use super::variant::{Protocol, Variant, check_names};
+use super::variant::{Protocol, Variant, check_name, check_names};
 use super::view::Reach;
 use crate::error::{PeerMisbehaved, Status};
 use crate::message::delta::Request;
@@ -73,17 +73,23 @@ impl Protocol for Delta {
         if count > limit {
             return Err(PeerMisbehaved::TooManyInitialVersions { type_url: type_url.clone(), count, limit });
         }
-        request.initial_versions.remove(WILDCARD); // no resource has this name, so it would be announced as removed
-        check_names(type_url, request.initial_versions.keys(), limits)?;
-        for version in request.initial_versions.values() {
-            let (len, limit) = (version.as_str().len(), limits.version_bytes);
+        let mut has_wildcard = false;
+        for (name, version) in request.initial_versions.raw() {
+            check_name(type_url, name.len(), limits)?;
+            has_wildcard |= name == WILDCARD.as_bytes();
+            let (len, limit) = (version.len(), limits.version_bytes);
             if len > limit {
                 return Err(PeerMisbehaved::VersionTooLong { type_url: type_url.clone(), len, limit });
             }
         }
+        if has_wildcard {
+            // No resource has this name, so it would be announced as removed.
+            request.initial_versions = request.initial_versions.without(WILDCARD);
+        }
         if settings.named_by_initial_versions && known.is_none() && !subscribes_to_all(request, settings) {
-            let named = request.initial_versions.keys().filter(|name| !request.unsubscribe.contains(name));
-            request.subscribe.extend(named.cloned());
+            let names = request.initial_versions.iter().map(|(name, _)| ResourceName::from(name));
+            let unsubscribe: BTreeSet<&ResourceName> = request.unsubscribe.iter().collect();
+            request.subscribe.extend(names.filter(|name| !unsubscribe.contains(name)));
         }
         let size = known.map_or(Size::default(), |known| known.wanted.size());
         let most = size + Size::of(&request.subscribe);
@@ -94,7 +100,7 @@ impl Protocol for Delta {
     }
 
     fn initial_bytes(request: &Request) -> usize {
-        claims::bytes_of(&request.initial_versions)
+        request.initial_versions.text_len()
     }
 
     fn apply_request(request: Request, to: &mut Subscription, first: bool, settings: &Settings) -> SubscriptionChange {
@@ -151,9 +157,9 @@ impl Protocol for Delta {
 
     fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Behind> {
         draft.budget = order.budget;
-        let asked_for_all = *of.pending.wildcard() == Wildcard::Asked;
+        let asked_for_all = matches!(of.pending.wildcard(), Wildcard::Asked | Wildcard::Claimed);
         let mut all = of.pending.is_empty() || answers::add(of, source, draft);
-        let all_asked = asked_for_all && draft.pages.is_some();
+        let all_asked = asked_for_all && (draft.pages.is_some() || draft.claimed);
         let mut which = Which::Answered;
         if all_asked {
             // The changes are part of the pages, now or in their turn.

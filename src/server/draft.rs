@@ -43,6 +43,8 @@ pub struct Draft {
     pub(super) answered: BTreeSet<ResourceName>,
     /// The pages that the response has of the answer to the wildcard.
     pub(super) pages: Option<Pages>,
+    /// Whether the wildcard is answered, and the client has all resources but those of pending names.
+    pub(super) claimed: bool,
     /// How far the response covers changes and removals.
     pub(super) content: Reach,
     pub(super) removals: Reach,

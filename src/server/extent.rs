@@ -36,6 +36,8 @@ pub(super) struct More {
     pub(super) pages: Option<Pages>,
     /// Names that were left out, unless answered by name, because the client had them.
     pub(super) but: BTreeSet<ResourceName>,
+    /// Whether all present resources were left out, unless answered by name, because the client had them.
+    pub(super) claimed: bool,
 }
 
 /// A range from one position in the pages of a source to another, or to the end.
@@ -71,13 +73,23 @@ impl Extent {
         let in_range = || self.after.is_none_or(|after| entry.since > after);
         let paged = |pages: &Pages| pages.resources(of).any(|paged| paged == *name);
         let in_pages = || more.and_then(|more| more.pages.as_ref()).is_some_and(paged);
-        let had = more.is_some_and(|more| more.but.contains(name));
+        let had = more.is_some_and(|more| more.leaves_out(name, entry));
         let in_some = self.whole || more.is_some_and(named) || (!had && (in_range() || in_pages()));
         in_some && entry.since <= self.to
     }
 
+    /// Keeps only the names of a response that left out what the client had.
+    fn forget_claims(&mut self) {
+        if let Some(more) = self.more.as_mut().filter(|more| more.claimed) {
+            more.claimed = false;
+            self.after = Some(self.to);
+        }
+    }
+
     /// Extends the extent to cover that of another response, and the range between them.
-    pub(super) fn join(&mut self, other: Self) {
+    pub(super) fn join(&mut self, mut other: Self) {
+        self.forget_claims();
+        other.forget_claims();
         let is_range = |extent: &Self| extent.after != Some(extent.to);
         let to = self.to.max(other.to);
         self.after = match (is_range(self), is_range(&other)) {
@@ -97,6 +109,13 @@ impl Extent {
                 (a, b) => a.or(b),
             };
         }
+    }
+}
+
+impl More {
+    /// Returns whether the response had the current state of a name only if it answered the name.
+    pub(super) fn leaves_out(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
+        self.but.contains(name) || (self.claimed && entry.resource().is_some())
     }
 }
 

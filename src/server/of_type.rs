@@ -48,6 +48,10 @@ impl<'s, S: Source> OfType<'s, S> {
         self.source.get(self.type_url, name)
     }
 
+    pub(super) fn get_str(self, name: &str) -> Entry<'s> {
+        self.source.get_str(self.type_url, name)
+    }
+
     /// Returns whether an alias stands for the resource of this name.
     pub(super) fn stands_for(self, alias: &ResourceName, name: &ResourceName) -> bool {
         self.get(alias).resource().is_some_and(|resource| resource.name() == name)

@@ -29,6 +29,8 @@ pub(super) enum Wildcard {
     Answered,
     /// The answer has not begun.
     Asked,
+    /// The answer has not begun. The client has all resources but those that are pending by name.
+    Claimed,
     /// The answer continues from here.
     Begun(Box<Progress>),
 }
@@ -100,6 +102,12 @@ impl Pending {
             self.names = wanted.names().clone();
         }
         self.retain_wanted(wanted);
+    }
+
+    /// Notes that the client has all resources that the answer to the wildcard would have, but `rest`.
+    pub(super) fn note_claimed(&mut self, rest: impl Iterator<Item = ResourceName>) {
+        self.wildcard = Wildcard::Claimed;
+        self.names.extend(rest);
     }
 
     pub(super) fn set_reply(&mut self, reply: bool) {

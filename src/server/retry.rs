@@ -46,7 +46,8 @@ fn names<S: Source>(of: OfType<'_, S>, wanted: &Wanted, due: &DueRetries) -> BTr
 /// Visits the resources of a response that are still present.
 fn each_resource<'s, S: Source>(of: OfType<'s, S>, extent: &Extent, take: &mut impl FnMut(Entry<'s>)) {
     let had = |entry: &Entry<'_>| {
-        let had = |resource: &Resource| extent.more.as_ref().is_some_and(|more| more.but.contains(resource.name()));
+        let had =
+            |resource: &Resource| extent.more.as_ref().is_some_and(|more| more.leaves_out(resource.name(), entry));
         entry.resource().is_some_and(had)
     };
     if extent.after != Some(extent.to) {

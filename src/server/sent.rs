@@ -30,7 +30,7 @@ impl<'a> Sent<'a> {
         is_asked_for: impl Fn(&Resource) -> bool,
     ) -> Self {
         let covered = match pending.wildcard() {
-            Wildcard::Answered => None,
+            Wildcard::Answered | Wildcard::Claimed => None,
             Wildcard::Asked => Some(BTreeSet::new()),
             Wildcard::Begun(progress) => Some(covered_names(of, progress, is_asked_for)),
         };

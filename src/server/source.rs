@@ -89,6 +89,13 @@ pub trait Source {
     /// absent.)
     fn get(&self, type_url: &TypeUrl, name: &ResourceName) -> Entry<'_>;
 
+    /// Returns the entry of a name that is in its [normal form](crate::xdstp), as [`get`](Self::get) does. Called for each
+    /// name that a reconnecting client claims to have. The default makes a [`ResourceName`]; a store that finds its
+    /// entries by `&str` saves that allocation.
+    fn get_str(&self, type_url: &TypeUrl, name: &str) -> Entry<'_> {
+        self.get(type_url, &ResourceName::from(name))
+    }
+
     /// Returns the resources that became present or changed after `since` and are present, the latest first.
     fn changes(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>>;
 

@@ -190,8 +190,11 @@ impl Subscription {
     pub(super) fn settle_claims<S: Source>(&mut self, source: &S) {
         let Self { resource_type, wanted, view, pending, .. } = self;
         let (Some(mut claims), mut names) = (pending.take_claims(), pending.take_names()) else { return };
-        claims.settle(OfType::new(source, resource_type.type_url()), wanted, view, &mut names);
+        let rest = claims.settle(OfType::new(source, resource_type.type_url()), wanted, view, &mut names);
         pending.put_back(names);
+        if let Some(rest) = rest.filter(|_| *pending.wildcard() == Wildcard::Asked) {
+            pending.note_claimed(rest.into_iter());
+        }
         pending.set_claims(*claims);
     }
 
@@ -245,6 +248,7 @@ impl Subscription {
         let to = view.sent_to().unwrap_or_default();
         let after = match (before, &draft.pages) {
             (_, Some(pages)) if pages.is_all() => None,
+            (_, None) if draft.claimed => None,
             // The changes are part of the pages, of which these are the first.
             (_, Some(pages)) if pages.is_first() => Some(to),
             (Some(before), _) if draft.content != Reach::Nowhere => Some(before),
@@ -252,9 +256,9 @@ impl Subscription {
         };
         let mut extent = Extent { after, to, whole: draft.whole, more: None };
         let pages = draft.pages.take().filter(|pages| !pages.is_all());
-        if !draft.answered.is_empty() || pages.is_some() || !but.is_empty() {
+        if !draft.answered.is_empty() || pages.is_some() || !but.is_empty() || draft.claimed {
             let names = core::mem::take(&mut draft.answered);
-            extent.more = Some(More { names, pages, but, ..More::default() }.into());
+            extent.more = Some(More { names, pages, but, claimed: draft.claimed, ..More::default() }.into());
         }
         self.exchange.note_retried(&mut extent);
         extent

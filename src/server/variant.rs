@@ -77,14 +77,18 @@ pub(super) fn check_names<'a>(
     names: impl IntoIterator<Item = &'a ResourceName>,
     limits: &Limits,
 ) -> Result<(), PeerMisbehaved> {
+    names.into_iter().try_for_each(|name| check_name(type_url, name.as_str().len(), limits))
+}
+
+/// Rejects a name of a length that no resource may have.
+#[inline]
+pub(super) fn check_name(type_url: &TypeUrl, len: usize, limits: &Limits) -> Result<(), PeerMisbehaved> {
     let limit = limits.name_bytes;
-    for len in names.into_iter().map(|name| name.as_str().len()) {
-        if len == 0 {
-            return Err(PeerMisbehaved::EmptyName { type_url: type_url.clone() });
-        }
-        if len > limit {
-            return Err(PeerMisbehaved::NameTooLong { type_url: type_url.clone(), len, limit });
-        }
+    if len == 0 {
+        return Err(PeerMisbehaved::EmptyName { type_url: type_url.clone() });
+    }
+    if len > limit {
+        return Err(PeerMisbehaved::NameTooLong { type_url: type_url.clone(), len, limit });
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use xds_machine::message::delta::Versions;
 use xds_machine::message::{Any, Messages, Resource, delta, sotw};
 use xds_machine::model::Relabel;
 use xds_machine::proto::Wire;
@@ -61,7 +62,7 @@ pub struct RequestMut<'a> {
     /// SotW: the version. (Delta responses: the system version.)
     pub version: Option<&'a mut Version>,
     /// Delta: the claimed versions.
-    pub initial: Option<&'a mut BTreeMap<ResourceName, Version>>,
+    pub initial: Option<&'a mut Versions>,
 }
 
 /// The parts of a request, in one form for both variants.
@@ -80,7 +81,7 @@ pub struct Request<'a> {
     /// SotW: the version. (Delta responses: the system version.)
     pub version: Option<&'a Version>,
     /// Delta: the claimed versions.
-    pub initial: Vec<(&'a ResourceName, &'a Version)>,
+    pub initial: BTreeMap<ResourceName, Version>,
 }
 
 /// The parts of a response, in one form for both variants.
@@ -117,7 +118,7 @@ impl Both for Sotw {
             names: &request.names,
             unsubscribe: &[],
             version: Some(&request.version),
-            initial: Vec::new(),
+            initial: BTreeMap::new(),
         }
     }
 
@@ -223,7 +224,7 @@ impl Both for Delta {
             names: &request.subscribe,
             unsubscribe: &request.unsubscribe,
             version: None,
-            initial: request.initial_versions.iter().collect(),
+            initial: (&request.initial_versions).into(),
         }
     }
 

@@ -141,7 +141,7 @@ fn an_empty_version_is_never_current() {
     let mut server = Server::<Delta>::new(server::Config::ads(), StreamId(1));
     let mut request = delta::Request::new(type_url::ENDPOINT);
     request.subscribe = vec!["a".into()];
-    request.initial_versions.insert("a".into(), "".into());
+    request.initial_versions = [("a", "")].into();
     server.handle_request(NOW, request).expect("a request");
     assert!(server.poll_transmit(NOW, &cache).is_some());
 }

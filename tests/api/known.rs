@@ -298,7 +298,7 @@ fn what_is_adopted_is_not_claimed_to_be_nowhere() {
     client.check_invariants().expect("a sound machine");
     client.handle_open();
     let first = client.poll_transmit().expect("a first request").request;
-    assert_eq!(first.initial_versions.into_iter().collect::<Vec<_>>(), [("a".into(), "".into())]);
+    assert_eq!(first.initial_versions, [("a", "")].into());
 }
 
 /// What was rejected by an alias is not awaited: it came. A verdict says what it rejects.

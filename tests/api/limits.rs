@@ -87,7 +87,7 @@ fn types_and_their_names() {
 #[test]
 fn initial_versions() {
     let had = |type_url, count| delta::Request {
-        initial_versions: names(count).into_iter().map(|name| (name, "abc".into())).collect(),
+        initial_versions: names(count).into_iter().map(|name| (name, "abc")).collect(),
         ..request(type_url, vec!["*".into()])
     };
     let bytes = |name_bytes_per_stream| server::Limits { name_bytes_per_stream, ..server::Limits::default() };

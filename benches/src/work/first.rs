@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 
+use xds_machine::Delta;
 use xds_machine::message::delta;
 use xds_machine::server::{self, Cache, Server, Source, StreamId};
-use xds_machine::{Delta, ResourceName};
 
 use crate::data::{NOW, cache, clusters};
 use crate::floor;
@@ -83,10 +83,8 @@ impl Reconnect {
         let mut cache = cache(&types, n);
         cache.publish::<Delta>();
         let mut request = Delta::subscribe(&types, &[]);
-        let version = |resource: &server::Resource| {
-            (ResourceName::from(resource.name().as_str()), resource.version().clone()) // names as decoded
-        };
-        request.initial_versions = cache.resources(&types).map(version).collect();
+        let held = cache.resources(&types).map(|resource| (resource.name(), resource.version()));
+        request.initial_versions = held.collect();
         Self { cache, request }
     }
 

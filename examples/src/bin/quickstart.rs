@@ -6,7 +6,7 @@
 use xds_machine::client::{self, Action, Client, Intent, Verdict};
 use xds_machine::message::{Node, delta};
 use xds_machine::server::{self, Cache, Server, StreamId};
-use xds_machine::{Delta, Instant, ResourceName, TypeUrl, Version, type_url};
+use xds_machine::{Delta, Instant, ResourceName, TypeUrl, type_url};
 
 /// The time passed to the machines. Nothing in this program takes any time.
 const NOW: Instant = Instant::EPOCH;
@@ -121,7 +121,7 @@ fn request(request: &delta::Request, intent: Intent) -> String {
         words.push(format!("subscribe {}", list(&request.subscribe)));
     }
     if !request.initial_versions.is_empty() {
-        let has = |(name, version): (&ResourceName, &Version)| format!("{name}@{version}");
+        let has = |(name, version): (&str, &str)| format!("{name}@{version}");
         words.push(format!("has {}", request.initial_versions.iter().map(has).collect::<Vec<_>>().join(", ")));
     }
     words.join("; ")

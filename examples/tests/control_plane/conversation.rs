@@ -1,5 +1,6 @@
 //! Conversations with clients, good and rude ones.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -228,11 +229,12 @@ async fn a_client_that_reads_nothing_holds_up_nobody() {
 async fn a_restart_changes_no_version() {
     let dir = Dir::new("cp-restart");
     dir.put("clusters.json", clusters(&[("c1", 1), ("c2", 1)]));
-    let mut held = delta_request(type_url::CLUSTER, &[]);
+    let request = delta_request(type_url::CLUSTER, &[]);
+    let mut held = BTreeMap::new();
     for life in 0..3 {
         let control_plane = ControlPlane::start(&dir);
         let mut peer = Peer::<Delta>::open(control_plane.channel(), ADS_DELTA).await;
-        peer.send(held.clone()).await;
+        peer.send(delta::Request { initial_versions: held.clone().into(), ..request.clone() }).await;
         let response = peer.next().await;
         match life {
             0 => assert_eq!(names(&response), ["c1", "c2"]),
@@ -240,7 +242,7 @@ async fn a_restart_changes_no_version() {
             _ => assert_eq!((names(&response), response.removed.len()), (vec!["c3"], 1)),
         }
         let versions = response.resources.iter().map(|resource| (resource.name.clone(), resource.version.clone()));
-        held.initial_versions.extend(versions);
+        held.extend(versions);
         if life == 1 {
             dir.put("clusters.json", clusters(&[("c1", 1), ("c3", 1)]));
         }

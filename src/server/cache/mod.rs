@@ -277,6 +277,10 @@ impl Source for Cache {
         self.of(type_url).get(name.as_str())
     }
 
+    fn get_str(&self, type_url: &TypeUrl, name: &str) -> Entry<'_> {
+        self.of(type_url).get(name)
+    }
+
     fn changes(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>> {
         self.of(type_url).changes(since)
     }

@@ -19,7 +19,10 @@ use crate::name::ResourceName;
 /// Answers what is pending, and puts back the rest. Returns whether there was room for all.
 pub(super) fn add<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
     let mut all = add_names(of, source, draft);
-    if all && of.pending.has_wildcard() {
+    if *of.pending.wildcard() == Wildcard::Claimed {
+        draft.claimed = true;
+        of.pending.set_progress(None);
+    } else if all && of.pending.has_wildcard() {
         let progress = add_pages(of, source, draft);
         all = progress.is_none();
         of.pending.set_progress(progress);
@@ -139,7 +142,7 @@ fn add_pages<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
     let of = OfType::new(source, resource_type.type_url());
     let from = match pending.wildcard() {
         Wildcard::Begun(progress) => (**progress).clone(),
-        Wildcard::Asked | Wildcard::Answered => Progress::default(),
+        Wildcard::Asked | Wildcard::Answered | Wildcard::Claimed => Progress::default(),
     };
     let apart: BTreeSet<ResourceName> = draft.resources().map(|resource| resource.name().clone()).collect();
     let to = pages_from(of, view, &apart, &from, draft);

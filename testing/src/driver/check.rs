@@ -237,7 +237,7 @@ impl<V: Both> Peer<V> {
             format!("{names:?}")
         })?;
         ensure(view.nonce.is_empty(), "a first request answers nothing", || format!("{}", view.nonce))?;
-        let claims = view.initial.iter().map(|(name, version)| ((*name).clone(), (*version).clone())).collect();
+        let claims = view.initial.clone();
         let (_, server) = self.stream.as_ref().expect("a stream");
         ensure(server.node().is_some(), "the node goes with the first request of each stream", || {
             format!("{names:?}")

@@ -40,13 +40,12 @@ impl Make for Sotw {
 
 impl Make for Delta {
     fn make(request: Request) -> delta::Request {
-        let initial = request.initial.into_iter().map(|(name, version)| (name.into(), version.into()));
         delta::Request {
             node: request.node.map(Arc::new),
             type_url: request.type_url.into(),
             subscribe: request.names,
             unsubscribe: request.unsubscribe,
-            initial_versions: initial.collect(),
+            initial_versions: request.initial.into_iter().collect(),
             nonce: request.nonce,
             error: request.error,
         }

@@ -87,13 +87,30 @@ fn item(resource: &Resource) -> Item {
 impl Variant for Delta {
     fn to_request(ask: &Ask) -> delta::Request {
         let Ask { node, type_url, names, leave, claims, nonce, error, .. } = ask.clone();
-        delta::Request { node, type_url, subscribe: names, unsubscribe: leave, initial_versions: claims, nonce, error }
+        delta::Request {
+            node,
+            type_url,
+            subscribe: names,
+            unsubscribe: leave,
+            initial_versions: claims.into(),
+            nonce,
+            error,
+        }
     }
 
     fn ask(request: &delta::Request) -> Ask {
         let delta::Request { node, type_url, subscribe, unsubscribe, initial_versions, nonce, error } = request.clone();
         let version = Version::default();
-        Ask { node, type_url, names: subscribe, leave: unsubscribe, claims: initial_versions, version, nonce, error }
+        Ask {
+            node,
+            type_url,
+            names: subscribe,
+            leave: unsubscribe,
+            claims: (&initial_versions).into(),
+            version,
+            nonce,
+            error,
+        }
     }
 
     fn to_response(said: &Said) -> delta::Response {

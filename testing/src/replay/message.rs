@@ -1,8 +1,9 @@
 //! The common form of both variants' messages, as far as a replay compares them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
+use xds_machine::message::delta::Versions;
 use xds_machine::message::{delta, sotw};
 use xds_machine::{Delta, Nonce, ResourceName, Sotw, TypeUrl, Version};
 
@@ -32,7 +33,7 @@ pub struct Asked {
     /// Delta: the names to unsubscribe.
     pub unsubscribe: BTreeSet<ResourceName>,
     /// Delta: the claimed versions.
-    pub initial: BTreeMap<ResourceName, Version>,
+    pub initial: Versions,
     /// SotW: the version that was accepted last.
     pub version: Version,
     /// The nonce, or none.
@@ -96,7 +97,7 @@ impl From<sotw::Request> for Asked {
             type_url: request.type_url,
             names: request.names.into_iter().collect(),
             unsubscribe: BTreeSet::new(),
-            initial: BTreeMap::new(),
+            initial: Versions::default(),
             version: request.version,
             nonce: request.nonce,
             nack: request.error.is_some(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use xds_machine::message::{Any, Node, Resource, ResourceError, delta, sotw};
-use xds_machine::{Code, Delta, Error, Instant, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
+use xds_machine::{Code, Delta, Error, Instant, ResourceName, Sotw, Status, TypeUrl, type_url};
 
 use crate::variant::Both;
 
@@ -331,10 +331,9 @@ impl Notation for Delta {
         let mut request = delta::Request::new(words.take_type()?);
         request.nonce = symbols.read_nonce(words.take_value("n").unwrap_or_default()).into();
         request.error = words.take_nack();
-        for version in words.take_list("irv{", '}').unwrap_or_default() {
-            let (name, version) = version.rsplit_once(':').ok_or("a version is `name:version`")?;
-            request.initial_versions.insert(name.into(), Version::from(version));
-        }
+        let versions = words.take_list("irv{", '}').unwrap_or_default();
+        let versions = versions.iter().map(|version| version.rsplit_once(':').ok_or("a version is `name:version`"));
+        request.initial_versions = versions.collect::<Result<_, _>>()?;
         for word in std::mem::take(&mut words.0) {
             match word.split_at(1) {
                 ("+", name) => request.subscribe.push(name.into()),

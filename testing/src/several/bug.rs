@@ -57,12 +57,13 @@ impl<V: Both> World<V> {
     }
 
     pub(super) fn claim(&self, s: usize, request: &mut V::Request) {
-        for (name, version) in
-            V::request_mut(request).initial.into_iter().flatten().filter(|(_, version)| version.is_empty())
-        {
+        let Some(initial) = V::request_mut(request).initial else { return };
+        let mut versions = BTreeMap::from(&*initial);
+        for (name, version) in versions.iter_mut().filter(|(_, version)| version.is_empty()) {
             if let Some(sent) = self.faulty.sent.get(&(s, name.clone())) {
                 *version = sent.clone();
             }
         }
+        *initial = versions.into();
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xds_machine::client::Intent;
+use xds_machine::message::delta::Versions;
 use xds_machine::model::{Label, Relabel};
 use xds_machine::server::Server;
 use xds_machine::{Nonce, ResourceName, Version, WILDCARD};
@@ -143,7 +144,9 @@ impl<V: Both> Faulty<V> {
             Bug::ListsWhatItHolds if first => parts.names.extend(self.held.keys().cloned()),
             Bug::ClaimsWhatItLost if first => {
                 if let Some(initial) = parts.initial {
-                    initial.extend(self.held.clone());
+                    let mut versions = BTreeMap::from(&*initial);
+                    versions.extend(self.held.clone());
+                    *initial = versions.into();
                 }
             }
             Bug::ForgetsUnsubscribe => {
@@ -160,12 +163,13 @@ impl<V: Both> Faulty<V> {
             }
             Bug::NoInitialVersions => {
                 if let Some(initial) = parts.initial {
-                    initial.clear();
+                    *initial = Versions::default();
                 }
             }
             Bug::MembersNotTracked if first => {
                 if let Some(initial) = parts.initial {
-                    initial.retain(|name, _| parts.names.contains(name));
+                    let named = |name: &str| parts.names.iter().any(|other| other == name);
+                    *initial = initial.iter().filter(|(name, _)| named(name)).collect();
                 }
             }
             Bug::AnswersTwice if answer => return 2,

@@ -196,7 +196,7 @@ pub fn delta_request() -> impl Strategy<Value = delta::Request> {
             type_url: type_url.into(),
             subscribe,
             unsubscribe,
-            initial_versions,
+            initial_versions: initial_versions.into(),
             nonce: nonce.into(),
             error,
         },

@@ -143,7 +143,7 @@ fn initial_versions() -> Probe {
     let mut world = World::<Delta>::new(2, subscribe(&["nobody"]));
     let types = clusters();
     let held = world.cache.resources(&types);
-    let initial_versions = held.map(|resource| (resource.name().clone(), resource.version().clone())).collect();
+    let initial_versions = held.map(|resource| (resource.name(), resource.version())).collect();
     world.server = Server::new(server::Config::ads(), StreamId(2));
     world.say(delta::Request { initial_versions, ..subscribe(&[]) });
     let (got, _) = world.next();

@@ -60,8 +60,8 @@ impl Ghost {
                 }
                 for (name, version) in &request.initial {
                     let out = app.judging.as_ref().is_some_and(|update| update.resource(name.as_str()).is_some());
-                    let held = app.applied.get(*name).map(|&content| version_of(setup, name, content));
-                    assert!(held.as_ref() == Some(*version) || version.is_empty(), "{name} is not held at {version}");
+                    let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
+                    assert!(held.as_ref() == Some(version) || version.is_empty(), "{name} is not held at {version}");
                     assert!(held.is_some() || out, "{name} is claimed, and not there");
                 }
             }

@@ -309,11 +309,11 @@ impl Memory {
         self.due |= !request.initial.is_empty(); // little of the TTL may be left
         self.claimed |= !request.initial.is_empty();
         for (name, version) in &request.initial {
-            let content = (0..2).find(|&content| version_of(setup, name, content) == **version);
+            let content = (0..2).find(|&content| version_of(setup, name, content) == *version);
             let Some(content) = content.filter(|content| covers(&self.listed, name, Some(*content))) else { continue };
-            self.delivered.insert((*name).clone(), content);
+            self.delivered.insert(name.clone(), content);
             if there(name) == Some(content) {
-                self.reasons.remove(*name);
+                self.reasons.remove(name);
             }
         }
     }

@@ -1,0 +1,350 @@
+//! The versions of resources that a client claims to hold, as the bytes of the request.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::iter;
+
+use bytes::Bytes;
+use twox_hash::XxHash3_64;
+
+use crate::name::{ResourceName, Version};
+use crate::xdstp;
+
+/// The key of `DeltaDiscoveryRequest.initial_resource_versions`.
+const ENTRY: u8 = 5 << 3 | 2;
+/// The keys of the fields of an entry.
+const NAME: u8 = 1 << 3 | 2;
+const VERSION: u8 = 2 << 3 | 2;
+
+/// Names of resources and a version of each: what the first delta request of a type claims
+/// (`initial_resource_versions`).
+///
+/// The claims of a reconnecting client are the largest part of all requests, and a server reads them once. So they stay
+/// encoded, a slice of the received request: no name and no version is allocated. Each name occurs once, and is in
+/// its [normal form](crate::xdstp).
+///
+/// Two are equal if they have the same names and versions, whatever the order in the request was.
+///
+/// ```
+/// use xds_machine::message::{delta, delta::Versions};
+/// use xds_machine::{proto, type_url};
+///
+/// let claims = Versions::from([("b", "2"), ("a", "1")]);
+/// let request = delta::Request { initial_versions: claims.clone(), ..delta::Request::new(type_url::CLUSTER) };
+///
+/// let received = proto::delta::decode_request(proto::delta::encode_request(&request).into())?;
+/// assert_eq!(received.initial_versions, claims);
+/// assert_eq!(received.initial_versions.get("a"), Some("1"));
+/// assert_eq!(received.initial_versions.iter().collect::<Vec<_>>(), [("a", "1"), ("b", "2")]);
+/// # Ok::<(), proto::DecodeError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Versions {
+    /// The entries, each with its key and length, encoded as protobuf's canonical form has it.
+    entries: Bytes,
+    count: usize,
+    /// The bytes of names and versions.
+    text: usize,
+}
+
+impl Versions {
+    /// Returns the number of names.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Returns whether nothing is claimed.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Returns the version of a name. Reads the names one by one.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.iter().find(|(other, _)| *other == name).map(|(_, version)| version)
+    }
+
+    /// Returns the names and versions: in the order of the request if they were received, otherwise in that of the
+    /// names.
+    pub fn iter(&self) -> Iter<'_> {
+        Iter { rest: &self.entries, left: self.count }
+    }
+
+    /// Returns the names and versions as [`iter`](Self::iter) does, without the checks that a `str` takes.
+    pub(crate) fn raw(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let mut rest = &self.entries[..];
+        iter::from_fn(move || entry(&mut rest))
+    }
+
+    /// Returns the bytes of all names and versions.
+    pub(crate) fn text_len(&self) -> usize {
+        self.text
+    }
+
+    /// Reads the entries at the beginning of `bytes`, and returns their length. `None` if protobuf's rules for unusual
+    /// encodings apply: names that occur twice, unknown fields, fields in another order; also if a name is not in its
+    /// normal form.
+    pub(crate) fn read(bytes: &[u8]) -> Option<(usize, Self)> {
+        let (mut rest, mut count, mut text) = (bytes, 0, 0);
+        let (mut ascending, mut last) = (true, "");
+        while rest.first() == Some(&ENTRY) {
+            let (name, version) = entry(&mut rest)?;
+            let (name, version) = (core::str::from_utf8(name).ok()?, core::str::from_utf8(version).ok()?);
+            if xdstp::is_structured(name) && xdstp::normal(name) != name {
+                return None;
+            }
+            ascending &= count == 0 || last < name;
+            (count, text, last) = (count + 1, text + name.len() + version.len(), name);
+        }
+        let len = bytes.len() - rest.len();
+        let versions = Self { entries: Bytes::new(), count, text };
+        let distinct = ascending || are_distinct(Iter { rest: bytes, left: count });
+        distinct.then_some((len, versions))
+    }
+
+    /// Completes what [`read`](Self::read) returned by the bytes that it has read.
+    pub(crate) fn with_entries(self, entries: Bytes) -> Self {
+        Self { entries, ..self }
+    }
+
+    /// Returns the encoded entries, in the order of the names.
+    pub(crate) fn encoded(&self) -> Bytes {
+        if self.iter().is_sorted() {
+            return self.entries.clone();
+        }
+        let mut sorted: Vec<_> = self.iter().collect();
+        sorted.sort_unstable();
+        encode(sorted.into_iter()).entries
+    }
+
+    /// Returns the versions of all other names.
+    pub(crate) fn without(&self, name: &str) -> Self {
+        encode(self.iter().filter(|(other, _)| *other != name))
+    }
+}
+
+/// Returns whether no name occurs twice. May be wrong about names that are distinct.
+fn are_distinct(versions: Iter<'_>) -> bool {
+    let mut hashes: Vec<u64> = versions.map(|(name, _)| XxHash3_64::oneshot(name.as_bytes())).collect();
+    hashes.sort_unstable();
+    hashes.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+/// Reads an entry.
+#[inline]
+fn entry<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let mut entry = field(ENTRY, rest)?;
+    let name = part(NAME, &mut entry)?;
+    let version = part(VERSION, &mut entry)?;
+    entry.is_empty().then_some((name, version))
+}
+
+/// Reads a field of an entry, which is left out if and only if it is empty.
+#[inline]
+fn part<'a>(key: u8, rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    match rest.first() {
+        Some(first) if *first == key => field(key, rest).filter(|part| !part.is_empty()),
+        _ => Some(&[]),
+    }
+}
+
+/// Reads a field with a length.
+#[inline]
+fn field<'a>(key: u8, rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (&first, mut after) = rest.split_first()?;
+    let (&byte, tail) = after.split_first().filter(|_| first == key)?;
+    let len = match byte {
+        0..0x80 => {
+            after = tail;
+            usize::from(byte)
+        }
+        _ => long_len(&mut after)?,
+    };
+    let (field, tail) = after.split_at_checked(len)?;
+    *rest = tail;
+    Some(field)
+}
+
+/// Reads a length of several bytes, as few as possible.
+fn long_len(rest: &mut &[u8]) -> Option<usize> {
+    let mut len = 0;
+    for shift in (0..35).step_by(7) {
+        let (&byte, tail) = rest.split_first()?;
+        *rest = tail;
+        len |= usize::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(len).filter(|_| byte != 0);
+        }
+    }
+    None
+}
+
+/// Encodes distinct names and their versions.
+fn encode<'a>(versions: impl Iterator<Item = (&'a str, &'a str)>) -> Versions {
+    let (mut entries, mut count, mut text) = (Vec::new(), 0, 0);
+    for (name, version) in versions {
+        let len_of = |part: &str| if part.is_empty() { 0 } else { 1 + len_of_len(part.len()) + part.len() };
+        entries.push(ENTRY);
+        put_len(&mut entries, len_of(name) + len_of(version));
+        for (key, part) in [(NAME, name), (VERSION, version)] {
+            if !part.is_empty() {
+                entries.push(key);
+                put_len(&mut entries, part.len());
+                entries.extend_from_slice(part.as_bytes());
+            }
+        }
+        (count, text) = (count + 1, text + name.len() + version.len());
+    }
+    Versions { entries: entries.into(), count, text }
+}
+
+fn len_of_len(len: usize) -> usize {
+    1 + len.checked_ilog2().unwrap_or_default() as usize / 7
+}
+
+fn put_len(to: &mut Vec<u8>, mut len: usize) {
+    while len > 0x7f {
+        to.push(len as u8 | 0x80);
+        len >>= 7;
+    }
+    to.push(len as u8);
+}
+
+/// The names and versions of [`Versions`].
+#[derive(Clone, Debug)]
+pub struct Iter<'a> {
+    rest: &'a [u8],
+    left: usize,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = (&'a str, &'a str);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let (name, version) = entry(&mut self.rest)?;
+        // Checked when it was read, so the fallback is never used.
+        let text = |bytes| core::str::from_utf8(bytes).unwrap_or_default();
+        Some((text(name), text(version)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
+
+impl<'a> IntoIterator for &'a Versions {
+    type Item = (&'a str, &'a str);
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+impl From<BTreeMap<ResourceName, Version>> for Versions {
+    fn from(versions: BTreeMap<ResourceName, Version>) -> Self {
+        encode(versions.iter().map(|(name, version)| (name.as_str(), version.as_str())))
+    }
+}
+
+impl From<&Versions> for BTreeMap<ResourceName, Version> {
+    fn from(versions: &Versions) -> Self {
+        versions.iter().map(|(name, version)| (name.into(), version.into())).collect()
+    }
+}
+
+impl<N: Into<ResourceName>, V: Into<Version>> FromIterator<(N, V)> for Versions {
+    /// Of a name that occurs more than once, the last version counts.
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(versions: I) -> Self {
+        let versions = versions.into_iter().map(|(name, version)| (name.into(), version.into()));
+        versions.collect::<BTreeMap<ResourceName, Version>>().into()
+    }
+}
+
+impl<N: Into<ResourceName>, V: Into<Version>, const COUNT: usize> From<[(N, V); COUNT]> for Versions {
+    fn from(versions: [(N, V); COUNT]) -> Self {
+        versions.into_iter().collect()
+    }
+}
+
+impl PartialEq for Versions {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries == other.entries || (self.count == other.count && self.encoded() == other.encoded())
+    }
+}
+
+impl Eq for Versions {}
+
+impl Hash for Versions {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.encoded().hash(state);
+    }
+}
+
+impl fmt::Debug for Versions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut sorted: Vec<_> = self.iter().collect();
+        sorted.sort_unstable();
+        f.debug_map().entries(sorted).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+
+    fn read(bytes: &[u8]) -> Option<Versions> {
+        let (len, versions) = Versions::read(bytes)?;
+        Some(versions.with_entries(Bytes::copy_from_slice(&bytes[..len])))
+    }
+
+    #[test]
+    fn what_was_made_reads_back() {
+        let long = "x".repeat(300);
+        let made = Versions::from([("b", ""), (long.as_str(), "2"), ("a", &long), ("", "3"), ("b", "1")]);
+        let all = [("", "3"), ("a", long.as_str()), ("b", "1"), (&long, "2")];
+        assert_eq!(made.iter().collect::<Vec<_>>(), all);
+        assert_eq!((made.len(), made.text_len()), (4, 605));
+        assert_eq!((made.get("b"), made.get("c")), (Some("1"), None));
+        assert_eq!(read(&made.entries), Some(made.clone()));
+        assert_eq!(made.without(&long), [("a", long.as_str()), ("b", "1"), ("", "3")].into());
+    }
+
+    #[test]
+    fn the_order_does_not_matter() {
+        let (a, b) = (Versions::from([("a", "1")]), Versions::from([("b", "2")]));
+        let both = read(&[&b.entries[..], &a.entries[..]].concat()).expect("distinct names");
+        assert_eq!(both.iter().collect::<Vec<_>>(), [("b", "2"), ("a", "1")]);
+        assert_eq!(both, [("a", "1"), ("b", "2")].into());
+        assert_ne!(both, [("a", "2"), ("b", "2")].into());
+        assert_eq!(format!("{both:?}"), r#"{"a": "1", "b": "2"}"#);
+        assert_eq!(both.encoded(), [&a.entries[..], &b.entries[..]].concat());
+    }
+
+    #[test]
+    fn unusual_encodings_are_left_to_others() {
+        let a = Versions::from([("a", "1")]).entries;
+        let unusual: [&[u8]; 10] = [
+            &[a.clone(), Versions::from([("b", "1")]).entries, a.clone()].concat(), // twice
+            &[0x2a, 6, 0x12, 1, b'1', 0x0a, 1, b'a'],                               // the version first
+            &[0x2a, 5, 0x0a, 1, b'a', 0x12, 0],                                     // an empty version
+            &[0x2a, 5, 0x0a, 1, b'a', 0x18, 0],                                     // an unknown field
+            &[0x2a, 6, 0x0a, 1, b'a', 0x0a, 1, b'b'],                               // two names
+            &[0x2a, 0x83, 0, 0x0a, 1, b'a'],                                        // a length that is too long
+            &[0x2a, 3, 0x0a, 1, 0xff],                                              // not UTF-8
+            &[0x2a, 4, 0x0a, 1, b'a'],                                              // too short
+            &[0x2a],                                                                // no length
+            &[&[0x2a, 23, 0x0a, 21], &b"xdstp://a/T/x?b=2&a=1"[..]].concat(),       // not normal
+        ];
+        for bytes in unusual {
+            assert_eq!(read(bytes), None, "{bytes:?}");
+        }
+        assert_eq!(read(&[&a[..], &[0x32, 0]].concat()), Some([("a", "1")].into()), "another field ends it");
+    }
+}
