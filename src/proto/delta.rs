@@ -149,3 +149,69 @@ pub(super) fn response_out(response: &Response) -> generated::DeltaDiscoveryResp
         resource_errors: super::errors_out(&response.errors),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    const HEAD: [u8; 6] = [0x12, 1, b't', 0x1a, 1, b'*'];
+    const A1: [u8; 8] = [0x2a, 6, 0x0a, 1, b'a', 0x12, 1, b'1'];
+    const A2: [u8; 8] = [0x2a, 6, 0x0a, 1, b'a', 0x12, 1, b'2'];
+    const B1: [u8; 8] = [0x2a, 6, 0x0a, 1, b'b', 0x12, 1, b'1'];
+    const NONCE: [u8; 3] = [0x32, 1, b'n'];
+
+    fn claims(parts: &[&[u8]]) -> Versions {
+        let bytes = Bytes::from(parts.concat());
+        let by_prost = generated::DeltaDiscoveryRequest::decode(bytes.clone()).expect("a message");
+        let request = decode_request(bytes).expect("a message");
+        let by_prost: Versions = by_prost.initial_resource_versions.into_iter().collect();
+        assert_eq!(request.initial_versions, by_prost, "as prost decodes them");
+        assert_eq!((request.type_url.as_str(), &request.subscribe[..]), ("t", &["*".into()][..]));
+        request.initial_versions
+    }
+
+    #[test]
+    fn claims_are_those_that_prost_decodes() {
+        let both = Versions::from([("a", "1"), ("b", "1")]);
+        assert_eq!(claims(&[&HEAD]), Versions::default());
+        assert_eq!(claims(&[&HEAD, &A1, &B1, &NONCE]), both);
+        assert_eq!(claims(&[&B1, &A1, &HEAD]), both, "before everything else");
+        assert_eq!(claims(&[&A1, &HEAD, &B1]), both, "apart");
+        assert_eq!(claims(&[&HEAD, &A1, &B1, &A2]), [("a", "2"), ("b", "1")].into(), "the last of a name counts");
+        assert_eq!(claims(&[&A2, &HEAD, &A1]), [("a", "1")].into(), "the same, apart");
+        assert_eq!(claims(&[&HEAD, &[0x2a, 3, 0x12, 1, b'1']]), [("", "1")].into(), "no name");
+    }
+
+    #[test]
+    fn claims_are_encoded_in_the_order_of_names() {
+        let request = decode_request([&HEAD[..], &B1, &A1, &NONCE].concat().into()).expect("a message");
+        assert_eq!(encode_request(&request), [&HEAD[..], &A1, &B1, &NONCE].concat());
+    }
+
+    #[test]
+    fn claims_share_the_request_unless_it_is_mostly_something_else() {
+        let share = |bytes: Vec<u8>| {
+            let bytes = Bytes::from(bytes);
+            let request = decode_request(bytes.clone()).expect("a message");
+            drop(request.type_url);
+            let shared = !bytes.is_unique();
+            drop(request.initial_versions);
+            (shared, bytes.is_unique())
+        };
+        assert_eq!(share([&HEAD[..], &A1, &B1].concat()), (true, true));
+        let name = [&[0x1a, 100][..], &vec![b'x'; 100]].concat();
+        assert_eq!(share([&HEAD[..], &name, &A1, &B1].concat()), (false, true));
+    }
+
+    #[test]
+    fn malformed_claims_are_refused() {
+        let refusal = |bytes: &[u8]| {
+            decode_request([&HEAD[..], bytes].concat().into()).map_err(|error| alloc::format!("{error}"))
+        };
+        for bytes in [&[0x2a, 3, 0x0a, 1, 0xff][..], &[0x2a, 9, 0x0a, 1, b'a'], &[0x28, 1], &[0x2a]] {
+            let error = refusal(bytes).expect_err("no message");
+            assert!(error.starts_with("malformed DeltaDiscoveryRequest: "), "{error}");
+        }
+    }
+}

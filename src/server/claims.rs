@@ -89,13 +89,16 @@ impl Claims {
         &mut self.doubted
     }
 
-    /// Compares the claims with the store. Names of which the client has the current version need no answer.
+    /// Compares the claims with the store. Names of which the client has the current version need no answer. Returns the
+    /// names of the resources that the client lacks, if a wildcard is to be answered by these. `limited`: the answer may
+    /// not fit in one response.
     pub(super) fn settle<S: Source>(
         &mut self,
         of: OfType<'_, S>,
         wanted: &Wanted,
         view: &mut View,
         names: &mut BTreeSet<ResourceName>,
+        limited: bool,
     ) -> Option<Vec<ResourceName>> {
         let not_found = Resource::not_found_version();
         let (versions, doubted) = (core::mem::take(&mut self.versions), core::mem::take(&mut self.doubted));
@@ -125,7 +128,7 @@ impl Claims {
             }
         }
         self.note_aliases(of, wanted, view);
-        if self.all_doubted { None } else { note_current(of, wanted, view, current) }
+        if self.all_doubted { None } else { note_current(of, wanted, view, current, limited) }
     }
 
     /// Notes that the client may have an uncovered resource by an alias that now stands for another one.
@@ -157,10 +160,12 @@ fn note_current<S: Source>(
     wanted: &Wanted,
     view: &mut View,
     current: Vec<&Resource>,
+    limited: bool,
 ) -> Option<Vec<ResourceName>> {
     let pages = || of.pages().take_while(|_| wanted.wildcard());
     let lacking = pages().map(|page| page.resources().len()).sum::<usize>().saturating_sub(current.len());
-    let by_name = !wanted.globs().is_empty() || lacking > current.len();
+    // Names that wait for a later response would be answered even if they are removed until then.
+    let by_name = !wanted.globs().is_empty() || lacking > current.len() || (limited && lacking > 0);
     for resource in &current {
         // The answer to a collection and heartbeats need the notes.
         if by_name || resource.ttl().is_some() {

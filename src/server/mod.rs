@@ -368,7 +368,8 @@ impl<V: Variant> Server<V> {
         // Removals that the claims reveal are sent below.
         let claimed = of.pending.claims().is_some_and(Claims::is_unsettled);
         if claimed {
-            of.settle_claims(source);
+            let limited = self.config.settings().response_limit != ResponseLimit::default();
+            of.settle_claims(source, limited);
             if self.ttl {
                 of.heartbeat.claim(now, source.revision());
             }

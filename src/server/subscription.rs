@@ -186,11 +186,12 @@ impl Subscription {
         changes::has_removal(self.of(source), &self.wanted, &self.view)
     }
 
-    /// Compares the claimed versions with the source, when it is read for the first time.
-    pub(super) fn settle_claims<S: Source>(&mut self, source: &S) {
+    /// Compares the claimed versions with the source, when it is read for the first time. `limited`: the answer may not
+    /// fit in one response.
+    pub(super) fn settle_claims<S: Source>(&mut self, source: &S, limited: bool) {
         let Self { resource_type, wanted, view, pending, .. } = self;
         let (Some(mut claims), mut names) = (pending.take_claims(), pending.take_names()) else { return };
-        let rest = claims.settle(OfType::new(source, resource_type.type_url()), wanted, view, &mut names);
+        let rest = claims.settle(OfType::new(source, resource_type.type_url()), wanted, view, &mut names, limited);
         pending.put_back(names);
         if let Some(rest) = rest.filter(|_| *pending.wildcard() == Wildcard::Asked) {
             pending.note_claimed(rest.into_iter());
