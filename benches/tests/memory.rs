@@ -244,7 +244,7 @@ fn refused_requests() {
     let says = |wanted: Vec<ResourceName>| Delta::says(&TypeUrl::from("t"), wanted, Vec::new(), Nonce::default());
     let many = |count: usize| (0..count).map(name).collect::<Vec<_>>();
     let claim = |count: usize, version: &str| {
-        let versions = (0..count).map(|i| (name(i), version.into()));
+        let versions = (0..count).map(|i| (name(i), version));
         delta::Request { initial_versions: versions.collect(), ..says(vec![name(0)]) }
     };
     let long = |len: usize| ResourceName::from("x".repeat(len));
