@@ -5,7 +5,6 @@ mod builder;
 mod connect;
 mod dial;
 mod engine;
-mod frames;
 mod inbound;
 mod outbound;
 mod raw;

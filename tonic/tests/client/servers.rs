@@ -126,7 +126,7 @@ async fn what_is_no_response_ends_the_stream_with_the_reason() {
             vec![0xff; 12],
             "InvalidArgument: malformed DeltaDiscoveryResponse: failed to decode Protobuf message: invalid varint",
         ),
-        (vec![0; 101], "ResourceExhausted: a message of 101 bytes, limit 100"),
+        (vec![0; 101], "ResourceExhausted: a response of 101 bytes, limit 100"),
     ] {
         let (mut peer, _) = plane.accept().await;
         peer.send_bytes(&bytes).await;
