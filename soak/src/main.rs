@@ -71,11 +71,10 @@ async fn within(dir: &Path, time: Duration, streams: usize) -> Result<(), String
     report("without clients", &idle);
 
     let before = wave("warm-up", WARM_UP.min(time), streams, &mut folder, &mut program, &idle).await?;
+    let warm = Reading { resident: before.resident, ..idle };
+    judge(&warm, &before)?;
     let after = wave("load", time, streams, &mut folder, &mut program, &before).await?;
-    let leaks = judge::leaks(&before, &after);
-    if !leaks.is_empty() {
-        return Err(leaks.join("; "));
-    }
+    judge(&before, &after)?;
 
     let wave = Wave::start(program.address, streams).await?;
     sleep(Duration::from_secs(3)).await; // so that each kind is there
@@ -109,6 +108,11 @@ async fn wave(
     let after = program.read_when(is_quiet).await?;
     report(&format!("{name}, when all have left"), &after);
     Ok(after)
+}
+
+fn judge(before: &Reading, after: &Reading) -> Result<(), String> {
+    let leaks = judge::leaks(before, after);
+    if leaks.is_empty() { Ok(()) } else { Err(leaks.join("; ")) }
 }
 
 fn report(when: &str, reading: &Reading) {
