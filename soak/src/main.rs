@@ -98,7 +98,8 @@ async fn wave(
     before: &Reading,
 ) -> Result<Reading, String> {
     let mut wave = Wave::start(program.address, streams).await?;
-    let (changes, furthest) = wave.run(time, folder, program).await.map_err(|error| format!("{name}: {error}"))?;
+    let ran = wave.run(time, folder, program).await;
+    let (changes, furthest) = ran.map_err(|error| format!("{name}: {error}{}", program.last_words()))?;
     report(&format!("{name}, under load"), &program.read_when(|_| true).await?);
     let counts = wave.counts.clone();
     println!("soak: {name}: {changes} changes, no client more than {furthest} behind, and all have the last one");

@@ -56,6 +56,14 @@ impl Program {
         fs::read_to_string(&self.complaints).unwrap_or_default()
     }
 
+    /// Returns the last lines that the program wrote to standard error.
+    pub fn last_words(&self) -> String {
+        let said = self.said();
+        let lines: Vec<&str> = said.lines().collect();
+        let last = lines[lines.len().saturating_sub(5)..].iter().map(|line| format!("\n  control_plane: {line}"));
+        last.collect()
+    }
+
     /// Returns an error if the program has ended, or a part of it has panicked.
     pub fn alive(&mut self) -> Result<(), String> {
         if let Ok(Some(status)) = self.child.try_wait() {
