@@ -18,6 +18,10 @@ use crate::rude::{self, Kind};
 /// The time between two changes, beside what the clients take.
 const PACE: Duration = Duration::from_millis(100);
 
+/// The time between the first connections of two rude clients: all at once they overflow the listener's backlog, and the
+/// system resets those that the control plane never sees.
+const RAMP: Duration = Duration::from_millis(4);
+
 /// The time between two looks at the clients.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -54,6 +58,7 @@ impl Wave {
             let counts = counts.clone();
             tasks.spawn(async move {
                 let mut random = fastrand::Rng::with_seed(seed);
+                sleep(RAMP * seed as u32).await;
                 loop {
                     good::visit(at, &mut random).await?;
                     counts.visits.fetch_add(1, Ordering::Relaxed);
@@ -65,6 +70,7 @@ impl Wave {
             let counts = counts.clone();
             tasks.spawn(async move {
                 let mut random = fastrand::Rng::with_seed(seed);
+                sleep(RAMP * seed as u32).await;
                 for turn in seed as usize.. {
                     let at_kind = turn % Kind::ALL.len();
                     rude::act(Kind::ALL[at_kind], at, Duration::from_millis(random.u64(200..3_000))).await?;
