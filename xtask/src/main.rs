@@ -12,6 +12,7 @@ mod package;
 mod plot;
 mod protos;
 mod run;
+mod soak;
 mod verify;
 
 use std::process::ExitCode;
@@ -38,7 +39,10 @@ usage: cargo xtask RECIPE
                            --small takes a few minutes); never part of CI
   protos                   write src/proto/generated.rs from proto/
   scaling                  write the table and the plot of cost against resources and streams (benches/scaling.*)
-  simulate MILLIONS SEED   random steps at full speed; `simulate explain SEED RUN` makes a failure small";
+  simulate MILLIONS SEED   random steps at full speed; `simulate explain SEED RUN` makes a failure small
+  soak [MINUTES] [STREAMS] control_plane under clients that come and go, stall and send garbage, while resources
+                           change: nothing may be left of them, and no other client may be held up. By default one
+                           minute and 300 streams, for CI; the long one is `soak 30 2000`";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         ["peers", ref arguments @ ..] => bench::peers(arguments),
         ["protos"] => protos::write(),
         ["scaling"] => bench::scaling(),
+        ["soak", ref arguments @ ..] => soak::program(arguments),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
