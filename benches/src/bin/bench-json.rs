@@ -10,8 +10,18 @@ use benches::figures::{Check, FIGURES};
 static COUNTING: alloc::Counting = alloc::Counting;
 
 fn main() -> ExitCode {
-    alloc::keep();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(("serve", arguments)) = arguments.split_first().map(|(first, rest)| (&**first, rest)) {
+        alloc::stop();
+        return match benches::e2e::serve(arguments) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    alloc::keep();
     let (options, only): (Vec<_>, Vec<_>) = arguments.into_iter().partition(|argument| argument.starts_with('-'));
     let check = match options.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => false,
@@ -54,6 +64,6 @@ fn line(check: &Check) -> String {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: bench-json [--check] [F1 .. F12, H1]");
+    eprintln!("usage: bench-json [--check] [F1 .. F12, H1, E1 .. E7]");
     ExitCode::from(2)
 }
