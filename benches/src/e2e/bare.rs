@@ -145,9 +145,11 @@ impl Body for Pages {
                     }
                     _ => {
                         this.ended = true;
-                        let trailers = HeaderMap::from_iter([("grpc-status".parse().ok(), HeaderValue::from(0))]
-                            .into_iter()
-                            .filter_map(|(name, value)| Some((name?, value))));
+                        let trailers = HeaderMap::from_iter(
+                            [("grpc-status".parse().ok(), HeaderValue::from(0))]
+                                .into_iter()
+                                .filter_map(|(name, value)| Some((name?, value))),
+                        );
                         return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
                     }
                 }

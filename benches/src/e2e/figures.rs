@@ -28,12 +28,11 @@ struct Scene {
 struct Cost {
     /// Processor time in nanoseconds.
     cpu: f64,
-    /// The growth of the resident set at its peak, and afterwards, in bytes a stream.
+    /// The growth of the resident set at its peak, in bytes a stream.
     peak: f64,
-    after: f64,
 }
 
-fn run<T>(work: impl Future<Output = T>) -> T {
+pub(super) fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     tokio::task::LocalSet::new().block_on(&runtime, work)
 }
@@ -54,8 +53,7 @@ impl Scene {
             Fleet::open(process.port, self.connections, self.streams, self.variant, &nothing(self.variant)).await;
         assert_eq!(fleet.responses().await, self.n * self.streams, "each stream gets all resources once");
         let cpu = (process.quiet().await - cpu) as f64;
-        let a_stream = |bytes: f64| (bytes - before) / self.streams as f64;
-        (fleet, Cost { cpu, peak: a_stream(process.peak()), after: a_stream(process.resident()) })
+        (fleet, Cost { cpu, peak: (process.peak() - before) / self.streams as f64 })
     }
 
     /// Returns the median of the processor times of changes.
@@ -64,7 +62,7 @@ impl Scene {
         let resources = if self.variant == Variant::Sotw { self.n } else { 1 };
         for _ in 0..times {
             let before = process.quiet().await;
-            process.change();
+            process.step();
             assert_eq!(fleet.responses().await, resources * self.streams);
             costs.push((process.quiet().await - before) as f64);
         }
@@ -77,7 +75,7 @@ impl Scene {
 }
 
 /// Fills in processor times.
-fn timed(row: Row, ours: f64, bare: f64) -> Row {
+pub(super) fn timed(row: Row, ours: f64, bare: f64) -> Row {
     Row { ns: ours, floor_ns: bare, ratio: ours / bare, ..row }
 }
 
@@ -115,7 +113,7 @@ pub fn e3() -> Figure {
         let scene = Scene::delta(n, streams);
         let [ours, bare] = run(async {
             let mut costs = [Vec::new(), Vec::new()];
-            for _ in 0..3 {
+            for _ in 0..5 {
                 costs[0].push(first_sync(Kind::Ours, scene).await.cpu);
                 costs[1].push(first_sync(Kind::Bare, scene).await.cpu);
             }
@@ -213,8 +211,7 @@ pub fn e6() -> Figure {
             let before = process.resident();
             first.close().await;
             let cpu = process.quiet().await;
-            let fleet =
-                Fleet::open(process.port, scene.connections, scene.streams, scene.variant, &request).await;
+            let fleet = Fleet::open(process.port, scene.connections, scene.streams, scene.variant, &request).await;
             assert_eq!(fleet.responses().await, scene.streams, "each stream gets one resource");
             let cpu = (process.quiet().await - cpu) as f64;
             let after = process.resident();

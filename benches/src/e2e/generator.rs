@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet, spawn_local};
 use tokio::time::timeout;
 
-use super::wire::{Scanner, ack, first};
 use super::Variant;
+use super::wire::{Scanner, ack, first};
 
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
@@ -51,7 +51,8 @@ impl Fleet {
             handles.push(handle);
         }
         for stream in 0..streams {
-            let client = client(senders[stream % connections].clone(), variant, stream, shared.clone(), progress.clone());
+            let client =
+                client(senders[stream % connections].clone(), variant, stream, shared.clone(), progress.clone());
             let progress = progress.clone();
             tasks.spawn_local(async move {
                 if let Err(error) = client.await {

@@ -7,10 +7,14 @@ mod frames;
 mod generator;
 mod ours;
 mod process;
+mod programs;
+mod receive;
 mod serve;
 mod wire;
 
 pub use self::figures::{e1, e2, e3, e4, e5, e6, e7};
+pub use self::programs::{e8, e9};
+pub use self::receive::receive;
 pub use self::serve::serve;
 
 /// The variant of the protocol.

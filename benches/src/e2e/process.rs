@@ -14,20 +14,38 @@ pub(super) enum Kind {
     Bare,
 }
 
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Ours => "ours",
+            Self::Bare => "bare",
+        }
+    }
+}
+
 pub(super) struct Process {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
+    /// Where a server listens.
     pub(super) port: u16,
 }
 
 impl Process {
-    /// Starts a server of N resources, with the allocator's own defaults.
+    /// Starts a server of N resources.
     pub(super) fn start(kind: Kind, variant: Variant, n: usize) -> Self {
-        let kind = if kind == Kind::Ours { "ours" } else { "bare" };
+        Self::spawn(&["serve", kind.as_str(), variant.as_str(), &n.to_string()])
+    }
+
+    /// Starts a client of the server on that port.
+    pub(super) fn receive(kind: Kind, port: u16, n: usize) -> Self {
+        Self::spawn(&["receive", kind.as_str(), &port.to_string(), &n.to_string()])
+    }
+
+    /// Starts this program, with the allocator's own defaults.
+    fn spawn(arguments: &[&str]) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("a program has a path"));
-        command.args(["serve", kind, variant.as_str(), &n.to_string()]);
-        command.env_remove("MALLOC_TRIM_THRESHOLD_").env_remove("MALLOC_MMAP_THRESHOLD_");
+        command.args(arguments).env_remove("MALLOC_TRIM_THRESHOLD_").env_remove("MALLOC_MMAP_THRESHOLD_");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("this program starts");
         let (input, output) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
         let mut process = Self { child, input, output: BufReader::new(output), port: 0 };
@@ -41,10 +59,10 @@ impl Process {
         line.trim().into()
     }
 
-    /// Changes a resource, and returns when the change is made.
-    pub(super) fn change(&mut self) {
-        writeln!(self.input, "change").expect("the server reads");
-        assert_eq!(self.line(), "changed");
+    /// Makes a server change a resource, or a client take its next step, and returns when that is done.
+    pub(super) fn step(&mut self) {
+        writeln!(self.input).expect("the process reads");
+        assert_eq!(self.line(), "done");
     }
 
     /// Returns the processor time of all threads in nanoseconds. Exact only while they sleep.

@@ -51,9 +51,10 @@ where
     Box::new(move || shared.change(template.change()))
 }
 
-fn obey(mut change: Box<dyn FnMut()>) {
+/// Takes a step for each line.
+pub(super) fn obey(mut step: impl FnMut()) {
     for _ in stdin().lock().lines().map_while(Result::ok) {
-        change();
-        println!("changed");
+        step();
+        println!("done");
     }
 }

@@ -116,8 +116,7 @@ impl Scanner {
                     *shift += 7;
                     if byte & 0x80 == 0 {
                         self.received.resources += usize::from(*field == RESOURCES);
-                        self.place =
-                            if *len == 0 { Place::Tag } else { Place::Value { field: *field, left: *len } };
+                        self.place = if *len == 0 { Place::Tag } else { Place::Value { field: *field, left: *len } };
                     }
                     1
                 }
