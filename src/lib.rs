@@ -112,7 +112,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! The programs in `examples/` are such drivers, over tonic, over threads, and without any transport.
+//! Ready-made drivers are crates of their own: `xds-machine-tonic` over gRPC, and `xds-machine-driver` below it, over any
+//! stream and sink of messages. The programs `blocking` and `quickstart` in `examples/` are drivers by themselves.
 //!
 //! # The manual
 //!

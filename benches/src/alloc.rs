@@ -3,32 +3,43 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// The allocator of a program that measures.
 pub struct Counting;
 
 static LIVE: AtomicU64 = AtomicU64::new(0);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static OFF: AtomicBool = AtomicBool::new(false);
+
+/// Counts no longer, because threads that share counters wait for each other.
+pub fn stop() {
+    OFF.store(true, Relaxed);
+}
+
+fn count(allocated: usize, freed: usize, allocations: u64) {
+    if !OFF.load(Relaxed) {
+        LIVE.fetch_add(allocated as u64, Relaxed);
+        LIVE.fetch_sub(freed as u64, Relaxed);
+        ALLOCATIONS.fetch_add(allocations, Relaxed);
+    }
+}
 
 // The one unsafe code in the project that can't be avoided: a global allocator is an unsafe trait.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size() as u64, Relaxed);
-        ALLOCATIONS.fetch_add(1, Relaxed);
+        count(layout.size(), 0, 1);
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size() as u64, Relaxed);
+        count(0, layout.size(), 0);
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        LIVE.fetch_add(size as u64, Relaxed);
-        LIVE.fetch_sub(layout.size() as u64, Relaxed);
-        ALLOCATIONS.fetch_add(1, Relaxed);
+        count(size, layout.size(), 1);
         unsafe { System.realloc(pointer, layout, size) }
     }
 }

@@ -1,8 +1,10 @@
-//! The figures F1 to F12, and H1, the worst requests of a client; and the limits that they must keep.
+//! The figures F1 to F12; H1, the worst requests of a client; E1 to E9, the whole program; and the limits that they must
+//! keep.
 
 use xds_machine::{Delta, Sotw};
 
 use crate::data::{cache, clusters, delta_response, sotw_response};
+use crate::e2e;
 use crate::floor::{Decode, Encode, EncodeNew};
 use crate::measure::{Cold, Nothing, Row, Work};
 use crate::work::{
@@ -21,7 +23,7 @@ pub struct Check {
 }
 
 impl Check {
-    fn most(what: impl Into<String>, value: f64, limit: f64) -> Self {
+    pub(crate) fn most(what: impl Into<String>, value: f64, limit: f64) -> Self {
         Self { what: what.into(), value, limit, least: false }
     }
 
@@ -41,7 +43,7 @@ pub type Figure = (Vec<Row>, Vec<Check>);
 pub type Measure = fn() -> Figure;
 
 /// All figures.
-pub const FIGURES: [(&str, Measure); 13] = [
+pub const FIGURES: [(&str, Measure); 22] = [
     ("F1", f1),
     ("F2", f2),
     ("F3", f3),
@@ -55,6 +57,15 @@ pub const FIGURES: [(&str, Measure); 13] = [
     ("F11", f11),
     ("F12", f12),
     ("H1", h1),
+    ("E1", e2e::e1),
+    ("E2", e2e::e2),
+    ("E3", e2e::e3),
+    ("E4", e2e::e4),
+    ("E5", e2e::e5),
+    ("E6", e2e::e6),
+    ("E7", e2e::e7),
+    ("E8", e2e::e8),
+    ("E9", e2e::e9),
 ];
 
 const N: usize = 100_000;

@@ -3,6 +3,7 @@
 
 pub mod alloc;
 pub mod data;
+pub mod e2e;
 pub mod figures;
 pub mod floor;
 pub mod measure;

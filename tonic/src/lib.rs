@@ -7,8 +7,10 @@
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic, clippy::unwrap_used))]
 
 pub mod client;
+mod messages;
 mod runtime;
 pub mod server;
+mod status;
 
 pub use runtime::TokioRuntime;
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use tokio::io::AsyncReadExt;
 use tokio::time::Instant;
 use tokio_stream::StreamExt;
 use tonic::Code;
@@ -214,4 +215,34 @@ async fn a_server_runs_until_its_clients_have_left_or_the_limit_has_come() {
             assert_eq!(peer.status().await.0, Code::Unavailable);
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_limit_of_a_drain_ends_connections_whose_clients_stall() {
+    let plane = ControlPlane::new(large());
+    let (near, far) = tokio::io::duplex(64 << 10);
+    let (mut mute, other) = tokio::io::duplex(64 << 10);
+    let accepted = tokio_stream::iter([far, other]).map(Ok::<_, std::io::Error>).chain(tokio_stream::pending());
+    let router = Server::builder().add_service(plane.service());
+    let server = router.serve_with_incoming_shutdown(plane.incoming(accepted), plane.draining());
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let (run, limit) = (plane.clone(), Duration::from_secs(5));
+    let run = tokio::spawn(async move { run.run(server, async { _ = stopped.await }, limit).await });
+
+    let channel = channel(near, WINDOW).await;
+    let mut stalled = Peer::<Delta>::ads(&channel).await;
+    stalled.subscribe(Node::new("stalled"), type_url::CLUSTER, &["*"]).await;
+    while plane.streams()[0].types().iter().all(|of| of.sent.is_none()) {
+        tokio::task::yield_now().await;
+    }
+    let start = Instant::now();
+    stop.send(()).expect("it runs");
+    run.await.expect("no panic").expect("no error");
+    assert_eq!(start.elapsed(), limit);
+    assert_eq!(plane.streams().len(), 0, "the stream is gone though nobody read its end");
+    let status = stalled.message().await.expect_err("the connection is gone");
+    assert_ne!(status.message(), "the control plane shuts down");
+    // A connection on which nothing was ever sent is gone as well.
+    let mut greeting = Vec::new();
+    mute.read_to_end(&mut greeting).await.expect("the end");
 }

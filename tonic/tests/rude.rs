@@ -98,7 +98,7 @@ async fn what_can_not_be_read_ends_the_stream_with_the_reason() {
     let garbage = "malformed DeltaDiscoveryRequest: failed to decode Protobuf message: invalid tag value: 0";
     let cases: [(Vec<u8>, Code, &str); 7] = [
         ([prefix(0, 1), vec![0]].concat(), Code::InvalidArgument, garbage),
-        (prefix(1, 1), Code::Internal, "a compressed request, though no grpc-encoding was announced"),
+        (prefix(1, 1), Code::Internal, "a compressed request, though no grpc-encoding was agreed on"),
         (prefix(2, 1), Code::Internal, "a request with compressed flag 2"),
         (prefix(0, 1001), Code::ResourceExhausted, "a request of 1001 bytes, limit 1000"),
         (prefix(0, u32::MAX), Code::ResourceExhausted, "a request of 4294967295 bytes, limit 1000"),

@@ -35,6 +35,15 @@ pub fn program(name: &str, arguments: &[&str]) -> Result {
     run(cargo(&["run", "--quiet", "--release", "-p", "benches", "--bin", name, "--"]).args(arguments))
 }
 
+/// Runs the figures, all or some. E8 measures the control plane of the examples.
+pub fn figures(arguments: &[&str]) -> Result {
+    let some = arguments.iter().any(|argument| !argument.starts_with('-'));
+    if !some || arguments.contains(&"E8") {
+        run(&mut cargo(&["build", "--quiet", "--release", "-p", "examples", "--bin", "control_plane"]))?;
+    }
+    program("bench-json", arguments)
+}
+
 /// Runs the peers, which are a separate workspace.
 pub fn peers(arguments: &[&str]) -> Result {
     let peers = ["run", "--quiet", "--release", "--manifest-path", "benches/peers/Cargo.toml", "--"];

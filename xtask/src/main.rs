@@ -12,6 +12,7 @@ mod package;
 mod plot;
 mod protos;
 mod run;
+mod soak;
 mod verify;
 
 use std::process::ExitCode;
@@ -19,7 +20,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask RECIPE
 
-  bench-json [FIGURE ..]   measure F1 to F12: a JSON object a line; with --check the limits, and whether they are kept
+  bench-json [FIGURE ..]   measure F1 to F12, H1 and E1 to E9: a JSON object a line; with --check the limits, and whether they are
+                           kept
   ci                       all that CI checks besides the tests, but for interop
   circles                  fail if files of src/ depend on each other in circles, beyond what xtask/circles.txt allows
   corpus                   replay the fuzz corpus, with no fuzzer, and build the targets
@@ -38,12 +40,15 @@ usage: cargo xtask RECIPE
                            --small takes a few minutes); never part of CI
   protos                   write src/proto/generated.rs from proto/
   scaling                  write the table and the plot of cost against resources and streams (benches/scaling.*)
-  simulate MILLIONS SEED   random steps at full speed; `simulate explain SEED RUN` makes a failure small";
+  simulate MILLIONS SEED   random steps at full speed; `simulate explain SEED RUN` makes a failure small
+  soak [MINUTES] [STREAMS] control_plane under clients that come and go, stall and send garbage, while resources
+                           change: nothing may be left of them, and no other client may be held up. By default one
+                           minute and 300 streams, for CI; the long one is `soak 30 2000`";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["bench-json", ref arguments @ ..] => bench::program("bench-json", arguments),
+        ["bench-json", ref arguments @ ..] => bench::figures(arguments),
         ["ci"] => ci::check(),
         ["circles"] => circles::check(),
         ["corpus"] => fuzz::corpus(),
@@ -66,6 +71,7 @@ fn main() -> ExitCode {
         ["peers", ref arguments @ ..] => bench::peers(arguments),
         ["protos"] => protos::write(),
         ["scaling"] => bench::scaling(),
+        ["soak", ref arguments @ ..] => soak::program(arguments),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use serde_json::Value;
 
@@ -19,12 +20,33 @@ pub struct Package {
 /// Builds every package as a user gets it, from the packed files only. Works offline once `cargo fetch` has run.
 pub fn check() -> Result {
     let packages = publishable()?;
+    drop_unpacked(&packages)?;
     let mut command = cargo(&["package", "--quiet", "--offline", "--allow-dirty"]);
     // One call builds all packages, because they may depend on each other and need not be published yet.
     packages.iter().for_each(|package| _ = command.args(["--package", &package.name]));
     run(&mut command)?;
     for package in &packages {
         println!("{}: a package of {} files, which builds", package.name, package.files.len());
+    }
+    Ok(())
+}
+
+/// Removes what cargo unpacked and built in an earlier run: cargo takes a package of the same version for the same.
+fn drop_unpacked(packages: &[Package]) -> Result {
+    let mut folders = vec![Path::new("target/debug/.fingerprint").to_path_buf()];
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    if let Some(Ok(registries)) = home.map(|home| fs::read_dir(home.join("registry/src"))) {
+        let registries = registries.flatten().map(|registry| registry.path());
+        // A registry without a host is the one that `cargo package` makes for packages that are not published.
+        folders
+            .extend(registries.filter(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'-')));
+    }
+    for entry in folders.into_iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten() {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if packages.iter().any(|package| name.strip_prefix(&package.name).is_some_and(|rest| rest.starts_with('-'))) {
+            fs::remove_dir_all(&path)?;
+        }
     }
     Ok(())
 }

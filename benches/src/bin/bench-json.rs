@@ -1,17 +1,23 @@
 //! Measures the figures and prints one JSON object a line: `bench-json [--check] [FIGURE ..]`. With `--check` it prints
 //! the limits and the measured values instead, and fails if a limit is exceeded.
 
+use std::error::Error;
 use std::process::ExitCode;
 
-use benches::alloc;
 use benches::figures::{Check, FIGURES};
+use benches::{alloc, e2e};
 
 #[global_allocator]
 static COUNTING: alloc::Counting = alloc::Counting;
 
 fn main() -> ExitCode {
-    alloc::keep();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((part @ ("serve" | "receive"), rest)) = arguments.split_first().map(|(first, rest)| (&**first, rest)) {
+        alloc::stop();
+        let done = if part == "serve" { e2e::serve(rest) } else { e2e::receive(rest) };
+        return done.map_or_else(failed, |()| ExitCode::SUCCESS);
+    }
+    alloc::keep();
     let (options, only): (Vec<_>, Vec<_>) = arguments.into_iter().partition(|argument| argument.starts_with('-'));
     let check = match options.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => false,
@@ -53,7 +59,12 @@ fn line(check: &Check) -> String {
     format!("| {what} | {value:.digits$} | {sign} {limit} | {verdict} |")
 }
 
+fn failed(error: Box<dyn Error>) -> ExitCode {
+    eprintln!("{error}");
+    ExitCode::FAILURE
+}
+
 fn usage() -> ExitCode {
-    eprintln!("usage: bench-json [--check] [F1 .. F12, H1]");
+    eprintln!("usage: bench-json [--check] [F1 .. F12, H1, E1 .. E9]");
     ExitCode::from(2)
 }

@@ -29,6 +29,8 @@ pub struct Link<I, O: Sink<Q>, Q, R: Runtime> {
     runtime: R,
     /// Requests were given to the sink since it was flushed.
     unflushed: bool,
+    /// The outbound half is closed.
+    finished: bool,
     /// The sink failed: the error, and the time when the inbound half is no longer waited for.
     broken: Option<(O::Error, xds_machine::Instant)>,
     timer: Timer<R>,
@@ -51,7 +53,17 @@ impl<I, O: Sink<Q>, Q, R: Runtime> Link<I, O, Q, R> {
     pub fn new(inbound: I, outbound: O, runtime: R) -> Self {
         let (inbound, outbound) = (Box::pin(inbound), Box::pin(outbound));
         let (broken, timer) = (None, Timer::new());
-        Self { inbound, outbound, runtime, unflushed: false, broken, timer, reads: true, answered: false }
+        Self {
+            inbound,
+            outbound,
+            runtime,
+            unflushed: false,
+            finished: false,
+            broken,
+            timer,
+            reads: true,
+            answered: false,
+        }
     }
 
     /// Sends the machine's requests as long as there is room, then reads one response if the machine wants one.
@@ -93,6 +105,25 @@ impl<I, O: Sink<Q>, Q, R: Runtime> Link<I, O, Q, R> {
             }
         };
         Poll::Ready(Err(Ended { reason, answered: self.answered }))
+    }
+
+    /// Ends the stream from this side: closes the outbound half, which tells the server that no more requests come, and
+    /// passes over what the server still sends. Returns `Ready` when the server has ended its half, or the stream has
+    /// failed. The owner limits the wait. After this the link is only dropped.
+    pub fn poll_finish<T, E>(&mut self, cx: &mut Context<'_>) -> Poll<()>
+    where
+        I: Stream<Item = Result<T, E>>,
+    {
+        if !self.finished {
+            self.finished = self.outbound.as_mut().poll_close(cx).is_ready(); // an error ends the inbound half too
+        }
+        loop {
+            match self.inbound.as_mut().poll_next(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None | Some(Err(_))) => return Poll::Ready(()),
+                Poll::Ready(Some(Ok(_))) => {}
+            }
+        }
     }
 
     /// Sets whether responses are read; true at first.

@@ -146,6 +146,16 @@ impl<V: Variant, C: Connector<V>, R: Runtime> Links<V, C, R> {
         Poll::Pending
     }
 
+    /// Ends all streams from this side, as [`Link::poll_finish`] does, and abandons attempts to open one. Returns `Ready`
+    /// when the servers have ended theirs. The owner limits the wait. After this the links are only dropped.
+    pub fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.slots.retain_mut(|(_, slot)| match slot {
+            Slot::Connecting(_) => false,
+            Slot::Up(link) => link.poll_finish(cx).is_pending(),
+        });
+        if self.slots.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
     fn poll_slot(
         &mut self,
         cx: &mut Context<'_>,

@@ -2,8 +2,8 @@
 //!
 //! - A [`Link`] is one stream: it moves messages between a transport and a [`Machine`]. `Link` is polled, so one task
 //!   can have several.
-//! - [`run_stream`] drives a [`Client`](xds_machine::client::Client) over one stream, and [`run`] over all of them, with
-//!   the waiting in between.
+//! - [`run_stream`] drives a [`Client`](xds_machine::client::Client) over one stream, and [`run`](fn@run) over all of
+//!   them, with the waiting in between.
 //! - [`Links`] drives the streams of [`Servers`](xds_machine::servers::Servers), which it opens through a
 //!   [`Connector`].
 //!

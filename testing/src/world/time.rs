@@ -36,9 +36,8 @@ impl<V: Both> World<V> {
         let owes = |(t, app): (usize, &Application)| {
             // In SotW a full-state type tells by absence alone what a client never had.
             let waits = |name: &&ResourceName| {
-                V::REMOVES
-                    && is_resource(name)
-                    && ![&app.missing, &app.expired].iter().any(|known| known.contains(*name))
+                let knows = app.missing.contains(*name) || app.expired.contains(*name);
+                V::REMOVES && is_resource(name) && !knows && !app.rejected.contains_key(*name)
             };
             let mut names = app.applied.keys().chain(app.wanted.iter().filter(waits));
             may_be_told(t) && names.any(|name| gone(t, name))

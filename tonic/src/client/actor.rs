@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::uri::PathAndQuery;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver};
@@ -21,6 +22,9 @@ use super::state::{Dumped, Report, ServerState};
 use super::types::{OfType, Wish};
 use super::watch::WatchError;
 use crate::TokioRuntime;
+
+/// How long a client that is closed waits for its servers to end their streams.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The number of one [`Updates`](super::Updates).
 pub(super) type Owner = u64;
@@ -123,7 +127,7 @@ impl<V: Variant + Wire> Actor<V> {
                     let mut next = Some(command);
                     while let Some(command) = next {
                         if matches!(command, Command::Close) {
-                            return;
+                            return self.close().await;
                         }
                         self.handle(command);
                         next = self.commands.try_recv().ok();
@@ -133,6 +137,21 @@ impl<V: Variant + Wire> Actor<V> {
                 None => {}
             }
         }
+    }
+
+    /// Takes no more commands, and ends the streams from this side.
+    async fn close(mut self) {
+        self.commands.close();
+        while self.commands.try_recv().is_ok() {} // whoever waits for a reply learns that the client is closed
+        let ended = poll_fn(|cx| {
+            let finish = |engine: &mut Engine<V>| engine.links.poll_finish(cx).is_pending();
+            if self.engines.values_mut().map(finish).fold(false, |some, is| some | is) {
+                Poll::Pending
+            } else {
+                Poll::Ready(())
+            }
+        });
+        let _ = tokio::time::timeout(LAST_WORDS, ended).await; // the stream of a server that does not end it is reset
     }
 
     /// Waits for work: returns a command, or `None` after something else.

@@ -139,7 +139,7 @@ impl Builder {
         let (commands, receiver) = mpsc::unbounded_channel();
         let (publish, states) = watch::channel(Vec::new());
         let actor = Actor::<V>::new(config, dials, self.aggregated, publish, receiver)?;
-        tokio::spawn(actor.run());
-        Ok(XdsClient { commands, states })
+        let task = Arc::new(tokio::sync::Mutex::new(Some(tokio::spawn(actor.run()))));
+        Ok(XdsClient { commands, states, task })
     }
 }

@@ -17,7 +17,7 @@ type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 ///
 /// A function that returns a future of a [`GrpcService`] is one: of a [`Channel`](tonic::transport::Channel), of a
 /// channel with an interceptor, of any tower service in front of one. So is an [`Endpoint`](tonic::transport::Endpoint),
-/// with what [`dial`](super::dial) adds.
+/// with what [`dial`](fn@super::dial) adds.
 pub trait Connect: Send + 'static {
     /// The connection.
     type Service: GrpcService<

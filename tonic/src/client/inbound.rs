@@ -14,8 +14,9 @@ use tonic::body::Body;
 use xds_machine::proto::Wire;
 
 use super::connect::{Answer, Call, StreamError};
-use super::frames::{Frame, Messages};
 use super::outbound::{Requests, requests};
+use crate::messages::{Frame, Messages, ReadError};
+use crate::status::to_tonic;
 
 /// The stream of a call's responses. The response headers may come long after the first requests.
 pub(super) struct Responses<V> {
@@ -47,7 +48,7 @@ pub(super) fn open<V: Wire>(
     request.headers_mut().insert(TE, HeaderValue::from_static("trailers"));
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     let state = State::Headers(call(request));
-    let (messages, opened) = (Messages::new(limit), Some(Box::new(opened) as Box<dyn FnOnce() + Send>));
+    let (messages, opened) = (Messages::new("response", limit), Some(Box::new(opened) as Box<dyn FnOnce() + Send>));
     (Responses { state, messages, opened, variant: PhantomData }, sink)
 }
 
@@ -76,22 +77,30 @@ impl<V: Wire> Responses<V> {
                     self.state = State::Body(Box::pin(response.into_body()), connection);
                 }
                 State::Body(body, _) => {
-                    let frame = ready!(self.messages.poll_message(body.as_mut(), cx));
-                    return Poll::Ready(
-                        match frame.map_err(StreamError::Status)? {
-                            Frame::Message(bytes) => {
-                                let response = V::decode_response(bytes);
-                                Some(response.map_err(|error| Status::invalid_argument(error.to_string())))
-                            }
-                            Frame::End(Some(trailers)) if Status::from_header_map(&trailers).is_some() => None,
-                            Frame::End(_) => Some(Err(Status::unknown("the stream ended without a status"))),
+                    let next = match ready!(self.messages.poll_message(body.as_mut(), cx)) {
+                        Ok(Frame::Message(bytes)) => {
+                            let response = V::decode_response(bytes);
+                            Some(response.map_err(|error| Status::invalid_argument(error.to_string())))
                         }
-                        .map(|next| next.map_err(StreamError::Status)),
-                    );
+                        Ok(Frame::End { trailers, whole }) => end(trailers.as_ref(), whole).err().map(Err),
+                        Err(ReadError::Body(status)) => Some(Err(status)),
+                        Err(ReadError::Message(status)) => Some(Err(to_tonic(status))),
+                    };
+                    return Poll::Ready(next.map(|next| next.map_err(StreamError::Status)));
                 }
                 State::Over => return Poll::Ready(None),
             }
         }
+    }
+}
+
+/// Returns how a stream ended: with its trailers, or without them.
+fn end(trailers: Option<&http::HeaderMap>, whole: Result<(), xds_machine::Status>) -> Result<(), Status> {
+    match trailers.and_then(Status::from_header_map) {
+        // The status says more than that it comes early.
+        Some(status) if status.code() != tonic::Code::Ok => Err(status),
+        Some(_) => whole.map_err(to_tonic),
+        None => whole.map_err(to_tonic).and(Err(Status::unknown("the stream ended without a status"))),
     }
 }
 

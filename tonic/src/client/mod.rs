@@ -5,7 +5,6 @@ mod builder;
 mod connect;
 mod dial;
 mod engine;
-mod frames;
 mod inbound;
 mod outbound;
 mod raw;
@@ -14,8 +13,11 @@ mod types;
 mod updates;
 mod watch;
 
+use std::sync::Arc;
+
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::{mpsc, oneshot, watch as tokio_watch};
+use tokio::sync::{Mutex, mpsc, oneshot, watch as tokio_watch};
+use tokio::task::JoinHandle;
 use xds_machine::ResourceName;
 
 use self::actor::Command;
@@ -38,6 +40,8 @@ const REPORTS: usize = 64;
 pub struct XdsClient {
     commands: UnboundedSender<Command>,
     states: tokio_watch::Receiver<Vec<ServerState>>,
+    /// The task, until one of the handles has joined it.
+    task: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
 impl XdsClient {
@@ -98,10 +102,21 @@ impl XdsClient {
         answer.await.unwrap_or_default()
     }
 
-    /// Closes the client, for all handles: ends its streams and its watches, and waits until that is done.
+    /// Closes the client, for all handles, and waits until its task has ended. The servers are told that no more
+    /// requests come, and have a second to end their streams; what has not ended then is reset. Watches end after that.
+    ///
+    /// # Panics
+    ///
+    /// If the task has panicked, as the program's own decoder may: with the same panic.
     pub async fn close(&self) {
         self.send(Command::Close);
-        self.commands.closed().await;
+        let mut task = self.task.lock().await;
+        let Some(running) = task.as_mut() else { return };
+        let ended = running.await;
+        *task = None;
+        if let Some(panic) = ended.err().and_then(|error| error.try_into_panic().ok()) {
+            std::panic::resume_unwind(panic);
+        }
     }
 
     fn send(&self, command: Command) {

@@ -12,7 +12,7 @@ use http_body::{Body, Frame};
 use tonic::Status;
 use xds_machine::proto::Wire;
 
-use super::frames::PREFIX;
+use crate::messages::{PREFIX, prefix};
 
 /// A request up to this size is sent in one piece with its prefix.
 const SMALL: usize = 1 << 12;
@@ -75,11 +75,10 @@ impl<V: Wire> Sink<V::Request> for Requests<V> {
 
     fn start_send(self: Pin<&mut Self>, request: V::Request) -> Result<(), SendError> {
         let message = V::encode_request(&request);
-        let len = u32::try_from(message.len()).map_err(|_| SendError::TooLong(message.len()))?;
+        let prefix = prefix(message.len()).ok_or(SendError::TooLong(message.len()))?;
         let small = message.len() <= SMALL;
         let mut head = BytesMut::with_capacity(PREFIX + if small { message.len() } else { 0 });
-        head.put_u8(0);
-        head.put_u32(len);
+        head.put_slice(&prefix);
         let rest = if small {
             head.put_slice(&message);
             None

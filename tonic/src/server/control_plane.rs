@@ -17,6 +17,7 @@ use xds_machine::service::{self, Method};
 use xds_machine::{Code, Status};
 use xds_machine_driver::server::{Shared, Store, Waiter, Wakers};
 
+use super::connection::{End, Incoming};
 use super::stream::lock;
 use super::{Group, Observer, StreamInfo, XdsService};
 use crate::TokioRuntime;
@@ -59,6 +60,8 @@ pub(super) struct Plane<S: Store> {
     pub(super) ending: Wakers,
     /// Tasks that wait for streams to have ended.
     ended: Wakers,
+    /// The end of connections whose clients stall.
+    end: Arc<End>,
 }
 
 #[derive(Default)]
@@ -111,6 +114,7 @@ impl<S: Store> Builder<S> {
             is_draining: AtomicBool::new(false),
             ending: Wakers::new(),
             ended: Wakers::new(),
+            end: Arc::default(),
         }))
     }
 }
@@ -139,6 +143,13 @@ impl<S: Store> ControlPlane<S> {
         XdsService::new(self.0.clone())
     }
 
+    /// Makes accepted connections, such as those given to `serve_with_incoming_shutdown` of a tonic server, ones that a
+    /// drain can end: they fail once its limit has passed. Without it the connection of a client that does not read
+    /// stays open, for HTTP/2 does not ask a stream that waits for room whether it has ended.
+    pub fn incoming<I>(&self, accepted: I) -> Incoming<I> {
+        Incoming::new(accepted, self.0.end.clone())
+    }
+
     /// Returns the open streams, in the order in which they were opened.
     pub fn streams(&self) -> Vec<StreamInfo> {
         lock(&self.0.streams).open.values().cloned().collect()
@@ -155,7 +166,8 @@ impl<S: Store> ControlPlane<S> {
     }
 
     /// Drains the control plane: open streams end with UNAVAILABLE, and new ones are refused with it. Returns the
-    /// streams that are still open after `limit`: those whose clients do not read.
+    /// streams that are still open after `limit`: those whose clients do not read. Then their
+    /// [connections](Self::incoming) fail.
     pub async fn drain(&self, limit: Duration) -> Vec<StreamInfo> {
         self.0.is_draining.store(true, Ordering::Release);
         self.0.ending.wake_all();
@@ -164,8 +176,12 @@ impl<S: Store> ControlPlane<S> {
             waiter.wait(&self.0.ended, cx.waker());
             if lock(&self.0.streams).open.is_empty() { Poll::Ready(()) } else { Poll::Pending }
         });
-        let _ = timeout(limit, all).await; // who is left is returned
-        self.streams()
+        if timeout(limit, all).await.is_ok() {
+            return Vec::new();
+        }
+        let left = self.streams();
+        self.0.end.come();
+        left
     }
 
     /// Waits until [`drain`](Self::drain) is called: the signal for `serve_with_incoming_shutdown` of a tonic server,
@@ -180,7 +196,8 @@ impl<S: Store> ControlPlane<S> {
 
     /// Runs a server until it ends, or until `shutdown` completes: then drains, and waits for the server for as long
     /// as `limit` in all. The server ends when its connections have, if its own signal is
-    /// [`draining`](Self::draining).
+    /// [`draining`](Self::draining). Those that have not ended by then fail, if they are of
+    /// [`incoming`](Self::incoming).
     ///
     /// # Errors
     ///
@@ -196,8 +213,18 @@ impl<S: Store> ControlPlane<S> {
             result = &mut server => return result,
             () = shutdown => {}
         }
-        let drained = async { tokio::join!(self.drain(limit), server).1 };
-        timeout(limit, drained).await.unwrap_or(Ok(()))
+        let mut ended = None;
+        let drained = async { tokio::join!(self.drain(limit), async { ended = Some(server.as_mut().await) }) };
+        let _ = timeout(limit, drained).await; // what is left ends now
+        if let Some(result) = ended {
+            return result;
+        }
+        self.0.end.come();
+        tokio::select! {
+            biased;
+            result = server => result,
+            () = self.0.end.clone().all_closed() => Ok(()),
+        }
     }
 }
 

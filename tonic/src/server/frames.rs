@@ -7,6 +7,8 @@ use xds_machine::proto::Wire;
 use xds_machine::server::{Response, Variant};
 use xds_machine::{Code, Status};
 
+use crate::messages::{PREFIX, prefix};
+
 /// Chunks below this length are joined: h2 copies small frames anyway, and each frame has a head of its own.
 const SMALL: usize = 1024;
 
@@ -25,13 +27,7 @@ pub(super) fn of<V: Wire + Variant>(response: &Response<V>) -> Result<VecDeque<B
     Ok(join(prefix, chunks))
 }
 
-/// Returns what gRPC writes before an uncompressed message.
-fn prefix(len: usize) -> Option<[u8; 5]> {
-    let [a, b, c, d] = u32::try_from(len).ok()?.to_be_bytes();
-    Some([0, a, b, c, d])
-}
-
-fn join(prefix: [u8; 5], chunks: Vec<Bytes>) -> VecDeque<Bytes> {
+fn join(prefix: [u8; PREFIX], chunks: Vec<Bytes>) -> VecDeque<Bytes> {
     let mut frames = VecDeque::with_capacity(1 + chunks.len());
     let mut chunks = chunks.into_iter().peekable();
     let mut small = Some(prefix);
@@ -72,12 +68,5 @@ mod tests {
         let page = Bytes::from(vec![7; 3000]);
         let frames = join([0; 5], vec![page.clone()]);
         assert_eq!(frames[1].as_ptr(), page.as_ptr(), "the page itself");
-    }
-
-    #[test]
-    fn a_length_that_grpc_cannot_express_has_no_prefix() {
-        assert_eq!(prefix(258), Some([0, 0, 0, 1, 2]));
-        assert_eq!(prefix(u32::MAX as usize), Some([0, 255, 255, 255, 255]));
-        assert_eq!(prefix(1 << 32), None);
     }
 }

@@ -8,6 +8,7 @@
 //! slow client holds its window and no more.
 
 mod body;
+mod connection;
 mod control_plane;
 mod frames;
 mod group;
@@ -18,6 +19,7 @@ mod service;
 mod session;
 mod stream;
 
+pub use connection::{Connection, Incoming};
 pub use control_plane::{Builder, ControlPlane, Limits};
 pub use group::{Group, next_epoch};
 pub use observer::{Observer, Sent};

@@ -23,7 +23,8 @@ use super::StreamInfo;
 use super::body::ResponseBody;
 use super::control_plane::Plane;
 use super::requests::Requests;
-use super::session::{Session, to_tonic};
+use super::session::Session;
+use crate::status::to_tonic;
 
 /// The gRPC service of a [`ControlPlane`](super::ControlPlane): all methods by which xDS streams are opened. Cheap to
 /// clone.

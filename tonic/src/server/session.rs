@@ -13,6 +13,7 @@ use xds_machine_driver::server::{Handler, Store, Waiter};
 use super::control_plane::Plane;
 use super::requests::gone;
 use super::{Group, Observer, StreamInfo};
+use crate::status::to_tonic;
 
 pub(super) struct Session<S: Store> {
     plane: Arc<Plane<S>>,
@@ -61,10 +62,6 @@ impl<S: Store> Session<S> {
     fn observer(&self) -> Option<&dyn Observer> {
         self.plane.observer.as_deref()
     }
-}
-
-pub(super) fn to_tonic(status: Status) -> tonic::Status {
-    tonic::Status::new(status.code.into(), status.message)
 }
 
 impl<S: Store> Drop for Session<S> {

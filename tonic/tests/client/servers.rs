@@ -126,7 +126,7 @@ async fn what_is_no_response_ends_the_stream_with_the_reason() {
             vec![0xff; 12],
             "InvalidArgument: malformed DeltaDiscoveryResponse: failed to decode Protobuf message: invalid varint",
         ),
-        (vec![0; 101], "ResourceExhausted: a message of 101 bytes, limit 100"),
+        (vec![0; 101], "ResourceExhausted: a response of 101 bytes, limit 100"),
     ] {
         let (mut peer, _) = plane.accept().await;
         peer.send_bytes(&bytes).await;
@@ -143,13 +143,32 @@ async fn close_ends_streams_and_watches() {
     let (mut peer, _) = plane.accept().await;
     peer.send(type_url::CLUSTER, "1", &[("a", "x")], &[]).await;
     peer.request().await;
-    client.clone().close().await;
-    assert!(peer.next().await.is_none());
+    let start = Instant::now();
+    let server = async {
+        assert!(peer.next().await.is_none(), "the client closes its half, and waits for the server's");
+        peer.end(Code::Ok, "").await;
+    };
+    let handle = client.clone();
+    tokio::join!(handle.close(), client.close(), server);
+    assert_eq!(start.elapsed(), Duration::ZERO);
     assert!(watch.next().await.is_some(), "what was not read yet can be read");
     assert!(watch.next().await.is_none());
     assert_eq!(client.ready().await, Err(WatchError::Closed));
     assert_eq!(client.dump().await, []);
     client.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn close_waits_a_second_for_a_server_that_does_not_end_its_stream() {
+    let mut plane = Plane::new();
+    let client = client(&[&plane]).start().expect("a client");
+    let _watch = client.watch::<Cluster>("a").await.expect("a name");
+    let (mut peer, _) = plane.accept().await;
+    let start = Instant::now();
+    client.close().await;
+    assert_eq!(start.elapsed(), Duration::from_secs(1));
+    assert!(peer.next().await.is_none());
+    assert_eq!(client.watch::<Cluster>("b").await.err(), Some(WatchError::Closed));
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,17 +15,20 @@ pub struct Page {
 
 impl Page {
     pub fn parse(html: &str) -> Self {
-        let (mut page, mut rest, mut linked) = (Self::default(), html, false);
+        let (mut page, mut rest, mut linked, mut blanket) = (Self::default(), html, false, false);
         while let Some((text, after)) = rest.split_once('<') {
             if !linked {
                 page.prose.push_str(&unescape(text));
             }
             let Some((tag, after)) = after.split_once('>') else { break };
             rest = after;
+            // The texts of blanket implementations are those of other crates.
+            blanket |= attribute(tag, "id") == Some("blanket-implementations");
             page.ids.extend(attribute(tag, "id").map(unescape));
             match tag.split([' ', '\n']).next().unwrap_or_default() {
                 "a" => {
-                    page.links.extend(attribute(tag, "href").map(unescape));
+                    let link = attribute(tag, "href").map(unescape);
+                    page.links.extend(link.filter(|_| !blanket));
                     linked = attribute(tag, "href").is_some();
                 }
                 "/a" => linked = false,
@@ -76,9 +79,10 @@ fn is_rule_id(word: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// Returns whether a link leads out of the documentation.
+/// Returns whether a link leads out of the documentation. A path of Rust does: rustdoc leaves it as it is in a text
+/// that comes with a trait of another crate, and refuses it in a text of this workspace.
 pub fn is_external(link: &str) -> bool {
-    ["https:", "http:", "mailto:", "javascript:"].iter().any(|scheme| link.starts_with(scheme))
+    link.contains("::") || ["https:", "http:", "mailto:", "javascript:"].iter().any(|scheme| link.starts_with(scheme))
 }
 
 /// Returns the targets of the links in a Markdown text: `[text](target)`.

@@ -67,6 +67,13 @@ fn a_dead_link_is_a_fault() {
 }
 
 #[test]
+fn the_texts_of_other_crates_are_theirs() {
+    assert_eq!(faults(r#"<a href="crate::Service">Service</a>"#), Vec::<String>::new());
+    let blanket = r##"<h2 id="blanket-implementations">..</h2><a href="dispatcher#it">it</a>"##;
+    assert_eq!(faults(blanket), Vec::<String>::new());
+}
+
+#[test]
 fn documents_link_to_what_is_in_the_repository() {
     let exists = |target: &str| ["README.md", "examples", "docs/b.md"].contains(&target);
     let faults = |text: &str| document_faults("docs/a.md", text, exists);

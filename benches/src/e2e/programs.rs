@@ -1,0 +1,148 @@
+//! E8, the control plane of the examples, and E9, the client.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use prost::Message as _;
+
+use super::Variant;
+use super::figures::{run, timed};
+use super::generator::Fleet;
+use super::process::{Kind, Process};
+use super::wire::nothing;
+use crate::data::{body, cache, clusters, delta_response, name};
+use crate::figures::{Check, Figure};
+use crate::floor::{Any, Decode, DeltaResponse, SotwResponse};
+use crate::measure::{Row, Work as _, clock, median};
+
+/// A folder that is removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes a folder with a file for each of N clusters.
+    fn new(n: usize) -> std::io::Result<Self> {
+        let folder = Self(std::env::temp_dir().join(format!("xds-machine-e8-{}", std::process::id())));
+        fs::create_dir_all(folder.served())?;
+        (0..n).try_for_each(|i| write(&folder.served(), i, 0).map(drop))?;
+        Ok(folder)
+    }
+
+    fn served(&self) -> PathBuf {
+        self.0.join("served")
+    }
+
+    /// Moves a changed file into place.
+    fn change(&self, i: usize, round: u8) -> std::io::Result<()> {
+        let file = write(&self.0, i, round)?;
+        fs::rename(&file, self.served().join(file.file_name().unwrap_or_default()))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn write(folder: &Path, i: usize, round: u8) -> std::io::Result<PathBuf> {
+    let (name, type_url) = (name(i), clusters().to_string());
+    let file = folder.join(format!("{name}.pb"));
+    let resources = vec![Any { type_url: type_url.clone(), value: body(&name, round) }];
+    fs::write(&file, SotwResponse { resources, type_url, ..SotwResponse::default() }.encode_to_vec())?;
+    Ok(file)
+}
+
+/// The control plane of the examples.
+struct Program {
+    child: Child,
+    port: u16,
+}
+
+impl Program {
+    /// Starts what is built beside this program.
+    fn start(folder: &Path) -> Self {
+        let program = std::env::current_exe().expect("a program has a path").with_file_name("control_plane");
+        let mut command = Command::new(program);
+        command.args(["--listen", "127.0.0.1:0", "--log", "json", "--resources"]).arg(folder);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+        let mut child = child.expect("control_plane was built: cargo build --release -p examples");
+        let lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let mut lines = lines.map_while(Result::ok);
+        let port = lines.find_map(|line| line.strip_prefix("listening on ")?.rsplit(':').next()?.parse().ok());
+        std::thread::spawn(move || lines.for_each(drop)); // a full pipe would stop the program
+        Self { child, port: port.expect("the program says where it listens") }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// A file is moved into place among 10,000, until the last of 100 streams has it.
+pub fn e8() -> Figure {
+    let (n, streams) = (10_000, 100);
+    let mut times = run(async {
+        let folder = Folder::new(n).expect("a folder for temporary files");
+        let program = Program::start(&folder.served());
+        let fleet = Fleet::open(program.port, streams, streams, Variant::Delta, &nothing(Variant::Delta)).await;
+        assert_eq!(fleet.responses().await, n * streams);
+        let mut times = Vec::new();
+        for round in 1..=21 {
+            let start = Instant::now();
+            folder.change(usize::from(round) * 100, round).expect("a folder for temporary files");
+            assert_eq!(fleet.responses().await, streams);
+            times.push(start.elapsed().as_nanos() as f64);
+        }
+        fleet.close().await;
+        times
+    });
+    let middle = median(&mut times);
+    let checks = [
+        Check::most("E8: ms until the last stream has it", middle / 1e6, 100.0),
+        Check::most("E8: ms of the slowest change of 21", times.last().copied().unwrap_or_default() / 1e6, 100.0),
+    ];
+    ([Row { ns: middle, ..Row::new("E8", n, streams, 1) }].into(), checks.into())
+}
+
+/// A client gets all resources.
+pub fn e9() -> Figure {
+    let n = 100_000;
+    let mut floor = Decode::<DeltaResponse>::new(&delta_response(&cache(&clusters(), n), &clusters()));
+    let mut decoding: Vec<f64> = (0..9)
+        .map(|_| {
+            let input = floor.prepare();
+            let start = clock();
+            let output = floor.run(input);
+            let time = clock() - start;
+            drop(output);
+            time as f64
+        })
+        .collect();
+    let decoding = median(&mut decoding);
+    let [ours, bare] = run(async {
+        let server = Process::start(Kind::Bare, Variant::Delta, n);
+        let mut clients = [Kind::Ours, Kind::Bare].map(|kind| (Process::receive(kind, server.port, n), Vec::new()));
+        for _ in 0..7 {
+            for (client, times) in &mut clients {
+                let before = client.quiet().await;
+                client.step();
+                times.push((client.quiet().await - before) as f64);
+                client.step();
+            }
+        }
+        clients.map(|(_, mut times)| median(&mut times))
+    });
+    let row = |workload| Row::new(workload, n, 1, n);
+    let rows = [timed(row("E9"), ours, bare), timed(row("E9 with decoding"), ours, bare + decoding)];
+    let checks = [
+        Check::most("E9: of a client that receives and decodes nothing", rows[0].ratio, 1.5),
+        Check::most("E9: of a client that receives, and prost decoding", rows[1].ratio, 1.5),
+    ];
+    (rows.into(), checks.into())
+}

@@ -1,0 +1,92 @@
+//! The process that receives: `receive ours|bare PORT N`. It opens a stream for a first line, and closes it for the next.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::runtime::Builder;
+use tokio::task::LocalSet;
+use tokio::time::sleep;
+use tonic::transport::Endpoint;
+use xds_machine::client::Config;
+use xds_machine::message::Node;
+use xds_machine::{ResourceName, WILDCARD, type_url};
+use xds_machine_tonic::client::{Watch, XdsClient, XdsResource};
+
+use super::Variant;
+use super::generator::Fleet;
+use super::serve::obey;
+use super::wire::nothing;
+
+/// The time in which the last request surely goes out.
+const AFTER: Duration = Duration::from_millis(50);
+
+/// A cluster that nobody looks into.
+#[derive(PartialEq)]
+struct Cluster(Bytes);
+
+impl XdsResource for Cluster {
+    const TYPE_URL: &'static str = type_url::CLUSTER;
+    type Error = Infallible;
+
+    fn decode(_: &ResourceName, body: &Bytes) -> Result<Self, Infallible> {
+        Ok(Self(body.clone()))
+    }
+}
+
+/// Receives until the input ends.
+///
+/// # Errors
+///
+/// If the arguments are none of the above.
+pub fn receive(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let [kind, port, n] = arguments[..] else { return Err("receive ours|bare PORT N".into()) };
+    let (port, n) = (port.parse()?, n.parse()?);
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    println!("{port}");
+    if kind == "ours" {
+        let mut open = None;
+        obey(|| {
+            open = match open.take() {
+                None => Some(runtime.block_on(watch(port, n))),
+                Some((client, _watch)) => {
+                    runtime.block_on(XdsClient::close(&client));
+                    None
+                }
+            }
+        });
+    } else {
+        let (local, mut open) = (LocalSet::new(), None);
+        obey(|| {
+            open = match open.take() {
+                None => Some(local.block_on(&runtime, fleet(port, n))),
+                Some(fleet) => {
+                    local.block_on(&runtime, Fleet::close(fleet));
+                    None
+                }
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Watches all clusters, until N have come.
+async fn watch(port: u16, n: usize) -> (XdsClient, Watch<Cluster>) {
+    let server = Endpoint::new(format!("http://127.0.0.1:{port}")).expect("a URI");
+    let client = XdsClient::builder(Config::new(Node::new("n"))).server(server).start().expect("one server");
+    let mut watch = client.watch::<Cluster>(WILDCARD).await.expect("the only watcher");
+    for _ in 0..n {
+        watch.next().await.expect("the client is open");
+    }
+    sleep(AFTER).await;
+    (client, watch)
+}
+
+async fn fleet(port: u16, n: usize) -> Fleet {
+    let fleet = Fleet::open(port, 1, 1, Variant::Delta, &nothing(Variant::Delta)).await;
+    assert_eq!(fleet.responses().await, n);
+    sleep(AFTER).await;
+    fleet
+}

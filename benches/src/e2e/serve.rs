@@ -1,0 +1,60 @@
+//! The process that serves: `serve ours|bare delta|sotw N`. It prints its port, changes a resource for each line that
+//! it reads, and ends with its input.
+
+use std::error::Error;
+use std::io::{BufRead as _, stdin};
+
+use tokio::net::TcpListener;
+use xds_machine::{Delta, Sotw};
+
+use super::frames::Template;
+use super::{bare, ours};
+use crate::stream::Wire;
+
+/// Serves until the input ends.
+///
+/// # Errors
+///
+/// If the arguments are none of the above, or there is no port.
+pub fn serve(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let [kind, variant, n] = arguments[..] else { return Err("serve ours|bare delta|sotw N".into()) };
+    let n = n.parse()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
+    let address = listener.local_addr()?;
+    let changed: Box<dyn FnMut()> = match (kind, variant) {
+        ("ours", _) => {
+            let group = ours::group(n);
+            runtime.spawn(ours::serve(listener, group.clone()));
+            let mut round = 0_u8;
+            Box::new(move || {
+                round = round.wrapping_add(1);
+                ours::change(&group, round);
+            })
+        }
+        (_, "sotw") => bare::<Sotw>(&runtime, listener, n),
+        _ => bare::<Delta>(&runtime, listener, n),
+    };
+    println!("{}", address.port());
+    obey(changed);
+    Ok(())
+}
+
+fn bare<V>(runtime: &tokio::runtime::Runtime, listener: TcpListener, n: usize) -> Box<dyn FnMut()>
+where
+    V: Wire + xds_machine::proto::Wire + 'static,
+{
+    let (mut template, all) = Template::<V>::new(n);
+    let shared = bare::Shared::new(all);
+    runtime.spawn(bare::serve(listener, shared.clone()));
+    Box::new(move || shared.change(template.change()))
+}
+
+/// Takes a step for each line.
+pub(super) fn obey(mut step: impl FnMut()) {
+    for _ in stdin().lock().lines().map_while(Result::ok) {
+        step();
+        println!("done");
+    }
+}

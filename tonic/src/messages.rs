@@ -1,0 +1,218 @@
+//! The length-prefixed messages of a gRPC body: read one at a time, and the prefix that is written.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http::HeaderMap;
+use http_body::Body;
+use xds_machine::{Code, Status};
+
+/// The length of the compressed flag and the message length, which gRPC puts before each message.
+pub(crate) const PREFIX: usize = 5;
+
+/// How much is reserved for a message before any of it has come: the length is the peer's claim.
+const FIRST_BLOCK: usize = 1 << 16;
+
+/// Returns the prefix of an uncompressed message, or `None` if gRPC can't express the length.
+pub(crate) fn prefix(len: usize) -> Option<[u8; PREFIX]> {
+    let [a, b, c, d] = u32::try_from(len).ok()?.to_be_bytes();
+    Some([0, a, b, c, d])
+}
+
+/// Collects messages, each in a block of its own that goes with the message. A reader that reuses one buffer, such as
+/// that of [`tonic::Streaming`], keeps the block of the largest message for the rest of the stream.
+#[derive(Debug)]
+pub(crate) struct Messages {
+    /// What errors call a message.
+    what: &'static str,
+    limit: usize,
+    /// What came after the last message.
+    rest: Bytes,
+    prefix: [u8; PREFIX],
+    /// How much of the prefix has come.
+    prefix_len: usize,
+    message: Vec<u8>,
+}
+
+/// A message, or the end of a body.
+#[derive(Debug)]
+pub(crate) enum Frame {
+    Message(Bytes),
+    End {
+        trailers: Option<HeaderMap>,
+        /// An error if the body ended within a message.
+        whole: Result<(), Status>,
+    },
+}
+
+/// The reason why there are no more messages.
+#[derive(Debug)]
+pub(crate) enum ReadError<E> {
+    /// The body failed.
+    Body(E),
+    /// A message is compressed or too long.
+    Message(Status),
+}
+
+impl Messages {
+    /// Creates a reader of messages of at most `limit` bytes.
+    pub(crate) fn new(what: &'static str, limit: usize) -> Self {
+        Self { what, limit, rest: Bytes::new(), prefix: [0; PREFIX], prefix_len: 0, message: Vec::new() }
+    }
+
+    /// Reads the next message.
+    pub(crate) fn poll_message<B: Body>(
+        &mut self,
+        mut body: Pin<&mut B>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Frame, ReadError<B::Error>>> {
+        loop {
+            let message = self.take().map_err(ReadError::Message)?;
+            if self.rest.is_empty() {
+                self.rest = Bytes::new(); // an empty slice would still hold the piece that it is of
+            }
+            if let Some(message) = message {
+                return Poll::Ready(Ok(Frame::Message(message)));
+            }
+            let frame = match ready!(body.as_mut().poll_frame(cx)) {
+                Some(frame) => frame.map_err(ReadError::Body)?,
+                None => return Poll::Ready(Ok(self.end(None))),
+            };
+            match frame.into_data() {
+                Ok(mut data) => self.rest = data.copy_to_bytes(data.remaining()),
+                Err(frame) => {
+                    if let Ok(trailers) = frame.into_trailers() {
+                        return Poll::Ready(Ok(self.end(Some(trailers))));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Moves what has come into the message. Returns it once it is complete.
+    fn take(&mut self) -> Result<Option<Bytes>, Status> {
+        if self.prefix_len < PREFIX {
+            let len = self.rest.len().min(PREFIX - self.prefix_len);
+            self.rest.copy_to_slice(&mut self.prefix[self.prefix_len..self.prefix_len + len]);
+            self.prefix_len += len;
+            if self.prefix_len < PREFIX {
+                return Ok(None);
+            }
+        }
+        let len = self.len()?;
+        let more = self.rest.len().min(len - self.message.len());
+        if self.message.capacity() - self.message.len() < more {
+            // Doubles up to the exact length, so that no more is held than twice what has come.
+            let block = len.min((2 * self.message.len()).max(FIRST_BLOCK).max(self.message.len() + more));
+            self.message.reserve_exact(block - self.message.len());
+        }
+        self.message.extend_from_slice(&self.rest.split_to(more));
+        if self.message.len() < len {
+            return Ok(None);
+        }
+        self.prefix_len = 0;
+        Ok(Some(std::mem::take(&mut self.message).into()))
+    }
+
+    /// Returns the length of the message, which the prefix says.
+    fn len(&self) -> Result<usize, Status> {
+        let ([compressed, len @ ..], what, limit) = (self.prefix, self.what, self.limit);
+        let (code, message) = match (compressed, u32::from_be_bytes(len) as usize) {
+            (0, len) if len <= limit => return Ok(len),
+            (0, len) => (Code::ResourceExhausted, format!("a {what} of {len} bytes, limit {limit}")),
+            (1, _) => (Code::Internal, format!("a compressed {what}, though no grpc-encoding was agreed on")),
+            (flag, _) => (Code::Internal, format!("a {what} with compressed flag {flag}")),
+        };
+        Err(Status::new(code, message))
+    }
+
+    fn end(&self, trailers: Option<HeaderMap>) -> Frame {
+        let half = || Status::new(Code::Internal, format!("the {}s end in the middle of a message", self.what));
+        Frame::End { trailers, whole: if self.prefix_len > 0 { Err(half()) } else { Ok(()) } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::convert::Infallible;
+    use std::task::Waker;
+
+    use super::*;
+
+    /// A body of these frames.
+    struct Frames(VecDeque<http_body::Frame<Bytes>>);
+
+    impl Body for Frames {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<http_body::Frame<Bytes>, Infallible>>> {
+            Poll::Ready(self.0.pop_front().map(Ok))
+        }
+    }
+
+    /// Reads everything. Returns the messages, and how the body ended.
+    fn read(limit: usize, frames: &[&[u8]]) -> (Vec<Bytes>, Result<(), Status>) {
+        let frames = frames.iter().map(|frame| http_body::Frame::data(Bytes::copy_from_slice(frame)));
+        let (mut body, mut reader, mut messages) = (Frames(frames.collect()), Messages::new("tale", limit), Vec::new());
+        loop {
+            match reader.poll_message(Pin::new(&mut body), &mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(Ok(Frame::Message(message))) => messages.push(message),
+                Poll::Ready(Ok(Frame::End { whole, .. })) => return (messages, whole),
+                Poll::Ready(Err(ReadError::Message(status))) => return (messages, Err(status)),
+                Poll::Ready(Err(ReadError::Body(never))) => match never {},
+                Poll::Pending => panic!("the frames are there"),
+            }
+        }
+    }
+
+    #[test]
+    fn messages_are_put_together_from_any_frames() {
+        let wire = b"\0\0\0\0\x03abc\0\0\0\0\0\0\0\0\0\x02de";
+        let expected: Vec<Bytes> = [&b"abc"[..], b"", b"de"].map(Bytes::from_static).into();
+        for size in 1..wire.len() {
+            let frames: Vec<&[u8]> = wire.chunks(size).collect();
+            assert_eq!(read(3, &frames), (expected.clone(), Ok(())), "frames of {size} bytes");
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_or_cut_or_compressed_is_an_error() {
+        let cases: [(&[u8], Code, &str); 5] = [
+            (b"\0\0\0\0\x04abcd", Code::ResourceExhausted, "a tale of 4 bytes, limit 3"),
+            (b"\0\0\0\0\x03ab", Code::Internal, "the tales end in the middle of a message"),
+            (b"\0\0", Code::Internal, "the tales end in the middle of a message"),
+            (b"\x01\0\0\0\0", Code::Internal, "a compressed tale, though no grpc-encoding was agreed on"),
+            (b"\x02\0\0\0\0", Code::Internal, "a tale with compressed flag 2"),
+        ];
+        for (frame, code, message) in cases {
+            assert_eq!(read(3, &[frame]), (vec![], Err(Status::new(code, message))));
+        }
+    }
+
+    #[test]
+    fn a_claimed_length_reserves_nothing_and_a_message_takes_its_block_along() {
+        let mut reader = Messages::new("tale", 1 << 30);
+        reader.rest = Bytes::from_static(b"\0\x3f\xff\xff\xffabc");
+        assert_eq!(reader.take().expect("no error"), None);
+        assert_eq!(reader.message.capacity(), FIRST_BLOCK);
+
+        let mut reader = Messages::new("tale", 1 << 30);
+        let long = vec![7; 3 * FIRST_BLOCK + 1];
+        reader.rest = [&b"\0\0\x03\0\x01"[..], &long].concat().into();
+        assert_eq!(reader.take().expect("no error").expect("a message"), long);
+        assert_eq!((reader.message.capacity(), reader.rest.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_length_that_grpc_cannot_express_has_no_prefix() {
+        assert_eq!(prefix(258), Some([0, 0, 0, 1, 2]));
+        assert_eq!(prefix(u32::MAX as usize), Some([0, 255, 255, 255, 255]));
+        assert_eq!(prefix(1 << 32), None);
+    }
+}
