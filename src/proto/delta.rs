@@ -200,7 +200,7 @@ mod tests {
             (shared, bytes.is_unique())
         };
         assert_eq!(share([&HEAD[..], &A1, &B1].concat()), (true, true));
-        let name = [&[0x1a, 100][..], &vec![b'x'; 100]].concat();
+        let name = [&[0x1a, 100][..], &[b'x'; 100]].concat();
         assert_eq!(share([&HEAD[..], &name, &A1, &B1].concat()), (false, true));
     }
 

@@ -95,7 +95,9 @@ impl Ghost {
         let response = V::response(response);
         let memory = &mut self.types[setup.type_number(&response.type_url)];
         memory.unanswered.push_back((response.nonce.clone(), response.version, None));
-        memory.lapsed.retain(|name| !response.resources.iter().any(|(other, _)| other == name));
+        let has = |name: &ResourceName| response.resources.iter().any(|(other, _)| other == name);
+        memory.lapsed.retain(|name| !has(name));
+        memory.silent.retain(|name| !has(name) && !response.beats.contains_key(name));
         if !response.beats.is_empty() {
             memory.beats.push_back(Beats { nonce: response.nonce.clone(), versions: response.beats });
         }

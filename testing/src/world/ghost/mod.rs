@@ -47,7 +47,7 @@ struct Memory {
     late: bool,
     /// The world settled on this stream, so that the server had time for the heartbeats.
     spoke: bool,
-    /// Resources that were absent or unknown since a response had them: no heartbeat of them was due.
+    /// Resources that were absent or unknown since the client read a response with them: no heartbeat of them was due.
     silent: BTreeSet<ResourceName>,
     /// The response in flight.
     out: Option<Out>,

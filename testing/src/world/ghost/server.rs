@@ -81,7 +81,6 @@ impl Ghost {
         }
         let resources: BTreeMap<ResourceName, u8> = response.resources.iter().cloned().collect();
         let memory = &mut self.types[t];
-        memory.silent.retain(|name| !response.beats.contains_key(name) && !resources.contains_key(name));
         memory.due &= !beats;
         let mut out = Out { nonce: response.nonce.clone(), resources, again: BTreeMap::new(), again_whole: None };
         memory.sent = Some(response.nonce.clone());
