@@ -153,7 +153,6 @@ pub(super) fn response_out(response: &Response) -> generated::DeltaDiscoveryResp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec;
 
     const HEAD: [u8; 6] = [0x12, 1, b't', 0x1a, 1, b'*'];
     const A1: [u8; 8] = [0x2a, 6, 0x0a, 1, b'a', 0x12, 1, b'1'];
