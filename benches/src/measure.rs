@@ -127,6 +127,11 @@ pub fn clock() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Returns the median time of so many rounds.
+pub fn median_time(rounds: usize, work: &mut impl Work) -> f64 {
+    median(&mut (0..rounds).map(|_| round(work).0).collect::<Vec<f64>>())
+}
+
 /// Returns the time and the allocations of one round.
 fn round<W: Work>(work: &mut W) -> (f64, u64) {
     let input = work.prepare();

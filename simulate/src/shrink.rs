@@ -4,17 +4,18 @@ use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Arc;
 
+use xds_machine_testing::checker::walk;
 use xds_machine_testing::world::{Both, Made, Step, World};
 
 use crate::run::{attempt, come_to_rest};
 
 thread_local! {
     /// The place and message of the last failed check.
-    static CHECK: RefCell<Option<(PushOrder, String)>> = const { RefCell::new(None) };
+    static CHECK: RefCell<Option<(Location, String)>> = const { RefCell::new(None) };
 }
 
 /// A file and a line.
-type PushOrder = (String, u32);
+type Location = (String, u32);
 
 fn note(panic: &PanicHookInfo<'_>) {
     let payload = panic.payload();
@@ -29,13 +30,13 @@ pub fn note_panics() {
 }
 
 /// Returns the last panic of this thread.
-pub fn last_panic() -> Option<(PushOrder, String)> {
+pub fn last_panic() -> Option<(Location, String)> {
     CHECK.take()
 }
 
 /// Plays the steps that are possible, and lets the world come to rest. Returns the number of steps until the failure,
 /// and the check that failed.
-fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step], on: impl Fn(&World<V>, Step)) -> Option<(usize, PushOrder)> {
+fn failure<V: Both>(setup: &Arc<Made>, steps: &[Step], on: impl Fn(&World<V>, Step)) -> Option<(usize, Location)> {
     let at = Cell::new(0);
     let play = || {
         let mut world = World::<V>::new(setup.clone());
@@ -73,30 +74,8 @@ pub fn shrink<V: Both>(setup: &Arc<Made>, mut steps: Vec<Step>) -> Vec<Step> {
         let fewer = steps.iter().copied().filter(|step| step.client() != Some(c)).collect();
         steps = fails(fewer).unwrap_or(steps);
     }
-    let mut size = steps.len();
-    while size > 0 {
-        let (mut at, before) = (0, steps.len());
-        while at < steps.len() {
-            let mut fewer = steps.clone();
-            fewer.drain(at..(at + size).min(steps.len()));
-            match fails(fewer) {
-                Some(fewer) => steps = fewer,
-                None => at += size,
-            }
-        }
-        size = if steps.len() < before && size == 1 { 1 } else { size / 2 };
-    }
+    steps = walk::fewest(steps, fails);
     let _ = panic::take_hook();
-    failure::<V>(setup, &steps, tell);
+    failure::<V>(setup, &steps, |world, step| println!("{}", walk::line(world, step)));
     steps
-}
-
-/// Prints a step and the message that it put on the wire.
-fn tell<V: Both>(world: &World<V>, step: Step) {
-    println!("{:?} {step:?}", world.now);
-    match step {
-        Step::ClientSends { c } => println!("    {:?}", world.pairs[c].up.back().map(V::request)),
-        Step::ServerSends { c } => println!("    {:?}", world.pairs[c].down.back().map(V::response)),
-        _ => {}
-    }
 }

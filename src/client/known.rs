@@ -69,9 +69,9 @@ impl<T> Subscription<T> {
         let may_know = |name: &&ResourceName| V::may_know(self, name.as_str());
         let collection = self.holdings.globs().of(name.as_str());
         let others = collection.into_iter().chain(self.holdings.bindings().aliases(name.as_str())).filter(may_know);
-        let by_name = [name].into_iter().filter(may_know);
-        let all = (by_name.clone().next().is_none() && V::may_know(self, WILDCARD)).then(|| WILDCARD.into());
-        by_name.chain(others).cloned().chain(all).collect()
+        let by_name = Some(name).filter(may_know);
+        let all = (by_name.is_none() && V::may_know(self, WILDCARD)).then(|| WILDCARD.into());
+        by_name.into_iter().chain(others).cloned().chain(all).collect()
     }
 
     /// Requests these names again, because the server may believe that the client has their resources. A server that

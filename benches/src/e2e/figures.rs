@@ -10,7 +10,7 @@ use super::process::{Kind, Process};
 use super::wire::nothing;
 use crate::data::{cache, clusters};
 use crate::figures::{Check, Figure};
-use crate::measure::{Row, Work, clock, median};
+use crate::measure::{Row, median, median_time};
 
 const KIB: f64 = 1024.0;
 
@@ -189,17 +189,7 @@ pub fn e6() -> Figure {
     let initial_resource_versions = stored.resources(&clusters()).map(version).collect();
     let request = Request { type_url: clusters().to_string(), initial_resource_versions }.encode_to_vec();
     let mut floor = crate::floor::Decode::<Request>::new(&Request::decode(&request[..]).expect("as encoded"));
-    let mut decoding: Vec<f64> = (0..51)
-        .map(|_| {
-            let input = floor.prepare();
-            let start = clock();
-            let output = floor.run(input);
-            let time = clock() - start;
-            drop(output);
-            time as f64
-        })
-        .collect();
-    let prost = median(&mut decoding) * scene.streams as f64;
+    let prost = median_time(51, &mut floor) * scene.streams as f64;
     let request = request.into();
     let measure = |kind| {
         run(async {

@@ -16,7 +16,7 @@ use super::wire::nothing;
 use crate::data::{body, cache, clusters, delta_response, name};
 use crate::figures::{Check, Figure};
 use crate::floor::{Any, Decode, DeltaResponse, SotwResponse};
-use crate::measure::{Row, Work as _, clock, median};
+use crate::measure::{Row, median, median_time};
 
 /// A folder that is removed in the end.
 struct Folder(PathBuf);
@@ -114,17 +114,7 @@ pub fn e8() -> Figure {
 pub fn e9() -> Figure {
     let n = 100_000;
     let mut floor = Decode::<DeltaResponse>::new(&delta_response(&cache(&clusters(), n), &clusters()));
-    let mut decoding: Vec<f64> = (0..9)
-        .map(|_| {
-            let input = floor.prepare();
-            let start = clock();
-            let output = floor.run(input);
-            let time = clock() - start;
-            drop(output);
-            time as f64
-        })
-        .collect();
-    let decoding = median(&mut decoding);
+    let decoding = median_time(9, &mut floor);
     let [ours, bare] = run(async {
         let server = Process::start(Kind::Bare, Variant::Delta, n);
         let mut clients = [Kind::Ours, Kind::Bare].map(|kind| (Process::receive(kind, server.port, n), Vec::new()));

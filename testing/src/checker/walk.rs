@@ -75,14 +75,8 @@ pub fn tell<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> String {
     let (mut world, mut lines) = (World::<V>::new(setup.clone()), String::new());
     let mut take = |world: &mut World<V>, step: Step| {
         let fault = catch(|| world.take(step));
-        let message = match step {
-            Step::ClientSends { c } => world.pairs[c].up.back().map(|request| format!(" {:?}", V::request(request))),
-            Step::ServerSends { c } => {
-                world.pairs[c].down.back().map(|response| format!(" {:?}", V::response(response)))
-            }
-            _ => None,
-        };
-        lines += &format!("{:?} {step:?}{}\n", world.now, message.unwrap_or_default());
+        lines += &line(world, step);
+        lines.push('\n');
         fault.is_none()
     };
     if steps.iter().all(|&step| take(&mut world, step)) {
@@ -98,6 +92,16 @@ pub fn tell<V: Both>(setup: &Arc<Made>, steps: &[Step]) -> String {
     lines
 }
 
+/// Returns a step that was taken, with the time and the last message on the wire that the step writes to.
+pub fn line<V: Both>(world: &World<V>, step: Step) -> String {
+    let message = match step {
+        Step::ClientSends { c } => world.pairs[c].up.back().map(|request| format!(" {:?}", V::request(request))),
+        Step::ServerSends { c } => world.pairs[c].down.back().map(|response| format!(" {:?}", V::response(response))),
+        _ => None,
+    };
+    format!("{:?} {step:?}{}", world.now, message.unwrap_or_default())
+}
+
 /// Returns whether nothing is left but to wait.
 fn is_quiet<V: Both>(world: &World<V>) -> bool {
     let mut steps = Vec::new();
@@ -107,19 +111,29 @@ fn is_quiet<V: Both>(world: &World<V>) -> bool {
 
 /// Removes steps from a faulty run as long as it stays faulty.
 pub fn shrink<V: Both>(setup: &Arc<Made>, steps: Vec<Step>) -> (Vec<Step>, String) {
-    let Some((mut steps, mut what)) = replay::<V>(setup, &steps) else { return (steps, "not reproduced".into()) };
+    let Some((steps, mut what)) = replay::<V>(setup, &steps) else { return (steps, "not reproduced".into()) };
+    let steps = fewest(steps, |fewer| {
+        let (taken, fault) = replay::<V>(setup, &fewer)?;
+        what = fault;
+        Some(taken)
+    });
+    (steps, what)
+}
+
+/// Removes runs of steps, long ones first, as long as `fails` returns the steps of a faulty run.
+pub fn fewest(mut steps: Vec<Step>, mut fails: impl FnMut(Vec<Step>) -> Option<Vec<Step>>) -> Vec<Step> {
     let mut size = steps.len();
     while size > 0 {
         let (mut at, before) = (0, steps.len());
         while at < steps.len() {
             let mut fewer = steps.clone();
             fewer.drain(at..(at + size).min(steps.len()));
-            match replay::<V>(setup, &fewer).filter(|(fewer, _)| fewer.len() < steps.len()) {
-                Some(faulty) => (steps, what) = faulty,
+            match fails(fewer) {
+                Some(fewer) => steps = fewer,
                 None => at += size,
             }
         }
         size = if size == 1 && steps.len() < before { 1 } else { size / 2 };
     }
-    (steps, what)
+    steps
 }
