@@ -66,13 +66,13 @@ impl Extent {
         self.whole || self.after.is_none()
     }
 
-    /// Returns whether the response had the current state of a name: the resource, or its absence.
-    pub(super) fn has<S: Source>(&self, of: OfType<'_, S>, name: &ResourceName, entry: &Entry<'_>) -> bool {
+    /// Returns whether the response had the current state of a name: the resource, or its absence. `paged` says whether
+    /// the name is in a range of pages.
+    pub(super) fn has(&self, name: &ResourceName, entry: &Entry<'_>, paged: impl Fn(&Pages) -> bool) -> bool {
         let more = self.more.as_deref();
         let named = |more: &More| was_asked(&more.names, name, entry) || was_asked(&more.retried, name, entry);
         let in_range = || self.after.is_none_or(|after| entry.since > after);
-        let paged = |pages: &Pages| pages.resources(of).any(|paged| paged == *name);
-        let in_pages = || more.and_then(|more| more.pages.as_ref()).is_some_and(paged);
+        let in_pages = || more.and_then(|more| more.pages.as_ref()).is_some_and(&paged);
         let had = more.is_some_and(|more| more.leaves_out(name, entry));
         let in_some = self.whole || more.is_some_and(named) || (!had && (in_range() || in_pages()));
         in_some && entry.since <= self.to

@@ -151,12 +151,12 @@ impl Subscription {
     pub(super) fn handle_answer(
         &mut self,
         now: Instant,
-        rejected: bool,
+        rejection: Option<&str>,
         retry: Option<Retry>,
         limit: usize,
     ) -> Option<(Version, Revision)> {
-        let (version, revision) = self.exchange.handle_answer(now, rejected, retry)?;
-        if !rejected {
+        let (version, revision) = self.exchange.handle_answer(now, rejection, retry)?;
+        if rejection.is_none() {
             self.heartbeat.accept(&version);
         } else if *self.pending.wildcard() == Wildcard::Asked {
             self.exchange.clear_rejections(); // the wildcard was subscribed since
