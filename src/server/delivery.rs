@@ -50,7 +50,8 @@ pub struct Delivery {
     /// The revision since which the resource has its current form, or is absent: the status refers to this form.
     pub revision: Revision,
     /// Whether the client was sent an earlier form of the resource on this stream, and not the current one. Known only
-    /// of a source that says [since when](Source::present_since) a resource is present.
+    /// of a source that says [since when](Source::present_since) a resource is present. What appeared and changed
+    /// between two [portions](super::ResponseLimit) of the changes may count as sent.
     pub earlier: bool,
 }
 
