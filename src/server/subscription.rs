@@ -230,7 +230,9 @@ impl Subscription {
         let Self { resource_type, wanted, view, pending, defer_until, .. } = self;
         let of = OfType::new(source, resource_type.type_url());
         let before = view.sent_to();
-        let but = if view.has_sent_ahead() { view.names_sent_ahead().cloned().collect() } else { BTreeSet::new() };
+        // A name that was sent ahead in an earlier form is not left out.
+        let has = |name: &&ResourceName| view.is_sent_ahead(name, of.get(name).since);
+        let but: BTreeSet<ResourceName> = view.names_sent_ahead().filter(has).cloned().collect();
         pending.set_reply(false);
         // A wildcard or collection is answered in part: the resources sent for it are kept by name.
         let paging = pending.has_wildcard() || pending.names().iter().any(ResourceName::is_glob);

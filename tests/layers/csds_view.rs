@@ -286,7 +286,7 @@ fn seeded_bugs_are_found() {
                 replace(view, ConfigStatus::Error, ConfigStatus::Synced);
             }
         }),
-        ("what is sent is in sync", 2, |_, view| replace(view, ConfigStatus::Stale, ConfigStatus::Synced)),
+        ("what is sent is in sync", 1, |_, view| replace(view, ConfigStatus::Stale, ConfigStatus::Synced)),
         ("what is not sent is not shown", 1, |_, view| {
             view.retain(|item| item.config_status != Some(ConfigStatus::NotSent));
         }),

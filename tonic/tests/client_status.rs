@@ -171,10 +171,10 @@ async fn limits_of_a_control_plane() {
     let group = group();
     let plane = ControlPlane::builder(move |_, _| Ok(group.clone())).limits(limits).build();
     let channel = connect(plane.service(), WINDOW).await;
-    let (_requests, responses) = stream(&channel).await;
+    let (requests, responses) = stream(&channel).await;
     let words = "1 calls for the status of clients are open, which is the limit";
     assert_eq!(fetch(&channel, all()).await, Err((Code::ResourceExhausted, words.into())));
-    drop(responses);
+    drop((requests, responses));
     let mut peer = Peer::<Delta>::ads(&channel).await;
     peer.subscribe(Node::new("n"), type_url::CLUSTER, &["a"]).await;
     peer.next().await;

@@ -444,7 +444,9 @@ impl Relabel for Store {
         self.horizon.relabel(by);
         for slot in &mut self.slots {
             slot.since.relabel(by);
-            slot.present_since.relabel(by);
+            if slot.present_since != Revision::default() {
+                slot.present_since.relabel(by);
+            }
             if let Some(history) = &mut slot.history {
                 history.last_since.relabel(by);
                 history.before.0.relabel(by);

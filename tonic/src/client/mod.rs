@@ -27,7 +27,7 @@ pub use self::builder::Builder;
 pub use self::connect::{Connect, StreamError};
 pub use self::dial::{Dial, Impatient, dial};
 pub use self::state::{Dumped, Phase, Report, ServerState};
-pub use self::status_service::ClientStatusService;
+pub use self::status_service::{ClientStatusService, HasStatus};
 use self::types::Wanted;
 pub use self::updates::Updates;
 pub use self::watch::{Watch, WatchError, XdsResource};

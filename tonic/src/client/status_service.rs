@@ -40,8 +40,20 @@ use crate::client_status::{Answer, RESPONSE_BYTES, call};
 /// ```
 #[derive(Clone)]
 pub struct ClientStatusService {
-    clients: Arc<Vec<(String, XdsClient)>>,
+    clients: Arc<Vec<(String, Arc<dyn HasStatus>)>>,
     limit: usize,
+}
+
+/// Who knows the status of a client: an [`XdsClient`], or a program that drives machines itself.
+pub trait HasStatus: Send + Sync + 'static {
+    /// Returns the status of one moment, with contents or without; `None` if there is no client any more.
+    fn status(&self, contents: bool) -> Pin<Box<dyn Future<Output = Option<csds::ClientConfig>> + Send + '_>>;
+}
+
+impl HasStatus for XdsClient {
+    fn status(&self, contents: bool) -> Pin<Box<dyn Future<Output = Option<csds::ClientConfig>> + Send + '_>> {
+        Box::pin(self.status(contents))
+    }
 }
 
 impl ClientStatusService {
@@ -53,8 +65,8 @@ impl ClientStatusService {
     /// Adds a client. Its scope tells it from the others of one node: of gRPC it is the target of the channel. An empty
     /// one suits a single client.
     #[must_use]
-    pub fn client(mut self, scope: impl Into<String>, client: XdsClient) -> Self {
-        Arc::make_mut(&mut self.clients).push((scope.into(), client));
+    pub fn client(mut self, scope: impl Into<String>, client: impl HasStatus) -> Self {
+        Arc::make_mut(&mut self.clients).push((scope.into(), Arc::new(client)));
         self
     }
 
