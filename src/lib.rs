@@ -129,6 +129,7 @@
 extern crate alloc;
 
 pub mod client;
+pub mod csds;
 mod ensure;
 mod error;
 mod fields;

@@ -18,6 +18,8 @@
 //! let path = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 //! assert_eq!(ads.path().as_deref(), Some(path));
 //! ```
+//!
+//! Beside them is the service by which people look at clients and servers, CSDS ([`ClientStatusMethod`]).
 
 use alloc::format;
 use alloc::string::String;
@@ -87,6 +89,46 @@ impl Method {
             Variant::Sotw => "Stream",
         };
         Some(format!("/envoy.service.{service}/{variant}{method}"))
+    }
+}
+
+/// The name of the service of CSDS, which clients and control planes may have.
+pub const CLIENT_STATUS: &str = "envoy.service.status.v3.ClientStatusDiscoveryService";
+
+/// A method of [`CLIENT_STATUS`]: see [`csds`](crate::csds).
+///
+/// ```
+/// use xds_machine::service::ClientStatusMethod;
+///
+/// let path = "/envoy.service.status.v3.ClientStatusDiscoveryService/FetchClientStatus";
+/// assert_eq!(ClientStatusMethod::of_path(path), Some(ClientStatusMethod::Fetch));
+/// assert_eq!(ClientStatusMethod::Fetch.path(), path);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum ClientStatusMethod {
+    /// One request and one response.
+    Fetch,
+    /// A response to each request of a stream.
+    Stream,
+}
+
+impl ClientStatusMethod {
+    /// Parses a path (`:path` of HTTP/2). Returns `None` if it is none of the service.
+    pub fn of_path(path: &str) -> Option<Self> {
+        match path.strip_prefix('/')?.strip_prefix(CLIENT_STATUS)? {
+            "/FetchClientStatus" => Some(Self::Fetch),
+            "/StreamClientStatus" => Some(Self::Stream),
+            _ => None,
+        }
+    }
+
+    /// Returns the path.
+    pub fn path(self) -> String {
+        let method = match self {
+            Self::Fetch => "Fetch",
+            Self::Stream => "Stream",
+        };
+        format!("/{CLIENT_STATUS}/{method}ClientStatus")
     }
 }
 

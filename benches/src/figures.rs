@@ -1,4 +1,4 @@
-//! The figures F1 to F12; H1, the worst requests of a client; E1 to E9, the whole program; and the limits that they must
+//! The figures F1 to F12; H1, the worst requests of a client; C1, the status of clients; E1 to E9, the whole program; and the limits that they must
 //! keep.
 
 use xds_machine::{Delta, Sotw};
@@ -9,7 +9,7 @@ use crate::floor::{Decode, Encode, EncodeNew};
 use crate::measure::{Cold, Nothing, Row, Work};
 use crate::work::{
     Change, EVENTS, FirstSync, FullResponse, FullState, FurtherSync, Hostile, NAMES, Named, OneByOne, OneChange, Poll,
-    Reconnect, Stale, Timeout, all, all_names, idle_stream, names, store,
+    Reconnect, Stale, Status, Timeout, all, all_names, idle_stream, names, store,
 };
 
 /// A limit and the measured value.
@@ -43,7 +43,7 @@ pub type Figure = (Vec<Row>, Vec<Check>);
 pub type Measure = fn() -> Figure;
 
 /// All figures.
-pub const FIGURES: [(&str, Measure); 22] = [
+pub const FIGURES: [(&str, Measure); 23] = [
     ("F1", f1),
     ("F2", f2),
     ("F3", f3),
@@ -57,6 +57,7 @@ pub const FIGURES: [(&str, Measure); 22] = [
     ("F11", f11),
     ("F12", f12),
     ("H1", h1),
+    ("C1", c1),
     ("E1", e2e::e1),
     ("E2", e2e::e2),
     ("E3", e2e::e3),
@@ -238,6 +239,19 @@ fn f12() -> Figure {
     let checks = [
         Check::most("F12: of the bytes of names and bodies", rows[0].ratio, 3.0),
         Check::most("F12: what is memoised, of the encodings", rows[1].ratio, 2.0),
+    ];
+    (rows.into(), checks.into())
+}
+
+fn c1() -> Figure {
+    let row = |workload, status: fn(usize) -> Status| {
+        let message = status(N).floor();
+        Row::new(workload, N, 1, 0).timed(15, &mut status(N), &mut EncodeNew(|| message.clone()))
+    };
+    let rows = [row("C1 dump", Status::dump), row("C1 view", Status::view)];
+    let checks = [
+        Check::most("C1: the dump of a client and its bytes, of encoding it", rows[0].ratio, 1.5),
+        Check::most("C1: the view of a stream and its bytes, of encoding it", rows[1].ratio, 5.0),
     ];
     (rows.into(), checks.into())
 }

@@ -1,6 +1,7 @@
 //! The bodies of the fuzz targets, as plain functions: a panic is a find. The alphabet is that of all engines,
 //! `xds_machine_testing::world`; hostile peers are in `xds_machine_testing::hostile`.
 
+mod csds;
 mod variants;
 mod wire;
 mod worlds;
@@ -11,6 +12,7 @@ use benches::alloc;
 use xds_machine::{Delta, Sotw};
 use xds_machine_testing::hostile;
 
+pub use self::csds::csds;
 pub use self::variants::variants;
 pub use self::wire::wire;
 pub use self::worlds::world;
@@ -22,8 +24,14 @@ static COUNTING: alloc::Counting = alloc::Counting;
 pub type Target = fn(&[u8]);
 
 /// The targets by name. A corpus has the name of its target.
-pub const TARGETS: [(&str, Target); 5] =
-    [("world", world), ("client", client), ("server", server), ("wire", wire), ("variants", variants)];
+pub const TARGETS: [(&str, Target); 6] = [
+    ("world", world),
+    ("client", client),
+    ("server", server),
+    ("wire", wire),
+    ("csds", csds),
+    ("variants", variants),
+];
 
 /// A server that follows no rule, against a client machine.
 pub fn client(data: &[u8]) {

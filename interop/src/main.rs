@@ -1,6 +1,7 @@
 //! Tests real clients, and `xds_client`, against `control_plane`: `cargo xtask interop [PART OF A MODE'S NAME]`.
 
 mod control_plane;
+mod csds;
 mod envoy;
 mod grpc;
 mod install;
@@ -98,6 +99,9 @@ fn run(filter: &str) -> Result<Vec<Line>, String> {
             let dir = folder(&installed, &run)?;
             xds_client::play(&installed.programs, &dir, variant, dialect, &mut lines);
         }
+    }
+    if wanted("csds") {
+        csds::play(&installed, &folder(&installed, "csds")?, &mut lines);
     }
     Ok(lines)
 }

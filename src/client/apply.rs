@@ -14,7 +14,7 @@ use super::action::{Action, Effect, Failed};
 use super::classify::Classified;
 use super::config::{DataErrors, Settings};
 use super::failure::{Cause, Effects, Failure};
-use super::holdings::{Held, Taken};
+use super::holdings::{Absence, Held, Taken};
 use super::in_flight::{Out, PendingAck, Seen};
 use super::incoming::Incoming;
 use super::subscription::Subscription;
@@ -119,9 +119,10 @@ impl<T: Clone> Subscription<T> {
             self.holdings.note_rejected(name);
         }
         let mut effects = Effects { removed: gone.removed, ..Effects::default() };
-        for (name, version) in gone.missing {
+        for (name, claim) in gone.missing {
             self.timers.stop(&name);
-            if self.holdings.set_does_not_exist(&name, version) {
+            let absence = Absence { version: incoming.resources.version().clone(), at: now, claim };
+            if self.holdings.set_does_not_exist(&name, Some(absence)) {
                 effects.missing.push(name);
             }
         }
@@ -254,11 +255,11 @@ impl<T: Clone> Subscription<T> {
             if rejected.contains(name) && self.holdings.covers(name.as_str()) {
                 continue; // the resource stays
             }
-            self.note_gone(&out, name);
+            self.note_gone(now, &out, name);
             in_part = true;
         }
         if whole {
-            self.holdings.set_version(out.offer.resources.version().clone());
+            self.holdings.set_version(now, out.offer.resources.version().clone());
             if !out.completes && !self.resource_type.is_full_state() {
                 self.holdings.set_incomplete(WILDCARD); // this version may not cover all resources
             }
@@ -288,7 +289,7 @@ impl<T: Clone> Subscription<T> {
     }
 
     /// Notes that the application accepted the removal of a resource.
-    fn note_gone(&mut self, out: &Out, name: &ResourceName) {
+    fn note_gone(&mut self, now: Instant, out: &Out, name: &ResourceName) {
         let anew = out.unsubscribed.contains(name);
         self.holdings.remove(name, anew);
         if anew || !self.wants(name.as_str()) {
@@ -297,8 +298,9 @@ impl<T: Clone> Subscription<T> {
         }
         let exists = |failure: &Failure| !failure.status.is(Code::NotFound);
         if !self.failures.get(name).is_some_and(exists) {
-            let not_found = out.not_found.iter().find(|(other, _)| other == name);
-            self.holdings.set_does_not_exist(name, not_found.map(|(_, version)| version.clone()));
+            let claim = out.not_found.iter().find(|(other, _)| other == name).map(|(_, version)| version.clone());
+            let absence = Absence { version: out.offer.resources.version().clone(), at: now, claim };
+            self.holdings.set_does_not_exist(name, Some(absence));
         }
         self.timers.stop(name);
     }

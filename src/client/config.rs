@@ -67,6 +67,11 @@ impl Config {
         }))
     }
 
+    /// Returns the node as requests carry it, with the client features of the machine.
+    pub fn node(&self) -> &Arc<Node> {
+        &self.settings().node
+    }
+
     /// Sets the ID of this client, where there are several: updates and verdicts carry the ID, and no client takes a
     /// verdict on the update of another. Default 0.
     #[must_use]

@@ -73,6 +73,7 @@ pub use self::backoff::Backoff;
 pub use self::config::{Config, DataErrors, Dialect, Limits};
 pub use self::failure::Failure;
 pub use self::handle::{Resources, ResourcesMut};
+pub use self::holdings::Absence;
 pub use self::layer::{Layer, LayerMut};
 pub(crate) use self::names::check_wish;
 pub use self::resources::Resource;
@@ -287,6 +288,11 @@ impl<V: Variant> Client<V> {
     }
 
     // Queries.
+
+    /// Returns the configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
 
     /// Returns whether any subscription needs a stream.
     pub fn wants_stream(&self) -> bool {

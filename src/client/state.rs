@@ -5,10 +5,11 @@ use core::fmt;
 
 use super::Client;
 use super::failure::{Cause, Failure};
-use super::holdings::Held;
+use super::holdings::{Absence, Held};
 use super::subscription::Subscription;
 use super::variant::{Protocol, Variant};
 use crate::name::{ResourceName, TypeUrl, Version};
+use crate::time::Instant;
 
 /// The status of a resource: the states of gRFC A88, and the `ClientResourceStatus` of CSDS.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -44,8 +45,7 @@ impl fmt::Display for ResourceStatus {
     }
 }
 
-/// The state of one resource. CSDS also reports the time of the last update, which a driver records with the verdict;
-/// the time of an error is [`Failure::at`]. Fields may be added.
+/// The state of one resource, as [`csds`](crate::csds) shows it. Fields may be added.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceState<'a> {
@@ -54,8 +54,16 @@ pub struct ResourceState<'a> {
     /// The version of the held content; `None` if no content is held, empty if the content came from
     /// [elsewhere](super::LayerMut::adopt).
     pub version: Option<&'a Version>,
+    /// The time at which the held content was accepted, or accepted again unchanged; `None` if no content is held, or
+    /// if it came from elsewhere.
+    pub updated: Option<Instant>,
     /// The last error, unless it was resolved since.
     pub error: Option<&'a Failure>,
+    /// The server's report that the resource does not exist, if the resource is not held; `None` if the existence
+    /// time-out passed, or if the report came as an `error` or from [elsewhere](super::LayerMut::mark_does_not_exist).
+    pub absence: Option<&'a Absence>,
+    /// The held resource that the name stands for, if it is an alias.
+    pub stands_for: Option<&'a ResourceName>,
 }
 
 impl<V: Variant> Client<V> {
@@ -87,7 +95,12 @@ impl<T> Subscription<T> {
         let implied =
             |held: &Held| held.version().is_empty() && held.is_claimed() && V::implies_version(&self.resource_type);
         let version = held.map(|held| if implied(held) { self.holdings.version() } else { held.version() });
-        Some(ResourceState { status, version, error })
+        let updated = held.and_then(|held| if implied(held) { self.holdings.version_at() } else { held.accepted_at() });
+        let absence = self.holdings.absence(name).filter(|_| held.is_none());
+        let bindings = self.holdings.bindings();
+        let is_bound = |name: &&ResourceName| !bindings.is_unbound(name);
+        let stands_for = self.holdings.find_name(name).filter(is_bound).and_then(|name| bindings.target(name.as_str()));
+        Some(ResourceState { status, version, updated, error, absence, stands_for })
     }
 
     pub(super) fn states<V: Protocol<StreamState = T>>(

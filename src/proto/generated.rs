@@ -150,3 +150,174 @@ pub struct Resource {
     #[prost(bytes = "bytes", optional, tag = "9")]
     pub metadata: ::core::option::Option<::prost::bytes::Bytes>,
 }
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Timestamp {
+    #[prost(int64, tag = "1")]
+    pub seconds: i64,
+    #[prost(int32, tag = "2")]
+    pub nanos: i32,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ClientStatusRequest {
+    #[prost(message, repeated, tag = "1")]
+    pub node_matchers: ::prost::alloc::vec::Vec<NodeMatcher>,
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub node: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bool, tag = "3")]
+    pub exclude_resource_contents: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ClientStatusResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub config: ::prost::alloc::vec::Vec<ClientConfig>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ClientConfig {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub node: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(message, repeated, tag = "3")]
+    pub generic_xds_configs: ::prost::alloc::vec::Vec<GenericXdsConfig>,
+    #[prost(string, tag = "4")]
+    pub client_scope: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GenericXdsConfig {
+    #[prost(string, tag = "1")]
+    pub type_url: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub version_info: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "4")]
+    pub xds_config: ::core::option::Option<Any>,
+    #[prost(message, optional, tag = "5")]
+    pub last_updated: ::core::option::Option<Timestamp>,
+    #[prost(int32, tag = "6")]
+    pub config_status: i32,
+    #[prost(int32, tag = "7")]
+    pub client_status: i32,
+    #[prost(message, optional, tag = "8")]
+    pub error_state: ::core::option::Option<UpdateFailureState>,
+    #[prost(bool, tag = "9")]
+    pub is_static_resource: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UpdateFailureState {
+    #[prost(message, optional, tag = "1")]
+    pub failed_configuration: ::core::option::Option<Any>,
+    #[prost(message, optional, tag = "2")]
+    pub last_update_attempt: ::core::option::Option<Timestamp>,
+    #[prost(string, tag = "3")]
+    pub details: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub version_info: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NodeMatcher {
+    #[prost(message, optional, tag = "1")]
+    pub node_id: ::core::option::Option<StringMatcher>,
+    #[prost(message, repeated, tag = "2")]
+    pub node_metadatas: ::prost::alloc::vec::Vec<StructMatcher>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StringMatcher {
+    #[prost(bool, tag = "6")]
+    pub ignore_case: bool,
+    #[prost(oneof = "string_matcher::MatchPattern", tags = "1, 2, 3, 5, 7, 8")]
+    pub match_pattern: ::core::option::Option<string_matcher::MatchPattern>,
+}
+/// Nested message and enum types in `StringMatcher`.
+pub mod string_matcher {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum MatchPattern {
+        #[prost(string, tag = "1")]
+        Exact(::prost::alloc::string::String),
+        #[prost(string, tag = "2")]
+        Prefix(::prost::alloc::string::String),
+        #[prost(string, tag = "3")]
+        Suffix(::prost::alloc::string::String),
+        #[prost(message, tag = "5")]
+        SafeRegex(super::RegexMatcher),
+        #[prost(string, tag = "7")]
+        Contains(::prost::alloc::string::String),
+        #[prost(bytes, tag = "8")]
+        Custom(::prost::bytes::Bytes),
+    }
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RegexMatcher {
+    #[prost(string, tag = "2")]
+    pub regex: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct StructMatcher {
+    #[prost(message, repeated, tag = "2")]
+    pub path: ::prost::alloc::vec::Vec<PathSegment>,
+    #[prost(message, optional, tag = "3")]
+    pub value: ::core::option::Option<ValueMatcher>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PathSegment {
+    #[prost(string, tag = "1")]
+    pub key: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ValueMatcher {
+    #[prost(oneof = "value_matcher::MatchPattern", tags = "1, 2, 3, 4, 5, 6, 7")]
+    pub match_pattern: ::core::option::Option<value_matcher::MatchPattern>,
+}
+/// Nested message and enum types in `ValueMatcher`.
+pub mod value_matcher {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum MatchPattern {
+        #[prost(message, tag = "1")]
+        NullMatch(super::Empty),
+        #[prost(message, tag = "2")]
+        DoubleMatch(super::DoubleMatcher),
+        #[prost(message, tag = "3")]
+        StringMatch(super::StringMatcher),
+        #[prost(bool, tag = "4")]
+        BoolMatch(bool),
+        #[prost(bool, tag = "5")]
+        PresentMatch(bool),
+        #[prost(message, tag = "6")]
+        ListMatch(::prost::alloc::boxed::Box<super::ListMatcher>),
+        #[prost(message, tag = "7")]
+        OrMatch(super::OrMatcher),
+    }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Empty {
+}
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct DoubleMatcher {
+    #[prost(oneof = "double_matcher::MatchPattern", tags = "1, 2")]
+    pub match_pattern: ::core::option::Option<double_matcher::MatchPattern>,
+}
+/// Nested message and enum types in `DoubleMatcher`.
+pub mod double_matcher {
+    #[derive(Clone, Copy, PartialEq, ::prost::Oneof)]
+    pub enum MatchPattern {
+        #[prost(message, tag = "1")]
+        Range(super::DoubleRange),
+        #[prost(double, tag = "2")]
+        Exact(f64),
+    }
+}
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct DoubleRange {
+    #[prost(double, tag = "1")]
+    pub start: f64,
+    #[prost(double, tag = "2")]
+    pub end: f64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListMatcher {
+    #[prost(message, optional, boxed, tag = "1")]
+    pub one_of: ::core::option::Option<::prost::alloc::boxed::Box<ValueMatcher>>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct OrMatcher {
+    #[prost(message, repeated, tag = "1")]
+    pub value_matchers: ::prost::alloc::vec::Vec<ValueMatcher>,
+}

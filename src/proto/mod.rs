@@ -3,6 +3,7 @@
 //! The prost types are private, so that a new version of prost does not change this crate's API.
 //! [`server::Response`](crate::server::Response) encodes itself, from parts that streams share.
 
+pub mod client_status;
 pub mod delta;
 #[rustfmt::skip]
 #[allow(clippy::all, missing_docs, unreachable_pub)]

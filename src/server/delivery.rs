@@ -1,13 +1,18 @@
 //! The delivery status of one resource, derived from the state of the stream: nothing is kept by name for it.
 
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
 use super::Server;
-use super::extent::Extent;
+use super::extent::{Extent, Pages};
+use super::of_type::OfType;
+use super::resource::Resource;
 use super::sent::Sent;
-use super::source::{Source, State};
+use super::source::{Entry, Source, State};
 use super::subscription::Subscription;
 use super::variant::Variant;
 use super::wanted::was_asked;
-use crate::name::{ResourceName, TypeUrl};
+use crate::name::{ResourceName, TypeUrl, Version};
 use crate::revision::Revision;
 
 /// The delivery of the current form of one resource to a client, and the client's verdict: the `config_status` of
@@ -44,6 +49,26 @@ pub struct Delivery {
     pub status: DeliveryStatus,
     /// The revision since which the resource has its current form, or is absent: the status refers to this form.
     pub revision: Revision,
+    /// Whether the client was sent an earlier form of the resource on this stream, and not the current one. Known only
+    /// of a source that says [since when](Source::present_since) a resource is present. What appeared and changed
+    /// between two [portions](super::ResponseLimit) of the changes may count as sent.
+    pub earlier: bool,
+}
+
+/// A resource that a client subscribes to, and its delivery: see [`Server::deliveries`]. Fields may be added.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Delivered<'a> {
+    /// The name of the resource; of a resource that is not present, the name by which it is subscribed to.
+    pub name: &'a ResourceName,
+    /// The resource, if it is present.
+    pub resource: Option<&'a Resource>,
+    /// The version under which it is served: in delta its own, in SotW that of the type. Empty if it is not present.
+    pub version: Version,
+    /// The delivery of its current form.
+    pub delivery: Delivery,
+    /// The client's words, if it rejected that form.
+    pub rejection: Option<&'a str>,
 }
 
 /// The status of the delivery of a resource.
@@ -72,6 +97,13 @@ impl<V: Variant> Server<V> {
     ) -> Option<Delivery> {
         self.subscription(type_url)?.delivery(source, &name.into())
     }
+
+    /// Returns the delivery of every resource of a type that the client subscribes to, in the order of their names: the
+    /// resources that are present, and the names that are subscribed to by themselves. The cost is linear in these.
+    pub fn deliveries<'a, S: Source>(&'a self, type_url: &TypeUrl, source: &'a S) -> Vec<Delivered<'a>> {
+        let of_type = (!V::NAMES_REMOVALS).then(|| source.version(type_url)); // SotW
+        self.subscription(type_url).map_or_else(Vec::new, |of| of.deliveries(source, of_type.as_ref()))
+    }
 }
 
 impl Subscription {
@@ -85,18 +117,92 @@ impl Subscription {
         }
         let name = entry.resource().map_or(name, |resource| resource.name());
         let sent = Sent::new(of, &self.wanted, &self.view, &self.pending, |resource| resource.name() == name);
+        let paged = |pages: &Pages| pages.resources(of).any(|paged| paged == *name);
+        Some(self.look(of, name, &entry, &sent, paged).delivery)
+    }
+
+    /// `of_type`: the version of the type as a whole, if that is the version of its resources.
+    fn deliveries<'a, S: Source>(&'a self, source: &'a S, of_type: Option<&Version>) -> Vec<Delivered<'a>> {
+        let of = self.of(source);
+        let mut wanted: Vec<(&ResourceName, Entry<'a>)> = Vec::new();
+        if self.wanted.wildcard() {
+            wanted.extend(source.changes(self.type_url(), Revision::default()).filter_map(of_resource));
+        }
+        for glob in self.wanted.globs().iter() {
+            wanted.extend(source.members(self.type_url(), glob).filter_map(of_resource));
+        }
+        for name in self.wanted.names().iter().filter(|name| !name.is_glob()) {
+            let entry = self.wanted.get(of, name);
+            wanted.push((entry.resource().map_or(name, Resource::name), entry));
+        }
+        wanted.sort_by_key(|(name, _)| *name);
+        wanted.dedup_by_key(|(name, _)| *name);
+        let sent = Sent::new(of, &self.wanted, &self.view, &self.pending, |_| true);
+        // The names of each range once, or each resource would walk through the pages.
+        let pages = self.exchange.extents().filter_map(|extent| extent.more.as_ref()?.pages.as_ref());
+        let pages: Vec<(&Pages, BTreeSet<ResourceName>)> =
+            pages.map(|pages| (pages, pages.resources(of).collect())).collect();
+        let paged = |name: &ResourceName, range: &Pages| {
+            pages.iter().any(|(pages, names)| *pages == range && names.contains(name))
+        };
+        let delivered = |(name, entry): (&'a ResourceName, Entry<'a>)| {
+            let delivered = self.look(of, name, &entry, &sent, |range| paged(name, range));
+            let own = delivered.resource.map(|resource| of_type.unwrap_or_else(|| resource.version()).clone());
+            Delivered { version: own.unwrap_or_default(), ..delivered }
+        };
+        wanted.into_iter().map(delivered).collect()
+    }
+
+    /// Returns the delivery of a subscribed resource. `paged` says whether a range of pages has it.
+    fn look<'a, S: Source>(
+        &'a self,
+        of: OfType<'_, S>,
+        name: &'a ResourceName,
+        entry: &Entry<'a>,
+        sent: &Sent<'_>,
+        paged: impl Fn(&Pages) -> bool,
+    ) -> Delivered<'a> {
         let is_sent = match entry.state {
-            State::Present(resource) => sent.has(&entry, resource),
-            State::Absent => sent.has_removal(&entry, name),
+            State::Present(resource) => sent.has(entry, resource),
+            State::Absent => sent.has_removal(entry, name),
             State::Unknown => false,
         };
-        let had = |extent: &Extent| extent.has(of, name, &entry);
-        let status = match is_sent {
-            false => DeliveryStatus::NotSent,
-            true if self.exchange.is_in_flight(had) => DeliveryStatus::Sent,
-            true if self.exchange.is_rejected(had, |again| was_asked(again, name, &entry)) => DeliveryStatus::Rejected,
-            true => DeliveryStatus::Acknowledged,
+        let had = |extent: &Extent| extent.has(name, entry, &paged);
+        let (mut earlier, mut rejection) = (false, None);
+        let status = if !is_sent {
+            earlier = self.was_sent_before(of, name, entry, sent);
+            DeliveryStatus::NotSent
+        } else if self.exchange.is_in_flight(had) {
+            DeliveryStatus::Sent
+        } else {
+            rejection = self.exchange.rejection(had, |again| was_asked(again, name, entry));
+            if rejection.is_some() { DeliveryStatus::Rejected } else { DeliveryStatus::Acknowledged }
         };
-        Some(Delivery { status, revision: entry.since })
+        let delivery = Delivery { status, revision: entry.since, earlier };
+        Delivered { name, resource: entry.resource(), version: Version::default(), delivery, rejection }
     }
+
+    /// Returns whether the client was sent an earlier form of a resource whose current form it was not sent.
+    fn was_sent_before<S: Source>(
+        &self,
+        of: OfType<'_, S>,
+        name: &ResourceName,
+        entry: &Entry<'_>,
+        sent: &Sent<'_>,
+    ) -> bool {
+        match entry.state {
+            State::Present(resource) => {
+                of.present_since(name).is_some_and(|since| sent.has(&Entry::present(resource, since), resource))
+            }
+            State::Absent => {
+                let last = self.view.sent_to().and_then(|sent_to| of.previous(name, sent_to));
+                last.is_some() && !self.pending.names().contains(name)
+            }
+            State::Unknown => false,
+        }
+    }
+}
+
+fn of_resource<'a>(entry: Entry<'a>) -> Option<(&'a ResourceName, Entry<'a>)> {
+    Some((entry.resource()?.name(), entry))
 }

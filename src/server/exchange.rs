@@ -72,17 +72,17 @@ impl Exchange {
     }
 
     /// Handles the ACK or NACK of the last response. Returns the version and the revision of that response, unless it
-    /// had its ACK or NACK already.
+    /// had its ACK or NACK already. `rejection`: the client's words, if it is a NACK.
     pub(super) fn handle_answer(
         &mut self,
         now: Instant,
-        rejected: bool,
+        rejection: Option<&str>,
         retry: Option<Retry>,
     ) -> Option<(Version, Revision)> {
         let InFlight { version, revision, extent, .. } = self.in_flight.take()?;
         self.stale = 0;
-        if rejected {
-            self.rejections.get_or_insert_default().add(extent, now, retry);
+        if let Some(reason) = rejection {
+            self.rejections.get_or_insert_default().add(extent, reason, now, retry);
         } else if extent.is_all() {
             self.clear_rejections(); // the client accepted every resource
         }
@@ -167,13 +167,20 @@ impl Exchange {
         self.in_flight.as_ref().is_some_and(|in_flight| had(&in_flight.extent))
     }
 
-    /// Returns whether a rejected response satisfies `had`, unless its names were subscribed again since.
-    pub(super) fn is_rejected(
+    /// Returns the client's words on the last rejected response that satisfies `had`, unless its names were subscribed
+    /// again since.
+    pub(super) fn rejection(
         &self,
         had: impl Fn(&Extent) -> bool,
         is_asked: impl Fn(&BTreeSet<ResourceName>) -> bool,
-    ) -> bool {
-        self.rejections.as_ref().is_some_and(|rejections| rejections.has(had, is_asked))
+    ) -> Option<&str> {
+        self.rejections.as_ref()?.reason(had, is_asked)
+    }
+
+    /// Returns the response in flight and the rejected responses.
+    pub(super) fn extents(&self) -> impl Iterator<Item = &Extent> {
+        let rejected = self.rejections.iter().flat_map(|rejections| rejections.extents());
+        self.in_flight.iter().map(|in_flight| &in_flight.extent).chain(rejected)
     }
 
     fn tidy(&mut self) {

@@ -36,6 +36,9 @@ pub(super) struct More {
     pub(super) pages: Option<Pages>,
     /// Names that were left out, unless answered by name, because the client had them.
     pub(super) but: BTreeSet<ResourceName>,
+    /// Names whose state was sent though it is newer than the upper bound of the content, and the revision up to which.
+    pub(super) ahead: BTreeSet<ResourceName>,
+    pub(super) ahead_to: Revision,
     /// Whether all present resources were left out, unless answered by name, because the client had them.
     pub(super) claimed: bool,
 }
@@ -50,13 +53,15 @@ pub(super) struct Pages {
 impl Extent {
     /// Returns whether the extent certainly has no resource.
     pub(super) fn is_nothing(&self) -> bool {
-        let more = |more: &More| !more.names.is_empty() || !more.retried.is_empty() || more.pages.is_some();
+        let more = |more: &More| {
+            !more.names.is_empty() || !more.retried.is_empty() || more.pages.is_some() || !more.ahead.is_empty()
+        };
         !self.whole && self.after == Some(self.to) && !self.more.as_deref().is_some_and(more)
     }
 
     /// Returns the answered names, if the response had nothing else.
     pub(super) fn names_at_most(&self) -> Option<impl Iterator<Item = &ResourceName>> {
-        let more = self.more.as_deref().filter(|more| more.pages.is_none());
+        let more = self.more.as_deref().filter(|more| more.pages.is_none() && more.ahead.is_empty());
         let only = !self.whole && self.after == Some(self.to);
         more.filter(|_| only).map(|more| more.names.iter().chain(&more.retried))
     }
@@ -66,16 +71,17 @@ impl Extent {
         self.whole || self.after.is_none()
     }
 
-    /// Returns whether the response had the current state of a name: the resource, or its absence.
-    pub(super) fn has<S: Source>(&self, of: OfType<'_, S>, name: &ResourceName, entry: &Entry<'_>) -> bool {
+    /// Returns whether the response had the current state of a name: the resource, or its absence. `paged` says whether
+    /// the name is in a range of pages.
+    pub(super) fn has(&self, name: &ResourceName, entry: &Entry<'_>, paged: impl Fn(&Pages) -> bool) -> bool {
         let more = self.more.as_deref();
         let named = |more: &More| was_asked(&more.names, name, entry) || was_asked(&more.retried, name, entry);
         let in_range = || self.after.is_none_or(|after| entry.since > after);
-        let paged = |pages: &Pages| pages.resources(of).any(|paged| paged == *name);
-        let in_pages = || more.and_then(|more| more.pages.as_ref()).is_some_and(paged);
+        let in_pages = || more.and_then(|more| more.pages.as_ref()).is_some_and(&paged);
         let had = more.is_some_and(|more| more.leaves_out(name, entry));
         let in_some = self.whole || more.is_some_and(named) || (!had && (in_range() || in_pages()));
-        in_some && entry.since <= self.to
+        let ahead = |more: &More| entry.since <= more.ahead_to && more.ahead.contains(name);
+        (in_some && entry.since <= self.to) || more.is_some_and(ahead)
     }
 
     /// Keeps only the names of a response that left out what the client had.
@@ -104,6 +110,8 @@ impl Extent {
             let more = self.more.get_or_insert_default();
             more.names.extend(other.names);
             more.but.extend(other.but);
+            more.ahead.extend(other.ahead);
+            more.ahead_to = more.ahead_to.max(other.ahead_to);
             more.pages = match (more.pages.take(), other.pages) {
                 (Some(a), Some(b)) => Some(a.join(b)),
                 (a, b) => a.or(b),
@@ -120,6 +128,9 @@ impl More {
 }
 
 impl Pages {
+    /// All pages.
+    pub(super) const ALL: Self = Self { from: Progress { page: 0, after: None }, to: None };
+
     /// Returns whether the range has all pages.
     pub(super) fn is_all(&self) -> bool {
         self.is_first() && self.to.is_none()
@@ -159,5 +170,8 @@ impl Relabel for Extent {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         self.after.relabel(by);
         self.to.relabel(by);
+        if let Some(more) = &mut self.more {
+            more.ahead_to.relabel(by);
+        }
     }
 }

@@ -73,7 +73,7 @@ pub use self::action::{Action, DropReason};
 pub use self::cache::{Cache, DependentName};
 use self::claims::Claims;
 pub use self::config::{Config, Dialect, Limits, ResponseLimit, Retry, Scope};
-pub use self::delivery::{Delivery, DeliveryStatus};
+pub use self::delivery::{Delivered, Delivery, DeliveryStatus};
 use self::draft::{Draft, Order};
 use self::extent::Extent;
 pub use self::nonce::StreamId;
@@ -331,16 +331,18 @@ impl<V: Variant> Server<V> {
         let settings = self.config.settings();
         let (error_bytes, most) = (settings.limits.error_bytes, settings.limits.stale_requests);
         let of = &mut self.types[at];
+        let mut error = error;
+        if let Some(error) = &mut error {
+            error.truncate(error_bytes);
+        }
         if nonce == *of.exchange.nonce() && !nonce.is_empty() {
             let limit = settings.limits.names_per_type;
-            if let Some((version, revision)) = of.handle_answer(now, error.is_some(), settings.retry, limit) {
+            let rejection = error.as_ref().map(|error| error.message.as_str());
+            if let Some((version, revision)) = of.handle_answer(now, rejection, settings.retry, limit) {
                 let type_url = of.type_url().clone();
                 self.actions.push(match error {
                     None => Action::Ack { type_url, version, revision, nonce },
-                    Some(mut error) => {
-                        error.truncate(error_bytes);
-                        Action::Nack { type_url, version, revision, nonce, error }
-                    }
+                    Some(error) => Action::Nack { type_url, version, revision, nonce, error },
                 });
                 return;
             }

@@ -86,6 +86,10 @@ impl<'s, S: Source> OfType<'s, S> {
         self.errors(Revision::default()).next().is_some()
     }
 
+    pub(super) fn present_since(self, name: &ResourceName) -> Option<Revision> {
+        self.source.present_since(self.type_url, name)
+    }
+
     pub(super) fn previous(self, name: &ResourceName, at: Revision) -> Option<&'s Resource> {
         self.source.previous(self.type_url, name, at)
     }

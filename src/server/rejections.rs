@@ -25,6 +25,8 @@ pub(super) struct Rejections {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Rejection {
     extent: Extent,
+    /// The client's words.
+    reason: String,
     /// Number of retries so far.
     tries: u32,
     /// Time of the next retry.
@@ -55,7 +57,7 @@ impl Rejections {
     }
 
     /// Adds a rejected response. Resent resources keep their number of retries; new ones start at zero.
-    pub(super) fn add(&mut self, mut extent: Extent, now: Instant, retry: Option<Retry>) {
+    pub(super) fn add(&mut self, mut extent: Extent, reason: &str, now: Instant, retry: Option<Retry>) {
         let mut retried = None;
         if let Some(more) = &mut extent.more {
             let names = core::mem::take(&mut more.retried);
@@ -71,11 +73,11 @@ impl Rejections {
                 self.clear();
             }
             if !extent.is_nothing() {
-                self.list.push(Rejection { extent, tries, due, again: BTreeSet::new() });
+                self.list.push(Rejection { extent, reason: reason.into(), tries, due, again: BTreeSet::new() });
             }
         }
         while self.list.len() > APART {
-            let Rejection { extent, tries, due, again } = self.list.remove(0);
+            let Rejection { extent, tries, due, again, .. } = self.list.remove(0); // the newer words stay
             let next = &mut self.list[0];
             next.extent.join(extent);
             next.tries = next.tries.max(tries);
@@ -117,13 +119,20 @@ impl Rejections {
         DueRetries { extents: due.into_iter().map(|rejection| (rejection.extent, rejection.again)).collect(), tries }
     }
 
-    /// Returns whether a rejected response satisfies `had`, unless its names were subscribed again since.
-    pub(super) fn has(
+    /// Returns the client's words on the last rejected response that satisfies `had`, unless its names were subscribed
+    /// again since.
+    pub(super) fn reason(
         &self,
         had: impl Fn(&Extent) -> bool,
         is_asked: impl Fn(&BTreeSet<ResourceName>) -> bool,
-    ) -> bool {
-        self.list.iter().any(|one| had(&one.extent) && !is_asked(&one.again))
+    ) -> Option<&str> {
+        let found = self.list.iter().rev().find(|one| had(&one.extent) && !is_asked(&one.again));
+        found.map(|one| one.reason.as_str())
+    }
+
+    /// Returns the rejected responses.
+    pub(super) fn extents(&self) -> impl Iterator<Item = &Extent> {
+        self.list.iter().map(|one| &one.extent)
     }
 
     /// Checks the invariants.

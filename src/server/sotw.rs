@@ -12,6 +12,7 @@ use super::config::Settings;
 use super::draft::{Behind, Draft, Order};
 use super::encoding::{Encoding, Piece};
 use super::errors::{self, Which};
+use super::extent::Pages;
 use super::of_type::OfType;
 use super::parts::Part;
 use super::resource::Resource;
@@ -149,6 +150,7 @@ impl Protocol for Sotw {
             whole::add(of, source, order, all_asked, &changed, draft);
         } else if all_asked {
             draft.parts = whole::all_wanted(of_type, &of.wanted);
+            draft.pages = Some(Pages::ALL);
         } else {
             add_new(of_type, &of.wanted, &changed, draft);
         }

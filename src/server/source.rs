@@ -145,6 +145,14 @@ pub trait Source {
         None
     }
 
+    /// Returns the revision since which a resource is present, in whatever form, which tells a client that was sent an
+    /// earlier form from one that was sent nothing ([`Delivery::earlier`](super::Delivery::earlier)). The default does
+    /// not know.
+    fn present_since(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<Revision> {
+        let _ = (type_url, name);
+        None
+    }
+
     /// Returns the names of resources that an alias recently stood for and no longer does, and the revision since
     /// which that is so. `None` for a name that is no alias and was none. The default has no aliases.
     fn former_targets(&self, type_url: &TypeUrl, alias: &ResourceName) -> Option<(Revision, &[ResourceName])> {

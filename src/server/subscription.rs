@@ -151,12 +151,12 @@ impl Subscription {
     pub(super) fn handle_answer(
         &mut self,
         now: Instant,
-        rejected: bool,
+        rejection: Option<&str>,
         retry: Option<Retry>,
         limit: usize,
     ) -> Option<(Version, Revision)> {
-        let (version, revision) = self.exchange.handle_answer(now, rejected, retry)?;
-        if !rejected {
+        let (version, revision) = self.exchange.handle_answer(now, rejection, retry)?;
+        if rejection.is_none() {
             self.heartbeat.accept(&version);
         } else if *self.pending.wildcard() == Wildcard::Asked {
             self.exchange.clear_rejections(); // the wildcard was subscribed since
@@ -230,13 +230,16 @@ impl Subscription {
         let Self { resource_type, wanted, view, pending, defer_until, .. } = self;
         let of = OfType::new(source, resource_type.type_url());
         let before = view.sent_to();
-        let but = if view.has_sent_ahead() { view.names_sent_ahead().cloned().collect() } else { BTreeSet::new() };
+        // A name that was sent ahead in an earlier form is not left out.
+        let has = |name: &&ResourceName| view.is_sent_ahead(name, of.get(name).since);
+        let but: BTreeSet<ResourceName> = view.names_sent_ahead().filter(has).cloned().collect();
         pending.set_reply(false);
         // A wildcard or collection is answered in part: the resources sent for it are kept by name.
         let paging = pending.has_wildcard() || pending.names().iter().any(ResourceName::is_glob);
         view.advance(of.now(), draft.content, draft.removals, paging);
+        let mut ahead = BTreeSet::new();
         if paging || view.complete_to() < of.now() {
-            note_sent_ahead(of, view, draft, paging, limit);
+            ahead = note_sent_ahead(of, view, draft, paging, limit);
         }
         if wanted.aliases() {
             note_aliases(of, wanted, view, draft, limit);
@@ -257,22 +260,36 @@ impl Subscription {
         };
         let mut extent = Extent { after, to, whole: draft.whole, more: None };
         let pages = draft.pages.take().filter(|pages| !pages.is_all());
-        if !draft.answered.is_empty() || pages.is_some() || !but.is_empty() || draft.claimed {
+        if !draft.answered.is_empty() || pages.is_some() || !but.is_empty() || !ahead.is_empty() || draft.claimed {
             let names = core::mem::take(&mut draft.answered);
-            extent.more = Some(More { names, pages, but, claimed: draft.claimed, ..More::default() }.into());
+            let ahead_to = if ahead.is_empty() { Revision::default() } else { of.now() };
+            let more = More { names, pages, but, ahead, ahead_to, claimed: draft.claimed, ..More::default() };
+            extent.more = Some(more.into());
         }
         self.exchange.note_retried(&mut extent);
         extent
     }
 }
 
-/// Notes the names whose state was sent ahead of the positions.
-fn note_sent_ahead<S: Source>(of: OfType<'_, S>, view: &mut View, draft: &Draft, paging: bool, limit: usize) {
+/// Notes the names whose state was sent ahead of the positions. Returns those whose state is newer than the position of
+/// the content; beyond `limit` they are not kept.
+fn note_sent_ahead<S: Source>(
+    of: OfType<'_, S>,
+    view: &mut View,
+    draft: &Draft,
+    paging: bool,
+    limit: usize,
+) -> BTreeSet<ResourceName> {
+    let mut ahead = BTreeSet::new();
     let (sent_to, removals_sent_to, now) = (view.sent_to().unwrap_or_default(), view.removals_sent_to(), of.now());
     for (at, part) in draft.parts.iter().enumerate().filter(|(_, part)| !matches!(part, Part::Heartbeat(_))) {
         let by_name = paging && at < draft.answers;
         for resource in part.resources() {
-            if by_name || of.get(resource.name()).since > sent_to {
+            let newer = of.get(resource.name()).since > sent_to;
+            if newer && ahead.len() < limit {
+                ahead.insert(resource.name().clone());
+            }
+            if by_name || newer {
                 view.note_sent_ahead(resource.name(), now, limit);
             }
         }
@@ -282,6 +299,9 @@ fn note_sent_ahead<S: Source>(of: OfType<'_, S>, view: &mut View, draft: &Draft,
         let entry = of.get(name);
         if entry.state == State::Absent && entry.since > removals_sent_to {
             view.note_sent_ahead(name, now, limit);
+            if ahead.len() < limit {
+                ahead.insert(name.clone());
+            }
         }
     }
     for error in &draft.errors {
@@ -289,6 +309,7 @@ fn note_sent_ahead<S: Source>(of: OfType<'_, S>, view: &mut View, draft: &Draft,
             view.note_sent_ahead(&error.name, now, limit);
         }
     }
+    ahead
 }
 
 /// Notes the targets of the aliases of sent resources. At most `limit` aliases beyond the subscribed names are kept.

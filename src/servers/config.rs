@@ -85,6 +85,11 @@ impl Config {
         Self { policy, servers, default, authorities: Vec::new(), backoff }
     }
 
+    /// Returns the configuration of the client of each server, in order.
+    pub fn servers(&self) -> impl ExactSizeIterator<Item = &client::Config> {
+        self.servers.iter()
+    }
+
     /// Sets the servers, in order of preference, for the wildcard and for names without an authority (those that do not
     /// begin with `xdstp:`). Default: all.
     #[must_use]

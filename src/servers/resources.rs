@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::config::Policy;
+use super::link::Link;
 use super::{ServerId, Servers};
 use crate::client::{self, Client, ResourceState, Variant};
 use crate::error::Misuse;
@@ -27,6 +28,15 @@ impl<V: Variant> Servers<V> {
     /// Returns the client of one server for queries; `None` if the server does not exist.
     pub fn client(&self, server: ServerId) -> Option<&Client<V>> {
         Some(&self.links.get(server.0)?.client)
+    }
+
+    /// Returns whether the application holds a resource, whichever server sent it.
+    pub fn is_held(&self, type_url: &TypeUrl, name: &ResourceName) -> bool {
+        let held = |link: &Link<V>| {
+            let state = link.client.resources(type_url).state(name);
+            state.is_some_and(|state| state.version.is_some())
+        };
+        self.links.iter().any(held)
     }
 
     /// Returns the authoritative server for a resource of this name; `None` if the name's authority is not configured.

@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic, clippy::unwrap_used))]
 
 pub mod client;
+mod client_status;
 mod messages;
 mod runtime;
 pub mod server;

@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::run::{Result, cargo, root, run};
 
-const TARGETS: [&str; 5] = ["world", "client", "server", "wire", "variants"];
+const TARGETS: [&str; 6] = ["world", "client", "server", "wire", "csds", "variants"];
 
 /// The maximum input length: enough for a story, and short enough to be read.
 const LEN: &str = "-max_len=512";

@@ -17,7 +17,7 @@ pub fn write() -> Result<(), Box<dyn Error>> {
 
 fn generate() -> Result<String, Box<dyn Error>> {
     let proto = root().join("proto");
-    let set = protox::compile([proto.join("discovery.proto")], [&proto])?;
+    let set = protox::compile(["discovery.proto", "client_status.proto"].map(|file| proto.join(file)), [&proto])?;
     let out = env::temp_dir().join(format!("xds-machine-protos-{}", process::id()));
     fs::create_dir_all(&out)?;
     let mut config = prost_build::Config::new();

@@ -65,6 +65,6 @@ fn failed(error: Box<dyn Error>) -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: bench-json [--check] [F1 .. F12, H1, E1 .. E9]");
+    eprintln!("usage: bench-json [--check] [F1 .. F12, H1, C1, E1 .. E9]");
     ExitCode::from(2)
 }

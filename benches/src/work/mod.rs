@@ -1,4 +1,4 @@
-//! The workloads: F1 to F12, and H1.
+//! The workloads: F1 to F12, H1, and C1.
 
 mod client;
 mod first;
@@ -7,6 +7,7 @@ mod memory;
 mod named;
 mod nothing;
 mod push;
+mod status;
 
 pub use self::client::{FullResponse, OneByOne, Received, all};
 pub use self::first::{FirstSync, FurtherSync, Reconnect};
@@ -15,3 +16,4 @@ pub use self::memory::{idle_stream, names, store};
 pub use self::named::{Change, EVENTS, Named, all_names};
 pub use self::nothing::{Poll, Stale, TIMES, Timeout};
 pub use self::push::{FullState, OneChange};
+pub use self::status::Status;

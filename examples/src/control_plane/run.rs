@@ -21,6 +21,7 @@ use super::groups::Groups;
 use super::health::{self, Health};
 use super::log::{Log, Logged};
 use super::metrics::{Measured, Metrics};
+use super::regexes;
 use super::tls::{Files, Tls};
 
 /// The time that clients have to read the end of their streams.
@@ -66,6 +67,7 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
     let assigned = groups.clone();
     let plane = ControlPlane::builder(move |node, _| Ok(assigned.assign(node)))
         .configure(move |config| config.with_dialect(arguments.dialect).with_control_plane("xds-machine control_plane"))
+        .regexes(regexes::compile)
         .observe((Logged(log.clone()), Measured::new(metrics.clone(), groups)))
         .build();
     if let Some(tls) = tls.clone() {

@@ -2,6 +2,7 @@
 
 use super::Holdings;
 use crate::name::{ResourceName, Version, WILDCARD};
+use crate::time::Instant;
 
 impl Holdings {
     /// Returns the version of the last response that was accepted completely.
@@ -9,9 +10,14 @@ impl Holdings {
         &self.version
     }
 
+    /// Returns the time at which that response was accepted.
+    pub(in crate::client) fn version_at(&self) -> Option<Instant> {
+        self.version_at
+    }
+
     /// Notes that a response of this version was accepted completely.
-    pub(in crate::client) fn set_version(&mut self, version: Version) {
-        self.version = version;
+    pub(in crate::client) fn set_version(&mut self, now: Instant, version: Version) {
+        (self.version, self.version_at) = (version, Some(now));
         self.partly_newer = false;
     }
 
@@ -59,8 +65,8 @@ impl Holdings {
         !self.partly_newer && self.subscribed.iter().all(|(name, entry)| entry.complete || is_held(name))
     }
 
-    /// Returns the names that the server reports not to exist, each with the version of that report.
+    /// Returns the names whose absence has a version of its own, each with that version.
     pub(in crate::client) fn not_found(&self) -> impl Iterator<Item = (&ResourceName, &Version)> {
-        self.not_found.iter()
+        self.not_found.iter().filter_map(|(name, absence)| Some((name, absence.claim.as_ref()?)))
     }
 }

@@ -36,12 +36,14 @@ pub struct Holdings {
     /// The expiry of resources with a TTL.
     expiry: Deadlines,
     bindings: AliasBindings,
-    /// Nonexistent names to which the server gave a version (C-NAME-10), which is claimed on a new stream.
-    not_found: BTreeMap<ResourceName, Version>,
+    /// Nonexistent names of which a response told.
+    not_found: BTreeMap<ResourceName, Absence>,
     /// Counts the removals from `held` other than by an update, which make a comparison with a response invalid.
     losses: u64,
     /// The version of the last response that was accepted completely.
     version: Version,
+    /// The time at which that response was accepted.
+    version_at: Option<Instant>,
     /// Whether a part of a later response was accepted, so that held resources may be newer.
     partly_newer: bool,
     /// Whether a held resource may carry its own version or be unclaimed, so that the type-wide version does not
@@ -99,10 +101,25 @@ pub struct Held {
     /// Empty where implied: a claimed resource of a full-state type in SotW has the version of the last response that
     /// was accepted completely.
     version: Version,
+    /// The time at which the content was accepted (R-CSDS-06). Empty where the version is implied, whose time is that of
+    /// the type, and for content from elsewhere.
+    accepted_at: Option<Instant>,
     /// Whether the version may be sent to the server. A resource that was unsubscribed for a while before its update
     /// was accepted is not claimed: the application has it, so its removal counts, but the client must request it
     /// ([design rule 14](crate::manual::rules#rule-14)).
     claimed: bool,
+}
+
+/// The response by which a server reported that a resource does not exist. Fields may be added.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub struct Absence {
+    /// The version of that response.
+    pub version: Version,
+    /// The time at which the machine took the report in.
+    pub at: Instant,
+    /// The version that the server gave to the absence itself (C-NAME-10), which is claimed on a new stream.
+    pub(in crate::client) claim: Option<Version>,
 }
 
 /// The strongest reason why a resource is wanted.
@@ -138,6 +155,10 @@ pub(in crate::client) struct Taken<'a> {
 impl Held {
     pub(in crate::client) fn version(&self) -> &Version {
         &self.version
+    }
+
+    pub(in crate::client) fn accepted_at(&self) -> Option<Instant> {
+        self.accepted_at
     }
 
     pub(in crate::client) fn is_claimed(&self) -> bool {
@@ -255,23 +276,29 @@ impl Holdings {
         self.change(WILDCARD, |entry| entry.answered = true);
     }
 
-    /// Marks a name as nonexistent unless it is held. `version`: the version of the server's report, if it has one.
-    /// Returns whether that is news.
-    pub(in crate::client) fn set_does_not_exist(&mut self, name: &ResourceName, version: Option<Version>) -> bool {
+    /// Marks a name as nonexistent unless it is held. `absence`: the server's report; `None` if there is none, or if a
+    /// failure records it. Returns whether that is news.
+    pub(in crate::client) fn set_does_not_exist(&mut self, name: &ResourceName, absence: Option<Absence>) -> bool {
         let may_be = !name.is_wildcard() && !self.held.contains_key(name);
         let Some(entry) = self.subscribed.get_mut(name).filter(|_| may_be) else { return false };
         let news = !core::mem::replace(&mut entry.existence, Existence::DoesNotExist).does_not_exist();
         self.bindings.unbind(name);
-        match version {
-            Some(version) => _ = self.not_found.insert(name.clone(), version),
+        match absence {
+            Some(absence) => _ = self.not_found.insert(name.clone(), absence),
             None => _ = self.not_found.remove(name),
         }
         news
     }
 
+    /// Returns the server's report that a name does not exist.
+    pub(in crate::client) fn absence(&self, name: &str) -> Option<&Absence> {
+        self.not_found.get(name)
+    }
+
     /// Unmarks a nonexistent name, which is requested again.
     pub(in crate::client) fn unset_does_not_exist(&mut self, name: &str) {
         if self.does_not_exist(name) {
+            self.not_found.remove(name);
             self.change(name, |entry| {
                 let rejected = entry.existence != Existence::DoesNotExist; // the rejection is still known
                 entry.existence = if rejected { Existence::Rejected { missing: false } } else { Existence::Unknown };
@@ -343,7 +370,9 @@ impl Holdings {
     pub(in crate::client) fn unclaim(&mut self, name: &ResourceName) {
         if let Some(held) = self.held.get_mut(name) {
             self.mixed = true;
-            held.claimed = false;
+            if core::mem::take(&mut held.claimed) {
+                held.accepted_at = held.accepted_at.or(self.version_at);
+            }
             if held.version.is_empty() {
                 held.version = self.version.clone(); // the version was implied
             }
@@ -454,7 +483,7 @@ impl Holdings {
         for (name, held) in &self.held {
             ensure!(!name.is_wildcard() && self.covers(name.as_str()), "{name} is held and not wanted");
             ensure!(!self.does_not_exist(name.as_str()), "{name} is missing and held");
-            let plain = held.claimed && held.version.is_empty();
+            let plain = held.claimed && held.version.is_empty() && held.accepted_at.is_none();
             ensure!(self.mixed || plain, "{name} is held, and not as the last update leaves it");
         }
         self.bindings.check(|alias| self.wants(alias.as_str()), |name| self.has(name.as_str()))?;
@@ -469,5 +498,8 @@ impl Holdings {
     pub(in crate::client) fn relabel(&mut self, type_url: &TypeUrl, by: &mut dyn FnMut(Label<'_>)) {
         by(Label::Loss(type_url, &mut self.losses));
         self.expiry.relabel(by);
+        self.held.values_mut().for_each(|held| held.accepted_at.relabel(by));
+        self.not_found.values_mut().for_each(|absence| absence.at.relabel(by));
+        self.version_at.relabel(by);
     }
 }

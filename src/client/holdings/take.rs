@@ -19,7 +19,8 @@ impl Holdings {
         let seen = out.seen.as_ref().filter(|seen| seen.plain && seen.losses == self.losses);
         if let Some(seen) = seen.filter(|_| implied && !named && !self.mixed && self.expiry.is_empty()) {
             let new = seen.new.iter().map(|&at| resources.at(at).name().clone());
-            return self.add(new.map(|name| (name, Held { version: Version::default(), claimed: true })));
+            return self
+                .add(new.map(|name| (name, Held { version: Version::default(), accepted_at: None, claimed: true })));
         }
         let was_mixed = core::mem::replace(&mut self.mixed, !implied);
         // With the wildcard, the held and the received names are mostly the same, in the same order.
@@ -33,10 +34,11 @@ impl Holdings {
             if named {
                 let glob = globs.of(name.as_str());
                 let mut is_wanted = wildcard || glob.is_some();
-                if let Some(entry) = glob.and_then(|glob| subscribed.get_mut(glob)) {
+                if let Some((glob, entry)) = glob.and_then(|glob| Some((glob, subscribed.get_mut(glob)?))) {
                     entry.answered = true;
                     if accepted && entry.existence == Existence::DoesNotExist {
                         entry.existence = Existence::Unknown;
+                        not_found.remove(glob);
                     }
                 }
                 let others =
@@ -65,8 +67,11 @@ impl Holdings {
             expiry.set(name, resource.ttl().map(|ttl| now + ttl));
             lapsed.remove(name);
             let claimed = !out.unsubscribed.contains(name);
-            let version = if implied && claimed { Version::default() } else { resource.version().clone() };
-            let held = Held { version, claimed };
+            let (version, accepted_at) = match implied && claimed {
+                true => (Version::default(), None),
+                false => (resource.version().clone(), Some(now)),
+            };
+            let held = Held { version, accepted_at, claimed };
             *mixed |= !claimed;
             count += 1;
             if let Some(ahead) = &mut ahead {
@@ -113,7 +118,8 @@ impl Holdings {
             orphaned.extend(self.bindings.insert(alias, name));
         }
         self.not_found.remove(name);
-        let before = self.held.insert(name.clone(), Held { version: Version::default(), claimed: false });
+        let before =
+            self.held.insert(name.clone(), Held { version: Version::default(), accepted_at: None, claimed: false });
         self.mixed = true;
         self.expiry.set(name, expires);
         self.note_lost(name);

@@ -310,6 +310,10 @@ impl Source for Cache {
         self.of(type_url).errors(since)
     }
 
+    fn present_since(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<Revision> {
+        self.of(type_url).present_since(name.as_str())
+    }
+
     fn previous(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
         self.of(type_url).previous(name.as_str(), at)
     }

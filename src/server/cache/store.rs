@@ -174,6 +174,11 @@ impl Store {
             self.sum = self.sum.wrapping_sub(hash::pair(resource.name(), resource.version()));
         }
         self.version = hash::version(self.sum);
+        slot.present_since = match (&slot.what, slot.present_since) {
+            (What::Present(_), Revision(0)) => now,
+            (What::Present(_) | What::Unknown(_), since) => since,
+            _ => Revision::default(),
+        };
         let last = slot.history.take();
         // A new slot was always absent.
         let new = matches!(old, What::Free);
@@ -227,7 +232,9 @@ impl Store {
     }
 
     fn take_slot(&mut self, what: &What) -> usize {
-        let empty = Slot { what: What::Free, since: self.horizon, history: None, older: NONE, newer: NONE };
+        let present_since = Revision::default();
+        let empty =
+            Slot { what: What::Free, since: self.horizon, present_since, history: None, older: NONE, newer: NONE };
         let at = match self.free.pop() {
             Some(at) => {
                 self.slots[at as usize] = empty;
@@ -264,7 +271,7 @@ impl Store {
             let slot = &mut self.slots[at as usize];
             self.horizon = slot.since;
             let what = core::mem::replace(&mut slot.what, What::Free);
-            slot.history = None;
+            (slot.history, slot.present_since) = (None, Revision::default());
             if let Some(name) = what.name() {
                 let hash = hash_of(self.seed, name.as_str());
                 if let Ok(entry) = self.index.find_entry(hash, |&other| other == at) {
@@ -298,6 +305,11 @@ impl Store {
             Some(at) => self.entry(at),
             None => Entry::absent(self.horizon),
         }
+    }
+
+    pub(super) fn present_since(&self, name: &str) -> Option<Revision> {
+        let slot = &self.slots[self.find(name)?];
+        slot.resource().map(|_| slot.present_since)
     }
 
     pub(super) fn previous(&self, name: &str, at: Revision) -> Option<&Resource> {
@@ -432,6 +444,9 @@ impl Relabel for Store {
         self.horizon.relabel(by);
         for slot in &mut self.slots {
             slot.since.relabel(by);
+            if slot.present_since != Revision::default() {
+                slot.present_since.relabel(by);
+            }
             if let Some(history) = &mut slot.history {
                 history.last_since.relabel(by);
                 history.before.0.relabel(by);

@@ -131,6 +131,10 @@ impl<S: Source> Source for Probe<S> {
         self.source.errors(type_url, since)
     }
 
+    fn present_since(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<Revision> {
+        self.source.present_since(type_url, name)
+    }
+
     fn previous(&self, type_url: &TypeUrl, name: &ResourceName, at: Revision) -> Option<&Resource> {
         self.source.previous(type_url, name, at)
     }

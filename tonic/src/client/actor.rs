@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::uri::PathAndQuery;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver};
 use tokio::sync::{oneshot, watch};
 use xds_machine::client::{self, Variant, Verdict};
+use xds_machine::csds::{ClientConfig, Clock, Contents, dump_servers};
 use xds_machine::proto::Wire;
 use xds_machine::servers::{self, Action, Servers};
 use xds_machine::service::Method;
 use xds_machine::watch::WatchId;
-use xds_machine::{Misuse, ResourceName, TypeUrl, service};
+use xds_machine::{Instant, Misuse, ResourceName, TypeUrl, service};
 use xds_machine_driver::Runtime as _;
 
 use super::engine::{Dials, Engine, type_of};
@@ -60,6 +61,10 @@ pub(super) enum Command {
         owner: Owner,
     },
     Dump(oneshot::Sender<Vec<Dumped>>),
+    Status {
+        contents: bool,
+        reply: oneshot::Sender<ClientConfig>,
+    },
     Close,
 }
 
@@ -80,6 +85,9 @@ pub(super) struct Actor<V: Variant + Wire> {
     raws: BTreeMap<Owner, Raw>,
     owners: Owner,
     runtime: TokioRuntime,
+    clock: Clock,
+    /// `None` if nobody is shown any.
+    contents: Option<Contents>,
     states: watch::Sender<Vec<ServerState>>,
     commands: UnboundedReceiver<Command>,
 }
@@ -92,9 +100,12 @@ impl<V: Variant + Wire> Actor<V> {
         config: servers::Config,
         dials: Dials,
         aggregated: bool,
+        keeps_contents: bool,
         states: watch::Sender<Vec<ServerState>>,
         commands: UnboundedReceiver<Command>,
     ) -> Result<Self, servers::ConfigError> {
+        let runtime = TokioRuntime::new();
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut actor = Self {
             config,
             dials,
@@ -103,7 +114,9 @@ impl<V: Variant + Wire> Actor<V> {
             takers: BTreeMap::new(),
             raws: BTreeMap::new(),
             owners: 0,
-            runtime: TokioRuntime::new(),
+            runtime,
+            clock: Clock::new(runtime.now(), since_1970),
+            contents: keeps_contents.then(Contents::new),
             states,
             commands,
         };
@@ -181,6 +194,9 @@ impl<V: Variant + Wire> Actor<V> {
             let mut verdicts = Vec::new();
             for engine in self.engines.values_mut() {
                 while let Some(action) = engine.poll_action() {
+                    if let (Some(contents), Some(update)) = (&mut self.contents, update_of(&action)) {
+                        contents.handle_update(update);
+                    }
                     verdicts.extend(deliver(action, engine.type_url, &mut self.takers, &mut self.raws));
                 }
             }
@@ -194,7 +210,7 @@ impl<V: Variant + Wire> Actor<V> {
             }
             for verdict in verdicts {
                 if let Some(engine) = engine(&mut self.engines, verdict.type_url()) {
-                    let judged = engine.servers.handle_verdict(self.runtime.now(), verdict);
+                    let judged = handle_verdict(engine, &mut self.contents, self.runtime.now(), verdict);
                     debug_assert_eq!(judged, Ok(()), "each update is judged once, and no action waits");
                 }
             }
@@ -224,6 +240,7 @@ impl<V: Variant + Wire> Actor<V> {
             Command::Verdict { owner, verdict, reply } => _ = reply.send(self.judge(owner, verdict)),
             Command::Leave { owner } => self.leave(owner),
             Command::Dump(reply) => _ = reply.send(self.dump()),
+            Command::Status { contents, reply } => _ = reply.send(self.status(contents)),
             Command::Close => {}
         }
     }
@@ -295,7 +312,7 @@ impl<V: Variant + Wire> Actor<V> {
         let unknown = || Misuse::UnknownUpdate { type_url: type_url.clone() };
         let raw = self.raws.get_mut(&owner).ok_or_else(unknown)?;
         let engine = engine(&mut self.engines, &type_url).ok_or_else(unknown)?;
-        engine.servers.handle_verdict(now, verdict)?;
+        handle_verdict(engine, &mut self.contents, now, verdict)?;
         raw.judged(&type_url);
         Ok(())
     }
@@ -314,7 +331,7 @@ impl<V: Variant + Wire> Actor<V> {
             let type_url = update.type_url().clone();
             if let Some(engine) = engine(&mut self.engines, &type_url) {
                 // The resources are dropped with their subscription; a response without a verdict blocks its type.
-                _ = engine.servers.handle_verdict(self.runtime.now(), update.accept());
+                _ = handle_verdict(engine, &mut self.contents, self.runtime.now(), update.accept());
             }
         }
     }
@@ -332,6 +349,13 @@ impl<V: Variant + Wire> Actor<V> {
             })
         });
         rows.collect()
+    }
+
+    fn status(&self, contents: bool) -> ClientConfig {
+        let contents = self.contents.as_ref().filter(|_| contents);
+        let items = self.engines.values().flat_map(|engine| dump_servers(&engine.servers, &self.clock, contents));
+        let node = self.config.servers().next().map(|server| server.node().clone());
+        ClientConfig::new(node, "", items.collect())
     }
 
     /// Makes the engine of a type, if there is none yet.
@@ -368,6 +392,33 @@ impl<V: Variant + Wire> Drop for Actor<V> {
     /// Publishes that there are no servers any more.
     fn drop(&mut self) {
         self.states.send_replace(Vec::new());
+    }
+}
+
+/// Hands a verdict to the machine, and notes what was accepted.
+fn handle_verdict<V: Variant + Wire>(
+    engine: &mut Engine<V>,
+    contents: &mut Option<Contents>,
+    now: Instant,
+    verdict: Verdict,
+) -> Result<(), Misuse> {
+    let Some(contents) = contents else { return engine.servers.handle_verdict(now, verdict) };
+    let (client, type_url, rejections) =
+        (verdict.client_id(), verdict.type_url().clone(), verdict.rejections().to_vec());
+    engine.servers.handle_verdict(now, verdict)?;
+    let of_engine = engine.type_url;
+    contents.handle_verdict(client, &type_url, &rejections, |of, name| {
+        // Another engine's types are its own to say.
+        of_engine.is_some_and(|own| own != of.as_str()) || engine.servers.is_held(of, name)
+    });
+    Ok(())
+}
+
+/// Returns the update that an action hands out.
+fn update_of(action: &Action) -> Option<&client::Update> {
+    match action {
+        Action::Client { action: client::Action::Apply(update), .. } => Some(update),
+        _ => None,
     }
 }
 

@@ -29,6 +29,7 @@ pub struct Builder {
     variant: service::Variant,
     aggregated: bool,
     max_response: usize,
+    keeps_contents: bool,
 }
 
 impl fmt::Debug for Builder {
@@ -50,6 +51,7 @@ impl Builder {
             variant: service::Variant::Delta,
             aggregated: true,
             max_response: MAX_RESPONSE,
+            keeps_contents: false,
         }
     }
 
@@ -104,6 +106,13 @@ impl Builder {
         self
     }
 
+    /// Keeps the contents of the resources that are held, for the [status](XdsClient::status) of the client. The memory
+    /// is that of the responses that they came in.
+    pub fn keep_contents(mut self) -> Self {
+        self.keeps_contents = true;
+        self
+    }
+
     /// Starts the client's task on tokio's current runtime. Connections are made when something is watched.
     ///
     /// # Errors
@@ -138,7 +147,7 @@ impl Builder {
         let dials = Dials { servers, limit: self.max_response };
         let (commands, receiver) = mpsc::unbounded_channel();
         let (publish, states) = watch::channel(Vec::new());
-        let actor = Actor::<V>::new(config, dials, self.aggregated, publish, receiver)?;
+        let actor = Actor::<V>::new(config, dials, self.aggregated, self.keeps_contents, publish, receiver)?;
         let task = Arc::new(tokio::sync::Mutex::new(Some(tokio::spawn(actor.run()))));
         Ok(XdsClient { commands, states, task })
     }

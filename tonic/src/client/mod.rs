@@ -9,6 +9,7 @@ mod inbound;
 mod outbound;
 mod raw;
 mod state;
+mod status_service;
 mod types;
 mod updates;
 mod watch;
@@ -19,12 +20,14 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Mutex, mpsc, oneshot, watch as tokio_watch};
 use tokio::task::JoinHandle;
 use xds_machine::ResourceName;
+use xds_machine::csds::ClientConfig;
 
 use self::actor::Command;
 pub use self::builder::Builder;
 pub use self::connect::{Connect, StreamError};
 pub use self::dial::{Dial, Impatient, dial};
 pub use self::state::{Dumped, Phase, Report, ServerState};
+pub use self::status_service::{ClientStatusService, HasStatus};
 use self::types::Wanted;
 pub use self::updates::Updates;
 pub use self::watch::{Watch, WatchError, XdsResource};
@@ -100,6 +103,15 @@ impl XdsClient {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Dump(reply));
         answer.await.unwrap_or_default()
+    }
+
+    /// Returns the status of the client, as CSDS shows it: one item for each resource, of one moment. `contents`:
+    /// whether the contents are shown, if the client [keeps](Builder::keep_contents) them. `None` once the client is
+    /// closed.
+    pub async fn status(&self, contents: bool) -> Option<ClientConfig> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Status { contents, reply });
+        answer.await.ok()
     }
 
     /// Closes the client, for all handles, and waits until its task has ended. The servers are told that no more

@@ -11,16 +11,19 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tonic::Request;
+use xds_machine::csds::Regex;
 use xds_machine::message::Node;
 use xds_machine::server::{Config, StreamId};
 use xds_machine::service::{self, Method};
 use xds_machine::{Code, Status};
 use xds_machine_driver::server::{Shared, Store, Waiter, Wakers};
 
+use super::client_status::{Calls, Compile, no_regexes};
 use super::connection::{End, Incoming};
 use super::stream::lock;
 use super::{Group, Observer, StreamInfo, XdsService};
 use crate::TokioRuntime;
+use crate::client_status::RESPONSE_BYTES;
 
 pub(super) const DRAINING: &str = "the control plane shuts down";
 
@@ -36,11 +39,15 @@ pub struct Limits {
     /// Bytes of one request. A larger one ends its stream with RESOURCE_EXHAUSTED. Default: 32 MiB; a client that
     /// comes back with the versions of 100,000 resources sends some 5 MB.
     pub request_bytes: usize,
+    /// Bytes of one response of CSDS. A longer one ends its call with RESOURCE_EXHAUSTED. Default: 64 MiB.
+    pub status_bytes: usize,
+    /// Calls of CSDS that are open at one time. Further calls end with RESOURCE_EXHAUSTED. Default: 64.
+    pub status_calls: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { streams: 100_000, request_bytes: 32 << 20 }
+        Self { streams: 100_000, request_bytes: 32 << 20, status_bytes: RESPONSE_BYTES, status_calls: 64 }
     }
 }
 
@@ -54,7 +61,9 @@ pub(super) struct Plane<S: Store> {
     pub(super) runtime: TokioRuntime,
     /// The configuration of each scope.
     configs: Vec<(Option<&'static str>, Config)>,
-    streams: Mutex<Streams>,
+    pub(super) compile: Box<Compile>,
+    pub(super) status_calls: Calls,
+    streams: Mutex<Streams<S>>,
     pub(super) is_draining: AtomicBool,
     /// The streams, and the tasks that wait for the drain, to be woken when streams are to end.
     pub(super) ending: Wakers,
@@ -64,11 +73,11 @@ pub(super) struct Plane<S: Store> {
     end: Arc<End>,
 }
 
-#[derive(Default)]
-struct Streams {
+struct Streams<S: Store> {
     /// The number of streams that were ever opened.
     opened: u64,
-    open: BTreeMap<StreamId, StreamInfo>,
+    /// The open streams, and the group of each that is assigned.
+    open: BTreeMap<StreamId, (StreamInfo, Option<Group<S>>)>,
 }
 
 /// Sets up a [`ControlPlane`].
@@ -77,6 +86,7 @@ pub struct Builder<S: Store = Shared> {
     observer: Option<Box<dyn Observer>>,
     limits: Limits,
     configure: Box<dyn Fn(Config) -> Config>,
+    compile: Box<Compile>,
 }
 
 impl<S: Store> Builder<S> {
@@ -99,6 +109,13 @@ impl<S: Store> Builder<S> {
         Self { limits, ..self }
     }
 
+    /// Sets what makes the regular expressions in the node matchers of CSDS, or says why it can't. It has to limit what
+    /// an expression may cost, and to match complete strings. Default: requests with regular expressions are refused.
+    #[must_use]
+    pub fn regexes(self, compile: impl Fn(&str) -> Result<Regex, String> + Send + Sync + 'static) -> Self {
+        Self { compile: Box::new(compile), ..self }
+    }
+
     /// Makes the control plane.
     pub fn build(self) -> ControlPlane<S> {
         let scopes = [None].into_iter().chain(service::types().map(Some));
@@ -110,7 +127,9 @@ impl<S: Store> Builder<S> {
             limits: self.limits,
             runtime: TokioRuntime::new(),
             configs: scopes.map(|type_url| (type_url, (self.configure)(config(type_url)))).collect(),
-            streams: Mutex::default(),
+            compile: self.compile,
+            status_calls: Calls::new(0),
+            streams: Mutex::new(Streams { opened: 0, open: BTreeMap::new() }),
             is_draining: AtomicBool::new(false),
             ending: Wakers::new(),
             ended: Wakers::new(),
@@ -134,7 +153,8 @@ impl<S: Store> ControlPlane<S> {
         A: Fn(&Node, &Request<()>) -> Result<Group<S>, tonic::Status> + Send + Sync + 'static,
     {
         let configure = Box::new(|config| config);
-        Builder { assign: Box::new(assign), observer: None, limits: Limits::default(), configure }
+        let compile = Box::new(no_regexes);
+        Builder { assign: Box::new(assign), observer: None, limits: Limits::default(), configure, compile }
     }
 
     /// Returns the service of all methods: ADS, and each type's own, in both variants. A tonic server or router takes
@@ -152,7 +172,7 @@ impl<S: Store> ControlPlane<S> {
 
     /// Returns the open streams, in the order in which they were opened.
     pub fn streams(&self) -> Vec<StreamInfo> {
-        lock(&self.0.streams).open.values().cloned().collect()
+        lock(&self.0.streams).open.values().map(|(stream, _)| stream.clone()).collect()
     }
 
     /// Ends the streams for which `which` returns `true`, with UNAVAILABLE and this reason. Their clients come back,
@@ -252,8 +272,22 @@ impl<S: Store> Plane<S> {
         streams.opened += 1;
         let id = StreamId(streams.opened);
         let (stream, rest) = open(id);
-        streams.open.insert(id, stream.clone());
+        streams.open.insert(id, (stream.clone(), None));
         Ok((stream, rest))
+    }
+
+    /// Notes the group of a stream.
+    pub(super) fn assigned_to(&self, id: StreamId, group: &Group<S>) {
+        if let Some((_, of)) = lock(&self.streams).open.get_mut(&id) {
+            *of = Some(group.clone());
+        }
+    }
+
+    /// Returns the open streams that are assigned, each with its group.
+    pub(super) fn assigned(&self) -> Vec<(StreamInfo, Group<S>)> {
+        let streams = lock(&self.streams);
+        let assigned = streams.open.values().filter_map(|(stream, group)| Some((stream.clone(), group.clone()?)));
+        assigned.collect()
     }
 
     pub(super) fn remove(&self, id: StreamId) {

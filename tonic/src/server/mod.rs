@@ -8,6 +8,7 @@
 //! slow client holds its window and no more.
 
 mod body;
+mod client_status;
 mod connection;
 mod control_plane;
 mod frames;

@@ -6,8 +6,8 @@ use std::future::{Ready, ready};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
+use http::Response;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Response};
 use tonic::body::Body;
 use tonic::metadata::{GRPC_CONTENT_TYPE, MetadataMap};
 use tonic::server::NamedService;
@@ -15,19 +15,21 @@ use tonic::{Request, Status};
 use tower_service::Service;
 use xds_machine::proto::Wire;
 use xds_machine::server::{Server, Variant};
-use xds_machine::service::{self, Method};
+use xds_machine::service::{self, ClientStatusMethod, Method};
 use xds_machine::{Delta, Sotw};
 use xds_machine_driver::server::{Responses, Shared, Store};
 
 use super::StreamInfo;
 use super::body::ResponseBody;
+use super::client_status::StatusCall;
 use super::control_plane::Plane;
 use super::requests::Requests;
 use super::session::Session;
+use crate::client_status;
 use crate::status::to_tonic;
 
-/// The gRPC service of a [`ControlPlane`](super::ControlPlane): all methods by which xDS streams are opened. Cheap to
-/// clone.
+/// The gRPC service of a [`ControlPlane`](super::ControlPlane): all methods by which xDS streams are opened, and CSDS,
+/// which shows what each node that is connected was sent, and with what verdict. Cheap to clone.
 ///
 /// Use it as a [`tower_service::Service`], or give it to `add_service` of a tonic server or router. There it takes all
 /// calls that no other service takes, so it is added once, whatever is added beside it. A method that does not exist is
@@ -49,9 +51,13 @@ impl<S: Store> XdsService<S> {
         let path = head.uri.path().to_owned();
         let call = Request::from_parts(MetadataMap::from_headers(head.headers), head.extensions, ());
         let peer = call.remote_addr();
-        let served = match Method::of_path(&path) {
-            Some(method) => self.open(method, call, body),
-            None => Err(Status::unimplemented(format!("no such method: {path}"))),
+        let served = match (Method::of_path(&path), ClientStatusMethod::of_path(&path)) {
+            (Some(method), _) => self.open(method, call, body),
+            (None, Some(method)) => {
+                let answer = StatusCall::open(self.0.clone()).map_err(to_tonic);
+                answer.map(|answer| client_status::call(method, call.metadata().as_ref(), body, answer))
+            }
+            (None, None) => Err(Status::unimplemented(format!("no such method: {path}"))),
         };
         served.unwrap_or_else(|status| {
             if let Some(observer) = &self.0.observer {
@@ -62,7 +68,7 @@ impl<S: Store> XdsService<S> {
     }
 
     fn open<B: Inbound>(&self, method: Method, call: Request<()>, body: B) -> Result<Response<Body>, Status> {
-        check_encoding(&call)?;
+        client_status::check_encoding(call.metadata().as_ref())?;
         match method.variant {
             service::Variant::Sotw => self.serve::<Sotw, B>(method, call, body),
             service::Variant::Delta => self.serve::<Delta, B>(method, call, body),
@@ -89,21 +95,6 @@ impl<S: Store> XdsService<S> {
         let mut response = Response::new(Body::new(ResponseBody::new(responses)));
         response.headers_mut().insert(CONTENT_TYPE, GRPC_CONTENT_TYPE);
         Ok(response)
-    }
-}
-
-/// Refuses compressed requests, as a tonic server without compression does.
-fn check_encoding(call: &Request<()>) -> Result<(), Status> {
-    let headers = call.metadata().as_ref();
-    match headers.get("grpc-encoding").map(HeaderValue::as_bytes) {
-        None | Some(b"identity") => Ok(()),
-        Some(other) => {
-            let other = String::from_utf8_lossy(other);
-            let mut status = Status::unimplemented(format!("requests compressed with {other} are not supported"));
-            let identity = tonic::metadata::MetadataValue::from_static("identity");
-            status.metadata_mut().insert("grpc-accept-encoding", identity);
-            Err(status)
-        }
     }
 }
 

@@ -78,6 +78,7 @@ impl<V: Variant, S: Store> Handler<V> for Session<S> {
         match (self.plane.assign)(node, &call) {
             Ok(group) => {
                 self.group = Some((group.clone(), group.join(&self.stream)));
+                self.plane.assigned_to(self.stream.id(), &group);
                 Ok(group)
             }
             Err(status) => {

@@ -1,14 +1,16 @@
 //! What is known of an open stream.
 
+use std::any::Any;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use xds_machine::csds::{self, Item};
 use xds_machine::message::Node;
-use xds_machine::server::{Action, Response, Revision, Server, StreamId, Variant};
+use xds_machine::server::{Action, Response, Revision, Server, Source, StreamId, Variant};
 use xds_machine::service::Method;
-use xds_machine::{Interest, Status, TypeUrl, Version};
+use xds_machine::{Delta, Interest, Sotw, Status, TypeUrl, Version};
 
 /// A stream that a [`ControlPlane`](super::ControlPlane) serves: a handle that shows its current state. Cheap to
 /// clone. A handle of a stream that has closed shows its last state.
@@ -74,11 +76,14 @@ pub(super) trait Machine: Send + Sync {
 
     /// Returns the types, whether each has the wildcard, and how many names.
     fn types(&self) -> Vec<(TypeUrl, bool, usize)>;
+
+    /// Returns the machine behind its lock: that of a variant.
+    fn as_any(&self) -> &dyn Any;
 }
 
 impl<V: Variant> Machine for Mutex<Server<V>>
 where
-    Server<V>: Send,
+    Server<V>: Send + 'static,
 {
     fn interest(&self, type_url: &TypeUrl) -> Option<Interest> {
         lock(self).interest(type_url).cloned()
@@ -88,6 +93,10 @@ where
         let server = lock(self);
         let interests = server.types().filter_map(|type_url| Some((type_url, server.interest(type_url)?)));
         interests.map(|(type_url, of)| (type_url.clone(), of.wildcard(), of.names().len())).collect()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 
@@ -156,6 +165,21 @@ impl StreamInfo {
             }
         };
         types.into_iter().map(info).collect()
+    }
+
+    pub(super) fn shared_node(&self) -> Option<Arc<Node>> {
+        self.0.node.get().cloned()
+    }
+
+    /// Returns what was sent on the stream, with its status (CSDS). The source is locked already, because a change of
+    /// the source may look at the machines.
+    pub(super) fn view<S: Source>(&self, source: &S, contents: bool) -> Vec<Item> {
+        let machine = self.0.machine.as_any();
+        match (machine.downcast_ref::<Mutex<Server<Sotw>>>(), machine.downcast_ref::<Mutex<Server<Delta>>>()) {
+            (Some(server), _) => csds::view(&lock(server), source, contents),
+            (None, Some(server)) => csds::view(&lock(server), source, contents),
+            (None, None) => Vec::new(),
+        }
     }
 
     pub(super) fn set_node(&self, node: &Arc<Node>) {

@@ -56,6 +56,9 @@ pub(crate) struct Arguments {
     /// Also subscribe to what the received resources refer to
     #[arg(long)]
     pub(crate) follow: bool,
+    /// Serve what this client has, each resource with its status (ClientStatusDiscoveryService)
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) csds: Option<String>,
     /// End after this time: a number of seconds, or a number with ms, s or m
     #[arg(long = "for", value_name = "TIME", value_parser = read_time)]
     pub(crate) limit: Option<Duration>,

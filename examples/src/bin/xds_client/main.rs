@@ -1,6 +1,7 @@
 //! A client that subscribes to resources of a control plane over ADS and prints each event as one line of JSON.
 
 mod arguments;
+mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{pending, ready};
@@ -42,12 +43,17 @@ async fn main() {
 
 async fn run(arguments: &Arguments) -> Result<(), String> {
     let endpoint = arguments.endpoint()?;
-    let client = XdsClient::builder(arguments.config())
+    let mut client = XdsClient::builder(arguments.config())
         .server(dial(endpoint))
         .variant(arguments.variant())
-        .backoff(Backoff::grpc().with_max(LONGEST_WAIT))
-        .start()
-        .map_err(|error| error.to_string())?;
+        .backoff(Backoff::grpc().with_max(LONGEST_WAIT));
+    if arguments.csds.is_some() {
+        client = client.keep_contents();
+    }
+    let client = client.start().map_err(|error| error.to_string())?;
+    if let Some(address) = &arguments.csds {
+        status::serve(address, client.clone()).await?;
+    }
     let targets = arguments.targets();
     let updates = client.updates().await.map_err(|error| error.to_string())?;
     let mut program = Program {

@@ -15,6 +15,8 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct Slot {
     pub(super) what: What,
     pub(super) since: Revision,
+    /// The revision since which the resource is present in some form, or unknown after it was; zero if it never was.
+    pub(super) present_since: Revision,
     pub(super) history: Option<Box<History>>,
     /// Neighbours in the list of its kind.
     pub(super) older: u32,

@@ -1,0 +1,35 @@
+//! Regular expressions in the node matchers of requests for the status of clients.
+
+use regex::RegexBuilder;
+use xds_machine::csds::Regex;
+
+/// How large an expression may become: expressions are of anyone who may ask.
+const BYTES: usize = 1 << 18;
+
+/// Makes an expression that has to match a complete string.
+///
+/// # Errors
+///
+/// If it is none, or too large.
+pub fn compile(pattern: &str) -> Result<Regex, String> {
+    // Alone first: an expression could close the group that is put around it.
+    RegexBuilder::new(pattern).size_limit(BYTES).build().map_err(|error| error.to_string())?;
+    let whole = RegexBuilder::new(&format!("^(?:{pattern})$")).size_limit(2 * BYTES).dfa_size_limit(BYTES).build();
+    let whole = whole.map_err(|error| error.to_string())?;
+    Ok(Box::new(move |text| whole.is_match(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complete_strings_match() {
+        let is = |pattern: &str, text: &str| compile(pattern).expect("an expression")(text);
+        assert!(is("a|b", "a") && is("a|b", "b") && !is("a|b", "ab") && !is("a", "xa"));
+        assert!(is("n[0-9]+", "n12") && !is("n[0-9]+", "n12\n"));
+        for bad in ["(", "a)(b", "a{1000}{1000}"] {
+            assert!(compile(bad).is_err(), "{bad}");
+        }
+    }
+}

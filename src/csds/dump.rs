@@ -1,0 +1,122 @@
+//! What a client has: one item for each resource that is subscribed to or held.
+
+use alloc::collections::btree_map;
+use alloc::vec::Vec;
+use core::iter::Peekable;
+
+use bytes::Bytes;
+
+use super::clock::Clock;
+use super::contents::Contents;
+use super::message::{ErrorState, Item};
+use crate::client::{ResourceState, ResourceStatus, Variant};
+use crate::name::{ResourceName, TypeUrl, Version};
+use crate::servers::{ServerId, Servers};
+
+/// The words of an absence, which has no error of its own.
+const ABSENT: &str = "does not exist";
+
+/// A row of [`Client::states`](crate::client::Client::states).
+type Row<'a> = (&'a TypeUrl, &'a ResourceName, ResourceState<'a>);
+
+/// Returns the dump of a client from its [states](crate::client::Client::states), in the order of types and names
+/// (R-CSDS-17). `contents`: the bodies to show, if any are (R-CSDS-15).
+///
+/// The wildcard and collections are no items; the resources that came by them are (R-CSDS-04). Nor is an alias that
+/// stands for a held resource, which is an item under its own name.
+pub fn dump<'a>(states: impl IntoIterator<Item = Row<'a>>, clock: &Clock, contents: Option<&'a Contents>) -> Vec<Item> {
+    let mut rows: Vec<Row<'_>> = states.into_iter().filter(is_item).collect();
+    rows.sort_by_key(|(type_url, name, _)| (*type_url, *name));
+    items(rows, clock, contents)
+}
+
+/// Returns the dump of a client of several servers: one item for each resource, with the status at its authoritative
+/// server, and the version and time of the server that the held content is of.
+pub fn dump_servers<'a, V: Variant>(
+    servers: &'a Servers<V>,
+    clock: &Clock,
+    contents: Option<&'a Contents>,
+) -> Vec<Item> {
+    let rows = servers.states().filter(|(_, type_url, name, state)| is_item(&(type_url, name, *state)));
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by_key(|(server, type_url, name, _)| (*type_url, *name, *server));
+    let alike =
+        rows.chunk_by(|(_, type_url, name, _), (_, other_type, other, _)| (type_url, name) == (other_type, other));
+    let one = |alike: &[(ServerId, &'a TypeUrl, &'a ResourceName, ResourceState<'a>)]| {
+        let (_, type_url, name, mut state) = *match alike {
+            [only] => only,
+            _ => {
+                let authoritative = servers.server_of(alike.first()?.2);
+                alike.iter().find(|(server, ..)| Some(*server) == authoritative).or(alike.first())?
+            }
+        };
+        if state.version.is_some() && state.updated.is_none() {
+            // Another server sent the content.
+            let sent = |(_, _, _, other): &(_, _, _, ResourceState<'a>)| Some((other.updated?, other.version));
+            if let Some((updated, version)) = alike.iter().filter_map(sent).max_by_key(|(updated, _)| *updated) {
+                (state.updated, state.version) = (Some(updated), version);
+            }
+        }
+        if state.status == ResourceStatus::DoesNotExist {
+            state.absence = state.absence.or_else(|| alike.iter().find_map(|(_, _, _, other)| other.absence));
+        }
+        Some((type_url, name, state))
+    };
+    let rows = alike.filter_map(one).collect();
+    items(rows, clock, contents)
+}
+
+fn is_item((_, name, state): &Row<'_>) -> bool {
+    !name.is_wildcard() && !name.is_glob() && state.stands_for.is_none()
+}
+
+/// Makes the items of rows in order.
+fn items<'a>(rows: Vec<Row<'a>>, clock: &Clock, contents: Option<&'a Contents>) -> Vec<Item> {
+    let mut bodies = Bodies { contents, of: None };
+    let item = |(type_url, name, state): Row<'a>| Item {
+        type_url: type_url.clone(),
+        name: name.clone(),
+        version: state.version.cloned(),
+        contents: state.version.and_then(|_| bodies.take(type_url, name)),
+        updated: state.updated.map(|at| clock.timestamp(at)),
+        config_status: None,
+        client_status: Some(state.status),
+        error: error(&state, clock),
+    };
+    rows.into_iter().map(item).collect()
+}
+
+/// Returns the error of a resource, by its status (R-CSDS-05).
+fn error(state: &ResourceState<'_>, clock: &Clock) -> Option<ErrorState> {
+    let reported = |details: &str, version: &Version, at| {
+        Some(ErrorState { details: details.into(), version: version.clone(), at: Some(clock.timestamp(at)) })
+    };
+    // No response told of a time-out.
+    let silent = |details: &str| Some(ErrorState { details: details.into(), version: Version::default(), at: None });
+    match (state.status, state.error, state.absence) {
+        (ResourceStatus::DoesNotExist, Some(failure), _) => reported(ABSENT, &failure.version, failure.at),
+        (ResourceStatus::DoesNotExist, None, Some(absence)) => reported(ABSENT, &absence.version, absence.at),
+        (ResourceStatus::DoesNotExist, None, None) => silent(ABSENT),
+        (ResourceStatus::TimedOut, Some(failure), _) => silent(&failure.status.message),
+        (_, Some(failure), _) => reported(&failure.status.message, &failure.version, failure.at),
+        (_, None, _) => None,
+    }
+}
+
+/// Walks along the contents, which are in the order of the rows.
+struct Bodies<'a> {
+    contents: Option<&'a Contents>,
+    of: Option<(&'a TypeUrl, Peekable<btree_map::Iter<'a, ResourceName, Bytes>>)>,
+}
+
+impl<'a> Bodies<'a> {
+    fn take(&mut self, type_url: &'a TypeUrl, name: &ResourceName) -> Option<Bytes> {
+        if self.of.as_ref().is_none_or(|(of, _)| *of != type_url) {
+            let contents = self.contents.and_then(|contents| contents.of(type_url))?;
+            self.of = Some((type_url, contents.iter().peekable()));
+        }
+        let (_, bodies) = self.of.as_mut()?;
+        while bodies.next_if(|(other, _)| *other < name).is_some() {}
+        bodies.next_if(|(other, _)| *other == name).map(|(_, body)| body.clone())
+    }
+}

@@ -1,0 +1,94 @@
+//! What a management server has sent to its clients, and with what verdict.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::message::{ClientConfig, ConfigStatus, ErrorState, Item};
+use crate::message::Node;
+use crate::name::Version;
+use crate::server::{Delivered, Delivery, DeliveryStatus, Server, Source, Variant};
+use crate::type_url;
+
+/// Returns the server's view of one stream: one item for each resource that the client subscribes to (R-CSDS-32). A
+/// type that the client never asked for has none. `contents`: whether the bodies are shown, that is what the server
+/// would serve now (R-CSDS-36).
+///
+/// The bodies of secrets are never shown: who may ask for the status need not be who may have the keys.
+pub fn view<V: Variant, S: Source>(server: &Server<V>, source: &S, contents: bool) -> Vec<Item> {
+    let mut items = Vec::new();
+    for type_url in server.types() {
+        let contents = contents && *type_url != type_url::SECRET;
+        let item = |delivered: Delivered<'_>| {
+            let error = delivered.rejection.map(|details| ErrorState {
+                details: details.into(),
+                version: Version::default(),
+                at: None,
+            });
+            Item {
+                type_url: type_url.clone(),
+                name: delivered.name.clone(),
+                version: delivered.resource.map(|_| delivered.version),
+                contents: delivered.resource.filter(|_| contents).map(|resource| resource.body().clone()),
+                updated: None,
+                config_status: Some(config_status(delivered.delivery, delivered.resource.is_some())),
+                client_status: None,
+                error,
+            }
+        };
+        items.extend(server.deliveries(type_url, source).into_iter().map(item));
+    }
+    items
+}
+
+/// Returns the status of a delivery. `exists`: whether there is anything to deliver.
+fn config_status(delivery: Delivery, exists: bool) -> ConfigStatus {
+    match delivery.status {
+        DeliveryStatus::Rejected => ConfigStatus::Error,
+        DeliveryStatus::Sent => ConfigStatus::Stale,
+        // A change that waits: what the client has is not what the server has (R-CSDS-35).
+        DeliveryStatus::NotSent if delivery.earlier => ConfigStatus::Stale,
+        DeliveryStatus::Acknowledged if exists => ConfigStatus::Synced,
+        // What does not exist is never in sync: nothing of it can be sent.
+        DeliveryStatus::NotSent | DeliveryStatus::Acknowledged => ConfigStatus::NotSent,
+    }
+}
+
+/// The clients that are connected now: the streams of one node make one client (R-CSDS-31).
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Nodes {
+    /// By the id of the node; each stream without an id is a client of its own.
+    clients: BTreeMap<(String, usize), (Arc<Node>, Vec<Item>)>,
+}
+
+impl Nodes {
+    /// Makes an empty collection.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the items of one stream. The node is that of the node's first stream.
+    pub fn add(&mut self, node: &Arc<Node>, items: Vec<Item>) {
+        let anonymous = if node.id.is_empty() { self.clients.len() + 1 } else { 0 };
+        let (_, all) = self.clients.entry((node.id.clone(), anonymous)).or_insert_with(|| (node.clone(), Vec::new()));
+        all.extend(items);
+    }
+
+    /// Returns the clients in the order of their ids. Of a resource that several streams of a node subscribe to, the
+    /// item with the greatest [`ConfigStatus`] is shown: in sync is what is in sync on all.
+    pub fn into_clients(self) -> Vec<ClientConfig> {
+        let client = |(node, items): (Arc<Node>, Vec<Item>)| {
+            let mut client = ClientConfig::new(Some(node), "", items);
+            client.items.dedup_by(|next, kept| {
+                let same = (&next.type_url, &next.name) == (&kept.type_url, &kept.name);
+                if same && next.config_status > kept.config_status {
+                    core::mem::swap(next, kept);
+                }
+                same
+            });
+            client
+        };
+        self.clients.into_values().map(client).collect()
+    }
+}

@@ -1,0 +1,139 @@
+//! The service by which people look at what clients have (CSDS).
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::{Future, Ready, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::Response;
+use tonic::body::Body;
+use tonic::server::NamedService;
+use tower_service::Service;
+use xds_machine::Status;
+use xds_machine::csds::{self, MatcherError};
+use xds_machine::proto::client_status::encode_response;
+use xds_machine::service::{self, ClientStatusMethod};
+
+use super::XdsClient;
+use crate::client_status::{Answer, RESPONSE_BYTES, call};
+
+/// `ClientStatusDiscoveryService` of the clients of this process: what each has, with its status (gRFC A40). A
+/// [`tower_service::Service`], for `add_service` of a tonic server or router.
+///
+/// Contents are shown of clients that [keep](super::Builder::keep_contents) them. A client that is closed is not shown.
+/// Requests with node matchers are refused with INVALID_ARGUMENT, as gRFC A40 says.
+///
+/// ```no_run
+/// use xds_machine::client::Config;
+/// use xds_machine::message::Node;
+/// use xds_machine_tonic::client::{ClientStatusService, XdsClient, dial};
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = tonic::transport::Endpoint::from_static("http://127.0.0.1:18000");
+/// let client = XdsClient::builder(Config::new(Node::new("n"))).server(dial(server)).keep_contents().start()?;
+/// let status = ClientStatusService::new().client("", client.clone());
+/// tonic::transport::Server::builder().add_service(status).serve("127.0.0.1:18001".parse()?).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ClientStatusService {
+    clients: Arc<Vec<(String, Arc<dyn HasStatus>)>>,
+    limit: usize,
+}
+
+/// Who knows the status of a client: an [`XdsClient`], or a program that drives machines itself.
+pub trait HasStatus: Send + Sync + 'static {
+    /// Returns the status of one moment, with contents or without; `None` if there is no client any more.
+    fn status(&self, contents: bool) -> Pin<Box<dyn Future<Output = Option<csds::ClientConfig>> + Send + '_>>;
+}
+
+impl HasStatus for XdsClient {
+    fn status(&self, contents: bool) -> Pin<Box<dyn Future<Output = Option<csds::ClientConfig>> + Send + '_>> {
+        Box::pin(self.status(contents))
+    }
+}
+
+impl ClientStatusService {
+    /// Makes a service of no client.
+    pub fn new() -> Self {
+        Self { clients: Arc::default(), limit: RESPONSE_BYTES }
+    }
+
+    /// Adds a client. Its scope tells it from the others of one node: of gRPC it is the target of the channel. An empty
+    /// one suits a single client.
+    #[must_use]
+    pub fn client(mut self, scope: impl Into<String>, client: impl HasStatus) -> Self {
+        Arc::make_mut(&mut self.clients).push((scope.into(), Arc::new(client)));
+        self
+    }
+
+    /// Sets the limit on the size of a response; a longer one ends the call with RESOURCE_EXHAUSTED. Default: 64 MiB.
+    #[must_use]
+    pub fn max_response_bytes(self, limit: usize) -> Self {
+        Self { limit, ..self }
+    }
+
+    async fn respond(self, request: csds::Request) -> Result<Vec<u8>, Status> {
+        if !request.matchers.is_empty() {
+            return Err(MatcherError::OfClient.into());
+        }
+        let mut clients = Vec::new();
+        for (scope, client) in self.clients.iter() {
+            if let Some(status) = client.status(!request.exclude_contents).await {
+                clients.push(csds::ClientConfig { scope: scope.clone(), ..status });
+            }
+        }
+        Ok(encode_response(&csds::Response { clients }, self.limit)?)
+    }
+}
+
+impl Answer for ClientStatusService {
+    fn answer(&mut self, request: csds::Request) -> Pin<Box<dyn Future<Output = Result<Vec<u8>, Status>> + Send>> {
+        Box::pin(self.clone().respond(request))
+    }
+
+    fn poll_end(&mut self, _: &mut Context<'_>) -> Poll<Status> {
+        Poll::Pending
+    }
+}
+
+impl Default for ClientStatusService {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for ClientStatusService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scopes: Vec<&str> = self.clients.iter().map(|(scope, _)| scope.as_str()).collect();
+        f.debug_struct("ClientStatusService").field("scopes", &scopes).field("limit", &self.limit).finish()
+    }
+}
+
+impl<B> Service<http::Request<B>> for ClientStatusService
+where
+    B: http_body::Body<Error: Send> + Send + Unpin + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let (head, body) = request.into_parts();
+        ready(Ok(match ClientStatusMethod::of_path(head.uri.path()) {
+            Some(method) => call(method, &head.headers, body, self.clone()),
+            None => tonic::Status::unimplemented(format!("no such method: {}", head.uri.path())).into_http(),
+        }))
+    }
+}
+
+impl NamedService for ClientStatusService {
+    const NAME: &'static str = service::CLIENT_STATUS;
+}
