@@ -329,6 +329,11 @@ impl Reporter {
         !self.is_stopping || self.stream.as_ref().is_some_and(|stream| stream.due == Due::Now)
     }
 
+    /// Returns whether [`stop`](Self::stop) was called.
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping
+    }
+
     /// Returns the number of metrics that were ignored: their values were not finite, or there were too many names.
     pub fn ignored_metrics(&self) -> u64 {
         self.ignored_metrics

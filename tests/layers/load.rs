@@ -2,6 +2,8 @@
 
 #[path = "load/client.rs"]
 mod client;
+#[path = "load/model.rs"]
+mod model;
 #[path = "load/server.rs"]
 mod server;
 

@@ -7,8 +7,6 @@ use xds_machine::load::{Config, Interval, Reporter, Request, Response};
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Bug {
     // Of clients.
-    /// An empty list means all clusters (grpc-go).
-    EmptyListIsAll,
     /// The first cluster of the list is skipped (grpc-js).
     SkipsTheFirst,
     /// A response throws away what was counted since the report (envoy#3868).
@@ -90,10 +88,6 @@ pub(super) fn answered(bug: Option<Bug>, response: Response) -> Response {
 /// The responses that the client takes for one.
 pub(super) fn heard(bug: Option<Bug>, mut response: Response) -> Vec<Response> {
     match bug {
-        Some(Bug::EmptyListIsAll) => {
-            response.send_all_clusters |= response.clusters.is_empty();
-            vec![response]
-        }
         Some(Bug::SkipsTheFirst) => {
             response.clusters = response.clusters.into_iter().skip(1).collect();
             vec![response]

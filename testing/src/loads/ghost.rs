@@ -62,6 +62,8 @@ pub(super) struct Ghost {
     /// The time before which no report is due.
     earliest: Instant,
     stopping: bool,
+    /// A last report is owed.
+    owes: bool,
 }
 
 impl Ghost {
@@ -83,6 +85,7 @@ impl Ghost {
             last: None,
             earliest: Instant::EPOCH,
             stopping: false,
+            owes: false,
         }
     }
 
@@ -92,10 +95,16 @@ impl Ghost {
     }
 
     pub(super) fn close(&mut self) {
-        self.is_open = false;
+        (self.is_open, self.owes) = (false, false);
+    }
+
+    /// The client ends the stream.
+    pub(super) fn finish(&self) {
+        assert!(self.stopping && !self.owes, "the last report is not sent");
     }
 
     pub(super) fn stop(&mut self) {
+        self.owes = self.waits() && !self.stopping;
         self.stopping = true;
     }
 
@@ -106,6 +115,11 @@ impl Ghost {
     /// Returns whether a report has a time.
     pub(super) fn waits(&self) -> bool {
         self.is_open && self.answered && self.asked.as_ref().is_some_and(|(clusters, _)| !clusters.is_empty())
+    }
+
+    /// Returns when the next report is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.waits().then_some(self.earliest)
     }
 
     pub(super) fn count(&mut self, at: usize, row: Row) {
@@ -139,6 +153,7 @@ impl Ghost {
             return;
         }
         assert!(self.waits(), "a report that was not asked for");
+        self.owes = false;
         assert!(stopped || now >= self.earliest, "a report is early");
         let expected: Vec<usize> = (0..2).filter(|at| self.held[*at].is_some()).collect();
         let reported: Vec<usize> = request.clusters.iter().map(|stats| number(&stats.cluster)).collect();
@@ -173,12 +188,13 @@ impl Ghost {
     }
 
     /// The transport gives a message back.
-    pub(super) fn unsent(&mut self, request: &Request, used: [bool; 2]) {
+    pub(super) fn unsent(&mut self, request: &Request) {
         if request.node.is_some() {
             self.greeted = false;
         }
         let Some((made, since)) = self.made.take() else { return };
         self.earliest = made;
+        self.owes = self.stopping && self.waits();
         for at in 0..2 {
             let row = std::mem::take(&mut self.under_way[at]);
             let Some(since) = since[at] else { continue };
@@ -190,7 +206,6 @@ impl Ghost {
                 self.counted[at] = minus(self.counted[at], row);
             }
         }
-        let _ = used;
     }
 
     /// A report was lost with its stream: the one that was under way.
@@ -266,7 +281,7 @@ impl Ghost {
     pub(super) fn conserves(&self) {
         for at in 0..2 {
             let mut sum = self.held[at].map_or(Row::default(), |(row, _)| row);
-            [self.arrived[at], self.lost[at], self.under_way[at]].map(|row| sum.add(row));
+            [self.arrived[at], self.lost[at], self.under_way[at]].into_iter().for_each(|row| sum.add(row));
             assert_eq!(sum, self.counted[at], "calls of {}", CLUSTERS[at]);
         }
     }

@@ -57,8 +57,10 @@ pub enum Step {
     Select(usize),
     /// The transport gives the last message back, unless it was read.
     Unsent,
-    /// The stream is lost.
+    /// The stream is lost, and the message with it.
     Cut,
+    /// The stream is lost, and the transport gives the message back.
+    CutUnsent,
     /// The client stops.
     Stop,
 }
@@ -114,7 +116,6 @@ pub struct World {
     ghost: Ghost,
     budget: Budget,
     stopped: bool,
-    #[allow(missing_docs)]
     bug: Option<Bug>,
     selections: Selections,
 }
@@ -182,8 +183,7 @@ impl World {
         self.reporter.handle_close();
         if self.has(Bug::ForgetsAtClose) {
             self.reporter = Reporter::new(Config::new(Node::new("n")));
-            self.entries =
-                CLUSTERS.map(|cluster| Some(self.reporter.entry(self.now, cluster, "").expect("room")));
+            self.entries = CLUSTERS.map(|cluster| Some(self.reporter.entry(self.now, cluster, "").expect("room")));
             self.calls.clear();
         }
         if let Some(lost) = self.up.take() {
@@ -210,8 +210,6 @@ impl World {
             let features = if self.ghost.takes_all { vec![SEND_ALL_CLUSTERS.into()] } else { vec![] };
             request.node = Some(Node { client_features: features, ..node }.into());
         }
-        let selection = self.selections.0[self.selected];
-        let _ = selection;
         collector.handle_request(request).expect("a good message");
         let mut chosen = false;
         while let Some(action) = collector.poll_action() {
@@ -289,7 +287,7 @@ impl World {
     fn toggle(&mut self, at: usize) {
         match self.entries[at].take() {
             Some(entry) => {
-                if self.has(Bug::LosesTheLastCounts) {
+                if self.has(Bug::LosesTheLastCounts) && self.ghost.waits() {
                     bug::reset(&mut self.reporter, self.now);
                 }
                 self.reporter.release(entry).expect("a handle");
@@ -302,9 +300,8 @@ impl World {
         }
     }
 
-    fn unsent(&mut self) {
-        let request = self.up.take().expect("a step that can be taken");
-        self.ghost.unsent(&request, [0, 1].map(|at| self.entries[at].is_some()));
+    fn unsent(&mut self, request: Request) {
+        self.ghost.unsent(&request);
         match self.bug {
             Some(Bug::LosesUnsent) => {}
             Some(Bug::GivesBackTwice) => {
@@ -345,13 +342,6 @@ impl Model for World {
         may(self.down.is_some(), Step::Hear);
         may(self.is_open() && self.up.is_none() && !self.reporter.wants_stream(), Step::Finish);
         may(budget.ticks > 0, Step::Tick);
-        may(budget.starts > 0 || !self.calls.is_empty(), Step::Tick);
-        steps.dedup();
-        let mut may = |can: bool, step| {
-            if can {
-                steps.push(step);
-            }
-        };
         for at in 0..CLUSTERS.len() {
             let used = self.entries[at].is_some();
             may(used && budget.calls > 0, Step::Call(at));
@@ -365,10 +355,8 @@ impl Model for World {
         }
         may(budget.unsent > 0 && self.up.is_some(), Step::Unsent);
         may(budget.cuts > 0 && self.is_open(), Step::Cut);
+        may(budget.cuts > 0 && budget.unsent > 0 && self.up.is_some(), Step::CutUnsent);
         may(budget.stops > 0, Step::Stop);
-        if budget.ticks == 0 {
-            steps.retain(|step| *step != Step::Tick);
-        }
     }
 
     fn is_own(step: Step) -> bool {
@@ -391,6 +379,7 @@ impl Model for World {
             Step::Select(_) => budget.selects -= 1,
             Step::Unsent => budget.unsent -= 1,
             Step::Cut => budget.cuts -= 1,
+            Step::CutUnsent => (budget.cuts, budget.unsent) = (budget.cuts - 1, budget.unsent - 1),
             Step::Stop => budget.stops -= 1,
             _ => {}
         }
@@ -404,7 +393,16 @@ impl Model for World {
             Step::Receive => self.receive(),
             Step::Answer => self.answer(),
             Step::Hear => self.hear(),
-            Step::Finish | Step::Cut => self.close(),
+            Step::Cut => self.close(),
+            Step::Finish => {
+                self.ghost.finish();
+                self.close();
+            }
+            Step::CutUnsent => {
+                let request = self.up.take().expect("a step that can be taken");
+                self.close();
+                self.unsent(request);
+            }
             Step::Tick => self.now = self.now + SECOND,
             Step::Call(at) => self.call(at),
             Step::Start(at) => self.start(at),
@@ -415,7 +413,10 @@ impl Model for World {
                 self.selected = at;
                 self.choose();
             }
-            Step::Unsent => self.unsent(),
+            Step::Unsent => {
+                let request = self.up.take().expect("a step that can be taken");
+                self.unsent(request);
+            }
             Step::Stop => self.stop(),
         }
         let known: Vec<&ResourceName> = self.reporter.entries().map(|(cluster, _)| cluster).collect();
@@ -426,7 +427,8 @@ impl Model for World {
     fn check_settled(&self) {
         assert!(self.stopped || self.is_open() == self.reporter.wants_stream(), "a stream while it is needed");
         let due = self.reporter.poll_timeout();
-        assert_eq!(due.is_some(), self.ghost.waits() && !self.stopped, "a report is due in time if it is asked for");
+        let expected = self.ghost.due().filter(|_| !self.stopped);
+        assert_eq!(due, expected, "a report is due in time if it is asked for");
     }
 
     fn canonicalize(&mut self) {}

@@ -22,6 +22,7 @@ use xds_machine_driver::server::{Responses, Shared, Store};
 use super::StreamInfo;
 use super::body::ResponseBody;
 use super::control_plane::Plane;
+use super::load::LoadBody;
 use super::requests::Requests;
 use super::session::Session;
 use crate::status::to_tonic;
@@ -51,6 +52,7 @@ impl<S: Store> XdsService<S> {
         let peer = call.remote_addr();
         let served = match Method::of_path(&path) {
             Some(method) => self.open(method, call, body),
+            None if path == service::LOAD_REPORTS && self.0.loads.is_some() => self.open_loads(call, body),
             None => Err(Status::unimplemented(format!("no such method: {path}"))),
         };
         served.unwrap_or_else(|status| {
@@ -67,6 +69,12 @@ impl<S: Store> XdsService<S> {
             service::Variant::Sotw => self.serve::<Sotw, B>(method, call, body),
             service::Variant::Delta => self.serve::<Delta, B>(method, call, body),
         }
+    }
+
+    fn open_loads<B: Inbound>(&self, call: Request<()>, body: B) -> Result<Response<Body>, Status> {
+        check_encoding(&call)?;
+        let stream = LoadBody::open(self.0.clone(), call.remote_addr(), body).map_err(to_tonic)?;
+        Ok(grpc(Body::new(stream)))
     }
 
     fn serve<V, B>(&self, method: Method, call: Request<()>, body: B) -> Result<Response<Body>, Status>
@@ -86,10 +94,14 @@ impl<S: Store> XdsService<S> {
         let session = Session::open(plane.clone(), stream, call);
         let requests = Requests::new(body, plane.limits.request_bytes);
         let responses = Responses::new(server, requests, session, plane.runtime);
-        let mut response = Response::new(Body::new(ResponseBody::new(responses)));
-        response.headers_mut().insert(CONTENT_TYPE, GRPC_CONTENT_TYPE);
-        Ok(response)
+        Ok(grpc(Body::new(ResponseBody::new(responses))))
     }
+}
+
+fn grpc(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, GRPC_CONTENT_TYPE);
+    response
 }
 
 /// Refuses compressed requests, as a tonic server without compression does.
