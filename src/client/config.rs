@@ -75,6 +75,11 @@ impl Config {
         self
     }
 
+    /// Returns the node, with the client features of the machine.
+    pub fn node(&self) -> &Node {
+        &self.0.node
+    }
+
     /// Sets the resource types, with properties such as full state and the legacy wildcard. Default: the types of the
     /// xDS API.
     #[must_use]
