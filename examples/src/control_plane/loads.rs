@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use xds_machine::load::{ClusterStats, SEND_ALL_CLUSTERS, Selection, merge};
-use xds_machine::server::Source;
-use xds_machine::{TypeUrl, type_url};
+use xds_machine::server::{Page, Source};
+use xds_machine::{ResourceName, TypeUrl, type_url};
 use xds_machine_tonic::server::{LoadReports, LoadStream, Store};
 
 use super::groups::Groups;
@@ -27,11 +27,10 @@ impl LoadReports for Loads {
         }
         // By name, and only those that the node is served.
         let clusters = TypeUrl::from(type_url::CLUSTER);
-        let names = self.groups.assign(node).store().with(|source| {
-            let pages = source.pages(&clusters);
-            pages.flat_map(|page| page.iter().map(|resource| resource.name().clone()).collect::<Vec<_>>()).collect()
+        let names: Vec<ResourceName> = self.groups.assign(node).store().with(|source| {
+            let pages: Vec<Page> = source.pages(&clusters).collect();
+            pages.iter().flat_map(Page::resources).map(|resource| resource.name().clone()).collect()
         });
-        let names: Vec<_> = names;
         Some(Selection::clusters(interval, names))
     }
 
