@@ -4,6 +4,7 @@ mod control_plane;
 mod envoy;
 mod grpc;
 mod install;
+mod loads;
 mod mesh;
 mod net;
 mod peer;
@@ -97,6 +98,12 @@ fn run(filter: &str) -> Result<Vec<Line>, String> {
         if wanted(&run) {
             let dir = folder(&installed, &run)?;
             xds_client::play(&installed.programs, &dir, variant, dialect, &mut lines);
+        }
+    }
+    for reporter in loads::Kind::ALL {
+        let run = format!("loads-{}", reporter.name());
+        if wanted(&run) {
+            loads::play(&installed, &folder(&installed, &run)?, reporter, &mut lines);
         }
     }
     Ok(lines)

@@ -19,6 +19,8 @@ pub enum Scope {
 pub struct Mesh {
     dir: PathBuf,
     scope: Scope,
+    /// Whether gRPC clients are to report the loads of the clusters.
+    pub lrs: bool,
     pub services: BTreeMap<u32, Service>,
 }
 
@@ -51,7 +53,7 @@ const HTTP: &str = "type.googleapis.com/envoy.extensions.filters.network.http_co
 
 impl Mesh {
     pub fn new(dir: &Path, scope: Scope) -> Self {
-        Self { dir: dir.join("resources"), scope, services: BTreeMap::new() }
+        Self { dir: dir.join("resources"), scope, lrs: false, services: BTreeMap::new() }
     }
 
     pub fn service(&mut self, number: u32) -> Result<&mut Service, String> {
@@ -98,6 +100,9 @@ impl Mesh {
             "name": format!("c{number}"), "type": "EDS", "connectTimeout": format!("{}s", service.timeout),
             "edsClusterConfig": {"serviceName": format!("e{number}"), "edsConfig": self.source()},
         });
+        if self.lrs {
+            cluster["lrsServer"] = json!({"self": {}});
+        }
         match service.cluster {
             Cluster::Good => {}
             Cluster::Invalid => cluster["edsClusterConfig"] = Value::Null,
