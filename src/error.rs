@@ -3,6 +3,7 @@
 use alloc::string::{String, ToString};
 use core::fmt;
 
+use crate::load::Excess;
 use crate::name::{ResourceName, TypeUrl};
 use crate::xdstp;
 
@@ -64,6 +65,16 @@ pub enum PeerMisbehaved {
     TooManyInitialVersionBytes {
         /// The bytes including this request.
         len: usize,
+        /// The limit that the configuration sets.
+        limit: usize,
+    },
+    /// A load report, or the answer to one, has too many items of a kind.
+    #[error("{count} {what} in load reporting, limit {limit}")]
+    TooMuchLoad {
+        /// The kind of item.
+        what: Excess,
+        /// The number of items.
+        count: usize,
         /// The limit that the configuration sets.
         limit: usize,
     },
@@ -152,6 +163,7 @@ impl PeerMisbehaved {
             | Self::TooManyNames { .. }
             | Self::TooManyNamesOnStream { .. }
             | Self::TooManyTypes { .. }
+            | Self::TooMuchLoad { .. }
             | Self::TypeUrlTooLong { .. }
             | Self::VersionTooLong { .. } => Code::ResourceExhausted,
         }
@@ -168,9 +180,24 @@ pub enum Misuse {
         /// The limit that the configuration sets.
         limit: usize,
     },
+    /// More calls to a cluster have ended than were started.
+    #[error("a call to {cluster} has ended that was not started")]
+    CallNotStarted {
+        /// The cluster of the call.
+        cluster: ResourceName,
+    },
     /// A resource name to subscribe to is empty.
     #[error("a resource name must not be empty")]
     EmptyName,
+    /// The loads of a cluster are not counted: the entry was released, or another machine made it.
+    #[error("no loads are counted for {cluster}")]
+    NoEntry {
+        /// The cluster of the entry.
+        cluster: ResourceName,
+    },
+    /// No message is under way that the transport could give back.
+    #[error("no load report is under way")]
+    NoReport,
     /// No server is configured for the authority of a name.
     #[error("no server is configured for {name}")]
     NoServer {
@@ -221,6 +248,14 @@ pub enum Misuse {
     /// while `wants_response` returns `true`.
     #[error("{limit} responses of the stream wait for a verdict")]
     ResponsesWaitingOnStream {
+        /// The limit that the configuration sets.
+        limit: usize,
+    },
+    /// The loads of more items of a kind would be counted than the configuration allows.
+    #[error("the loads of more than {limit} {what}")]
+    TooMuchLoad {
+        /// The kind of item.
+        what: Excess,
         /// The limit that the configuration sets.
         limit: usize,
     },

@@ -135,6 +135,7 @@ mod error;
 mod fields;
 mod globs;
 mod interest;
+pub mod load;
 pub mod manual;
 pub mod message;
 pub mod model;

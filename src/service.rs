@@ -43,6 +43,10 @@ const SERVICES: [(&str, &str, &str); 10] = [
     ("secret.v3.SecretDiscoveryService", "Secrets", type_url::SECRET),
 ];
 
+/// The path of the one method of the load reporting service (LRS), whose streams a
+/// [`Collector`](crate::load::Collector) serves.
+pub const LOAD_REPORTS: &str = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
+
 /// The variant of a method as a value: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta). There is no third.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Variant {

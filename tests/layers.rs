@@ -1,6 +1,7 @@
-//! The layers beside streams: polls, files, load reports, client status.
+//! The machines beside streams of resources: load reports, client status.
 
 mod layers {
     mod csds;
     mod csds_view;
+    mod load;
 }

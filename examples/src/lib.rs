@@ -4,6 +4,7 @@ pub mod canonical;
 pub mod control_plane;
 pub mod dialects;
 pub mod discovery_file;
+pub mod duration;
 pub mod element;
 pub mod line;
 pub mod references;

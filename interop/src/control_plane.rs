@@ -13,6 +13,8 @@ use crate::wait::{self, so};
 pub struct ControlPlane {
     program: PathBuf,
     dialect: &'static str,
+    /// Further arguments.
+    arguments: &'static [&'static str],
     dir: PathBuf,
     port: u16,
     life: u32,
@@ -21,8 +23,18 @@ pub struct ControlPlane {
 
 impl ControlPlane {
     pub fn start(program: PathBuf, dialect: &'static str, dir: &Path) -> Result<Self, String> {
-        let port = net::free_port()?;
-        let mut control_plane = Self { program, dialect, dir: dir.to_owned(), port, life: 0, process: None };
+        Self::start_with(program, dialect, dir, &[])
+    }
+
+    /// Starts it with further arguments.
+    pub fn start_with(
+        program: PathBuf,
+        dialect: &'static str,
+        dir: &Path,
+        arguments: &'static [&'static str],
+    ) -> Result<Self, String> {
+        let (port, dir) = (net::free_port()?, dir.to_owned());
+        let mut control_plane = Self { program, dialect, arguments, dir, port, life: 0, process: None };
         control_plane.restart()?;
         Ok(control_plane)
     }
@@ -40,7 +52,9 @@ impl ControlPlane {
         self.life += 1;
         let (listen, resources) = (format!("127.0.0.1:{}", self.port), self.dir.join("resources"));
         let resources = resources.to_string_lossy();
-        let arguments = ["--listen", &listen, "--dialect", self.dialect, "--log", "json", "--resources", &resources];
+        let mut arguments =
+            vec!["--listen", &listen, "--dialect", self.dialect, "--log", "json", "--resources", &resources];
+        arguments.extend(self.arguments);
         let err = self.dir.join(format!("control_plane.{}.err", self.life));
         self.process = Some(Process::start(&self.program, &arguments, &self.log(), &err)?);
         wait::until(|| {
@@ -92,6 +106,11 @@ impl Event {
 
     pub fn stream(&self) -> u64 {
         self.0["stream"].as_u64().unwrap_or_default()
+    }
+
+    /// Returns the loads of a cluster, if this is a load report that has it.
+    pub fn load(&self, cluster: &str) -> Option<&Value> {
+        self.0["clusters"].as_array()?.iter().find(|load| load["cluster"] == cluster)
     }
 
     pub fn names(&self, key: &str) -> Vec<&str> {

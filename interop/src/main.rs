@@ -5,6 +5,7 @@ mod csds;
 mod envoy;
 mod grpc;
 mod install;
+mod loads;
 mod mesh;
 mod net;
 mod peer;
@@ -102,6 +103,12 @@ fn run(filter: &str) -> Result<Vec<Line>, String> {
     }
     if wanted("csds") {
         csds::play(&installed, &folder(&installed, "csds")?, &mut lines);
+    }
+    for reporter in loads::Kind::ALL {
+        let run = format!("loads-{}", reporter.name());
+        if wanted(&run) {
+            loads::play(&installed, &folder(&installed, &run)?, reporter, &mut lines);
+        }
     }
     Ok(lines)
 }

@@ -20,6 +20,8 @@ pub enum Scope {
 pub struct Mesh {
     dir: PathBuf,
     scope: Scope,
+    /// Whether gRPC clients are to report the loads of the clusters.
+    pub lrs: bool,
     /// The number of times that the files were written.
     version: u32,
     pub services: BTreeMap<u32, Service>,
@@ -54,7 +56,7 @@ const HTTP: &str = "type.googleapis.com/envoy.extensions.filters.network.http_co
 
 impl Mesh {
     pub fn new(dir: &Path, scope: Scope) -> Self {
-        Self { dir: dir.join("resources"), scope, version: 0, services: BTreeMap::new() }
+        Self { dir: dir.join("resources"), scope, lrs: false, version: 0, services: BTreeMap::new() }
     }
 
     pub fn service(&mut self, number: u32) -> Result<&mut Service, String> {
@@ -104,6 +106,9 @@ impl Mesh {
             "name": format!("c{number}"), "type": "EDS", "connectTimeout": format!("{}s", service.timeout),
             "edsClusterConfig": {"serviceName": format!("e{number}"), "edsConfig": self.source()},
         });
+        if self.lrs {
+            cluster["lrsServer"] = json!({"self": {}});
+        }
         match service.cluster {
             Cluster::Good => {}
             Cluster::Invalid => cluster["edsClusterConfig"] = Value::Null,

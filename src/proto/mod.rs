@@ -8,6 +8,7 @@ pub mod delta;
 #[rustfmt::skip]
 #[allow(clippy::all, missing_docs, unreachable_pub)]
 mod generated;
+pub mod load_stats;
 mod node;
 pub mod sotw;
 #[cfg(feature = "unstable")]

@@ -6,7 +6,57 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes};
 use http::HeaderMap;
 use http_body::Body;
-use xds_machine::{Code, Status};
+use xds_machine::proto::{DecodeError, Wire, load_stats};
+use xds_machine::{Code, Status, load};
+
+/// The messages of a method on the wire.
+pub(crate) trait Codec {
+    /// What a client sends.
+    type Request;
+    /// What a server sends.
+    type Response;
+
+    fn decode_request(bytes: Bytes) -> Result<Self::Request, DecodeError>;
+    fn encode_request(request: &Self::Request) -> Vec<u8>;
+    fn decode_response(bytes: Bytes) -> Result<Self::Response, DecodeError>;
+}
+
+impl<V: Wire> Codec for V {
+    type Request = V::Request;
+    type Response = V::Response;
+
+    fn decode_request(bytes: Bytes) -> Result<V::Request, DecodeError> {
+        V::decode_request(bytes)
+    }
+
+    fn encode_request(request: &V::Request) -> Vec<u8> {
+        V::encode_request(request)
+    }
+
+    fn decode_response(bytes: Bytes) -> Result<V::Response, DecodeError> {
+        V::decode_response(bytes)
+    }
+}
+
+/// The messages of load reports.
+pub(crate) struct Loads;
+
+impl Codec for Loads {
+    type Request = load::Request;
+    type Response = load::Response;
+
+    fn decode_request(bytes: Bytes) -> Result<load::Request, DecodeError> {
+        load_stats::decode_request(bytes)
+    }
+
+    fn encode_request(request: &load::Request) -> Vec<u8> {
+        load_stats::encode_request(request)
+    }
+
+    fn decode_response(bytes: Bytes) -> Result<load::Response, DecodeError> {
+        load_stats::decode_response(bytes)
+    }
+}
 
 /// The length of the compressed flag and the message length, which gRPC puts before each message.
 pub(crate) const PREFIX: usize = 5;

@@ -17,7 +17,8 @@ pub fn write() -> Result<(), Box<dyn Error>> {
 
 fn generate() -> Result<String, Box<dyn Error>> {
     let proto = root().join("proto");
-    let set = protox::compile(["discovery.proto", "client_status.proto"].map(|file| proto.join(file)), [&proto])?;
+    let files = ["discovery.proto", "load_stats.proto", "client_status.proto"].map(|file| proto.join(file));
+    let set = protox::compile(files, [&proto])?;
     let out = env::temp_dir().join(format!("xds-machine-protos-{}", process::id()));
     fs::create_dir_all(&out)?;
     let mut config = prost_build::Config::new();

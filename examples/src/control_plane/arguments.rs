@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use clap::{Parser, ValueEnum};
 use xds_machine::server::Dialect;
 
-use crate::dialects;
+use crate::{dialects, duration};
 
 /// The resources that are served without `--resources`.
 pub const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/resources");
@@ -51,6 +52,10 @@ pub struct Arguments {
     /// Where to serve /metrics (Prometheus), /healthz and /readyz over plain HTTP
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<String>,
+
+    /// Ask for load reports (LRS) of all clusters, each time that this has passed: a number with ms, s or m, at least 1s
+    #[arg(long, value_name = "TIME", value_parser = duration::read)]
+    pub load_interval: Option<Duration>,
 
     /// The format of the log on standard output
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]

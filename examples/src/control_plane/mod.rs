@@ -7,6 +7,7 @@ pub mod feed;
 pub mod folder;
 pub mod groups;
 pub mod health;
+pub mod loads;
 pub mod log;
 pub mod metrics;
 mod regexes;

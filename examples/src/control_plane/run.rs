@@ -19,6 +19,7 @@ use super::folder::Folder;
 use super::folder::watch::Watch;
 use super::groups::Groups;
 use super::health::{self, Health};
+use super::loads::Loads;
 use super::log::{Log, Logged};
 use super::metrics::{Measured, Metrics};
 use super::regexes;
@@ -62,14 +63,22 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
     log.listening(address);
     feed.take("loaded", &folder, &news);
     hint(&folder, address, tls.is_some(), &arguments.resources);
-    thread::spawn(move || Watch::begin().run(folder, |folder, news| feed.take("changed", folder, &news)));
 
     let assigned = groups.clone();
+    let loads = Loads { log: log.clone(), groups: groups.clone(), interval: arguments.load_interval };
     let plane = ControlPlane::builder(move |node, _| Ok(assigned.assign(node)))
         .configure(move |config| config.with_dialect(arguments.dialect).with_control_plane("xds-machine control_plane"))
         .regexes(regexes::compile)
         .observe((Logged(log.clone()), Measured::new(metrics.clone(), groups)))
+        .load_reports(loads)
         .build();
+    let changed = plane.clone();
+    thread::spawn(move || {
+        Watch::begin().run(folder, |folder, news| {
+            feed.take("changed", folder, &news);
+            changed.select_loads(); // clients may be served other clusters now
+        })
+    });
     if let Some(tls) = tls.clone() {
         tokio::spawn(async move { tls.watch().await });
     }

@@ -11,11 +11,10 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue, TE};
 use tonic::Status;
 use tonic::body::Body;
-use xds_machine::proto::Wire;
 
 use super::connect::{Answer, Call, StreamError};
 use super::outbound::{Requests, requests};
-use crate::messages::{Frame, Messages, ReadError};
+use crate::messages::{Codec, Frame, Messages, ReadError};
 use crate::status::to_tonic;
 
 /// The stream of a call's responses. The response headers may come long after the first requests.
@@ -34,7 +33,7 @@ enum State {
 }
 
 /// Makes the call of a method. Returns the two halves of the stream.
-pub(super) fn open<V: Wire>(
+pub(super) fn open<V: Codec>(
     call: Call,
     path: http::uri::PathAndQuery,
     limit: usize,
@@ -52,7 +51,7 @@ pub(super) fn open<V: Wire>(
     (Responses { state, messages, opened, variant: PhantomData }, sink)
 }
 
-impl<V: Wire> Stream for Responses<V> {
+impl<V: Codec> Stream for Responses<V> {
     type Item = Result<V::Response, StreamError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -64,7 +63,7 @@ impl<V: Wire> Stream for Responses<V> {
     }
 }
 
-impl<V: Wire> Responses<V> {
+impl<V: Codec> Responses<V> {
     fn poll_response(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<V::Response, StreamError>>> {
         loop {
             match &mut self.state {

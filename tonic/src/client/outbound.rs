@@ -10,9 +10,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 use futures_sink::Sink;
 use http_body::{Body, Frame};
 use tonic::Status;
-use xds_machine::proto::Wire;
 
-use crate::messages::{PREFIX, prefix};
+use crate::messages::{Codec, PREFIX, prefix};
 
 /// A request up to this size is sent in one piece with its prefix.
 const SMALL: usize = 1 << 12;
@@ -58,7 +57,7 @@ pub(super) fn requests<V>() -> (Requests<V>, RequestBody) {
     (Requests(shared.clone(), PhantomData), RequestBody(shared))
 }
 
-impl<V: Wire> Sink<V::Request> for Requests<V> {
+impl<V: Codec> Sink<V::Request> for Requests<V> {
     type Error = SendError;
 
     fn poll_ready(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), SendError>> {
@@ -104,6 +103,11 @@ impl<V: Wire> Sink<V::Request> for Requests<V> {
 }
 
 impl<V> Requests<V> {
+    /// Returns whether the last request is still here: HTTP/2 has not taken it.
+    pub(super) fn is_untaken(&self) -> bool {
+        lock(&self.0).pieces[0].is_some()
+    }
+
     fn finish(&self) {
         let mut meeting = lock(&self.0);
         meeting.finished = true;

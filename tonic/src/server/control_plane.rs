@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
@@ -20,6 +20,7 @@ use xds_machine_driver::server::{Shared, Store, Waiter, Wakers};
 
 use super::client_status::{Calls, Compile, no_regexes};
 use super::connection::{End, Incoming};
+use super::load::LoadReports;
 use super::stream::lock;
 use super::{Group, Observer, StreamInfo, XdsService};
 use crate::TokioRuntime;
@@ -57,6 +58,11 @@ pub struct ControlPlane<S: Store = Shared>(Arc<Plane<S>>);
 pub(super) struct Plane<S: Store> {
     pub(super) assign: Box<Assign<S>>,
     pub(super) observer: Option<Box<dyn Observer>>,
+    pub(super) loads: Option<Box<dyn LoadReports>>,
+    /// The streams of load reports, to be woken when they are to choose their selections again.
+    pub(super) selecting: Wakers,
+    /// Counts the changes of selections.
+    pub(super) selections: AtomicU64,
     pub(super) limits: Limits,
     pub(super) runtime: TokioRuntime,
     /// The configuration of each scope.
@@ -78,12 +84,21 @@ struct Streams<S: Store> {
     opened: u64,
     /// The open streams, and the group of each that is assigned.
     open: BTreeMap<StreamId, (StreamInfo, Option<Group<S>>)>,
+    /// The number of open streams of load reports.
+    loads: usize,
+}
+
+impl<S: Store> Streams<S> {
+    fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.loads == 0
+    }
 }
 
 /// Sets up a [`ControlPlane`].
 pub struct Builder<S: Store = Shared> {
     assign: Box<Assign<S>>,
     observer: Option<Box<dyn Observer>>,
+    loads: Option<Box<dyn LoadReports>>,
     limits: Limits,
     configure: Box<dyn Fn(Config) -> Config>,
     compile: Box<Compile>,
@@ -101,6 +116,13 @@ impl<S: Store> Builder<S> {
     #[must_use]
     pub fn observe(self, observer: impl Observer) -> Self {
         Self { observer: Some(Box::new(observer)), ..self }
+    }
+
+    /// Serves load reports (LRS): what clients are asked for, and who hears of their reports. Default: the service does
+    /// not exist.
+    #[must_use]
+    pub fn load_reports(self, reports: impl LoadReports) -> Self {
+        Self { loads: Some(Box::new(reports)), ..self }
     }
 
     /// Sets the limits. Default: [`Limits::default`].
@@ -124,12 +146,15 @@ impl<S: Store> Builder<S> {
         ControlPlane(Arc::new(Plane {
             assign: self.assign,
             observer: self.observer,
+            loads: self.loads,
+            selecting: Wakers::new(),
+            selections: AtomicU64::new(0),
             limits: self.limits,
             runtime: TokioRuntime::new(),
             configs: scopes.map(|type_url| (type_url, (self.configure)(config(type_url)))).collect(),
             compile: self.compile,
             status_calls: Calls::new(0),
-            streams: Mutex::new(Streams { opened: 0, open: BTreeMap::new() }),
+            streams: Mutex::new(Streams { opened: 0, open: BTreeMap::new(), loads: 0 }),
             is_draining: AtomicBool::new(false),
             ending: Wakers::new(),
             ended: Wakers::new(),
@@ -154,7 +179,14 @@ impl<S: Store> ControlPlane<S> {
     {
         let configure = Box::new(|config| config);
         let compile = Box::new(no_regexes);
-        Builder { assign: Box::new(assign), observer: None, limits: Limits::default(), configure, compile }
+        Builder {
+            assign: Box::new(assign),
+            observer: None,
+            loads: None,
+            limits: Limits::default(),
+            configure,
+            compile,
+        }
     }
 
     /// Returns the service of all methods: ADS, and each type's own, in both variants. A tonic server or router takes
@@ -185,6 +217,13 @@ impl<S: Store> ControlPlane<S> {
         self.0.ending.wake_all();
     }
 
+    /// Asks the [`LoadReports`] again what each client is to report: call this when its answers may have changed.
+    /// Clients are told only what has changed for them.
+    pub fn select_loads(&self) {
+        self.0.selections.fetch_add(1, Ordering::Release);
+        self.0.selecting.wake_all();
+    }
+
     /// Drains the control plane: open streams end with UNAVAILABLE, and new ones are refused with it. Returns the
     /// streams that are still open after `limit`: those whose clients do not read. Then their
     /// [connections](Self::incoming) fail.
@@ -194,7 +233,7 @@ impl<S: Store> ControlPlane<S> {
         let mut waiter = Waiter::new();
         let all = poll_fn(|cx| {
             waiter.wait(&self.0.ended, cx.waker());
-            if lock(&self.0.streams).open.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+            if lock(&self.0.streams).is_empty() { Poll::Ready(()) } else { Poll::Pending }
         });
         if timeout(limit, all).await.is_ok() {
             return Vec::new();
@@ -261,19 +300,40 @@ impl<S: Store> Plane<S> {
     /// Returns the status of a call for which there is no room.
     pub(super) fn add<T>(&self, open: impl FnOnce(StreamId) -> (StreamInfo, T)) -> Result<(StreamInfo, T), Status> {
         let mut streams = lock(&self.streams);
+        let id = self.next_id(&mut streams)?;
+        let (stream, rest) = open(id);
+        streams.open.insert(id, (stream.clone(), None));
+        Ok((stream, rest))
+    }
+
+    /// Counts a stream of load reports. Returns its id, which no other stream has.
+    ///
+    /// # Errors
+    ///
+    /// As [`add`](Self::add).
+    pub(super) fn add_loads(&self) -> Result<StreamId, Status> {
+        let mut streams = lock(&self.streams);
+        let id = self.next_id(&mut streams)?;
+        streams.loads += 1;
+        Ok(id)
+    }
+
+    pub(super) fn remove_loads(&self) {
+        lock(&self.streams).loads -= 1;
+        self.ended.wake_all();
+    }
+
+    fn next_id(&self, streams: &mut Streams<S>) -> Result<StreamId, Status> {
         // Under the lock, so that a drain misses no stream.
         if self.is_draining.load(Ordering::Acquire) {
             return Err(Status::new(Code::Unavailable, DRAINING));
         }
         let limit = self.limits.streams;
-        if streams.open.len() >= limit {
+        if streams.open.len() + streams.loads >= limit {
             return Err(Status::new(Code::ResourceExhausted, format!("{limit} streams are open, which is the limit")));
         }
         streams.opened += 1;
-        let id = StreamId(streams.opened);
-        let (stream, rest) = open(id);
-        streams.open.insert(id, (stream.clone(), None));
-        Ok((stream, rest))
+        Ok(StreamId(streams.opened))
     }
 
     /// Notes the group of a stream.

@@ -3,6 +3,8 @@
 //! A [`ControlPlane`] serves all xDS services in both variants, from the resources of [`Group`]s of nodes. The
 //! [`XdsService`] goes into a tonic server, a router, or anything that takes a tower service.
 //!
+//! Load reports (LRS) are served beside them, if the control plane is built with [`LoadReports`].
+//!
 //! A stream is one task, which the HTTP/2 library runs anyway: the machine lives in the body of the response. Responses
 //! go to the transport as pages that all streams share, and are composed only when the client's window has room, so a
 //! slow client holds its window and no more.
@@ -13,6 +15,7 @@ mod connection;
 mod control_plane;
 mod frames;
 mod group;
+mod load;
 mod observer;
 mod push;
 mod requests;
@@ -23,6 +26,7 @@ mod stream;
 pub use connection::{Connection, Incoming};
 pub use control_plane::{Builder, ControlPlane, Limits};
 pub use group::{Group, next_epoch};
+pub use load::{LoadReports, LoadStream};
 pub use observer::{Observer, Sent};
 pub use push::{Outcome, Push, Rejection};
 pub use service::XdsService;

@@ -7,9 +7,8 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 use http_body::Body;
 use xds_machine::Status;
-use xds_machine::proto::Wire;
 
-use crate::messages::{Frame, Messages, ReadError};
+use crate::messages::{Codec, Frame, Messages, ReadError};
 
 /// A stream of decoded requests. The bytes of a request are let go of once it is decoded.
 pub(super) struct Requests<B, V> {
@@ -32,7 +31,7 @@ pub(super) fn gone() -> Status {
 impl<B, V> Stream for Requests<B, V>
 where
     B: Body + Unpin,
-    V: Wire,
+    V: Codec,
 {
     type Item = Result<V::Request, Status>;
 

@@ -23,6 +23,7 @@ use super::StreamInfo;
 use super::body::ResponseBody;
 use super::client_status::StatusCall;
 use super::control_plane::Plane;
+use super::load::LoadBody;
 use super::requests::Requests;
 use super::session::Session;
 use crate::client_status;
@@ -57,6 +58,7 @@ impl<S: Store> XdsService<S> {
                 let answer = StatusCall::open(self.0.clone()).map_err(to_tonic);
                 answer.map(|answer| client_status::call(method, call.metadata().as_ref(), body, answer))
             }
+            (None, None) if path == service::LOAD_REPORTS && self.0.loads.is_some() => self.open_loads(call, body),
             (None, None) => Err(Status::unimplemented(format!("no such method: {path}"))),
         };
         served.unwrap_or_else(|status| {
@@ -73,6 +75,12 @@ impl<S: Store> XdsService<S> {
             service::Variant::Sotw => self.serve::<Sotw, B>(method, call, body),
             service::Variant::Delta => self.serve::<Delta, B>(method, call, body),
         }
+    }
+
+    fn open_loads<B: Inbound>(&self, call: Request<()>, body: B) -> Result<Response<Body>, Status> {
+        client_status::check_encoding(call.metadata().as_ref())?;
+        let stream = LoadBody::open(self.0.clone(), call.remote_addr(), body).map_err(to_tonic)?;
+        Ok(grpc(Body::new(stream)))
     }
 
     fn serve<V, B>(&self, method: Method, call: Request<()>, body: B) -> Result<Response<Body>, Status>
@@ -92,10 +100,14 @@ impl<S: Store> XdsService<S> {
         let session = Session::open(plane.clone(), stream, call);
         let requests = Requests::new(body, plane.limits.request_bytes);
         let responses = Responses::new(server, requests, session, plane.runtime);
-        let mut response = Response::new(Body::new(ResponseBody::new(responses)));
-        response.headers_mut().insert(CONTENT_TYPE, GRPC_CONTENT_TYPE);
-        Ok(response)
+        Ok(grpc(Body::new(ResponseBody::new(responses))))
     }
+}
+
+fn grpc(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, GRPC_CONTENT_TYPE);
+    response
 }
 
 impl<S, B> Service<http::Request<B>> for XdsService<S>

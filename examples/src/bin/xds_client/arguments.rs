@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, ValueEnum};
-use examples::dialects;
 use examples::references::Target;
+use examples::{dialects, duration};
 use prost::Message;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
 use xds_machine::client::{Config, Dialect};
 use xds_machine::message::Node;
-use xds_machine::{TypeUrl, WILDCARD, service, type_url};
+use xds_machine::{TypeUrl, WILDCARD, load, service, type_url};
 
 const TYPES: [(&str, &str); 10] = [
     ("lds", type_url::LISTENER),
@@ -60,8 +60,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDR")]
     pub(crate) csds: Option<String>,
     /// End after this time: a number of seconds, or a number with ms, s or m
-    #[arg(long = "for", value_name = "TIME", value_parser = read_time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration::read)]
     pub(crate) limit: Option<Duration>,
+    /// Report loads (LRS) to the same server: calls as lines of standard input say
+    #[arg(long)]
+    #[arg(long_help = "Report loads (LRS) to the same server. Each line of standard input is \
+                       `call CLUSTER LOCALITY ok|error [METRIC=VALUE ..]`, `start CLUSTER LOCALITY ID`, `end ID ok|error` \
+                       or `drop CLUSTER CATEGORY`; LOCALITY is REGION/ZONE/SUBZONE, whose parts may be empty")]
+    pub(crate) load_report: bool,
     /// The CA of the server's certificate, instead of the system's
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
@@ -114,6 +120,17 @@ impl Arguments {
         let mut node = Node::new(&self.node).with_rest(metadata(&self.node_metadata));
         node.cluster.clone_from(&self.node_cluster);
         Config::new(node).with_dialect(self.dialect)
+    }
+
+    /// Returns the configuration of load reports: the node is that of the xDS client, and the habits are those of the
+    /// dialect.
+    pub(crate) fn load_config(&self) -> load::Config {
+        let dialect = match self.dialect {
+            Dialect::Envoy => load::Dialect::Envoy,
+            Dialect::Grpc => load::Dialect::Grpc,
+            _ => load::Dialect::Spec,
+        };
+        load::Config::new((**self.config().node()).clone()).with_dialect(dialect)
     }
 
     /// Returns the endpoint of the server.
@@ -174,14 +191,6 @@ fn read_subscription(what: &str) -> Result<Subscription, String> {
 fn read_entry(entry: &str) -> Result<(String, String), String> {
     let (key, value) = entry.split_once('=').ok_or("it must be KEY=VALUE")?;
     Ok((key.to_string(), value.to_string()))
-}
-
-fn read_time(time: &str) -> Result<Duration, String> {
-    let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0)];
-    let unit = units.iter().find_map(|(unit, seconds)| Some((time.strip_suffix(unit)?, *seconds)));
-    let (number, seconds) = unit.unwrap_or((time, 1.0));
-    let time = number.parse().ok().and_then(|number: f64| Duration::try_from_secs_f64(number * seconds).ok());
-    time.ok_or_else(|| "it must be a number with ms, s or m".into())
 }
 
 /// The metadata of `envoy.config.core.v3.Node`, encoded.

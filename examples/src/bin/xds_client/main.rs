@@ -1,6 +1,7 @@
 //! A client that subscribes to resources of a control plane over ADS and prints each event as one line of JSON.
 
 mod arguments;
+mod loads;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +13,7 @@ use std::time::Duration;
 use arguments::Arguments;
 use examples::element::names;
 use examples::references::{Follower, Target, decode, references};
+use loads::Loads;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use xds_machine::client::{Action, Backoff, Rejection, Update};
@@ -24,6 +26,13 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let arguments = Arguments::read();
+    let loads = match arguments.load_report.then(|| Loads::start(&arguments)).transpose() {
+        Ok(loads) => loads,
+        Err(error) => {
+            eprintln!("xds_client: {error}");
+            exit(1);
+        }
+    };
     let limit = async {
         match arguments.limit {
             Some(limit) => sleep(limit).await,
@@ -33,7 +42,11 @@ async fn main() {
     let ran = tokio::select! {
         ran = run(&arguments) => ran,
         () = limit => Ok(()),
+        () = loads::terminated(loads.is_some()) => Ok(()),
     };
+    if let Some(loads) = loads {
+        loads.stop().await;
+    }
     if let Err(error) = ran {
         eprintln!("xds_client: {error}");
         exit(1);

@@ -32,6 +32,8 @@ pub struct Event<'a> {
     pub resources: Option<List<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removed: Option<List<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<Vec<ClusterLoad<'a>>>,
     /// What all lists lack, which the log counts.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: usize,
@@ -39,6 +41,45 @@ pub struct Event<'a> {
     pub code: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<&'a str>,
+}
+
+/// The loads of a cluster in one report. All fields are always there.
+#[derive(Debug, Serialize)]
+pub struct ClusterLoad<'a> {
+    pub cluster: &'a str,
+    pub service: &'a str,
+    pub issued: u64,
+    pub ok: u64,
+    pub error: u64,
+    pub in_progress: u64,
+    pub dropped: u64,
+    pub interval_ms: Option<u64>,
+    pub localities: Vec<LocalityLoad<'a>>,
+}
+
+/// The loads of a locality in one report.
+#[derive(Debug, Serialize)]
+pub struct LocalityLoad<'a> {
+    pub region: &'a str,
+    pub zone: &'a str,
+    pub sub_zone: &'a str,
+    pub priority: u32,
+    pub issued: u64,
+    pub ok: u64,
+    pub error: u64,
+    pub in_progress: u64,
+}
+
+impl ClusterLoad<'_> {
+    fn text(&self) -> String {
+        let Self { cluster, service, issued, ok, error, in_progress, dropped, .. } = self;
+        let name = if service.is_empty() { (*cluster).to_string() } else { format!("{cluster}/{service}") };
+        let mut text = format!(" {name}: {issued} issued, {ok} ok, {error} failed, {in_progress} in progress");
+        if *dropped > 0 {
+            let _ = write!(text, ", {dropped} dropped");
+        }
+        text
+    }
 }
 
 /// The beginning of a list of names, and the length of the whole.
@@ -114,6 +155,13 @@ impl<'a> Event<'a> {
         for (label, list) in [("names", &self.names), ("resources", &self.resources), ("removed", &self.removed)] {
             if let Some(list) = list {
                 let _ = write!(text, " {label} {}", list.text());
+            }
+        }
+        if let Some(clusters) = &self.clusters {
+            let shown = clusters.iter().take(SHOWN_TO_PEOPLE).map(ClusterLoad::text);
+            text.push_str(&shown.collect::<Vec<_>>().join(";"));
+            if let more @ 1.. = clusters.len().saturating_sub(SHOWN_TO_PEOPLE) {
+                let _ = write!(text, "; and {} more", grouped(more));
             }
         }
         if let Some(code) = self.code.filter(|code| *code != 0) {
@@ -192,6 +240,35 @@ mod tests {
             "version":"v","nonce":"3.1","resources":["c1","c2"],"removed":[]}"#;
         let line = serde_json::to_string(&event).expect("JSON");
         assert_eq!(line, json.split_whitespace().collect::<String>());
+    }
+
+    #[test]
+    fn a_line_about_loads() {
+        let load = |cluster, service, dropped| ClusterLoad {
+            cluster,
+            service,
+            issued: 4,
+            ok: 2,
+            error: 1,
+            in_progress: 1,
+            dropped,
+            interval_ms: None,
+            localities: vec![],
+        };
+        let clusters = Some(vec![load("c1", "", 0), load("c2", "s", 9)]);
+        let event = Event { event: "load", stream: Some(2), node: Some("n"), clusters, ..Event::default() }.cut();
+        let text = "00:00:00.000 #2 load       node n c1: 4 issued, 2 ok, 1 failed, 1 in progress; \
+                    c2/s: 4 issued, 2 ok, 1 failed, 1 in progress, 9 dropped";
+        assert_eq!(event.text(), text);
+        let value = serde_json::to_value(&event).expect("JSON");
+        let expected = serde_json::json!({
+            "cluster": "c2", "service": "s", "issued": 4, "ok": 2, "error": 1, "in_progress": 1, "dropped": 9,
+            "interval_ms": null, "localities": [],
+        });
+        assert_eq!(value["clusters"][1], expected);
+        let many = Some((0..12).map(|_| load("c", "", 0)).collect());
+        let text = Event { clusters: many, ..Event::default() }.text();
+        assert!(text.ends_with("; and 2 more"), "{text}");
     }
 
     #[test]

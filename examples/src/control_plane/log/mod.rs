@@ -12,7 +12,7 @@ use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuild
 
 use super::arguments::Format;
 
-pub use self::event::{Event, List, grouped, short};
+pub use self::event::{ClusterLoad, Event, List, LocalityLoad, grouped, short};
 pub use self::streams::Logged;
 
 /// The number of lines that wait for the reader of the output. Further lines are dropped, and counted.

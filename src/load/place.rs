@@ -1,0 +1,77 @@
+//! The place where a call goes: a locality of a cluster, and possibly an endpoint of it.
+
+use alloc::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::message::Locality;
+
+/// A locality, its priority, and possibly an endpoint. Cheap to clone.
+///
+/// ```
+/// use xds_machine::load::Place;
+/// use xds_machine::message::Locality;
+///
+/// let zone = Locality { region: "r".into(), zone: "a".into(), ..Locality::default() };
+/// let place = Place::new(zone).with_priority(1);
+/// ```
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Place {
+    pub(super) locality: Arc<Locality>,
+    pub(super) priority: u32,
+    pub(super) endpoint: Option<Bytes>,
+}
+
+impl Place {
+    /// Makes the place of a locality with priority 0. A locality that is not known is the empty one (R-LRS-30).
+    pub fn new(locality: impl Into<Arc<Locality>>) -> Self {
+        Self { locality: locality.into(), ..Self::default() }
+    }
+
+    /// Sets the priority of the locality in its cluster.
+    #[must_use]
+    pub fn with_priority(self, priority: u32) -> Self {
+        Self { priority, ..self }
+    }
+
+    /// Sets the endpoint: an encoded `envoy.config.core.v3.Address`, which the machine hands on.
+    #[must_use]
+    pub fn with_endpoint(self, address: impl Into<Bytes>) -> Self {
+        Self { endpoint: Some(address.into()), ..self }
+    }
+}
+
+/// What happened to calls since the last time that it was added: deltas of the caller's own counters.
+///
+/// A call is in progress from being issued until it ends, so the gauge follows from these. A caller that reads several
+/// counters while calls go on reads the ends first: otherwise a call could end that is not yet started.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Counts {
+    /// Calls that were started.
+    pub issued: u64,
+    /// Calls that ended well.
+    pub ok: u64,
+    /// Calls that failed.
+    pub error: u64,
+}
+
+impl Counts {
+    /// Counts calls that were started, and have ended well.
+    pub const fn succeeded(calls: u64) -> Self {
+        Self { issued: calls, ok: calls, error: 0 }
+    }
+
+    /// Counts calls that were started, and have failed.
+    pub const fn failed(calls: u64) -> Self {
+        Self { issued: calls, ok: 0, error: calls }
+    }
+}
+
+/// How a call ended. Which status is an error is the caller's to say; gRPC takes any but OK (R-LRS-20).
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Outcome {
+    /// The call ended well.
+    Ok,
+    /// The call failed.
+    Error,
+}

@@ -1,0 +1,410 @@
+//! The client's side: counts calls, and reports them as the server asks.
+
+use alloc::vec::Vec;
+
+use super::config::Config;
+use super::counters::Counters;
+use super::entries::{Entries, Entry};
+use super::message::{ClusterStats, Metric, Request, Response};
+use super::place::{Counts, Outcome, Place};
+use super::sum::Sum;
+use super::wanted::Wanted;
+use crate::error::{Error, Misuse};
+use crate::model::{Label, Relabel};
+use crate::name::ResourceName;
+use crate::time::Instant;
+
+/// Counts the calls of a client, and makes the load reports for one server. See the [module](super).
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Reporter {
+    config: Config,
+    entries: Entries,
+    /// The last selection, of this stream or an earlier one: what is in it is counted.
+    wanted: Option<Wanted>,
+    stream: Option<Stream>,
+    /// The last message, until the next one: the transport may give it back.
+    under_way: Option<UnderWay>,
+    is_stopping: bool,
+    ignored_metrics: u64,
+}
+
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+struct Stream {
+    /// The node was sent.
+    greeted: bool,
+    /// The server has answered: the selection is that of this stream.
+    answered: bool,
+    due: Due,
+    /// Nothing happened in the last report.
+    idle: bool,
+}
+
+/// When the next report is due.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+enum Due {
+    #[default]
+    Never,
+    At(Instant),
+    Now,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct UnderWay {
+    made: Instant,
+    is_greeting: bool,
+}
+
+/// A call in progress. It is ended once, with [`Reporter::finished`].
+#[must_use = "a call that is not finished stays in progress"]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Call {
+    entry: Entry,
+    place: Place,
+}
+
+impl Reporter {
+    /// Creates a reporter. Nothing is sent before the server asks.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            entries: Entries::default(),
+            wanted: None,
+            stream: None,
+            under_way: None,
+            is_stopping: false,
+            ignored_metrics: 0,
+        }
+    }
+
+    /// Returns a handle to the loads of a cluster, or of one service of it; `service` is empty if the cluster has no
+    /// other name for its endpoints. Handles are counted: give each back with [`release`](Self::release).
+    ///
+    /// The name of the service changes: take a handle of the new name, and release the old one; what was counted under
+    /// the old name is still reported under it (R-LRS-17, R-LRS-24).
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::TooMuchLoad`] at the limit of clusters.
+    pub fn entry(
+        &mut self,
+        now: Instant,
+        cluster: impl Into<ResourceName>,
+        service: impl Into<ResourceName>,
+    ) -> Result<Entry, Misuse> {
+        let (cluster, limit) = (cluster.into(), self.config.settings().limits.clusters);
+        let since = self.counts(&cluster).then_some(now);
+        self.entries.open(cluster, service.into(), since, limit)
+    }
+
+    /// Gives a handle back. After the last one the entry stays until its calls have ended and its last counts are
+    /// reported (R-LRS-24).
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::NoEntry`] if every handle was given back before.
+    pub fn release(&mut self, entry: Entry) -> Result<(), Misuse> {
+        let counters = self.entries.get(&entry)?;
+        let none = || Misuse::NoEntry { cluster: entry.cluster().clone() };
+        counters.references = counters.references.checked_sub(1).ok_or_else(none)?;
+        self.settle(&entry);
+        Ok(())
+    }
+
+    /// Counts the start of a call: it is issued, and in progress (R-LRS-20).
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::NoEntry`]; [`Misuse::TooMuchLoad`] at the limit of localities or endpoints. Then nothing is counted.
+    pub fn started(&mut self, entry: &Entry, place: &Place) -> Result<Call, Misuse> {
+        self.add(entry, place, Counts { issued: 1, ..Counts::default() })?;
+        Ok(Call { entry: entry.clone(), place: place.clone() })
+    }
+
+    /// Counts the end of a call, and the metrics that it brought, such as those of a per-call ORCA report. Metrics that
+    /// are not finite are ignored, and new names beyond the limit
+    /// ([`ignored_metrics`](Self::ignored_metrics)).
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::CallNotStarted`] if the call has ended before; then nothing is counted. A clone of a call that has
+    /// ended can't be told from another call that is still in progress at the same place.
+    pub fn finished<'a>(
+        &mut self,
+        call: Call,
+        outcome: Outcome,
+        metrics: impl IntoIterator<Item = (&'a str, f64)>,
+    ) -> Result<(), Misuse> {
+        let Call { entry, place } = call;
+        // Before the end: the last end of a released entry may remove it.
+        self.entries.get(&entry)?.check(&place, ended(outcome))?;
+        for (name, value) in metrics {
+            self.add_metric(&entry, &place, name, 1, value)?;
+        }
+        self.add(&entry, &place, ended(outcome))
+    }
+
+    /// Adds the counts of a caller with counters of its own, such as a data path that counts without locks.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::CallNotStarted`] if more calls end than are in progress; [`Misuse::NoEntry`]; [`Misuse::TooMuchLoad`].
+    /// Then nothing is counted.
+    pub fn add(&mut self, entry: &Entry, place: &Place, counts: Counts) -> Result<(), Misuse> {
+        let limits = &self.config.settings().limits;
+        let counters = self.entries.get(entry)?;
+        counters.add(place, counts, limits)?;
+        if counters.references == 0 {
+            self.settle(entry);
+        }
+        Ok(())
+    }
+
+    /// Adds to the sum of a metric: the calls that reported it, and the sum of their values. A sum that is not finite is
+    /// ignored, and a new name beyond the limit ([`ignored_metrics`](Self::ignored_metrics)).
+    ///
+    /// # Errors
+    ///
+    /// As [`add`](Self::add).
+    pub fn add_metric(
+        &mut self,
+        entry: &Entry,
+        place: &Place,
+        name: &str,
+        calls: u64,
+        total: f64,
+    ) -> Result<(), Misuse> {
+        let limits = &self.config.settings().limits;
+        let counters = self.entries.get(entry)?;
+        let taken = match Sum::new(total) {
+            Some(total) => counters.add_metric(place, name, Metric { calls, total }, limits)?,
+            None => false,
+        };
+        self.ignored_metrics = self.ignored_metrics.saturating_add(u64::from(!taken));
+        Ok(())
+    }
+
+    /// Counts calls that were dropped. A call that a circuit breaker dropped has no category: an empty string
+    /// (R-LRS-18).
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::NoEntry`]; [`Misuse::TooMuchLoad`] at the limit of categories. Then nothing is counted.
+    pub fn dropped(&mut self, entry: &Entry, category: &str, calls: u64) -> Result<(), Misuse> {
+        let limits = &self.config.settings().limits;
+        self.entries.get(entry)?.add_dropped(category, calls, limits)
+    }
+
+    /// Makes one last report, if something is asked for, and then needs no stream any more (R-LRS-25). Stopping twice
+    /// is stopping once.
+    pub fn stop(&mut self) {
+        if self.is_stopping {
+            return;
+        }
+        self.is_stopping = true;
+        let is_asked = self.is_asked();
+        if let Some(stream) = &mut self.stream {
+            stream.due = if is_asked { Due::Now } else { Due::Never };
+        }
+    }
+
+    /// Begins a stream. The counters and windows go on (R-LRS-21).
+    pub fn handle_open(&mut self) {
+        self.stream = Some(Stream::default());
+        // What comes back from the last stream says nothing of this one.
+        if let Some(under_way) = &mut self.under_way {
+            under_way.is_greeting = false;
+        }
+    }
+
+    /// Ends the stream, for whatever reason. What the stream selected is not reported until the next one selects it
+    /// again; it is counted meanwhile.
+    pub fn handle_close(&mut self) {
+        self.stream = None;
+    }
+
+    /// Takes the server's selection.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Peer`] if it is larger than the limits; [`Misuse::NoStream`].
+    pub fn handle_response(&mut self, now: Instant, response: Response) -> Result<(), Error> {
+        let asked = self.is_asked();
+        let settings = self.config.settings();
+        let stream = self.stream.as_mut().ok_or(Misuse::NoStream)?;
+        let wanted = Wanted::read(response, settings)?;
+        if self.is_stopping {
+            return Ok(()); // a last report is made of what was asked for
+        }
+        let before = self.wanted.replace(wanted);
+        let Some(wanted) = &self.wanted else { return Ok(()) };
+        stream.due = match stream.due.clone() {
+            _ if !wanted.wants_any() => Due::Never,
+            // The timer runs on if the interval is the same (R-LRS-08).
+            due @ (Due::At(_) | Due::Now) if asked && has_interval(&before, wanted) => due,
+            _ => Due::At(now + wanted.interval),
+        };
+        stream.answered = true;
+        if settings.quirks.count_before_asked {
+            return Ok(());
+        }
+        self.entries.for_each(|counters| {
+            if !wanted.wants(&counters.key().cluster) {
+                counters.since = None;
+                counters.forget(); // R-LRS-11
+            } else if counters.since.is_none() {
+                counters.since = Some(now); // what is newly wanted begins now (R-LRS-10); the others go on (R-LRS-09)
+            }
+        });
+        self.entries.remove_unused(Counters::is_idle);
+        Ok(())
+    }
+
+    /// Takes back a message that the transport did not send: what it reports is in the next report (R-LRS-23). The
+    /// stream may have ended meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::NoReport`] if no message is under way: only the last one can be given back, and once.
+    pub fn handle_unsent(&mut self, request: Request) -> Result<(), Misuse> {
+        let UnderWay { made, is_greeting } = self.under_way.take().ok_or(Misuse::NoReport)?;
+        for stats in request.clusters {
+            if self.counts(&stats.cluster) {
+                self.entries.get_or_make(&stats.cluster, &stats.service, Some(made)).give_back(stats, made);
+            }
+        }
+        let is_asked = self.is_asked();
+        if let Some(stream) = &mut self.stream {
+            stream.greeted &= !is_greeting;
+            stream.idle = false;
+            if is_asked {
+                stream.due = Due::Now;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a report is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if let Some(stream) = &mut self.stream {
+            if matches!(stream.due, Due::At(due) if due <= now) {
+                stream.due = Due::Now;
+            }
+        }
+    }
+
+    /// Returns the message to send. A report is made of what is true now, so call this when the transport has room:
+    /// there is never a second report that waits (R-LRS-23).
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Request> {
+        self.handle_timeout(now);
+        let is_asked = self.is_asked();
+        let (settings, stream) = (self.config.settings(), self.stream.as_mut()?);
+        let is_greeting = !core::mem::replace(&mut stream.greeted, true);
+        // The first message has no stats (R-LRS-01), and the next one waits for the server (R-LRS-02). As Envoy, a
+        // reporter may go on at once with the selection of the last stream (R-LRS-21).
+        let reports = is_asked && (is_greeting || stream.due == Due::Now);
+        if !is_greeting && !reports {
+            return None;
+        }
+        let quirks = settings.quirks;
+        let mut clusters = Vec::new();
+        if reports {
+            clusters = self.report(now)?;
+        }
+        self.under_way = Some(UnderWay { made: now, is_greeting });
+        let node = (is_greeting || quirks.node_on_every_request).then(|| self.config.settings().node.clone());
+        Some(Request { node, clusters })
+    }
+
+    /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called. `None` while a report waits for room.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self.stream.as_ref()?.due {
+            Due::At(due) => Some(due),
+            Due::Never | Due::Now => None,
+        }
+    }
+
+    /// Returns whether a stream is needed, or is still needed. After [`stop`](Self::stop) the stream is ended once this
+    /// returns `false`.
+    pub fn wants_stream(&self) -> bool {
+        !self.is_stopping || self.stream.as_ref().is_some_and(|stream| stream.due == Due::Now)
+    }
+
+    /// Returns whether [`stop`](Self::stop) was called.
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping
+    }
+
+    /// Returns the number of metrics that were ignored: their values were not finite, or there were too many names.
+    pub fn ignored_metrics(&self) -> u64 {
+        self.ignored_metrics
+    }
+
+    /// Returns the entries: handles are out, or something is still to be reported, or in progress.
+    pub fn entries(&self) -> impl Iterator<Item = (&ResourceName, &ResourceName)> {
+        self.entries.iter().map(|counters| (&counters.key().cluster, &counters.key().service))
+    }
+
+    /// Makes a report. Returns `None` if a quiet reporter has nothing to say; its windows begin anew (R-LRS-16).
+    fn report(&mut self, now: Instant) -> Option<Vec<ClusterStats>> {
+        let (wanted, stream) = (self.wanted.as_ref()?, self.stream.as_mut()?);
+        let quirks = self.config.settings().quirks;
+        let mut clusters = Vec::new();
+        self.entries.for_each(|counters| {
+            if wanted.wants(&counters.key().cluster) {
+                clusters.push(counters.take(now, wanted.endpoints, quirks));
+            } else if quirks.count_before_asked {
+                counters.since = Some(now);
+                counters.forget();
+            }
+        });
+        self.entries.remove_unused(Counters::is_drained);
+        // At least an interval after this report, however late it is (R-LRS-04).
+        stream.due = if self.is_stopping { Due::Never } else { Due::At(now + wanted.interval) };
+        let is_idle = clusters.iter().all(ClusterStats::is_idle);
+        let was_idle = core::mem::replace(&mut stream.idle, is_idle);
+        (!(quirks.quiet && was_idle && is_idle)).then_some(clusters)
+    }
+
+    /// Returns whether the selection is in force on the stream, and selects something.
+    fn is_asked(&self) -> bool {
+        let keeps = self.config.settings().quirks.keep_selection;
+        let in_force = self.stream.as_ref().is_some_and(|stream| stream.answered || keeps);
+        in_force && self.wanted.as_ref().is_some_and(Wanted::wants_any)
+    }
+
+    /// Returns whether what happens in a cluster will be reported, as far as is known.
+    fn counts(&self, cluster: &ResourceName) -> bool {
+        self.config.settings().quirks.count_before_asked
+            || self.wanted.as_ref().is_some_and(|wanted| wanted.wants(cluster))
+    }
+
+    /// Removes an entry of which nobody has a handle, once nothing of it is in progress or to be reported.
+    fn settle(&mut self, entry: &Entry) {
+        self.entries.remove_if_unused(entry, Counters::is_idle);
+    }
+}
+
+fn has_interval(before: &Option<Wanted>, wanted: &Wanted) -> bool {
+    before.as_ref().is_some_and(|before| before.interval == wanted.interval)
+}
+
+fn ended(outcome: Outcome) -> Counts {
+    match outcome {
+        Outcome::Ok => Counts { ok: 1, ..Counts::default() },
+        Outcome::Error => Counts { error: 1, ..Counts::default() },
+    }
+}
+
+impl Relabel for Reporter {
+    /// Passes the time of the next report, and the beginnings of the windows. These are in the past, so a state that is
+    /// made canonical has lost the lengths of its windows.
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        if let Some(Stream { due: Due::At(due), .. }) = &mut self.stream {
+            due.relabel(by);
+        }
+        if let Some(under_way) = &mut self.under_way {
+            under_way.made.relabel(by);
+        }
+        self.entries.for_each(|counters| counters.since.relabel(by));
+    }
+}

@@ -1,0 +1,114 @@
+//! Defects of load reporting, seeded at the edges of the machines.
+
+use xds_machine::Instant;
+use xds_machine::load::{Config, Interval, Reporter, Request, Response};
+
+/// A defect. The check must find each.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Bug {
+    // Of clients.
+    /// The first cluster of the list is skipped (grpc-js).
+    SkipsTheFirst,
+    /// A response throws away what was counted since the report (envoy#3868).
+    ForgetsAtResponse,
+    /// Each response starts the timer anew (Envoy).
+    EachResponseIsANewTimer,
+    /// The counters end with the stream.
+    ForgetsAtClose,
+    /// The window is the configured one (grpc-java#7209).
+    ConfiguredWindow,
+    /// A locality with nothing but calls in progress is left out (envoy#37544).
+    LeavesOutInProgress,
+    /// Issued calls are not counted (grpc-go#7538).
+    NothingIsIssued,
+    /// Dropped calls are not in the total (grpc-go#4138).
+    ForgetsDrops,
+    /// Dropped calls count as failed calls.
+    DropsAreCalls,
+    /// Stats go out under the name of another cluster (grpc#22371).
+    WrongCluster,
+    /// The first message of a stream has stats, before anything is asked (Envoy).
+    GoesOnUnasked,
+    /// What was counted before it was asked for is reported (gRPC).
+    SavesUp,
+    /// A report that was not sent is lost.
+    LosesUnsent,
+    /// A report that was not sent is counted twice.
+    GivesBackTwice,
+    /// The last counts of a cluster go with it (envoy#12823).
+    LosesTheLastCounts,
+    /// There is no last report (grpc-go#6104).
+    NoLastReport,
+
+    // Of servers.
+    /// A response has no interval (C-core dies of it).
+    NoInterval,
+    /// A response has a negative interval (Envoy dies of it).
+    NegativeInterval,
+    /// A response has an empty list of clusters.
+    EmptyList,
+}
+
+/// The defects that are habits of a dialect.
+pub(super) fn configure(bug: Option<Bug>, config: Config) -> Config {
+    match bug {
+        Some(Bug::GoesOnUnasked) => config.with_kept_selection(true),
+        Some(Bug::SavesUp) => config.with_count_before_asked(true),
+        _ => config,
+    }
+}
+
+/// A message of the client, with the defect.
+pub(super) fn sent(bug: Option<Bug>, mut request: Request) -> Request {
+    for stats in &mut request.clusters {
+        match bug {
+            Some(Bug::ConfiguredWindow) => stats.window = Some(super::SECOND),
+            Some(Bug::LeavesOutInProgress) => {
+                stats.localities.retain(|at| at.load.issued + at.load.ok + at.load.error > 0);
+            }
+            Some(Bug::NothingIsIssued) => stats.localities.iter_mut().for_each(|at| at.load.issued = 0),
+            Some(Bug::ForgetsDrops) => stats.dropped = 0,
+            Some(Bug::WrongCluster) => stats.cluster = super::CLUSTERS[0].into(),
+            _ => {}
+        }
+    }
+    request
+}
+
+/// A response as the server sends it, with the defect.
+pub(super) fn answered(bug: Option<Bug>, response: Response) -> Response {
+    match bug {
+        Some(Bug::NoInterval) => Response { interval: None, ..response },
+        Some(Bug::NegativeInterval) => Response { interval: Some(Interval { seconds: -1, nanos: 0 }), ..response },
+        Some(Bug::EmptyList) => Response { clusters: vec![], send_all_clusters: false, ..response },
+        _ => response,
+    }
+}
+
+/// The responses that the client takes for one.
+pub(super) fn heard(bug: Option<Bug>, mut response: Response) -> Vec<Response> {
+    match bug {
+        Some(Bug::SkipsTheFirst) => {
+            response.clusters = response.clusters.into_iter().skip(1).collect();
+            vec![response]
+        }
+        Some(Bug::ForgetsAtResponse) => {
+            let nothing = Response { clusters: vec![], send_all_clusters: false, ..response.clone() };
+            vec![nothing, response]
+        }
+        Some(Bug::EachResponseIsANewTimer) => {
+            let other = Response { interval: Some(Interval { seconds: 9, nanos: 0 }), ..response.clone() };
+            vec![other, response]
+        }
+        _ => vec![response],
+    }
+}
+
+/// Throws away what is counted: nothing is asked for, and then all again.
+pub(super) fn reset(reporter: &mut Reporter, now: Instant) {
+    let interval = Some(super::SECOND.into());
+    let all = Response { send_all_clusters: true, interval, ..Response::default() };
+    for response in [Response { send_all_clusters: false, ..all.clone() }, all] {
+        reporter.handle_response(now, response).ok();
+    }
+}
