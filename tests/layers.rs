@@ -1,0 +1,6 @@
+//! The layers beside streams: polls, files, load reports, client status.
+
+mod layers {
+    mod file;
+    mod poll;
+}
