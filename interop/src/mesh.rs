@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -19,6 +20,8 @@ pub enum Scope {
 pub struct Mesh {
     dir: PathBuf,
     scope: Scope,
+    /// The number of times that the files were written.
+    version: u32,
     pub services: BTreeMap<u32, Service>,
 }
 
@@ -51,15 +54,16 @@ const HTTP: &str = "type.googleapis.com/envoy.extensions.filters.network.http_co
 
 impl Mesh {
     pub fn new(dir: &Path, scope: Scope) -> Self {
-        Self { dir: dir.join("resources"), scope, services: BTreeMap::new() }
+        Self { dir: dir.join("resources"), scope, version: 0, services: BTreeMap::new() }
     }
 
     pub fn service(&mut self, number: u32) -> Result<&mut Service, String> {
         self.services.get_mut(&number).ok_or_else(|| format!("no service {number}"))
     }
 
-    /// Writes the files, each atomically.
-    pub fn write(&self) -> Result<(), String> {
+    /// Writes the files into a new folder and swaps the link through which all are reached, as Kubernetes does for a
+    /// `ConfigMap`: whatever the machine's pace, the control plane sees the files change at once.
+    pub fn write(&mut self) -> Result<(), String> {
         let all = |kind: &str, one: fn(&Self, u32, &Service) -> Option<Value>| {
             let one = |(number, service): (&u32, &Service)| {
                 let mut resource = one(self, *number, service)?;
@@ -68,29 +72,31 @@ impl Mesh {
             };
             json!({"resources": self.services.iter().filter_map(one).collect::<Vec<_>>()}).to_string() // YAML too
         };
-        self.put("clusters.json", all("cluster.v3.Cluster", Self::cluster))?;
-        self.put("endpoints.yaml", all("endpoint.v3.ClusterLoadAssignment", Self::endpoints))?;
-        self.put("listeners.json", all("listener.v3.Listener", Self::listener))?;
-        self.put("routes.yaml", all("route.v3.RouteConfiguration", Self::route))?;
         let malformed = self.services.iter().filter(|(_, service)| service.cluster == Cluster::Malformed);
-        self.put("malformed.pb", malformed.flat_map(|(number, _)| malformed_cluster(*number)).collect::<Vec<u8>>())
+        let files: [(&str, Vec<u8>); 5] = [
+            ("clusters.json", all("cluster.v3.Cluster", Self::cluster).into()),
+            ("endpoints.yaml", all("endpoint.v3.ClusterLoadAssignment", Self::endpoints).into()),
+            ("listeners.json", all("listener.v3.Listener", Self::listener).into()),
+            ("routes.yaml", all("route.v3.RouteConfiguration", Self::route).into()),
+            ("malformed.pb", malformed.flat_map(|(number, _)| malformed_cluster(*number)).collect()),
+        ];
+        self.version += 1;
+        self.put(&files).map_err(|error| format!("{}: {error}", self.dir.display()))
     }
 
-    fn put(&self, name: &str, content: impl AsRef<[u8]>) -> Result<(), String> {
-        let put = || -> io::Result<()> {
-            let path = self.dir.join(name);
-            fs::create_dir_all(&self.dir)?;
-            if content.as_ref().is_empty() {
-                return fs::remove_file(path).or_else(|error| match error.kind() {
-                    io::ErrorKind::NotFound => Ok(()),
-                    _ => Err(error),
-                });
-            }
-            let temporary = self.dir.join(format!(".{name}"));
-            fs::write(&temporary, content)?;
-            fs::rename(temporary, path)
-        };
-        put().map_err(|error| format!("{name}: {error}"))
+    fn put(&self, files: &[(&str, Vec<u8>)]) -> io::Result<()> {
+        let version = |number: u32| format!("..{number}");
+        let folder = self.dir.join(version(self.version));
+        fs::create_dir_all(&folder)?;
+        for (name, content) in files.iter().filter(|(_, content)| !content.is_empty()) {
+            fs::write(folder.join(name), content)?;
+        }
+        symlink(version(self.version), self.dir.join("..new"))?;
+        fs::rename(self.dir.join("..new"), self.dir.join("..data"))?;
+        if self.version > 1 {
+            return fs::remove_dir_all(self.dir.join(version(self.version - 1)));
+        }
+        files.iter().try_for_each(|(name, _)| symlink(Path::new("..data").join(name), self.dir.join(name)))
     }
 
     fn cluster(&self, number: u32, service: &Service) -> Option<Value> {
