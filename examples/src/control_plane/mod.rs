@@ -9,5 +9,6 @@ pub mod groups;
 pub mod health;
 pub mod log;
 pub mod metrics;
+pub mod rest;
 pub mod run;
 pub mod tls;

@@ -18,6 +18,7 @@ use xds_machine::{Code, Status};
 use xds_machine_driver::server::{Shared, Store, Waiter, Wakers};
 
 use super::connection::{End, Incoming};
+use super::poll::Polls;
 use super::stream::lock;
 use super::{Group, Observer, StreamInfo, XdsService};
 use crate::TokioRuntime;
@@ -36,11 +37,13 @@ pub struct Limits {
     /// Bytes of one request. A larger one ends its stream with RESOURCE_EXHAUSTED. Default: 32 MiB; a client that
     /// comes back with the versions of 100,000 resources sends some 5 MB.
     pub request_bytes: usize,
+    /// [Polls](ControlPlane::poll) that are held at one time. Further ones are answered at once. Default: 100,000.
+    pub held_polls: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { streams: 100_000, request_bytes: 32 << 20 }
+        Self { streams: 100_000, request_bytes: 32 << 20, held_polls: 100_000 }
     }
 }
 
@@ -62,6 +65,7 @@ pub(super) struct Plane<S: Store> {
     ended: Wakers,
     /// The end of connections whose clients stall.
     end: Arc<End>,
+    pub(super) polls: Polls,
 }
 
 #[derive(Default)]
@@ -115,6 +119,7 @@ impl<S: Store> Builder<S> {
             ending: Wakers::new(),
             ended: Wakers::new(),
             end: Arc::default(),
+            polls: Polls::new(),
         }))
     }
 }
@@ -148,6 +153,10 @@ impl<S: Store> ControlPlane<S> {
     /// stays open, for HTTP/2 does not ask a stream that waits for room whether it has ended.
     pub fn incoming<I>(&self, accepted: I) -> Incoming<I> {
         Incoming::new(accepted, self.0.end.clone())
+    }
+
+    pub(super) fn plane(&self) -> &Plane<S> {
+        &self.0
     }
 
     /// Returns the open streams, in the order in which they were opened.
