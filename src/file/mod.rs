@@ -183,6 +183,15 @@ impl Files {
         Ok(())
     }
 
+    /// Reports that there is nothing to read or nothing new in it: what was good stays, and nothing is rejected. For a
+    /// driver that knows the content of the last read.
+    pub fn handle_unchanged(&mut self) {
+        if self.phase == Phase::Reading {
+            self.phase = Phase::Idle;
+            self.go_on();
+        }
+    }
+
     /// Takes the application's verdict on an update.
     ///
     /// # Errors

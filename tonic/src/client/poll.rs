@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll as Ready};
+use std::time::Duration;
 
 use tokio::time::Sleep;
 use xds_machine::client::Verdict;
@@ -76,6 +77,11 @@ impl<P: Post> Poller<P> {
     /// Those of [`Poll::handle_verdict`].
     pub fn verdict(&mut self, verdict: Verdict) -> Result<(), Misuse> {
         self.poll.handle_verdict(self.runtime.now(), verdict)
+    }
+
+    /// Returns the time until the next time-out of the poll, which is the next request while the poll waits for it.
+    pub fn until_next(&self) -> Option<Duration> {
+        Some(self.poll.poll_timeout()?.saturating_since(self.runtime.now()))
     }
 
     /// Returns what is reported already, without a wait.
