@@ -250,7 +250,8 @@ mod tests {
 
     #[test]
     fn both_spellings_are_read_and_not_both_at_once() {
-        let snake = r#"{"version_info":"1","resource_names":["a"],"type_url":"t","node":{"id":"n","user_agent_name":"u"}}"#;
+        let snake =
+            r#"{"version_info":"1","resource_names":["a"],"type_url":"t","node":{"id":"n","user_agent_name":"u"}}"#;
         let camel = r#"{"versionInfo":"1","resourceNames":["a"],"typeUrl":"t","node":{"id":"n","userAgentName":"u"}}"#;
         assert_eq!(request(snake), request(camel));
         assert_eq!(request(camel).expect("a request").version.as_str(), "1");
@@ -289,7 +290,8 @@ mod tests {
         ] {
             assert_eq!(request(json), Err(message.into()));
         }
-        let deep = |depth: usize| format!(r#"{{"node":{{"metadata":{}1{}}}}}"#, r#"{"a":"#.repeat(depth), "}".repeat(depth));
+        let deep =
+            |depth: usize| format!(r#"{{"node":{{"metadata":{}1{}}}}}"#, r#"{"a":"#.repeat(depth), "}".repeat(depth));
         assert!(request(&deep(20)).is_ok());
         for depth in [100, 1000, 100_000] {
             let error = request(&deep(depth)).err();

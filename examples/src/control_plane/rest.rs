@@ -108,12 +108,7 @@ impl<S: Store> Rest<S> {
         response
     }
 
-    async fn poll(
-        &self,
-        type_url: &str,
-        request: Request<Body>,
-        asked: &mut Asked,
-    ) -> Result<Response<Body>, Refused> {
+    async fn poll(&self, type_url: &str, request: Request<Body>, asked: &mut Asked) -> Result<Response<Body>, Refused> {
         if request.method() != Method::POST {
             return Err(Refused(StatusCode::METHOD_NOT_ALLOWED, "polls are posted".into()));
         }

@@ -81,7 +81,11 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
         .http2_keepalive_timeout(Some(Duration::from_secs(20)))
         .max_concurrent_streams(100_000) // where each resource has a stream of its own
         .accept_http1(true)
-        .serve_with_incoming_shutdown(rest::Front::new(plane.clone(), log), ReceiverStream::new(connections), plane.draining());
+        .serve_with_incoming_shutdown(
+            rest::Front::new(plane.clone(), log),
+            ReceiverStream::new(connections),
+            plane.draining(),
+        );
     plane.run(server, stop, DRAIN).await.map_err(|error| error.to_string())
 }
 

@@ -252,7 +252,11 @@ impl OfType {
         if let (Some(chosen), 2..) = (&chosen, there.len()) {
             let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let all: Vec<String> = there.iter().map(name).collect();
-            self.say(format!("{} are files of one type: {} counts, which was moved last", all.join(", "), name(chosen)));
+            self.say(format!(
+                "{} are files of one type: {} counts, which was moved last",
+                all.join(", "),
+                name(chosen)
+            ));
         } else if chosen.is_some() {
             self.said = None;
         }
@@ -266,17 +270,14 @@ impl OfType {
             self.said = Some(what);
         }
     }
-
 }
 
 /// Returns when an entry came to its place: moving it changes its status.
 fn changed(path: &Path) -> (i64, i64, Option<SystemTime>) {
     let Ok(metadata) = path.symlink_metadata() else { return (0, 0, None) };
     #[cfg(unix)]
-    let (seconds, nanos) = (
-        std::os::unix::fs::MetadataExt::ctime(&metadata),
-        std::os::unix::fs::MetadataExt::ctime_nsec(&metadata),
-    );
+    let (seconds, nanos) =
+        (std::os::unix::fs::MetadataExt::ctime(&metadata), std::os::unix::fs::MetadataExt::ctime_nsec(&metadata));
     #[cfg(not(unix))]
     let (seconds, nanos) = (0, 0);
     (seconds, nanos, metadata.modified().ok())

@@ -88,7 +88,9 @@ impl Server {
     }
 }
 
-async fn begin(io: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static) -> Result<Sender, String> {
+async fn begin(
+    io: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
+) -> Result<Sender, String> {
     let (sender, connection) = handshake(TokioIo::new(io)).await.map_err(|error| error.to_string())?;
     tokio::spawn(connection); // which ends with its sender
     Ok(sender)
@@ -206,8 +208,7 @@ fn tls(files: &TlsFiles<'_>) -> Result<ClientConfig, String> {
     let mut config = match (files.cert, files.key) {
         (Some(cert), Some(key)) => {
             let pem = fs::read(key).map_err(|error| format!("{}: {error}", key.display()))?;
-            let private =
-                PrivateKeyDer::from_pem_slice(&pem).map_err(|error| format!("{}: {error}", key.display()))?;
+            let private = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| format!("{}: {error}", key.display()))?;
             let chain = certificates(cert)?;
             config.with_client_auth_cert(chain, private).map_err(|error| format!("{}: {error}", cert.display()))?
         }

@@ -19,15 +19,17 @@ use super::{by_type, print, print_rejected};
 
 /// Polls until the program ends.
 pub(crate) async fn run(arguments: &Arguments) -> Result<(), String> {
-    let server = Server::new(&arguments.server()?, &arguments.tls_files())?;
+    let uri = arguments.server()?;
+    let server = Server::new(&uri, &arguments.tls_files())?;
     let targets = arguments.targets();
     let mut program = Program {
         arguments,
+        url: uri.to_string(),
         server,
         polls: Vec::new(),
         follower: arguments.follow.then(|| Follower::new(targets)),
         opened: 0,
-        is_open: false,
+        is_open: None,
     };
     for (type_url, names) in arguments.subscriptions() {
         program.add(type_url, names, false)?;
@@ -45,11 +47,13 @@ struct Polling {
 
 struct Program<'a> {
     arguments: &'a Arguments,
+    url: String,
     server: Server,
     polls: Vec<Polling>,
     follower: Option<Follower>,
     opened: u64,
-    is_open: bool,
+    /// Whether the server answers; unknown at first.
+    is_open: Option<bool>,
 }
 
 impl Program<'_> {
@@ -79,19 +83,19 @@ impl Program<'_> {
         match polled {
             Polled::Answered => {
                 self.polls[at].has_failed = false;
-                if !self.is_open {
-                    self.is_open = true;
+                if self.is_open != Some(true) {
+                    self.is_open = Some(true);
                     self.opened += 1;
-                    print(json!({ "open": { "stream": self.opened, "server": self.arguments.server } }));
+                    print(json!({ "open": { "stream": self.opened, "server": self.url } }));
                 }
                 Ok(())
             }
             Polled::Action(Action::Failed { reason }) => {
                 self.polls[at].has_failed = true;
-                if self.is_open && self.polls.iter().all(|polling| polling.has_failed) {
-                    self.is_open = false;
+                if self.is_open != Some(false) && self.polls.iter().all(|polling| polling.has_failed) {
+                    self.is_open = Some(false);
                     let again = self.until_next();
-                    let server = &self.arguments.server;
+                    let server = &self.url;
                     print(json!({ "close": { "reason": reason, "server": server, "again_in_ms": again } }));
                 }
                 Ok(())
