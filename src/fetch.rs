@@ -160,10 +160,9 @@ impl Fetch {
                 return Ok(self.refuse(misbehaved.to_string(), act));
             }
         }
-        let is_whole = self.pass_on(now, act);
-        if is_whole {
-            // R-REST-25: a response has all that was asked for.
-            let names = self.client.layer_mut(&self.type_url).settle_absent();
+        // R-REST-25: a response has all that was asked for, but for what it has under a name that can't be read.
+        if let Some(faulty) = self.pass_on(now, act) {
+            let names = self.client.layer_mut(&self.type_url).settle_absent(&faulty);
             if !names.is_empty() {
                 act(Action::DoesNotExist { type_url: self.type_url.clone(), names });
             }
@@ -228,10 +227,10 @@ impl Fetch {
         Outcome::Rejected
     }
 
-    /// Passes actions on, and accepts an update that the application has already. Returns whether the response, if
-    /// there was one, is not rejected as a whole.
-    fn pass_on(&mut self, now: Instant, act: &mut dyn FnMut(Action)) -> bool {
-        let mut whole = true;
+    /// Passes actions on, and accepts an update that the application has already. Returns the names with a fault; `None` if
+    /// a fault has no name.
+    fn pass_on(&mut self, now: Instant, act: &mut dyn FnMut(Action)) -> Option<Vec<ResourceName>> {
+        let mut faulty = Some(Vec::new());
         while let Some(action) = self.client.poll_action() {
             match action {
                 Action::Apply(update) => {
@@ -252,13 +251,13 @@ impl Fetch {
                     self.applied = None;
                 }
                 Action::Rejected { ref faults, .. } => {
-                    whole &= faults.iter().all(|fault| fault.name.is_some());
+                    faulty = faults.iter().map(|fault| fault.name.clone()).collect();
                 }
                 _ => {}
             }
             act(action);
         }
-        whole
+        faulty
     }
 
     fn settle(&mut self) -> Outcome {

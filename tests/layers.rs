@@ -3,4 +3,5 @@
 mod layers {
     mod file;
     mod poll;
+    mod polling;
 }

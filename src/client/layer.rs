@@ -132,13 +132,22 @@ impl<V: Variant> LayerMut<'_, V> {
         }
     }
 
-    /// Takes all requested names of which nothing is known not to exist, because the response on this stream would have
-    /// had them. Returns the names of which that is news.
-    pub(crate) fn settle_absent(&mut self) -> Vec<ResourceName> {
+    /// Takes all requested names that are neither held nor in the pending update not to exist, because the response on
+    /// this stream would have had them; `faulty` are names that it had and that were rejected. Returns the names of which
+    /// that is news.
+    pub(crate) fn settle_absent(&mut self, faulty: &[ResourceName]) -> Vec<ResourceName> {
         let Some(of) = self.look_at() else { return Vec::new() };
-        let absent = |name: &&ResourceName| !of.announced.is_new(name.as_str()) && of.is_awaited(name);
+        let absent = |name: &&ResourceName| {
+            let there = of.holdings.has(name.as_str()) || of.holdings.has_member(name);
+            let said = of.in_flight.mentions(name.as_str()) || faulty.contains(name);
+            let has_error = of.failures.get(*name).is_some_and(|failure| failure.standing);
+            !of.announced.is_new(name.as_str()) && !there && !said && !has_error
+        };
         let mut names: Vec<ResourceName> = of.holdings.names().filter(absent).cloned().collect();
-        names.retain(|name| of.holdings.set_does_not_exist(name, None));
+        names.retain(|name| {
+            of.failures.remove(name);
+            of.holdings.set_does_not_exist(name, None)
+        });
         names
     }
 

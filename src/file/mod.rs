@@ -287,6 +287,6 @@ impl Relabel for Files {
             }
         }
         let Counters { attempts, successes, rejected, failures } = &mut self.counters;
-        [attempts, successes, rejected, failures].into_iter().for_each(|count| by(Label::Attempt(count)));
+        [attempts, successes, rejected, failures].into_iter().for_each(|count| by(Label::Count(count)));
     }
 }

@@ -325,6 +325,7 @@ impl Relabel for Poll {
         }
         self.actions.iter_mut().for_each(|action| action.relabel(by));
         let Counters { attempts, successes, rejected, failures } = &mut self.counters;
-        [attempts, successes, rejected, failures].into_iter().for_each(|count| by(Label::Attempt(count)));
+        by(Label::Attempt(attempts));
+        [successes, rejected, failures].into_iter().for_each(|count| by(Label::Count(count)));
     }
 }

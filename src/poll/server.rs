@@ -32,8 +32,8 @@ pub enum Reply {
 pub struct Question {
     query: Query,
     version: Version,
-    /// Whether the client reports that it rejected the last response.
-    rejects: bool,
+    /// The hash of what the client reports of a rejection.
+    error: Option<u128>,
     /// The version that the client rejected, if that is known.
     rejected: Option<Version>,
     /// The hash of node, type and names.
@@ -82,11 +82,11 @@ impl Question {
                 Status::new(Code::InvalidArgument, what)
             }
         })?;
-        let rejects = request.error.is_some();
+        let error = request.error.as_ref().map(|error| XxHash3_128::oneshot(error.message.as_bytes()));
         // Only a rejection is looked up by it.
-        let id = request.node.as_ref().filter(|_| rejects).map_or("", |node| node.id.as_str());
-        let key = if rejects { key(id, &query) } else { 0 };
-        Ok(Self { query, version: request.version, rejects, rejected: None, key })
+        let id = request.node.as_ref().filter(|_| error.is_some()).map_or("", |node| node.id.as_str());
+        let key = if error.is_some() { key(id, &query) } else { 0 };
+        Ok(Self { query, version: request.version, error, rejected: None, key })
     }
 
     /// Returns the type.
@@ -194,17 +194,30 @@ pub fn hold(expected: Duration) -> Duration {
     expected.saturating_sub(MARGIN.max(expected / 10))
 }
 
-/// The versions that clients were sent last, so that one that rejects is not sent the same content again.
+/// The versions that clients were sent last, so that one that rejects is not sent the same content again (R-REST-38).
 ///
-/// A poll says which version was accepted last, and not which was rejected. Without this memory a server that assumes
-/// that the current version was rejected never sends what changed since. It is no more than a help: a server that has
-/// forgotten, or another replica, answers as if it had not been rejected.
+/// A poll says which version was accepted last, and not which was rejected. A server that assumes that the current one
+/// was rejected never sends what changed since, and one that assumes it of the last response never sends again what was
+/// lost on the way. So the last response counts as rejected if it went to a poll without a rejection, or to one with
+/// another; otherwise it may be lost, and is sent again after one poll, two, four, ..
+///
+/// It is no more than a help: a server that has forgotten, or another replica, answers by the version that the poll says.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Offers {
     limit: usize,
-    last: BTreeMap<u128, Version>,
+    last: BTreeMap<u128, Offer>,
     /// The keys in the order in which they came, the oldest first.
     order: VecDeque<u128>,
+}
+
+/// What a client was sent last.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Offer {
+    version: Version,
+    /// The rejection that the client reported then.
+    error: Option<u128>,
+    /// Polls since that report the same rejection.
+    doubts: u32,
 }
 
 impl Offers {
@@ -214,10 +227,19 @@ impl Offers {
     }
 
     /// Tells a poll which version its client has rejected, if it rejects one and that is known.
-    pub fn recall(&self, question: &mut Question) {
-        if question.rejects {
-            question.rejected = self.last.get(&question.key).cloned();
+    pub fn recall(&mut self, question: &mut Question) {
+        if question.error.is_none() {
+            return;
         }
+        let Some(offer) = self.last.get_mut(&question.key) else { return };
+        if offer.error == question.error {
+            offer.doubts = offer.doubts.saturating_add(1);
+            if offer.doubts.is_power_of_two() {
+                question.rejected = Some(Version::default()); // nothing that the source has
+                return;
+            }
+        }
+        question.rejected = Some(offer.version.clone());
     }
 
     /// Notes what a client of this node id was sent.
@@ -225,9 +247,16 @@ impl Offers {
         if self.limit == 0 {
             return;
         }
-        let key = key(node, &question.query);
-        if self.last.insert(key, response.version().clone()).is_none() {
-            self.order.push_back(key);
+        let (key, error) = (key(node, &question.query), question.error);
+        let version = response.version().clone();
+        match self.last.get_mut(&key) {
+            // Sent again, and in doubt as before.
+            Some(offer) if offer.version == version && offer.error == error => {}
+            Some(offer) => *offer = Offer { version, error, doubts: 0 },
+            None => {
+                self.last.insert(key, Offer { version, error, doubts: 0 });
+                self.order.push_back(key);
+            }
         }
         while self.order.len() > self.limit {
             if let Some(oldest) = self.order.pop_front() {

@@ -785,7 +785,7 @@ fn a_hold_ends_before_the_client_gives_up() {
     assert_eq!([2000, 1000, 400, 50, 20, 0].map(hold), [1800, 900, 350, 0, 0, 0]);
 }
 
-fn rejecting(of: &str, names: &[&str], version: &Version, offers: &Offers) -> Question {
+fn rejecting(of: &str, names: &[&str], version: &Version, offers: &mut Offers) -> Question {
     let error = Some(Status::new(Code::InvalidArgument, "no"));
     let request = sotw::Request { error, ..request(of, names, version) };
     let mut question = Question::new(&server::Config::ads(), request).expect("within the limits");
@@ -804,31 +804,47 @@ fn a_rejected_version_is_not_sent_again_until_the_content_changes() {
     let asked = question(of, &[], &old);
     let Reply::Response(response) = asked.answer(&cache) else { panic!("no response") };
     offers.note("n", &asked, &response);
-    assert_eq!(rejecting(of, &[], &old, &offers).answer(&cache), Reply::NotModified);
+    assert_eq!(rejecting(of, &[], &old, &mut offers).answer(&cache), Reply::NotModified);
     assert_eq!(served(asked.answer(&cache)).1, ["a"], "one that does not say so is sent it again");
-    assert_eq!(served(rejecting(of, &["a"], &old, &offers).answer(&cache)).1, ["a"], "it was not sent this");
-    let mut held = Held::new(rejecting(of, &[], &old, &offers), NOW, DELAY);
+    assert_eq!(served(rejecting(of, &["a"], &old, &mut offers).answer(&cache)).1, ["a"], "it was not sent this");
+    let mut held = Held::new(rejecting(of, &[], &old, &mut offers), NOW, DELAY);
     assert_eq!(held.poll(NOW, &cache), None);
     put(&mut cache, of, "a", "3");
-    let fixed = rejecting(of, &[], &old, &offers).answer(&cache);
+    let fixed = rejecting(of, &[], &old, &mut offers).answer(&cache);
     assert_eq!(served(fixed).1, ["a"], "a change between the response and its rejection is not lost");
     assert_eq!(served(held.poll(at(1), &cache).expect("a change")).1, ["a"]);
     put(&mut cache, of, "a", "1");
-    assert_eq!(served(rejecting(of, &[], &old, &offers).answer(&cache)).1, ["a"], "part of 2 may be applied");
+    assert_eq!(served(rejecting(of, &[], &old, &mut offers).answer(&cache)).1, ["a"], "part of 2 may be applied");
+
+    // What was sent to one that rejected before may be lost: it is sent again, and less and less often.
+    put(&mut cache, of, "a", "5");
+    let asked = rejecting(of, &[], &old, &mut offers);
+    let Reply::Response(response) = asked.answer(&cache) else { panic!("no response") };
+    offers.note("n", &asked, &response);
+    let again =
+        |offers: &mut Offers, cache: &Cache| rejecting(of, &[], &old, offers).answer(cache) != Reply::NotModified;
+    let sent: Vec<bool> = (1..=9).map(|_| again(&mut offers, &cache)).collect();
+    assert_eq!(sent, [true, true, false, true, false, false, false, true, false]);
+    let error = Some(Status::new(Code::InvalidArgument, "another reason"));
+    let request = sotw::Request { error, ..request(of, &[], &old) };
+    let mut other = Question::new(&server::Config::ads(), request).expect("within the limits");
+    offers.recall(&mut other);
+    assert_eq!(other.answer(&cache), Reply::NotModified, "it was not lost");
+    put(&mut cache, of, "a", "1");
 
     // Without a memory: the version that the client says counts.
-    let nothing = Offers::new(0);
-    assert_eq!(rejecting(of, &[], &old, &nothing).answer(&cache), Reply::NotModified);
+    let mut nothing = Offers::new(0);
+    assert_eq!(rejecting(of, &[], &old, &mut nothing).answer(&cache), Reply::NotModified);
     put(&mut cache, of, "a", "4");
-    assert_eq!(served(rejecting(of, &[], &old, &nothing).answer(&cache)).1, ["a"]);
+    assert_eq!(served(rejecting(of, &[], &old, &mut nothing).answer(&cache)).1, ["a"]);
     // A limited one forgets the oldest.
     for name in ["x", "y", "z"] {
         let asked = question(of, &[name], &Version::default());
         let Reply::Response(response) = asked.answer(&cache) else { panic!("no response") };
         offers.note("n", &asked, &response);
     }
-    assert_eq!(served(rejecting(of, &["x"], &old, &offers).answer(&cache)).1.len(), 0, "x is forgotten");
-    assert_eq!(rejecting(of, &["z"], &old, &offers).answer(&cache), Reply::NotModified);
+    assert_eq!(served(rejecting(of, &["x"], &old, &mut offers).answer(&cache)).1.len(), 0, "x is forgotten");
+    assert_eq!(rejecting(of, &["z"], &old, &mut offers).answer(&cache), Reply::NotModified);
 }
 
 /// A TTL has to be renewed, which "not modified" does not.
