@@ -1,7 +1,10 @@
-//! The machines beside streams of resources: load reports, client status.
+//! The layers beside streams: polls, files, load reports, client status.
 
 mod layers {
     mod csds;
     mod csds_view;
+    mod file;
     mod load;
+    mod poll;
+    mod polling;
 }

@@ -6,5 +6,6 @@ pub mod dialects;
 pub mod discovery_file;
 pub mod duration;
 pub mod element;
+pub mod json;
 pub mod line;
 pub mod references;

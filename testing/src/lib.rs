@@ -210,6 +210,7 @@ pub mod hostile;
 pub mod input;
 pub mod letter;
 pub mod loads;
+pub mod polling;
 pub mod random;
 pub mod replay;
 pub mod script;

@@ -11,5 +11,6 @@ pub mod loads;
 pub mod log;
 pub mod metrics;
 mod regexes;
+pub mod rest;
 pub mod run;
 pub mod tls;
