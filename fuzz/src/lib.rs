@@ -22,8 +22,8 @@ static COUNTING: alloc::Counting = alloc::Counting;
 pub type Target = fn(&[u8]);
 
 /// The targets by name. A corpus has the name of its target.
-pub const TARGETS: [(&str, Target); 5] =
-    [("world", world), ("client", client), ("server", server), ("wire", wire), ("variants", variants)];
+pub const TARGETS: [(&str, Target); 6] =
+    [("world", world), ("client", client), ("server", server), ("wire", wire), ("variants", variants), ("load", load)];
 
 /// A server that follows no rule, against a client machine.
 pub fn client(data: &[u8]) {
@@ -42,6 +42,17 @@ pub fn server(data: &[u8]) {
         bounded(SERVER_BYTES, || hostile::server::play::<Sotw>(data));
     } else {
         bounded(SERVER_BYTES, || hostile::server::play::<Delta>(data));
+    }
+}
+
+/// Load reports: bytes as messages, a reporter against any server, and a collector against any client.
+pub fn load(data: &[u8]) {
+    let Some((&which, data)) = data.split_first() else { return };
+    match which % 4 {
+        0 => wire::load_request(data),
+        1 => wire::load_response(data),
+        2 => bounded(SERVER_BYTES, || hostile::load::reporter(data)),
+        _ => bounded(SERVER_BYTES, || hostile::load::collector(data)),
     }
 }
 

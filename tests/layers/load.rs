@@ -2,6 +2,8 @@
 
 #[path = "load/client.rs"]
 mod client;
+#[path = "load/hostile.rs"]
+mod hostile;
 #[path = "load/model.rs"]
 mod model;
 #[path = "load/server.rs"]
