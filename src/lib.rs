@@ -16,7 +16,7 @@
 //!
 //! Reading down, the modules are names and URLs ([`ResourceName`], [`TypeUrl`], [`xdstp`], ..), messages ([`message`]),
 //! and machines ([`client`], [`server`]). Two layers above the client use only its public API: [`servers`] for several
-//! servers, and [`watch`] for several watchers. Reading across, the two machines have the same parts. [`proto`] is the
+//! servers, and [`watch`] for several watchers. Load reports ([`load`]) are a protocol beside these. Reading across, the two machines have the same parts. [`proto`] is the
 //! wire format, and [`service`] the paths of the gRPC methods.
 //!
 //! # The contract

@@ -1,4 +1,5 @@
-//! The figures F1 to F12; H1, the worst requests of a client; C1, the status of clients; E1 to E9, the whole program; and the limits that they must
+//! The figures F1 to F12; H1, the worst requests of a client; L1 and L2, load reports; C1, the status of clients; E1
+//! to E9, the whole program; and the limits that they must
 //! keep.
 
 use xds_machine::{Delta, Sotw};
@@ -8,8 +9,8 @@ use crate::e2e;
 use crate::floor::{Decode, Encode, EncodeNew};
 use crate::measure::{Cold, Nothing, Row, Work};
 use crate::work::{
-    Change, EVENTS, FirstSync, FullResponse, FullState, FurtherSync, Hostile, NAMES, Named, OneByOne, OneChange, Poll,
-    Reconnect, Stale, Status, Timeout, all, all_names, idle_stream, names, store,
+    Add, Change, EVENTS, FirstSync, FullResponse, FullState, FurtherSync, Hostile, LookUp, NAMES, Named, OneByOne,
+    OneChange, Poll, Reconnect, Stale, Status, Timeout, all, all_names, idle_entry, idle_stream, names, store,
 };
 
 /// A limit and the measured value.
@@ -43,7 +44,7 @@ pub type Figure = (Vec<Row>, Vec<Check>);
 pub type Measure = fn() -> Figure;
 
 /// All figures.
-pub const FIGURES: [(&str, Measure); 23] = [
+pub const FIGURES: [(&str, Measure); 25] = [
     ("F1", f1),
     ("F2", f2),
     ("F3", f3),
@@ -58,6 +59,8 @@ pub const FIGURES: [(&str, Measure); 23] = [
     ("F12", f12),
     ("H1", h1),
     ("C1", c1),
+    ("L1", l1),
+    ("L2", l2),
     ("E1", e2e::e1),
     ("E2", e2e::e2),
     ("E3", e2e::e3),
@@ -232,6 +235,19 @@ fn f11() -> Figure {
         Check::most("F11: a stale request: of the time at 1k names", many[2].ns / few[2].ns, 15.0),
     ];
     (few.into_iter().chain(many).collect(), checks.into())
+}
+
+fn l1() -> Figure {
+    let n = N / 10;
+    let row = Row::new("L1", n, 0, 0).timed(99, &mut Add::new(n), &mut LookUp::new(n));
+    let check = Check::most("L1: a call among 10k entries, of a look-up in a map of as many", row.ratio, 3.0);
+    ([row].into(), [check].into())
+}
+
+fn l2() -> Figure {
+    let row = idle_entry(N / 10);
+    let check = Check::most("L2: bytes of an idle entry with one locality, without names", row.bytes, 400.0);
+    ([row].into(), [check].into())
 }
 
 fn f12() -> Figure {

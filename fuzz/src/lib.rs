@@ -24,14 +24,15 @@ static COUNTING: alloc::Counting = alloc::Counting;
 pub type Target = fn(&[u8]);
 
 /// The targets by name. A corpus has the name of its target.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("world", world),
     ("client", client),
     ("server", server),
     ("wire", wire),
-    ("csds", csds),
     ("variants", variants),
+    ("csds", csds),
     ("poll", poll),
+    ("load", load),
 ];
 
 /// A server that follows no rule, against a client machine.
@@ -57,6 +58,17 @@ pub fn server(data: &[u8]) {
 /// A server without rules, against a poll and a file; and polls without rules, against a source.
 pub fn poll(data: &[u8]) {
     bounded(CLIENT_BYTES, || hostile::poll::play(data));
+}
+
+/// Load reports: bytes as messages, a reporter against any server, and a collector against any client.
+pub fn load(data: &[u8]) {
+    let Some((&which, data)) = data.split_first() else { return };
+    match which % 4 {
+        0 => wire::load_request(data),
+        1 => wire::load_response(data),
+        2 => bounded(SERVER_BYTES, || hostile::load::reporter(data)),
+        _ => bounded(SERVER_BYTES, || hostile::load::collector(data)),
+    }
 }
 
 /// The bytes that a machine may hold at the end, with the small limits of the hostile plays: a few times the maximum of

@@ -4,11 +4,32 @@ use std::fmt::Debug;
 
 use bytes::Bytes;
 use xds_machine::client::{self, Client};
+use xds_machine::load::{self, Collector, CollectorConfig, Reporter};
 use xds_machine::message::Node;
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};
 use xds_machine::{Delta, Instant, Sotw, TypeUrl, WILDCARD, proto, type_url};
 
 const NOW: Instant = Instant::EPOCH;
+
+/// Fuzzes a load report, and gives it to a collector.
+pub fn load_request(data: &[u8]) {
+    use proto::load_stats::{decode_request, encode_request};
+    if let Some(request) = again(Bytes::copy_from_slice(data), decode_request, encode_request) {
+        let _ = Collector::new(CollectorConfig::new()).handle_request(request);
+    }
+}
+
+/// Fuzzes the answer to load reports, and gives it to a reporter.
+pub fn load_response(data: &[u8]) {
+    use proto::load_stats::{decode_response, encode_response};
+    if let Some(response) = again(Bytes::copy_from_slice(data), decode_response, encode_response) {
+        let mut reporter = Reporter::new(load::Config::new(Node::new("n")));
+        reporter.handle_open();
+        let _ = reporter.handle_response(NOW, response);
+        let due = reporter.poll_timeout();
+        assert!(due.is_none_or(|due| due.since_epoch().as_secs() >= 1), "a report each {due:?}");
+    }
+}
 
 /// Fuzzes one message. The first byte selects its kind.
 pub fn wire(data: &[u8]) {

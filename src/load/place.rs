@@ -75,3 +75,13 @@ pub enum Outcome {
     /// The call failed.
     Error,
 }
+
+impl Outcome {
+    /// Returns the counts of an end.
+    pub(super) fn end(self) -> Counts {
+        match self {
+            Self::Ok => Counts { ok: 1, ..Counts::default() },
+            Self::Error => Counts { error: 1, ..Counts::default() },
+        }
+    }
+}

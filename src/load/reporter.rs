@@ -136,11 +136,11 @@ impl Reporter {
     ) -> Result<(), Misuse> {
         let Call { entry, place } = call;
         // Before the end: the last end of a released entry may remove it.
-        self.entries.get(&entry)?.check(&place, ended(outcome))?;
+        self.entries.get(&entry)?.check(&place, outcome.end())?;
         for (name, value) in metrics {
             self.add_metric(&entry, &place, name, 1, value)?;
         }
-        self.add(&entry, &place, ended(outcome))
+        self.add(&entry, &place, outcome.end())
     }
 
     /// Adds the counts of a caller with counters of its own, such as a data path that counts without locks.
@@ -240,7 +240,11 @@ impl Reporter {
         stream.due = match stream.due.clone() {
             _ if !wanted.wants_any() => Due::Never,
             // The timer runs on if the interval is the same (R-LRS-08).
-            due @ (Due::At(_) | Due::Now) if asked && has_interval(&before, wanted) => due,
+            due @ (Due::At(_) | Due::Now)
+                if asked && before.as_ref().map(|before| before.interval) == Some(wanted.interval) =>
+            {
+                due
+            }
             _ => Due::At(now + wanted.interval),
         };
         stream.answered = true;
@@ -306,10 +310,7 @@ impl Reporter {
             return None;
         }
         let quirks = settings.quirks;
-        let mut clusters = Vec::new();
-        if reports {
-            clusters = self.report(now)?;
-        }
+        let clusters = if reports { self.report(now)? } else { Vec::new() };
         self.under_way = Some(UnderWay { made: now, is_greeting });
         let node = (is_greeting || quirks.node_on_every_request).then(|| self.config.settings().node.clone());
         Some(Request { node, clusters })
@@ -381,17 +382,6 @@ impl Reporter {
     /// Removes an entry of which nobody has a handle, once nothing of it is in progress or to be reported.
     fn settle(&mut self, entry: &Entry) {
         self.entries.remove_if_unused(entry, Counters::is_idle);
-    }
-}
-
-fn has_interval(before: &Option<Wanted>, wanted: &Wanted) -> bool {
-    before.as_ref().is_some_and(|before| before.interval == wanted.interval)
-}
-
-fn ended(outcome: Outcome) -> Counts {
-    match outcome {
-        Outcome::Ok => Counts { ok: 1, ..Counts::default() },
-        Outcome::Error => Counts { error: 1, ..Counts::default() },
     }
 }
 

@@ -56,14 +56,16 @@ impl Totals {
     }
 }
 
+/// Counts the items of a kind.
+type Count = fn(&ClusterStats) -> usize;
+
 /// Checks the number of items of each kind.
 fn check<'a>(all: impl Iterator<Item = &'a ClusterStats> + Clone, limit: usize) -> Result<(), PeerMisbehaved> {
-    let metrics = |stats: &ClusterStats| stats.localities.iter().map(|at| at.load.metrics.len()).sum();
-    let kinds: [(Excess, &dyn Fn(&ClusterStats) -> usize); 4] = [
-        (Excess::Clusters, &|_| 1),
-        (Excess::Localities, &|stats| stats.localities.len()),
-        (Excess::Metrics, &metrics),
-        (Excess::Categories, &|stats| stats.drops.len()),
+    let kinds: [(Excess, Count); 4] = [
+        (Excess::Clusters, |_| 1),
+        (Excess::Localities, |stats| stats.localities.len()),
+        (Excess::Metrics, |stats| stats.localities.iter().map(|at| at.load.metrics.len()).sum()),
+        (Excess::Categories, |stats| stats.drops.len()),
     ];
     for (what, of) in kinds {
         let count = all.clone().map(of).sum();

@@ -1,6 +1,7 @@
 //! Load reports, rule by rule.
 
 mod client;
+mod hostile;
 mod model;
 mod server;
 

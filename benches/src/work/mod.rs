@@ -1,8 +1,9 @@
-//! The workloads: F1 to F12, H1, and C1.
+//! The workloads: F1 to F12, H1, L1, L2, and C1.
 
 mod client;
 mod first;
 mod hostile;
+mod load;
 mod memory;
 mod named;
 mod nothing;
@@ -12,6 +13,7 @@ mod status;
 pub use self::client::{FullResponse, OneByOne, Received, all};
 pub use self::first::{FirstSync, FurtherSync, Reconnect};
 pub use self::hostile::{Hostile, NAMES};
+pub use self::load::{Add, LookUp, idle_entry};
 pub use self::memory::{idle_stream, names, store};
 pub use self::named::{Change, EVENTS, Named, all_names};
 pub use self::nothing::{Poll, Stale, TIMES, Timeout};

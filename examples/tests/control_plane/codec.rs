@@ -59,3 +59,21 @@ impl<T> Decoder for With<T> {
         self.0(bytes).map(Some).map_err(|error| Status::invalid_argument(error.to_string()))
     }
 }
+
+/// The client's side of load reports.
+pub struct LoadCodec;
+
+impl Codec for LoadCodec {
+    type Encode = Chunks;
+    type Decode = xds_machine::load::Response;
+    type Encoder = Ready;
+    type Decoder = With<xds_machine::load::Response>;
+
+    fn encoder(&mut self) -> Ready {
+        Ready
+    }
+
+    fn decoder(&mut self) -> With<xds_machine::load::Response> {
+        With(xds_machine::proto::load_stats::decode_response)
+    }
+}

@@ -3,6 +3,7 @@
 mod codec;
 mod conversation;
 mod groups;
+mod loads;
 mod messages;
 mod operation;
 mod support;

@@ -110,6 +110,14 @@ impl ControlPlane {
         self.events_of(count, |event| event.get("stream").is_some())
     }
 
+    /// Waits until the load reports have something.
+    pub fn loads<T>(&self, what: &str, mut find: impl FnMut(&[Value]) -> Option<T>) -> T {
+        self.wait(what, |log| {
+            let events = log.out.iter().map(|line| parse(line));
+            find(&events.filter(|event| event["event"] == "load").collect::<Vec<_>>())
+        })
+    }
+
     /// Waits for the first `count` events of the folder.
     pub fn news(&self, count: usize) -> Vec<Value> {
         self.events_of(count, |event| event.get("source").is_some())

@@ -4,6 +4,7 @@
 //! input changes nothing, and that the machine's queries are consistent.
 
 pub mod client;
+pub mod load;
 mod message;
 pub mod poll;
 pub mod server;

@@ -279,10 +279,10 @@ impl Ghost {
 
     /// Every call is in exactly one place.
     pub(super) fn conserves(&self) {
-        for at in 0..2 {
+        for (at, cluster) in CLUSTERS.iter().enumerate() {
             let mut sum = self.held[at].map_or(Row::default(), |(row, _)| row);
             [self.arrived[at], self.lost[at], self.under_way[at]].into_iter().for_each(|row| sum.add(row));
-            assert_eq!(sum, self.counted[at], "calls of {}", CLUSTERS[at]);
+            assert_eq!(sum, self.counted[at], "calls of {cluster}");
         }
     }
 }
