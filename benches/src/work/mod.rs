@@ -1,4 +1,4 @@
-//! The workloads: F1 to F12, and H1.
+//! The workloads: F1 to F12, P1, and H1.
 
 mod client;
 mod first;
@@ -6,6 +6,7 @@ mod hostile;
 mod memory;
 mod named;
 mod nothing;
+mod poll;
 mod push;
 
 pub use self::client::{FullResponse, OneByOne, Received, all};
@@ -14,4 +15,5 @@ pub use self::hostile::{Hostile, NAMES};
 pub use self::memory::{idle_stream, names, store};
 pub use self::named::{Change, EVENTS, Named, all_names};
 pub use self::nothing::{Poll, Stale, TIMES, Timeout};
+pub use self::poll::{LookUps, NamedPoll, NotModified};
 pub use self::push::{FullState, OneChange};
