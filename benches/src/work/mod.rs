@@ -1,4 +1,4 @@
-//! The workloads: F1 to F12, H1, L1, L2, and C1.
+//! The workloads: F1 to F12, P1, H1, L1, L2, and C1.
 
 mod client;
 mod first;
@@ -7,6 +7,7 @@ mod load;
 mod memory;
 mod named;
 mod nothing;
+mod poll;
 mod push;
 mod status;
 
@@ -17,5 +18,6 @@ pub use self::load::{Add, LookUp, idle_entry};
 pub use self::memory::{idle_stream, names, store};
 pub use self::named::{Change, EVENTS, Named, all_names};
 pub use self::nothing::{Poll, Stale, TIMES, Timeout};
+pub use self::poll::{LookUps, NamedPoll, NotModified};
 pub use self::push::{FullState, OneChange};
 pub use self::status::Status;

@@ -34,7 +34,7 @@ const TYPES: [(&str, &str); 10] = [
 #[command(name = "xds_client", version)]
 pub(crate) struct Arguments {
     /// The control plane, `https://` means TLS; with --variant file, a folder
-    #[arg(long, value_name = "URL|DIR")]
+    #[arg(long, value_name = "URL", value_parser = read_place)]
     pub(crate) server: String,
     /// The variant of the protocol
     #[arg(long)]
@@ -241,6 +241,14 @@ fn read_pem(file: &Path, block: &str) -> Result<Vec<u8>, String> {
     let pem = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let has = String::from_utf8_lossy(&pem).contains(&format!("{block}-----"));
     if has { Ok(pem) } else { Err(format!("{}: no {block} in PEM form", file.display())) }
+}
+
+/// Reads a URL, or what may be a folder.
+fn read_place(place: &str) -> Result<String, String> {
+    if place.contains("://") {
+        read_server(place)?;
+    }
+    Ok(place.to_string())
 }
 
 fn read_server(url: &str) -> Result<Uri, String> {

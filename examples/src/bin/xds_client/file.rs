@@ -182,11 +182,9 @@ impl Program {
             return Ok(());
         };
         let read = fs::read(&path);
-        if let (Ok(content), Some((last, old))) = (&read, &of.last) {
-            if *last == path && old == content {
-                of.files.handle_unchanged(); // it says nothing, be it good or bad
-                return Ok(());
-            }
+        if matches!((&read, &of.last), (Ok(content), Some((last, old))) if *last == path && old == content) {
+            of.files.handle_unchanged(); // it says nothing, be it good or bad
+            return Ok(());
         }
         let content = match read {
             Ok(content) => {
