@@ -376,6 +376,11 @@ impl Announced {
         matches!(self.states.get(name), Some(State::Relisting(_)))
     }
 
+    /// Returns whether the last request listed a name, which is not being relisted.
+    pub(super) fn is_settled_and_listed(&self, name: &str) -> bool {
+        self.asked && !self.states.contains_key(name)
+    }
+
     /// Returns whether the server had received a subscribed name when it made the last response, and was sent no change
     /// since.
     pub(super) fn is_confirmed(&self, name: &str) -> bool {

@@ -6,7 +6,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::config::Settings;
-use super::holdings::WantedBy;
 use super::incoming::{Heartbeat, Incoming};
 use super::subscription::Subscription;
 use super::variant::Protocol;
@@ -198,8 +197,7 @@ impl<T> Subscription<T> {
                 continue; // the alias is removed with the resource, once that is accepted
             }
             let stands = |alias: &&ResourceName| !moved.contains(*alias) && !bindings.is_unbound(alias);
-            let by_name = holdings.wanted_by(name.as_str()) == WantedBy::Name;
-            if by_name || bindings.aliases(name.as_str()).any(|alias| stands(&alias)) {
+            if self.is_known_to_cover(name) || bindings.aliases(name.as_str()).any(|alias| stands(&alias)) {
                 unbound.extend(lost.contains(alias).then(|| alias.clone()));
             } else if !owners.values().any(|owner| owner == name) {
                 removed.push(name.clone()); // and no resource in the response keeps it by another alias
@@ -207,6 +205,14 @@ impl<T> Subscription<T> {
             }
         }
         unbound
+    }
+
+    /// Returns whether the server may have received a name, other than an alias, that covers a resource. A name that it
+    /// did not receive keeps no resource: the server would not report the removal.
+    fn is_known_to_cover(&self, resource: &ResourceName) -> bool {
+        let names = [resource.as_str(), WILDCARD].into_iter().filter(|name| self.wants(name));
+        let glob = self.holdings.globs().of(resource.as_str()).map(ResourceName::as_str);
+        names.chain(glob).any(|name| !self.announced.is_new(name))
     }
 }
 

@@ -198,6 +198,15 @@ impl Protocol for Sotw {
             (full_state || incoming.mentions(name.as_str()))
                 && (holdings.has(name.as_str()) || !incoming.has_heartbeat(name))
         }));
+        // A heartbeat of a listed name whose content never came: the server believes that the client has the resource,
+        // and would never send it. The time-outs of the relisting limit how often this happens.
+        let lacking = |name: &&ResourceName| holdings.lacks(name) && announced.is_settled_and_listed(name.as_str());
+        let heartbeats = incoming.heartbeats.iter().map(|heartbeat| &heartbeat.name);
+        for name in heartbeats.filter(lacking).cloned().collect::<Vec<_>>() {
+            holdings.set_incomplete(name.as_str()); // until the name is announced again
+            announced.relist(&name, false);
+            stream_state.restart_timers.insert(name);
+        }
     }
 
     /// For a full-state type, held resources that are absent from the response are removed (xds_protocol.rst, "Deleting

@@ -43,6 +43,7 @@ fn step(word: &str) -> Step {
         "Rej" => Step::Reject { c, t },
         "Tick" => Step::Tick,
         "Beat" => Step::Beat,
+        "Pass" => Step::Pass,
         "Forget" => Step::Forget { c, t, n: name() },
         "Sub" => Step::Subscribe { c, t, n: name() },
         "Uns" => Step::Unsubscribe { c, t, n: name() },
@@ -291,6 +292,20 @@ stories! {
     /// the response to that list was claimed for the name on the next stream.
     what_is_left_out_is_in_no_version: Sotw, full_state(),
         "Sub a, Open, Sub b, Sub *, CS, SR, Put b, SS, CR, Acc, Put a, Uns *, CS, Put b, SR, SS, CR, Cut, Acc";
+}
+
+// Found by `simulate survey`.
+stories! {
+    /// Delta: an alias was reported to stand for nothing, when its resource was covered by a wildcard that the server had not
+    /// received. The resource stayed: the answer to the wildcard reports no removals.
+    a_name_that_the_server_does_not_know_keeps_nothing: Delta,
+        Setup::partial(&["*", "b", "~b", "~a"], Budget::PLENTY).response_limit(1),
+        "Sub b, Put a, Open, CS, SR, SS, CR, Cut, Sub c, Open, CS, SR, SS, Sub *, Del a, Acc, CR, CS, SR, SS, CR";
+    /// SotW: a strict server ignored that a name was left out and listed again, until the time-outs had passed. Its heartbeat
+    /// of the resource, which the client had dropped, brought nothing back.
+    a_heartbeat_of_what_never_came_is_a_reason_to_ask: Sotw,
+        partial().ttl().strict_server(),
+        "Sub a, Sub b, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Put b, SS, CR, Acc, CS, Uns a, Sub a, CS, CS, Pass, CS, CS, Pass, SR, SS, CR";
 }
 
 /// A moving alias as the first name.

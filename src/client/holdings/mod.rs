@@ -259,6 +259,14 @@ impl Holdings {
             || self.has_member(name)
     }
 
+    /// Returns whether no content of a subscribed name came that the client had to judge. Of a resource that expired
+    /// content came: nothing is requested because it expired (C-TTL-08).
+    pub(in crate::client) fn lacks(&self, name: &ResourceName) -> bool {
+        let rejected = |entry: &SubscribedName| matches!(entry.existence, Existence::Rejected { .. });
+        let entry = self.subscribed.get(name);
+        entry.is_some_and(|entry| !rejected(entry)) && !self.has(name.as_str()) && !self.lapsed.contains(name)
+    }
+
     pub(in crate::client) fn is_answered(&self, name: &str) -> bool {
         self.subscribed.get(name).is_some_and(|entry| entry.answered)
     }

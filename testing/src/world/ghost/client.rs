@@ -97,7 +97,7 @@ impl Ghost {
         memory.unanswered.push_back((response.nonce.clone(), response.version, None));
         let has = |name: &ResourceName| response.resources.iter().any(|(other, _)| other == name);
         memory.lapsed.retain(|name| !has(name));
-        memory.silent.retain(|name| !has(name) && !response.beats.contains_key(name));
+        memory.silent.retain(|name, sent| !*sent || (!has(name) && !response.beats.contains_key(name)));
         if !response.beats.is_empty() {
             memory.beats.push_back(Beats { nonce: response.nonce.clone(), versions: response.beats });
         }

@@ -48,7 +48,8 @@ struct Memory {
     /// The world settled on this stream, so that the server had time for the heartbeats.
     spoke: bool,
     /// Resources that were absent or unknown since the client read a response with them: no heartbeat of them was due.
-    silent: BTreeSet<ResourceName>,
+    /// `true`: the server sent such a response, and the client did not read it.
+    silent: BTreeMap<ResourceName, bool>,
     /// The response in flight.
     out: Option<Out>,
     sent: Option<Nonce>,
@@ -182,7 +183,7 @@ impl Ghost {
         self.up
             && memory.spoke
             && !memory.late
-            && !memory.silent.contains(name)
+            && !memory.silent.contains_key(name)
             && !memory.rejected.contains_key(name)
             && memory.rejected_whole.is_none()
     }

@@ -84,6 +84,9 @@ impl Ghost {
         memory.due &= !beats;
         let mut out = Out { nonce: response.nonce.clone(), resources, again: BTreeMap::new(), again_whole: None };
         memory.sent = Some(response.nonce.clone());
+        for (name, sent) in &mut memory.silent {
+            *sent |= out.resources.contains_key(name) || response.beats.contains_key(name);
+        }
         if only_beats {
             memory.out = Some(out);
             return Told { beats, ..Told::default() };
@@ -179,7 +182,7 @@ impl Ghost {
             memory.unseen.insert(name.clone());
         } else {
             memory.cold.remove(name);
-            memory.silent.insert(name.clone());
+            memory.silent.insert(name.clone(), false);
         }
         if !covers(&memory.listed, name, there) {
             memory.cold.remove(name); // the moving alias has another target
