@@ -2,6 +2,7 @@
 
 use alloc::string::{String, ToString};
 use core::fmt;
+use core::time::Duration;
 
 use crate::name::{ResourceName, TypeUrl};
 use crate::xdstp;
@@ -202,6 +203,12 @@ pub enum Misuse {
     /// No stream is open that a response could have come from.
     #[error("no stream is open")]
     NoStream,
+    /// The type can't be polled over REST: it has no path.
+    #[error("{type_url} can't be polled: it has no path")]
+    NoRestPath {
+        /// The type that was refused.
+        type_url: TypeUrl,
+    },
     /// The type is not paused.
     #[error("{type_url} is not paused")]
     NotPaused {
@@ -224,6 +231,16 @@ pub enum Misuse {
         /// The limit that the configuration sets.
         limit: usize,
     },
+    /// The time between two polls is too short: a fraction of it is drawn at random, and a poll without a pause floods
+    /// its server.
+    #[error("a refresh delay of {delay:?}, which must be at least 1ms")]
+    RefreshDelay {
+        /// The delay that was refused.
+        delay: Duration,
+    },
+    /// The time-out of a poll is zero.
+    #[error("a request time-out must be longer than zero")]
+    RequestTimeout,
     /// The update of the verdict is not in flight: its verdict was given before, or another machine made it.
     #[error("no update for {type_url} waits for this verdict")]
     UnknownUpdate {

@@ -36,6 +36,11 @@ impl Interest {
         self.wildcard || self.names.contains(name) || self.globs.cover(name)
     }
 
+    /// Returns whether this name itself is subscribed to.
+    pub(crate) fn has_name(&self, name: &ResourceName) -> bool {
+        self.names.contains(name)
+    }
+
     /// Returns whether the client is subscribed to the wildcard or to a collection.
     pub(crate) fn stands_for_many(&self) -> bool {
         self.wildcard || !self.globs.is_empty()

@@ -27,6 +27,8 @@ pub enum Label<'a> {
     /// ([`Config::with_id`](crate::client::Config::with_id)). The counters of different clients are never compared, so
     /// the labels of each client may be ranked separately.
     Client(u64),
+    /// Counts something that no behaviour depends on.
+    Count(&'a mut u64),
     /// Counts the streams of a client.
     Epoch(&'a mut u64),
     /// Counts how often a client lost its held resources of a type.

@@ -87,6 +87,11 @@ impl ResourceType {
         Self { legacy_wildcard, ..self }
     }
 
+    /// Makes absence from a response delete.
+    pub(crate) fn with_complete_responses(self) -> Self {
+        Self { full_state: true, ..self }
+    }
+
     /// Sets whether a delta resource without content is a heartbeat. For VHDS it is not: there, an empty resource says
     /// that an alias does not exist, and is the server's response to a subscription to a resource that does not exist.
     #[must_use]

@@ -2,8 +2,8 @@
 //!
 //! The aggregated service (ADS) has all types on one stream. Each type of the xDS API except [`type_url::RESOURCE`]
 //! also has its own service. Each service has one streaming method for each variant, whose streams a
-//! [`Server`](crate::server::Server) serves. The third method of most services, `Fetch..`, belongs to REST and is not
-//! covered.
+//! [`Server`](crate::server::Server) serves. The third method of most services, `Fetch..`, belongs to REST:
+//! [`rest_path`] returns the path of a type's polls, which a [`Poll`](crate::poll::Poll) makes.
 //!
 //! ```
 //! use xds_machine::server::{Config, Server, StreamId};
@@ -24,6 +24,7 @@
 use alloc::format;
 use alloc::string::String;
 
+use crate::name::TypeUrl;
 use crate::type_url;
 
 /// The aggregated service, and the suffix of its methods after `Stream` and `Delta`.
@@ -42,6 +43,29 @@ const SERVICES: [(&str, &str, &str); 10] = [
     ("runtime.v3.RuntimeDiscoveryService", "Runtime", type_url::RUNTIME),
     ("secret.v3.SecretDiscoveryService", "Secrets", type_url::SECRET),
 ];
+
+/// For each type that can be polled over REST, its path.
+const POLLS: [(&str, &str); 8] = [
+    ("/v3/discovery:clusters", type_url::CLUSTER),
+    ("/v3/discovery:endpoints", type_url::ENDPOINT),
+    ("/v3/discovery:extension_configs", type_url::EXTENSION_CONFIG),
+    ("/v3/discovery:listeners", type_url::LISTENER),
+    ("/v3/discovery:routes", type_url::ROUTE),
+    ("/v3/discovery:runtime", type_url::RUNTIME),
+    ("/v3/discovery:scoped-routes", type_url::SCOPED_ROUTE),
+    ("/v3/discovery:secrets", type_url::SECRET),
+];
+
+/// Returns the path to which requests of this type are posted (REST); `None` if the type has none. There is none for
+/// the aggregated service, nor for the incremental variant (R-REST-01, R-REST-02).
+pub fn rest_path(type_url: &TypeUrl) -> Option<&'static str> {
+    POLLS.iter().find(|(_, known)| type_url == *known).map(|(path, _)| *path)
+}
+
+/// Returns the type whose requests are posted to this path (REST).
+pub fn type_of_rest_path(path: &str) -> Option<&'static str> {
+    POLLS.iter().find(|(known, _)| *known == path).map(|(_, type_url)| *type_url)
+}
 
 /// The variant of a method as a value: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta). There is no third.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

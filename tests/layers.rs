@@ -3,4 +3,7 @@
 mod layers {
     mod csds;
     mod csds_view;
+    mod file;
+    mod poll;
+    mod polling;
 }

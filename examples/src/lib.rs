@@ -5,5 +5,6 @@ pub mod control_plane;
 pub mod dialects;
 pub mod discovery_file;
 pub mod element;
+pub mod json;
 pub mod line;
 pub mod references;

@@ -55,11 +55,19 @@ impl ControlPlane {
 
     /// Returns all events of streams since the last start.
     pub fn events(&self) -> Result<Vec<Event>, String> {
+        Ok(self.all()?.into_iter().filter(|event| event.stream() > 0).collect())
+    }
+
+    /// Returns all answers to polls since the last start.
+    pub fn polls(&self) -> Result<Vec<Event>, String> {
+        Ok(self.all()?.into_iter().filter(|event| event.is_any("poll")).collect())
+    }
+
+    fn all(&self) -> Result<Vec<Event>, String> {
         let log = fs::read_to_string(self.log()).map_err(|error| error.to_string())?;
         let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let parse = |line| serde_json::from_str(line).map(Event).map_err(|error| format!("{line}: {error}"));
-        let events = whole.lines().map(parse).filter(|event| event.as_ref().map_or(true, |event| event.stream() > 0));
-        events.collect()
+        whole.lines().map(parse).collect()
     }
 
     /// Returns the events after the first `mark`.
@@ -91,7 +99,11 @@ impl Event {
     }
 
     pub fn stream(&self) -> u64 {
-        self.0["stream"].as_u64().unwrap_or_default()
+        self.number("stream")
+    }
+
+    pub fn number(&self, key: &str) -> u64 {
+        self.0[key].as_u64().unwrap_or_default()
     }
 
     pub fn names(&self, key: &str) -> Vec<&str> {

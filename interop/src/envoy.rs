@@ -44,6 +44,15 @@ impl Envoy {
     }
 }
 
+impl Envoy {
+    /// Returns a counter.
+    pub fn stat(&self, name: &str) -> Result<u64, String> {
+        let (_, stats) = net::get(self.admin, &format!("/stats?filter=^{name}$"))?;
+        let value = stats.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.trim().parse().ok());
+        value.ok_or_else(|| format!("no statistics of {name}: {stats}"))
+    }
+}
+
 impl Peer for Envoy {
     fn request(&mut self, service: u32) -> Result<String, String> {
         let port = self.ports.iter().find(|(number, _)| *number == service).ok_or("no such service")?.1;

@@ -9,6 +9,7 @@ mod mesh;
 mod net;
 mod peer;
 mod process;
+mod rest;
 mod scenarios;
 mod wait;
 mod xds_client;
@@ -103,11 +104,12 @@ fn run(filter: &str) -> Result<Vec<Line>, String> {
     if wanted("csds") {
         csds::play(&installed, &folder(&installed, "csds")?, &mut lines);
     }
+    rest::play(&installed, wanted, &mut lines);
     Ok(lines)
 }
 
 /// Returns an empty folder for the files of a run.
-fn folder(installed: &Installed, run: &str) -> Result<PathBuf, String> {
+pub fn folder(installed: &Installed, run: &str) -> Result<PathBuf, String> {
     let dir = installed.logs.join(run);
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;

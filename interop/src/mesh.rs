@@ -15,6 +15,10 @@ pub enum Scope {
     Ads,
     /// A stream for each resource, of this API type.
     Each(&'static str),
+    /// Polls for each resource.
+    Rest,
+    /// A file for each type.
+    Files,
 }
 
 pub struct Mesh {
@@ -102,7 +106,7 @@ impl Mesh {
     fn cluster(&self, number: u32, service: &Service) -> Option<Value> {
         let mut cluster = json!({
             "name": format!("c{number}"), "type": "EDS", "connectTimeout": format!("{}s", service.timeout),
-            "edsClusterConfig": {"serviceName": format!("e{number}"), "edsConfig": self.source()},
+            "edsClusterConfig": {"serviceName": format!("e{number}"), "edsConfig": self.source("endpoints.yaml")},
         });
         match service.cluster {
             Cluster::Good => {}
@@ -124,7 +128,7 @@ impl Mesh {
         let manager = json!({
             "@type": format!("{HTTP}.HttpConnectionManager"),
             "statPrefix": format!("l{number}"),
-            "rds": {"routeConfigName": format!("r{number}"), "configSource": self.source()},
+            "rds": {"routeConfigName": format!("r{number}"), "configSource": self.source("routes.yaml")},
             "httpFilters": [{
                 "name": "router",
                 "typedConfig": {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"},
@@ -146,12 +150,20 @@ impl Mesh {
         }]}))
     }
 
-    fn source(&self) -> Value {
+    /// Returns where a resource of this file is from.
+    fn source(&self, file: &str) -> Value {
         match self.scope {
             Scope::Ads => json!({"ads": {}, "resourceApiVersion": "V3"}),
             Scope::Each(api) => json!({"resourceApiVersion": "V3", "apiConfigSource": {
                 "apiType": api, "transportApiVersion": "V3",
                 "grpcServices": [{"envoyGrpc": {"clusterName": "xds"}}],
+            }}),
+            Scope::Rest => json!({"resourceApiVersion": "V3", "apiConfigSource": {
+                "apiType": "REST", "transportApiVersion": "V3", "clusterNames": ["xds"],
+                "refreshDelay": "0.2s", "requestTimeout": "2s",
+            }}),
+            Scope::Files => json!({"resourceApiVersion": "V3", "pathConfigSource": {
+                "path": self.dir.join(file), "watchedDirectory": {"path": self.dir},
             }}),
         }
     }

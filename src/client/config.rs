@@ -207,6 +207,18 @@ impl Config {
         self
     }
 
+    /// Makes responses of this type complete: what a response lacks does not exist, as where each is asked for on its
+    /// own.
+    pub(crate) fn with_complete_responses(mut self, type_url: &TypeUrl) -> Self {
+        let settings = self.settings_mut();
+        settings.types = settings.types.and([settings.types.get(type_url).with_complete_responses()]);
+        self
+    }
+
+    pub(crate) fn data_errors(&self) -> DataErrors {
+        self.settings().data_errors
+    }
+
     fn settings_mut(&mut self) -> &mut Settings {
         Arc::make_mut(&mut self.0)
     }

@@ -1,9 +1,11 @@
 //! The interface of one type for a layer above the client: resources from elsewhere, lost resources, and blocked
 //! updates.
 
+use alloc::vec::Vec;
+
 use super::variant::{Of, Variant};
 use super::{Client, find};
-use crate::name::{ResourceName, TypeUrl};
+use crate::name::{ResourceName, TypeUrl, Version};
 use crate::time::Instant;
 
 impl<V: Variant> Client<V> {
@@ -44,6 +46,17 @@ impl<'a, V: Variant> Layer<'a, V> {
     /// held, or until the server has certainly answered that there are none or that earlier ones are removed.
     pub fn is_awaited(&self, name: impl Into<ResourceName>) -> bool {
         self.of.is_some_and(|of| of.awaits(name.into().as_str()))
+    }
+
+    /// Returns the version of the last response of this type that was accepted completely; empty if there was none.
+    /// `None` if the type was never subscribed to.
+    pub fn version(&self) -> Option<&'a Version> {
+        self.of.map(|of| of.holdings.version())
+    }
+
+    /// Returns whether a part of a response later than that of [`version`](Self::version) was accepted.
+    pub(crate) fn is_partly_newer(&self) -> bool {
+        self.of.is_some_and(|of| of.holdings.is_partly_newer())
     }
 
     /// Returns whether a name is subscribed to and the application knows that it does not exist.
@@ -117,6 +130,33 @@ impl<V: Variant> LayerMut<'_, V> {
             of.in_flight.hold(false);
             self.client.advance(now, self.type_url);
         }
+    }
+
+    /// Takes all requested names that are neither held nor in the pending update not to exist, because the response on
+    /// this stream would have had them; `faulty` are names that it had and that were rejected. Returns the names of which
+    /// that is news.
+    pub(crate) fn settle_absent(&mut self, faulty: &[ResourceName]) -> Vec<ResourceName> {
+        let Some(of) = self.look_at() else { return Vec::new() };
+        let absent = |name: &&ResourceName| {
+            let there = of.holdings.has(name.as_str()) || of.holdings.has_member(name);
+            let said = of.in_flight.mentions(name.as_str()) || faulty.contains(name);
+            let has_error = of.failures.get(*name).is_some_and(|failure| failure.standing);
+            !of.announced.is_new(name.as_str()) && !there && !said && !has_error
+        };
+        let mut names: Vec<ResourceName> = of.holdings.names().filter(absent).cloned().collect();
+        names.retain(|name| {
+            of.failures.remove(name);
+            of.holdings.set_does_not_exist(name, None)
+        });
+        names
+    }
+
+    /// Ends the wait for the names of which nothing is known, as the existence time-out does.
+    pub(crate) fn time_out(&mut self, now: Instant) {
+        let Some(of) = self.look_at() else { return };
+        let awaited: Vec<ResourceName> = of.holdings.names().filter(|name| of.is_awaited(name)).cloned().collect();
+        awaited.iter().for_each(|name| of.timers.start(name, now));
+        self.client.handle_timeout(now);
     }
 
     fn look_at(&mut self) -> Option<&mut Of<V>> {

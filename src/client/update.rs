@@ -5,6 +5,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Display;
 
+use twox_hash::XxHash3_128;
+
 use super::resources::{Resource, Resources};
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
@@ -95,6 +97,19 @@ impl Update {
         self.offer.all_fails
     }
 
+    /// Returns a hash of the names, contents and TTLs of the resources: updates of one type with equal hashes have equal
+    /// content, whatever their versions.
+    pub(crate) fn fingerprint(&self) -> u128 {
+        let mut hash = 0;
+        for resource in self.resources() {
+            let ttl = resource.ttl().map_or(0, |ttl| ttl.as_nanos() as u64);
+            let name = XxHash3_128::oneshot_with_seed(ttl, resource.name().as_str().as_bytes());
+            let both = [name.to_le_bytes(), XxHash3_128::oneshot(resource.body()).to_le_bytes()];
+            hash = XxHash3_128::oneshot(both.as_flattened()).wrapping_add(hash);
+        }
+        hash
+    }
+
     /// Accepts the complete update; the response is answered with an ACK.
     pub fn accept(self) -> Verdict {
         Verdict { token: self.token, rejections: Vec::new() }
@@ -166,7 +181,7 @@ impl Rejection {
     }
 
     /// Creates a rejection that belongs to no resource.
-    pub(super) fn nameless(reason: impl Into<String>) -> Self {
+    pub(crate) fn nameless(reason: impl Into<String>) -> Self {
         Self { name: None, reason: reason.into() }
     }
 }

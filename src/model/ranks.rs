@@ -93,7 +93,8 @@ impl Ranks {
         }
     }
 
-    /// Replaces a label by its rank among the noted labels, from 1, and a moment by the time from `now` until then.
+    /// Replaces a label by its rank among the noted labels, from 1, and a moment by the time from `now` until then; a
+    /// count that nothing depends on becomes zero.
     /// Server streams are numbered in order of appearance. All nonces become nonces of stream 1, which no stream may
     /// give again.
     pub fn replace(&mut self, now: Instant, label: Label<'_>) {
@@ -104,6 +105,7 @@ impl Ranks {
                 self.streams += 1;
                 *stream = self.streams;
             }
+            Label::Count(count) => *count = 0,
             Label::Given(count) => *count = self.nonces(),
             label => {
                 let Some((kind, of, numbers)) = read(&label) else { return };
@@ -143,7 +145,7 @@ fn read<'a>(label: &'a Label<'_>) -> Option<(Kind, Option<&'a TypeUrl>, (u64, u6
         Label::Response(of, count) => (Kind::Response, Some(*of), **count),
         Label::Revision(revision) => (Kind::Revision, None, revision.0),
         Label::Nonce(nonce) => return Some((Kind::Nonce, None, numbers(nonce)?)),
-        Label::Client(_) | Label::Given(_) | Label::Instant(_) | Label::Stream(_) => return None,
+        Label::Client(_) | Label::Count(_) | Label::Given(_) | Label::Instant(_) | Label::Stream(_) => return None,
     };
     (count > 0).then_some((kind, of, (0, count)))
 }
@@ -157,7 +159,7 @@ fn write(label: Label<'_>, rank: u64) {
         | Label::Response(_, count) => *count = rank,
         Label::Revision(revision) => revision.0 = rank,
         Label::Nonce(nonce) => *nonce = format!("1.{rank}").as_str().into(),
-        Label::Client(_) | Label::Given(_) | Label::Instant(_) | Label::Stream(_) => {}
+        Label::Client(_) | Label::Count(_) | Label::Given(_) | Label::Instant(_) | Label::Stream(_) => {}
     }
 }
 

@@ -25,6 +25,12 @@ pub(super) fn pair(name: &ResourceName, version: &Version) -> u128 {
     mix(XxHash3_128::oneshot(name.as_str().as_bytes()), version.as_bytes())
 }
 
+/// Returns the contribution of a name that does not exist to the version of names that are asked for. No version is 0xff,
+/// which is no text.
+pub(super) fn absent(name: &ResourceName) -> u128 {
+    mix(XxHash3_128::oneshot(name.as_str().as_bytes()), &[0xff])
+}
+
 /// Returns the text of a hash: URL-safe base64 in 22 characters.
 pub(super) fn version(hash: u128) -> Version {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

@@ -57,6 +57,7 @@ mod retry;
 mod sent;
 mod sent_aliases;
 mod size;
+pub(crate) mod snapshot;
 mod sotw;
 mod source;
 mod subscription;

@@ -209,6 +209,7 @@ pub mod duo;
 pub mod hostile;
 pub mod input;
 pub mod letter;
+pub mod polling;
 pub mod random;
 pub mod replay;
 pub mod script;

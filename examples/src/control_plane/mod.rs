@@ -10,5 +10,6 @@ pub mod health;
 pub mod log;
 pub mod metrics;
 mod regexes;
+pub mod rest;
 pub mod run;
 pub mod tls;

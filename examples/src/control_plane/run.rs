@@ -22,6 +22,7 @@ use super::health::{self, Health};
 use super::log::{Log, Logged};
 use super::metrics::{Measured, Metrics};
 use super::regexes;
+use super::rest;
 use super::tls::{Files, Tls};
 
 /// The time that clients have to read the end of their streams.
@@ -74,14 +75,19 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
         tokio::spawn(async move { tls.watch().await });
     }
     tokio::spawn(async move { metrics.keep_up().await });
-    tokio::spawn(report_lost(log));
+    tokio::spawn(report_lost(log.clone()));
     let (acceptor, connections) = Acceptor::new(listener, tls, connections);
     tokio::spawn(acceptor.run(plane.draining()));
     let server = tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(Duration::from_secs(30)))
         .http2_keepalive_timeout(Some(Duration::from_secs(20)))
         .max_concurrent_streams(100_000) // where each resource has a stream of its own
-        .serve_with_incoming_shutdown(plane.service(), ReceiverStream::new(connections), plane.draining());
+        .accept_http1(true)
+        .serve_with_incoming_shutdown(
+            rest::Front::new(plane.clone(), log),
+            ReceiverStream::new(connections),
+            plane.draining(),
+        );
     plane.run(server, stop, DRAIN).await.map_err(|error| error.to_string())
 }
 

@@ -70,7 +70,7 @@ impl Files {
         };
         let error = |error| format!("{} with the key {}: {error}", self.cert.display(), self.key.display());
         let mut config = config.with_single_cert(chain, key).map_err(error)?;
-        config.alpn_protocols = vec![b"h2".to_vec()];
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }
 }

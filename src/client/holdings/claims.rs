@@ -26,6 +26,11 @@ impl Holdings {
         self.partly_newer = true;
     }
 
+    /// Returns whether a part of a later response than that of the version was accepted.
+    pub(in crate::client) fn is_partly_newer(&self) -> bool {
+        self.partly_newer
+    }
+
     /// Notes that a response of this stream with all resources of the wildcard was accepted completely.
     pub(in crate::client) fn complete_all(&mut self) {
         if self.lapsed.is_empty() {

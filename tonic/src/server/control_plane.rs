@@ -20,6 +20,7 @@ use xds_machine_driver::server::{Shared, Store, Waiter, Wakers};
 
 use super::client_status::{Calls, Compile, no_regexes};
 use super::connection::{End, Incoming};
+use super::poll::Polls;
 use super::stream::lock;
 use super::{Group, Observer, StreamInfo, XdsService};
 use crate::TokioRuntime;
@@ -43,11 +44,19 @@ pub struct Limits {
     pub status_bytes: usize,
     /// Calls of CSDS that are open at one time. Further calls end with RESOURCE_EXHAUSTED. Default: 64.
     pub status_calls: usize,
+    /// [Polls](ControlPlane::poll) that are held at one time. Further ones are answered at once. Default: 100,000.
+    pub held_polls: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { streams: 100_000, request_bytes: 32 << 20, status_bytes: RESPONSE_BYTES, status_calls: 64 }
+        Self {
+            streams: 100_000,
+            request_bytes: 32 << 20,
+            status_bytes: RESPONSE_BYTES,
+            status_calls: 64,
+            held_polls: 100_000,
+        }
     }
 }
 
@@ -71,6 +80,7 @@ pub(super) struct Plane<S: Store> {
     ended: Wakers,
     /// The end of connections whose clients stall.
     end: Arc<End>,
+    pub(super) polls: Polls,
 }
 
 struct Streams<S: Store> {
@@ -134,6 +144,7 @@ impl<S: Store> Builder<S> {
             ending: Wakers::new(),
             ended: Wakers::new(),
             end: Arc::default(),
+            polls: Polls::new(),
         }))
     }
 }
@@ -168,6 +179,10 @@ impl<S: Store> ControlPlane<S> {
     /// stays open, for HTTP/2 does not ask a stream that waits for room whether it has ended.
     pub fn incoming<I>(&self, accepted: I) -> Incoming<I> {
         Incoming::new(accepted, self.0.end.clone())
+    }
+
+    pub(super) fn plane(&self) -> &Plane<S> {
+        &self.0
     }
 
     /// Returns the open streams, in the order in which they were opened.

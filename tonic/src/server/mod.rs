@@ -6,6 +6,8 @@
 //! A stream is one task, which the HTTP/2 library runs anyway: the machine lives in the body of the response. Responses
 //! go to the transport as pages that all streams share, and are composed only when the client's window has room, so a
 //! slow client holds its window and no more.
+//!
+//! [`ControlPlane::poll`] answers polls over REST from the same groups.
 
 mod body;
 mod client_status;
@@ -14,6 +16,7 @@ mod control_plane;
 mod frames;
 mod group;
 mod observer;
+mod poll;
 mod push;
 mod requests;
 mod service;

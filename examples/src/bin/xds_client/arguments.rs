@@ -13,7 +13,8 @@ use prost::Message;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
 use xds_machine::client::{Config, Dialect};
 use xds_machine::message::Node;
-use xds_machine::{TypeUrl, WILDCARD, service, type_url};
+use xds_machine::resource_type::TypeRegistry;
+use xds_machine::{ResourceName, TypeUrl, WILDCARD, poll, service, type_url};
 
 const TYPES: [(&str, &str); 10] = [
     ("lds", type_url::LISTENER),
@@ -28,16 +29,22 @@ const TYPES: [(&str, &str); 10] = [
     ("ecds", type_url::EXTENSION_CONFIG),
 ];
 
-/// Subscribes to resources of a control plane over ADS, and prints each event as one line of JSON.
+/// Subscribes to resources of a control plane over ADS, over REST or from files, and prints each event as one line of JSON.
 #[derive(Parser)]
 #[command(name = "xds_client", version)]
 pub(crate) struct Arguments {
-    /// The control plane; `https://` means TLS
-    #[arg(long, value_name = "URL", value_parser = read_server)]
-    pub(crate) server: Uri,
+    /// The control plane, `https://` means TLS; with --variant file, a folder
+    #[arg(long, value_name = "URL|DIR")]
+    pub(crate) server: String,
     /// The variant of the protocol
     #[arg(long)]
-    variant: Variant,
+    pub(crate) variant: Variant,
+    /// The time between an answer and the next poll, to which up to as much is added at random [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = read_time)]
+    refresh: Option<Duration>,
+    /// The time after which a poll is given up [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = read_time)]
+    request_timeout: Option<Duration>,
     /// What to subscribe to: lds, rds, cds, eds, .. or a type URL, and names; all resources without names
     #[arg(long, value_name = "TYPE[=NAME,..]", required = true, value_parser = read_subscription)]
     subscribe: Vec<Subscription>,
@@ -73,10 +80,23 @@ pub(crate) struct Arguments {
     tls_key: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Variant {
+#[derive(Clone, Copy, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Variant {
+    /// State of the world, over ADS
     Sotw,
+    /// Incremental, over ADS
     Delta,
+    /// Polls over REST-JSON, one for each --subscribe
+    Rest,
+    /// Files of a folder, one for each type: cds.yaml, ..
+    File,
+}
+
+/// The files of a TLS connection.
+pub(crate) struct TlsFiles<'a> {
+    pub(crate) ca: Option<&'a Path>,
+    pub(crate) cert: Option<&'a Path>,
+    pub(crate) key: Option<&'a Path>,
 }
 
 /// The resources of one type; `*` stands for all.
@@ -87,19 +107,73 @@ impl Arguments {
     /// Reads the command line; ends the program if it is wrong.
     pub(crate) fn read() -> Self {
         let arguments = Self::parse();
-        let files = [&arguments.tls_ca, &arguments.tls_cert, &arguments.tls_key];
-        if arguments.server.scheme_str() != Some("https") && files.into_iter().any(Option::is_some) {
-            let error = "certificates need a --server of https://";
-            Self::command().error(ErrorKind::ArgumentConflict, error).exit();
+        if let Err((kind, error)) = arguments.check() {
+            Self::command().error(kind, error).exit();
         }
         arguments
     }
 
-    pub(crate) fn variant(&self) -> service::Variant {
-        match self.variant {
-            Variant::Sotw => service::Variant::Sotw,
-            Variant::Delta => service::Variant::Delta,
+    fn check(&self) -> Result<(), (ErrorKind, String)> {
+        let files = [&self.tls_ca, &self.tls_cert, &self.tls_key];
+        let is_tls = self.variant != Variant::File && self.server().is_ok_and(|uri| uri.scheme_str() == Some("https"));
+        if !is_tls && files.into_iter().any(Option::is_some) {
+            return Err((ErrorKind::ArgumentConflict, "certificates need a --server of https://".into()));
         }
+        if self.variant != Variant::File {
+            self.server().map_err(|error| (ErrorKind::InvalidValue, format!("--server {}: {error}", self.server)))?;
+        }
+        if self.variant != Variant::Rest && (self.refresh.is_some() || self.request_timeout.is_some()) {
+            let error = "--refresh and --request-timeout need --variant rest";
+            return Err((ErrorKind::ArgumentConflict, error.into()));
+        }
+        if self.variant == Variant::Rest {
+            self.poll_config(0).map_err(|error| (ErrorKind::InvalidValue, error))?;
+        }
+        for Subscription(type_url, _) in &self.subscribe {
+            let can = match self.variant {
+                Variant::Sotw | Variant::Delta => true,
+                Variant::Rest => service::rest_path(type_url).is_some(),
+                Variant::File => short(type_url).is_some(),
+            };
+            if !can {
+                let what = if self.variant == Variant::Rest { "can't be polled" } else { "has no short name" };
+                return Err((ErrorKind::InvalidValue, format!("{type_url} {what}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the server.
+    ///
+    /// # Errors
+    ///
+    /// If it is no URL.
+    pub(crate) fn server(&self) -> Result<Uri, String> {
+        read_server(&self.server)
+    }
+
+    pub(crate) fn tls_files(&self) -> TlsFiles<'_> {
+        TlsFiles { ca: self.tls_ca.as_deref(), cert: self.tls_cert.as_deref(), key: self.tls_key.as_deref() }
+    }
+
+    /// Returns the configuration of a poll.
+    pub(crate) fn poll_config(&self, id: u64) -> Result<poll::Config, String> {
+        let second = Duration::from_secs(1);
+        let config = poll::Config::new(self.config().with_id(id), self.refresh.unwrap_or(second));
+        let config = config.and_then(|config| config.with_request_timeout(self.request_timeout.unwrap_or(second)));
+        let reports = self.dialect != Dialect::Envoy;
+        config.map(|config| config.with_report_rejection(reports)).map_err(|error| error.to_string())
+    }
+
+    /// Returns whether a response without a resource of this type removes the resource.
+    pub(crate) fn is_full_state(&self, type_url: &TypeUrl) -> bool {
+        TypeRegistry::default().get(type_url).is_full_state()
+    }
+
+    /// Returns the subscriptions as they were given.
+    pub(crate) fn subscriptions(&self) -> Vec<(TypeUrl, Vec<ResourceName>)> {
+        let names = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect();
+        self.subscribe.iter().map(|Subscription(type_url, all)| (type_url.clone(), names(all))).collect()
     }
 
     /// Returns what to subscribe to, in the order of the command line.
@@ -122,8 +196,9 @@ impl Arguments {
     ///
     /// If a file can't be read, or is no certificate or key.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, String> {
-        let endpoint = Endpoint::from(self.server.clone());
-        if self.server.scheme_str() != Some("https") {
+        let server = self.server()?;
+        let endpoint = Endpoint::from(server.clone());
+        if server.scheme_str() != Some("https") {
             return Ok(endpoint);
         }
         let mut tls = ClientTlsConfig::new();
@@ -158,6 +233,11 @@ fn read_server(url: &str) -> Result<Uri, String> {
         (Some("http" | "https"), Some(_)) => Ok(uri),
         _ => Err("it must be http://HOST:PORT or https://HOST:PORT".into()),
     }
+}
+
+/// Returns the short name of a type.
+pub(crate) fn short(type_url: &TypeUrl) -> Option<&'static str> {
+    TYPES.iter().find(|(_, url)| type_url == *url).map(|(short, _)| *short)
 }
 
 fn read_subscription(what: &str) -> Result<Subscription, String> {

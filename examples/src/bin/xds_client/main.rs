@@ -1,6 +1,10 @@
-//! A client that subscribes to resources of a control plane over ADS and prints each event as one line of JSON.
+//! A client that subscribes to resources of a control plane over ADS, over REST or from files, and prints each event as one line of JSON.
 
 mod arguments;
+mod file;
+mod http;
+mod judge;
+mod rest;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,13 +13,14 @@ use std::io::{Write, stdout};
 use std::process::exit;
 use std::time::Duration;
 
-use arguments::Arguments;
+use arguments::{Arguments, Variant};
 use examples::element::names;
-use examples::references::{Follower, Target, decode, references};
+use examples::references::{Follower, Target};
+use judge::{Judged, judge};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use xds_machine::client::{Action, Backoff, Rejection, Update};
-use xds_machine::{Nonce, ResourceName, TypeUrl, servers};
+use xds_machine::{Nonce, ResourceName, TypeUrl, servers, service};
 use xds_machine_tonic::client::{Report, Updates, XdsClient, dial};
 
 /// The maximum reconnect delay, low enough to reach a server soon after it returns.
@@ -42,10 +47,16 @@ async fn main() {
 }
 
 async fn run(arguments: &Arguments) -> Result<(), String> {
+    let variant = match arguments.variant {
+        Variant::Sotw => service::Variant::Sotw,
+        Variant::Delta => service::Variant::Delta,
+        Variant::Rest => return rest::run(arguments).await,
+        Variant::File => return file::run(arguments).await,
+    };
     let endpoint = arguments.endpoint()?;
     let mut client = XdsClient::builder(arguments.config())
         .server(dial(endpoint))
-        .variant(arguments.variant())
+        .variant(variant)
         .backoff(Backoff::grpc().with_max(LONGEST_WAIT));
     if arguments.csds.is_some() {
         client = client.keep_contents();
@@ -58,7 +69,7 @@ async fn run(arguments: &Arguments) -> Result<(), String> {
     let updates = client.updates().await.map_err(|error| error.to_string())?;
     let mut program = Program {
         follower: arguments.follow.then(|| Follower::new(targets.clone())),
-        server: arguments.server.to_string(),
+        server: arguments.server()?.to_string(),
         updates,
         streams: 0,
         faults: None,
@@ -125,25 +136,8 @@ impl Program {
     /// Checks an update resource by resource and applies the valid ones, which here means to print them.
     async fn apply(&mut self, update: Update) -> Result<(), String> {
         let type_url = update.type_url().clone();
-        let (mut applied, mut changes, mut rejections) = (Vec::new(), Vec::new(), Vec::new());
-        for resource in update.resources() {
-            let (name, version, size) = (resource.name(), resource.version().as_str(), resource.body().len());
-            match decode(&type_url, resource.body()) {
-                Ok(message) => {
-                    applied.push(json!({ "name": name.as_str(), "version": version, "size": size }));
-                    let references = message.iter().flat_map(references).collect();
-                    changes.push(((type_url.clone(), name.clone()), Some(references)));
-                }
-                Err(reason) => rejections.push(Rejection::new(name.clone(), reason)),
-            }
-        }
-        changes.extend(update.removed().iter().map(|name| ((type_url.clone(), name.clone()), None)));
-        if !changes.is_empty() {
-            let (version, removed) = (update.version().as_str(), names(update.removed()));
-            print(json!({ "apply": {
-                "type_url": type_url.as_str(), "version": version, "resources": applied, "removed": removed,
-            } }));
-        }
+        let Judged { line, changes, rejections } = judge(&update);
+        line.into_iter().for_each(print);
         if self.faults.as_ref().is_some_and(|(of, nonce, _)| (of, nonce) != (&type_url, update.nonce())) {
             self.print_faults();
         }

@@ -35,6 +35,9 @@ pub struct Event<'a> {
     /// What all lists lack, which the log counts.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: usize,
+    /// The status of the answer to a poll.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,6 +118,9 @@ impl<'a> Event<'a> {
             if let Some(list) = list {
                 let _ = write!(text, " {label} {}", list.text());
             }
+        }
+        if let Some(status) = self.status {
+            let _ = write!(text, " status {status}");
         }
         if let Some(code) = self.code.filter(|code| *code != 0) {
             let _ = write!(text, " code {code}");

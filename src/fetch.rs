@@ -1,0 +1,297 @@
+//! Responses that come one at a time and without a stream: what a poll and a file have in common.
+//!
+//! Each response is a stream of [`Client<Sotw>`](Client) with one request and at most one response. So versions,
+//! differences, verdicts, TTLs and states are those of streams. The ACK or NACK is composed and not sent: the next
+//! request, if there is one, says what it would have said.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::client::{Action, Client, Config, DataErrors, Rejection, Verdict};
+use crate::error::{Code, Error, Misuse, Status};
+use crate::message::sotw::{Request, Response};
+use crate::model::{Label, Relabel};
+use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
+use crate::time::Instant;
+use crate::variant::Sotw;
+
+/// The subscription of one type whose responses come one at a time.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct Fetch {
+    client: Client<Sotw>,
+    type_url: TypeUrl,
+    data_errors: DataErrors,
+    /// The longest error to report, in bytes.
+    error_bytes: usize,
+    /// The number of requests made so far.
+    asked: u64,
+    /// What the last response was rejected for; `None` once a response is accepted.
+    error: Option<Status>,
+    /// The content of the last update, if all of it was accepted and nothing of it was lost since.
+    applied: Option<u128>,
+    /// The update that is out, by its content; `None` within if a name of it was unsubscribed meanwhile.
+    out: Option<Option<u128>>,
+    /// Whether the application lost what the accepted version covers: by a TTL, or by a rejection that drops content.
+    lost: bool,
+    /// Names that were unsubscribed since the accepted version was asked for, each with the number of requests that
+    /// were made by then.
+    left: BTreeMap<ResourceName, u64>,
+}
+
+/// What has become of a response.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Outcome {
+    /// The application judges it.
+    Judging,
+    Accepted,
+    Rejected,
+}
+
+impl Fetch {
+    pub(crate) fn new(config: Config, type_url: TypeUrl) -> Self {
+        let (data_errors, error_bytes) = (config.data_errors(), config.limits().error_bytes);
+        let client = Client::new(config.with_complete_responses(&type_url));
+        let (error, applied, out) = (None, None, None);
+        let (asked, lost, left) = (0, false, BTreeMap::new());
+        Self { client, type_url, data_errors, error_bytes, asked, error, applied, out, lost, left }
+    }
+
+    pub(crate) fn client(&self) -> &Client<Sotw> {
+        &self.client
+    }
+
+    pub(crate) fn type_url(&self) -> &TypeUrl {
+        &self.type_url
+    }
+
+    pub(crate) fn error(&self) -> Option<&Status> {
+        self.error.as_ref()
+    }
+
+    /// Returns the version of the last response that was accepted completely.
+    fn version(&self) -> Version {
+        self.client.layer(&self.type_url).version().cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.client.wants_stream()
+    }
+
+    pub(crate) fn is_judged(&self) -> bool {
+        self.out.is_some()
+    }
+
+    pub(crate) fn subscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) -> Result<(), Misuse> {
+        self.client.resources_mut(&self.type_url).subscribe(names)
+    }
+
+    pub(crate) fn unsubscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
+        let names: Vec<ResourceName> = names.into_iter().map(Into::into).collect();
+        let interest = self.client.resources(&self.type_url).interest();
+        for name in &names {
+            if interest.wildcard && name.is_wildcard() || interest.has_name(name) {
+                self.left.insert(name.clone(), self.asked);
+                self.applied = None;
+                self.out = self.out.map(|_| None);
+            }
+        }
+        self.client.resources_mut(&self.type_url).unsubscribe(names);
+    }
+
+    /// Begins the exchange of one response, and returns the request for it. Returns `None` if nothing is wanted.
+    pub(crate) fn ask(&mut self) -> Option<Request> {
+        self.client.handle_open();
+        let Some(transmit) = self.client.poll_transmit() else {
+            self.client.handle_close();
+            return None;
+        };
+        self.asked += 1;
+        let mut request = transmit.request;
+        request.version = if self.claims() { self.version() } else { Version::default() };
+        Some(request)
+    }
+
+    /// Returns whether the version may be said: a server that is said to have delivered it does not send again what the
+    /// application lost or gave up since. A name that is wanted anew does not count: its server has another version for
+    /// other names (R-REST-18, R-REST-32).
+    fn claims(&self) -> bool {
+        if self.lost {
+            return false;
+        }
+        if self.left.is_empty() {
+            return true;
+        }
+        let interest = self.client.resources(&self.type_url).interest();
+        !self.left.contains_key(WILDCARD) && !self.left.keys().any(|name| interest.has_name(name))
+    }
+
+    /// Ends an exchange without a response.
+    pub(crate) fn give_up(&mut self) {
+        if !self.is_judged() {
+            self.client.handle_close();
+        }
+    }
+
+    /// Takes what has come: a response, or the reason why it is none.
+    pub(crate) fn take(
+        &mut self,
+        now: Instant,
+        content: Result<Response, String>,
+        act: &mut dyn FnMut(Action),
+    ) -> Result<Outcome, Misuse> {
+        let content = content.and_then(|mut response| {
+            if response.type_url.as_str().is_empty() {
+                response.type_url = self.type_url.clone();
+            }
+            response.nonce = Nonce::default(); // nothing will repeat it
+            let same = response.type_url == self.type_url;
+            if same { Ok(response) } else { Err(format!("the response has the type {}", response.type_url)) }
+        });
+        let response = match content {
+            Ok(response) => response,
+            Err(reason) => return Ok(self.refuse(reason, act)),
+        };
+        match self.client.handle_response(now, response) {
+            Ok(()) => {}
+            Err(Error::Caller(misuse)) => return Err(misuse),
+            Err(Error::Peer(misbehaved)) => {
+                return Ok(self.refuse(misbehaved.to_string(), act));
+            }
+        }
+        // R-REST-25: a response has all that was asked for, but for what it has under a name that can't be read.
+        if let Some(faulty) = self.pass_on(now, act) {
+            let names = self.client.layer_mut(&self.type_url).settle_absent(&faulty);
+            if !names.is_empty() {
+                act(Action::DoesNotExist { type_url: self.type_url.clone(), names });
+            }
+        }
+        Ok(self.settle())
+    }
+
+    /// Takes the verdict on the update.
+    pub(crate) fn verdict(
+        &mut self,
+        now: Instant,
+        verdict: Verdict,
+        act: &mut dyn FnMut(Action),
+    ) -> Result<Outcome, Misuse> {
+        let content = self.out.flatten();
+        self.client.handle_verdict(now, verdict)?;
+        self.out = None;
+        self.pass_on(now, act);
+        Ok(self.settle_as(content))
+    }
+
+    /// Handles TTLs that ran out.
+    pub(crate) fn timeout(&mut self, now: Instant, act: &mut dyn FnMut(Action)) {
+        self.client.handle_timeout(now);
+        self.pass_on(now, act);
+    }
+
+    /// Gives up waiting for names of which nothing is known.
+    pub(crate) fn stop_waiting(&mut self, now: Instant, act: &mut dyn FnMut(Action)) {
+        self.client.layer_mut(&self.type_url).time_out(now);
+        self.pass_on(now, act);
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.client.poll_timeout()
+    }
+
+    /// Returns whether anything that is wanted is unknown.
+    pub(crate) fn awaits(&self) -> bool {
+        let layer = self.client.layer(&self.type_url);
+        let interest = self.client.resources(&self.type_url).interest();
+        interest.wildcard && layer.is_awaited(WILDCARD) || interest.names().any(|name| layer.is_awaited(name.clone()))
+    }
+
+    /// Returns whether a part of a later response than that of the version was accepted.
+    pub(crate) fn is_partly_newer(&self) -> bool {
+        self.client.layer(&self.type_url).is_partly_newer()
+    }
+
+    /// Notes that the version does not describe what the application has.
+    pub(crate) fn lose(&mut self) {
+        self.lost = true;
+    }
+
+    fn refuse(&mut self, reason: String, act: &mut dyn FnMut(Action)) -> Outcome {
+        let mut status = Status::new(Code::InvalidArgument, reason.clone());
+        status.truncate(self.error_bytes);
+        self.error = Some(status);
+        self.client.handle_close();
+        let faults = Vec::from([Rejection::nameless(reason)]);
+        act(Action::Rejected { type_url: self.type_url.clone(), nonce: Nonce::default(), faults });
+        Outcome::Rejected
+    }
+
+    /// Passes actions on, and accepts an update that the application has already. Returns the names with a fault; `None` if
+    /// a fault has no name.
+    fn pass_on(&mut self, now: Instant, act: &mut dyn FnMut(Action)) -> Option<Vec<ResourceName>> {
+        let mut faulty = Some(Vec::new());
+        while let Some(action) = self.client.poll_action() {
+            match action {
+                Action::Apply(update) => {
+                    let content = update.fingerprint();
+                    self.out = Some(Some(content));
+                    if self.applied == Some(content) && update.removed().is_empty() {
+                        // R-REST-15, R-FS-04: equal content is no news, whatever its version.
+                        if self.client.handle_verdict(now, update.accept()).is_ok() {
+                            self.out = None;
+                        }
+                        continue;
+                    }
+                    act(Action::Apply(update));
+                    continue;
+                }
+                Action::Expired { .. } => {
+                    self.lost = true;
+                    self.applied = None;
+                }
+                Action::Rejected { ref faults, .. } => {
+                    faulty = faults.iter().map(|fault| fault.name.clone()).collect();
+                }
+                _ => {}
+            }
+            act(action);
+        }
+        faulty
+    }
+
+    fn settle(&mut self) -> Outcome {
+        if self.is_judged() { Outcome::Judging } else { self.settle_as(self.applied) }
+    }
+
+    /// Ends an exchange that is judged; `content` is the update that was.
+    fn settle_as(&mut self, content: Option<u128>) -> Outcome {
+        let answer = self.client.poll_transmit();
+        self.client.handle_close();
+        match answer.map(|answer| answer.request.error) {
+            Some(Some(error)) => {
+                self.error = Some(error);
+                self.applied = None;
+                self.lost |= self.data_errors == DataErrors::Drop;
+                Outcome::Rejected
+            }
+            Some(None) => {
+                self.error = None;
+                self.applied = content;
+                self.lost = false;
+                let asked = self.asked;
+                self.left.retain(|_, at| *at >= asked);
+                Outcome::Accepted
+            }
+            None => Outcome::Accepted, // nothing was wanted any more when the verdict came
+        }
+    }
+}
+
+impl Relabel for Fetch {
+    fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
+        self.client.relabel(by);
+        by(Label::Attempt(&mut self.asked));
+        self.left.values_mut().for_each(|at| by(Label::Attempt(at)));
+    }
+}
