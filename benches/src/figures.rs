@@ -1,5 +1,5 @@
-//! The figures F1 to F12; H1, the worst requests of a client; C1, the status of clients; E1 to E9, the whole program; and the limits that they must
-//! keep.
+//! The figures F1 to F12; P1, polls over REST; H1, the worst requests of a client; C1, the status of clients; E1 to E9,
+//! the whole program; and the limits that they must keep.
 
 use xds_machine::{Delta, Sotw};
 
@@ -8,8 +8,9 @@ use crate::e2e;
 use crate::floor::{Decode, Encode, EncodeNew};
 use crate::measure::{Cold, Nothing, Row, Work};
 use crate::work::{
-    Change, EVENTS, FirstSync, FullResponse, FullState, FurtherSync, Hostile, NAMES, Named, OneByOne, OneChange, Poll,
-    Reconnect, Stale, Status, Timeout, all, all_names, idle_stream, names, store,
+    Change, EVENTS, FirstSync, FullResponse, FullState, FurtherSync, Hostile, LookUps, NAMES, Named, NamedPoll,
+    NotModified, OneByOne, OneChange, Poll, Reconnect, Stale, Status, Timeout, all, all_names, idle_stream, names,
+    store,
 };
 
 /// A limit and the measured value.
@@ -43,7 +44,7 @@ pub type Figure = (Vec<Row>, Vec<Check>);
 pub type Measure = fn() -> Figure;
 
 /// All figures.
-pub const FIGURES: [(&str, Measure); 23] = [
+pub const FIGURES: [(&str, Measure); 24] = [
     ("F1", f1),
     ("F2", f2),
     ("F3", f3),
@@ -56,6 +57,7 @@ pub const FIGURES: [(&str, Measure); 23] = [
     ("F10", f10),
     ("F11", f11),
     ("F12", f12),
+    ("P1", p1),
     ("H1", h1),
     ("C1", c1),
     ("E1", e2e::e1),
@@ -232,6 +234,22 @@ fn f11() -> Figure {
         Check::most("F11: a stale request: of the time at 1k names", many[2].ns / few[2].ns, 15.0),
     ];
     (few.into_iter().chain(many).collect(), checks.into())
+}
+
+/// Polls over REST: one for all resources that is answered "not modified", and one for ten thousand names.
+fn p1() -> Figure {
+    let times = crate::work::TIMES;
+    let all = |n: usize| {
+        Row::new("P1 not modified, all", n, 1, 0).timed_each(9, times, &mut NotModified::new(n), &mut Nothing)
+    };
+    let (few, many) = (all(N / 100), all(N));
+    let row = Row::new("P1 not modified, 10k names", N, 1, 0);
+    let named = row.timed(99, &mut NamedPoll::new(N, N / 10), &mut LookUps::new(N, N / 10));
+    let checks = [
+        Check::most("P1: a poll for all: of the time at 1k resources", many.ns / few.ns, 1.5),
+        Check::most("P1: a poll for 10k names: of looking them up", named.ratio, 1.5),
+    ];
+    (vec![few, many, named], checks.into())
 }
 
 fn f12() -> Figure {

@@ -24,13 +24,14 @@ static COUNTING: alloc::Counting = alloc::Counting;
 pub type Target = fn(&[u8]);
 
 /// The targets by name. A corpus has the name of its target.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("world", world),
     ("client", client),
     ("server", server),
     ("wire", wire),
     ("csds", csds),
     ("variants", variants),
+    ("poll", poll),
 ];
 
 /// A server that follows no rule, against a client machine.
@@ -51,6 +52,11 @@ pub fn server(data: &[u8]) {
     } else {
         bounded(SERVER_BYTES, || hostile::server::play::<Delta>(data));
     }
+}
+
+/// A server without rules, against a poll and a file; and polls without rules, against a source.
+pub fn poll(data: &[u8]) {
+    bounded(CLIENT_BYTES, || hostile::poll::play(data));
 }
 
 /// The bytes that a machine may hold at the end, with the small limits of the hostile plays: a few times the maximum of

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The ids of the rules: a prefix, and the first and last number.
-const RULES: [(&str, &[(u32, u32)]); 25] = [
+const RULES: [(&str, &[(u32, u32)]); 27] = [
     ("C-STREAM", &[(1, 11)]),
     ("C-SUB", &[(1, 26)]),
     ("C-SOTW", &[(1, 25)]),
@@ -24,6 +24,8 @@ const RULES: [(&str, &[(u32, u32)]); 25] = [
     ("S-DELTA", &[(1, 13), (20, 28), (30, 45), (50, 57)]),
     ("S-ADS", &[(1, 8), (10, 11), (20, 25)]),
     ("S-REST", &[(1, 11)]),
+    ("R-REST", &[(1, 20), (22, 22), (24, 25), (27, 27), (30, 38), (40, 41), (50, 54)]),
+    ("R-FS", &[(1, 4), (6, 16)]),
     ("S-TTL", &[(1, 6)]),
     ("S-ERR", &[(1, 1)]),
     ("S-VER", &[(1, 4)]),
@@ -219,5 +221,5 @@ fn what_is_not_there_is_found_out() {
     assert!(is_test("regressions::owed_names") && !is_test("regressions::nothing") && !is_test("nothing::owed_names"));
     assert_eq!(names("`a`, `b`"), Some(vec!["a", "b"]));
     assert_eq!(names("`a`, b"), None);
-    assert_eq!((ids(&RULES).len(), ids(&SENTENCES).len()), (419, 196));
+    assert_eq!((ids(&RULES).len(), ids(&SENTENCES).len()), (474, 196));
 }

@@ -5,6 +5,7 @@
 
 pub mod client;
 mod message;
+pub mod poll;
 pub mod server;
 
 use xds_machine::{ResourceName, TypeUrl, type_url};
