@@ -11,8 +11,8 @@ use crate::name::{ResourceName, TypeUrl};
 /// Below this number of contents nothing is swept.
 const FEW: usize = 64;
 
-/// The contents of the resources that an application accepted, for a [dump](super::dump) that shows them. Only who is
-/// asked for contents needs to keep any.
+/// The contents of the resources that an application accepted, for a [dump](fn@super::dump) that shows them. Only who
+/// is asked for contents needs to keep any.
 ///
 /// Which resources are held is the machine's to say, and a dump shows the contents of those only. So contents are
 /// forgotten late, when as many have gathered as were held at the last look, and the same number again.

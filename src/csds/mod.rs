@@ -11,11 +11,11 @@
 //!
 //! # The contract
 //!
-//! Nothing here is a machine, and nothing is kept for it: [`dump`] is a function of a client's
-//! [states](crate::client::Client::states), and [`view`] of a server machine and its source. A server keeps no name for
-//! it. Two things are the caller's: the wall clock ([`Clock`]), and the contents of what is held ([`Contents`]), which
-//! the client machine hands over and does not keep. A service is one function from a [`Request`] to a [`Response`], which
-//! is called once for each request and never unasked (R-CSDS-16).
+//! Nothing here is a machine, and nothing is kept for it: [`dump`](fn@dump) is a function of a client's
+//! [states](crate::client::Client::states), and [`view`](fn@view) of a server machine and its source. A server keeps no
+//! name for it. Two things are the caller's: the wall clock ([`Clock`]), and the contents of what is held
+//! ([`Contents`]), which the client machine hands over and does not keep. A service is one function from a [`Request`]
+//! to a [`Response`], which is called once for each request and never unasked (R-CSDS-16).
 //!
 //! A client's dump has the rows of gRFC A40, A57 and A88 (R-CSDS-05):
 //!
@@ -45,8 +45,10 @@
 //! let first = client.poll_transmit().expect("a request");
 //! client.handle_sent(now, first.sent);
 //! # let any = Any { type_url: listeners.clone(), value: (&b"\x0a\x01a"[..]).into() };
-//! # let (resources, nonce, control_plane, errors) = (vec![sotw::Item::Bare(any)], "n".into(), String::new(), vec![]);
-//! # let response = sotw::Response { version: "7".into(), resources, type_url: listeners.clone(), nonce, control_plane, errors };
+//! # let (resources, nonce) = (vec![sotw::Item::Bare(any)], "n".into());
+//! # let (control_plane, errors) = (String::new(), vec![]);
+//! # let (version, type_url) = ("7".into(), listeners.clone());
+//! # let response = sotw::Response { version, resources, type_url, nonce, control_plane, errors };
 //! client.handle_response(now, response)?; // with listener `a`, version 7
 //!
 //! let mut contents = Contents::new();

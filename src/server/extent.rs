@@ -170,7 +170,7 @@ impl Relabel for Extent {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         self.after.relabel(by);
         self.to.relabel(by);
-        if let Some(more) = &mut self.more {
+        if let Some(more) = self.more.as_mut().filter(|more| !more.ahead.is_empty()) {
             more.ahead_to.relabel(by);
         }
     }

@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::run::{Result, cargo, root, run};
 
-const TARGETS: [&str; 6] = ["world", "client", "server", "wire", "csds", "variants"];
+const TARGETS: [&str; 7] = ["world", "client", "server", "wire", "csds", "variants", "poll"];
 
 /// The maximum input length: enough for a story, and short enough to be read.
 const LEN: &str = "-max_len=512";

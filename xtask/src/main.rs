@@ -20,8 +20,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask RECIPE
 
-  bench-json [FIGURE ..]   measure F1 to F12, P1, H1, L1, L2, C1 and E1 to E9: a JSON object a line; with --check the limits, and whether they are
-                           kept
+  bench-json [FIGURE ..]   measure F1 to F12, P1, H1, L1, L2, C1 and E1 to E9: a JSON object a line; with --check the limits,
+                           and whether they are kept
   ci                       all that CI checks besides the tests, but for interop
   circles                  fail if files of src/ depend on each other in circles, beyond what xtask/circles.txt allows
   corpus                   replay the fuzz corpus, with no fuzzer, and build the targets

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
+use std::future::poll_fn;
 use std::path::{Path, PathBuf};
+use std::task::Poll;
 use std::time::SystemTime;
 
 use examples::element::names;
@@ -13,13 +15,15 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::sleep_until;
-use xds_machine::client::{self, Rejection};
+use xds_machine::client::{self, Client, Rejection};
+use xds_machine::csds::Clock;
 use xds_machine::file::{Action, Files};
 use xds_machine::message::sotw;
-use xds_machine::{Instant, TypeUrl, proto};
+use xds_machine::{Instant, Sotw, TypeUrl, proto};
 
 use super::arguments::{Arguments, short};
 use super::judge::{Judged, judge};
+use super::status::{self, Status};
 use super::{by_type, print, print_rejected};
 
 /// The formats, by suffix.
@@ -41,6 +45,8 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), String> {
         folder,
         follower: arguments.follow.then(|| Follower::new(targets.clone())),
         opened: 0,
+        clock: status::clock(Instant::EPOCH),
+        status: Status::open(arguments.csds.as_ref()).await?,
     };
     for (at, (type_url, names)) in by_type(targets).into_iter().enumerate() {
         let Some(short) = short(&type_url) else { return Err(format!("{type_url} has no short name")) };
@@ -93,6 +99,8 @@ struct Program {
     files: Vec<OfType>,
     follower: Option<Follower>,
     opened: u64,
+    clock: Clock,
+    status: Option<Status>,
 }
 
 impl Program {
@@ -101,7 +109,13 @@ impl Program {
         loop {
             let due = self.files.iter().filter_map(|of| of.files.poll_timeout()).min();
             let due = due.map(|due| self.start + due.since_epoch());
+            let (files, status, clock) = (&self.files, &mut self.status, self.clock);
+            let answered = poll_fn(|cx| match status {
+                Some(status) => status.poll_answer(cx, || clients(files, clock)),
+                None => Poll::Pending,
+            });
             tokio::select! {
+                () = answered => {}
                 moved = moves.recv() => {
                     let mut moved = vec![moved.ok_or("the watch of the folder ended")?];
                     while let Ok(more) = moves.try_recv() {
@@ -211,8 +225,15 @@ impl Program {
         let all: Vec<Rejection> = faults.into_iter().chain(rejections.iter().cloned()).collect();
         print_rejected(&type_url, &all);
         let now = self.now();
-        let judged = self.files[at].files.handle_verdict(now, update.reject(rejections));
+        if let Some(status) = &mut self.status {
+            status.note_update(&update);
+        }
+        let id = update.client_id();
+        let judged = self.files[at].files.handle_verdict(now, update.reject(rejections.clone()));
         judged.map_err(|error| error.to_string())?;
+        if let Some(status) = &mut self.status {
+            status.note_verdict((id, &type_url), &rejections, &clients(&self.files, self.clock));
+        }
         self.follow(changes)
     }
 
@@ -237,6 +258,11 @@ impl Program {
     fn of_type(&mut self, type_url: &TypeUrl) -> Option<&mut OfType> {
         self.files.iter_mut().find(|of| of.files.type_url() == type_url)
     }
+}
+
+/// Returns the machines of the files.
+fn clients(files: &[OfType], clock: Clock) -> Vec<(&Client<Sotw>, Clock)> {
+    files.iter().map(|of| (of.files.client(), clock)).collect()
 }
 
 impl OfType {

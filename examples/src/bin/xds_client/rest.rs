@@ -7,14 +7,16 @@ use std::task::Poll as Ready;
 use examples::element::names;
 use examples::references::{Follower, Target};
 use serde_json::json;
-use xds_machine::client::{self, Rejection};
+use xds_machine::client::{self, Client, Rejection};
+use xds_machine::csds::Clock;
 use xds_machine::poll::{Action, Poll};
-use xds_machine::{ResourceName, TypeUrl, WILDCARD, service};
+use xds_machine::{Instant, ResourceName, Sotw, TypeUrl, WILDCARD, service};
 use xds_machine_tonic::client::{Polled, Poller};
 
 use super::arguments::Arguments;
 use super::http::{Http, Server};
 use super::judge::{Judged, judge};
+use super::status::{self, Status};
 use super::{by_type, print, print_rejected};
 
 /// Polls until the program ends.
@@ -30,6 +32,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), String> {
         follower: arguments.follow.then(|| Follower::new(targets)),
         opened: 0,
         is_open: None,
+        status: Status::open(arguments.csds.as_ref()).await?,
     };
     for (type_url, names) in arguments.subscriptions() {
         program.add(type_url, names, false)?;
@@ -40,6 +43,8 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), String> {
 /// A poll and how its last request ended.
 struct Polling {
     poller: Poller<Http>,
+    /// Of the poller's machine.
+    clock: Clock,
     has_failed: bool,
     /// Whether it polls for what other resources refer to.
     followed: bool,
@@ -54,14 +59,18 @@ struct Program<'a> {
     opened: u64,
     /// Whether the server answers; unknown at first.
     is_open: Option<bool>,
+    status: Option<Status>,
 }
 
 impl Program<'_> {
     async fn run(&mut self) -> Result<(), String> {
         let mut first = 0;
         loop {
-            let polls = &mut self.polls;
+            let (polls, status) = (&mut self.polls, &mut self.status);
             let (at, polled) = poll_fn(|cx| {
+                if let Some(status) = status {
+                    while status.poll_answer(cx, || clients(polls)).is_ready() {}
+                }
                 for step in 0..polls.len() {
                     let at = (first + step) % polls.len(); // each has its turn
                     if let Ready::Ready(polled) = polls[at].poller.poll_next(cx) {
@@ -149,7 +158,14 @@ impl Program<'_> {
         }
         let all: Vec<Rejection> = faults.into_iter().chain(rejections.iter().cloned()).collect();
         print_rejected(&type_url, &all);
-        self.polls[at].poller.verdict(update.reject(rejections)).map_err(|error| error.to_string())?;
+        if let Some(status) = &mut self.status {
+            status.note_update(&update);
+        }
+        let id = update.client_id();
+        self.polls[at].poller.verdict(update.reject(rejections.clone())).map_err(|error| error.to_string())?;
+        if let Some(status) = &mut self.status {
+            status.note_verdict((id, &type_url), &rejections, &clients(&self.polls));
+        }
         self.follow(changes)
     }
 
@@ -183,9 +199,19 @@ impl Program<'_> {
         let http = Http::new(self.server.clone(), config.request_timeout());
         let mut poll = Poll::new(config, type_url).map_err(error)?;
         poll.subscribe(names).map_err(error)?;
-        self.polls.push(Polling { poller: Poller::new(poll, http), has_failed: false, followed });
+        self.polls.push(Polling {
+            poller: Poller::new(poll, http),
+            clock: status::clock(Instant::EPOCH),
+            has_failed: false,
+            followed,
+        });
         Ok(())
     }
+}
+
+/// Returns the machines of the polls.
+fn clients(polls: &[Polling]) -> Vec<(&Client<Sotw>, Clock)> {
+    polls.iter().map(|polling| (polling.poller.get().client(), polling.clock)).collect()
 }
 
 fn print_missing<'a>(type_url: &TypeUrl, names: impl IntoIterator<Item = &'a ResourceName>) {

@@ -1,16 +1,29 @@
 //! The service by which others look at what this client has (CSDS).
 
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
-use xds_machine_tonic::client::{ClientStatusService, XdsClient};
+use xds_machine::Sotw;
+use xds_machine::client::{Client, Rejection, Update};
+use xds_machine::csds::{ClientConfig, Clock, Contents, Item, dump};
+use xds_machine::{Instant, TypeUrl};
+use xds_machine_tonic::client::{ClientStatusService, HasStatus};
+
+/// How many requests wait for an answer.
+const WAITING: usize = 16;
 
 /// Serves the status of a client until the program ends.
 ///
 /// # Errors
 ///
 /// One line that says what can't be done.
-pub(crate) async fn serve(address: &str, client: XdsClient) -> Result<(), String> {
+pub(crate) async fn serve(address: &str, client: impl HasStatus) -> Result<(), String> {
     let error = |error| format!("can't serve the client's status on {address}: {error}");
     let listener = TcpListener::bind(address).await.map_err(error)?;
     eprintln!("xds_client: the client's status is served on {}", listener.local_addr().map_err(error)?);
@@ -22,4 +35,86 @@ pub(crate) async fn serve(address: &str, client: XdsClient) -> Result<(), String
         }
     });
     Ok(())
+}
+
+/// Returns the wall clock of machines whose epoch is `now` before now.
+pub(crate) fn clock(now: Instant) -> Clock {
+    Clock::new(now, SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+/// A request for the status: whether with contents, and where to.
+type Request = (bool, oneshot::Sender<ClientConfig>);
+
+/// Asks the loop of this program.
+struct Asking(mpsc::Sender<Request>);
+
+impl HasStatus for Asking {
+    fn status(&self, contents: bool) -> Pin<Box<dyn Future<Output = Option<ClientConfig>> + Send + '_>> {
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            self.0.send((contents, reply)).await.ok()?;
+            answer.await.ok()
+        })
+    }
+}
+
+/// The status of machines that the loop of this program drives itself: requests for it, and contents.
+pub(crate) struct Status {
+    requests: mpsc::Receiver<Request>,
+    contents: Contents,
+}
+
+impl Status {
+    /// Serves the status, if an address is given.
+    ///
+    /// # Errors
+    ///
+    /// As [`serve`].
+    pub(crate) async fn open(address: Option<&String>) -> Result<Option<Self>, String> {
+        let Some(address) = address else { return Ok(None) };
+        let (sender, requests) = mpsc::channel(WAITING);
+        serve(address, Asking(sender)).await?;
+        Ok(Some(Self { requests, contents: Contents::new() }))
+    }
+
+    /// Notes an update that is about to be judged.
+    pub(crate) fn note_update(&mut self, update: &Update) {
+        self.contents.handle_update(update);
+    }
+
+    /// Notes the verdict on it, which the machine has taken.
+    pub(crate) fn note_verdict(
+        &mut self,
+        (id, type_url): (u64, &TypeUrl),
+        rejections: &[Rejection],
+        clients: &[(&Client<Sotw>, Clock)],
+    ) {
+        self.contents.handle_verdict(id, type_url, rejections, |of, name| {
+            clients.iter().any(|(client, _)| {
+                let state = client.resources(of).state(name);
+                state.is_some_and(|state| state.version.is_some())
+            })
+        });
+    }
+
+    /// Answers the next request. `Pending` until there is one.
+    pub(crate) fn poll_answer<'a>(
+        &mut self,
+        cx: &mut Context<'_>,
+        clients: impl FnOnce() -> Vec<(&'a Client<Sotw>, Clock)>,
+    ) -> Poll<()> {
+        let Poll::Ready(Some((with_contents, reply))) = self.requests.poll_recv(cx) else { return Poll::Pending };
+        let clients = clients();
+        let contents = Some(&self.contents).filter(|_| with_contents);
+        let mut items: Vec<Item> = Vec::new();
+        for (client, clock) in &clients {
+            items.extend(dump(client.states(), clock, contents));
+        }
+        let node = clients.first().map(|(client, _)| client.config().node().clone());
+        let mut status = ClientConfig::new(node, "", items);
+        // Two polls may want one name.
+        status.items.dedup_by(|next, kept| (&next.type_url, &next.name) == (&kept.type_url, &kept.name));
+        let _ = reply.send(status); // who asked may have gone
+        Poll::Ready(())
+    }
 }
