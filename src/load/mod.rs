@@ -16,7 +16,7 @@
 //!
 //! # The contract
 //!
-//! That of the [crate](crate). Besides, whatever becomes of streams:
+//! That of the [crate]. Besides, whatever becomes of streams:
 //!
 //! - Each call to a cluster that is asked for is in exactly one report that the transport took. What the transport did
 //!   not send is given back ([`Reporter::handle_unsent`]) and is in the next report. A lost stream loses at most the
