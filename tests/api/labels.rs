@@ -111,7 +111,7 @@ fn of_a_server_and_its_store() {
     assert_eq!(labels(&mut action), ["nonce 3.1", "revision 2"]);
     let after = labels(&mut server);
     assert_eq!(before.len(), after.len() + 2, "of an action");
-    let expected = ["stream 3", "given 1", "revision 0", "revision 2", "at 10", "nonce 3.1"];
+    let expected = ["stream 3", "given 1", "revision 2", "at 10", "nonce 3.1"];
     assert_eq!(all(&after), expected.into());
 
     let later = |label: Label<'_>| {
