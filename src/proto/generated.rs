@@ -150,6 +150,102 @@ pub struct Resource {
     #[prost(bytes = "bytes", optional, tag = "9")]
     pub metadata: ::core::option::Option<::prost::bytes::Bytes>,
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LoadStatsRequest {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub node: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(message, repeated, tag = "2")]
+    pub cluster_stats: ::prost::alloc::vec::Vec<ClusterStats>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LoadStatsResponse {
+    #[prost(string, repeated, tag = "1")]
+    pub clusters: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(message, optional, tag = "2")]
+    pub load_reporting_interval: ::core::option::Option<Duration>,
+    #[prost(bool, tag = "3")]
+    pub report_endpoint_granularity: bool,
+    #[prost(bool, tag = "4")]
+    pub send_all_clusters: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ClusterStats {
+    #[prost(string, tag = "1")]
+    pub cluster_name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "2")]
+    pub upstream_locality_stats: ::prost::alloc::vec::Vec<UpstreamLocalityStats>,
+    #[prost(uint64, tag = "3")]
+    pub total_dropped_requests: u64,
+    #[prost(message, optional, tag = "4")]
+    pub load_report_interval: ::core::option::Option<Duration>,
+    #[prost(message, repeated, tag = "5")]
+    pub dropped_requests: ::prost::alloc::vec::Vec<DroppedRequests>,
+    #[prost(string, tag = "6")]
+    pub cluster_service_name: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DroppedRequests {
+    #[prost(string, tag = "1")]
+    pub category: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub dropped_count: u64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UpstreamLocalityStats {
+    #[prost(message, optional, tag = "1")]
+    pub locality: ::core::option::Option<Locality>,
+    #[prost(uint64, tag = "2")]
+    pub total_successful_requests: u64,
+    #[prost(uint64, tag = "3")]
+    pub total_requests_in_progress: u64,
+    #[prost(uint64, tag = "4")]
+    pub total_error_requests: u64,
+    #[prost(message, repeated, tag = "5")]
+    pub load_metric_stats: ::prost::alloc::vec::Vec<EndpointLoadMetricStats>,
+    #[prost(uint32, tag = "6")]
+    pub priority: u32,
+    #[prost(message, repeated, tag = "7")]
+    pub upstream_endpoint_stats: ::prost::alloc::vec::Vec<UpstreamEndpointStats>,
+    #[prost(uint64, tag = "8")]
+    pub total_issued_requests: u64,
+    #[prost(message, optional, tag = "12")]
+    pub cpu_utilization: ::core::option::Option<UnnamedEndpointLoadMetricStats>,
+    #[prost(message, optional, tag = "13")]
+    pub mem_utilization: ::core::option::Option<UnnamedEndpointLoadMetricStats>,
+    #[prost(message, optional, tag = "14")]
+    pub application_utilization: ::core::option::Option<UnnamedEndpointLoadMetricStats>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UpstreamEndpointStats {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub address: ::prost::bytes::Bytes,
+    #[prost(uint64, tag = "2")]
+    pub total_successful_requests: u64,
+    #[prost(uint64, tag = "3")]
+    pub total_requests_in_progress: u64,
+    #[prost(uint64, tag = "4")]
+    pub total_error_requests: u64,
+    #[prost(message, repeated, tag = "5")]
+    pub load_metric_stats: ::prost::alloc::vec::Vec<EndpointLoadMetricStats>,
+    #[prost(uint64, tag = "7")]
+    pub total_issued_requests: u64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EndpointLoadMetricStats {
+    #[prost(string, tag = "1")]
+    pub metric_name: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub num_requests_finished_with_metric: u64,
+    #[prost(double, tag = "3")]
+    pub total_metric_value: f64,
+}
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct UnnamedEndpointLoadMetricStats {
+    #[prost(uint64, tag = "1")]
+    pub num_requests_finished_with_metric: u64,
+    #[prost(double, tag = "2")]
+    pub total_metric_value: f64,
+}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Timestamp {
     #[prost(int64, tag = "1")]
@@ -320,100 +416,4 @@ pub struct ListMatcher {
 pub struct OrMatcher {
     #[prost(message, repeated, tag = "1")]
     pub value_matchers: ::prost::alloc::vec::Vec<ValueMatcher>,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct LoadStatsRequest {
-    #[prost(bytes = "bytes", optional, tag = "1")]
-    pub node: ::core::option::Option<::prost::bytes::Bytes>,
-    #[prost(message, repeated, tag = "2")]
-    pub cluster_stats: ::prost::alloc::vec::Vec<ClusterStats>,
-}
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct LoadStatsResponse {
-    #[prost(string, repeated, tag = "1")]
-    pub clusters: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    #[prost(message, optional, tag = "2")]
-    pub load_reporting_interval: ::core::option::Option<Duration>,
-    #[prost(bool, tag = "3")]
-    pub report_endpoint_granularity: bool,
-    #[prost(bool, tag = "4")]
-    pub send_all_clusters: bool,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct ClusterStats {
-    #[prost(string, tag = "1")]
-    pub cluster_name: ::prost::alloc::string::String,
-    #[prost(message, repeated, tag = "2")]
-    pub upstream_locality_stats: ::prost::alloc::vec::Vec<UpstreamLocalityStats>,
-    #[prost(uint64, tag = "3")]
-    pub total_dropped_requests: u64,
-    #[prost(message, optional, tag = "4")]
-    pub load_report_interval: ::core::option::Option<Duration>,
-    #[prost(message, repeated, tag = "5")]
-    pub dropped_requests: ::prost::alloc::vec::Vec<DroppedRequests>,
-    #[prost(string, tag = "6")]
-    pub cluster_service_name: ::prost::alloc::string::String,
-}
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct DroppedRequests {
-    #[prost(string, tag = "1")]
-    pub category: ::prost::alloc::string::String,
-    #[prost(uint64, tag = "2")]
-    pub dropped_count: u64,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct UpstreamLocalityStats {
-    #[prost(message, optional, tag = "1")]
-    pub locality: ::core::option::Option<Locality>,
-    #[prost(uint64, tag = "2")]
-    pub total_successful_requests: u64,
-    #[prost(uint64, tag = "3")]
-    pub total_requests_in_progress: u64,
-    #[prost(uint64, tag = "4")]
-    pub total_error_requests: u64,
-    #[prost(message, repeated, tag = "5")]
-    pub load_metric_stats: ::prost::alloc::vec::Vec<EndpointLoadMetricStats>,
-    #[prost(uint32, tag = "6")]
-    pub priority: u32,
-    #[prost(message, repeated, tag = "7")]
-    pub upstream_endpoint_stats: ::prost::alloc::vec::Vec<UpstreamEndpointStats>,
-    #[prost(uint64, tag = "8")]
-    pub total_issued_requests: u64,
-    #[prost(message, optional, tag = "12")]
-    pub cpu_utilization: ::core::option::Option<UnnamedEndpointLoadMetricStats>,
-    #[prost(message, optional, tag = "13")]
-    pub mem_utilization: ::core::option::Option<UnnamedEndpointLoadMetricStats>,
-    #[prost(message, optional, tag = "14")]
-    pub application_utilization: ::core::option::Option<UnnamedEndpointLoadMetricStats>,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct UpstreamEndpointStats {
-    #[prost(bytes = "bytes", tag = "1")]
-    pub address: ::prost::bytes::Bytes,
-    #[prost(uint64, tag = "2")]
-    pub total_successful_requests: u64,
-    #[prost(uint64, tag = "3")]
-    pub total_requests_in_progress: u64,
-    #[prost(uint64, tag = "4")]
-    pub total_error_requests: u64,
-    #[prost(message, repeated, tag = "5")]
-    pub load_metric_stats: ::prost::alloc::vec::Vec<EndpointLoadMetricStats>,
-    #[prost(uint64, tag = "7")]
-    pub total_issued_requests: u64,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct EndpointLoadMetricStats {
-    #[prost(string, tag = "1")]
-    pub metric_name: ::prost::alloc::string::String,
-    #[prost(uint64, tag = "2")]
-    pub num_requests_finished_with_metric: u64,
-    #[prost(double, tag = "3")]
-    pub total_metric_value: f64,
-}
-#[derive(Clone, Copy, PartialEq, ::prost::Message)]
-pub struct UnnamedEndpointLoadMetricStats {
-    #[prost(uint64, tag = "1")]
-    pub num_requests_finished_with_metric: u64,
-    #[prost(double, tag = "2")]
-    pub total_metric_value: f64,
 }

@@ -28,7 +28,7 @@ usage: cargo xtask RECIPE
   counts [REASON]          fail if a workload takes more instructions than the baseline (needs valgrind); with a reason,
                            make what is counted the baseline
   docs                     fail if the rendered documentation refers to what its readers do not have
-  fuzz TARGET [SECONDS]    fuzz: world, client, server, wire or variants (needs cargo-fuzz)
+  fuzz TARGET [SECONDS]    fuzz: world, client, server, wire, variants, csds, poll or load (needs cargo-fuzz)
   interop [PART]           real Envoy and real gRPC against control_plane, and xds_client against it (needs python3);
                            PART selects clients and modes by name, such as `envoy ads-delta`
   minimise TARGET          make the committed corpus the fewest inputs that reach as much
