@@ -409,6 +409,10 @@ fn bad_arguments_are_one_clear_line() {
         ("--for ever", invalid("ever", "--for <TIME>", "it must be a number with ms, s or m")),
         ("--node-metadata x", invalid("x", "--node-metadata <KEY=VALUE>", "it must be KEY=VALUE")),
         (&format!("{good} http://x --tls-ca f"), "certificates need a --server of https://".into()),
+        (
+            "--server /d --variant file --subscribe eds --load-report",
+            "--load-report needs a server, and --variant file has none".into(),
+        ),
         (&format!("{good} https://x --tls-cert f"), "the following required arguments were not provided:".into()),
     ] {
         assert_eq!(run(arguments), (format!("error: {error}"), Some(2)), "{arguments}");

@@ -128,6 +128,12 @@ impl Arguments {
         if self.variant != Variant::File {
             self.server().map_err(|error| (ErrorKind::InvalidValue, format!("--server {}: {error}", self.server)))?;
         }
+        if self.variant == Variant::File && self.load_report {
+            return Err((
+                ErrorKind::ArgumentConflict,
+                "--load-report needs a server, and --variant file has none".into(),
+            ));
+        }
         if self.variant != Variant::Rest && (self.refresh.is_some() || self.request_timeout.is_some()) {
             let error = "--refresh and --request-timeout need --variant rest";
             return Err((ErrorKind::ArgumentConflict, error.into()));
