@@ -9,4 +9,7 @@
 
 extern crate alloc;
 
+pub mod endpoints;
+pub mod faults;
 pub mod links;
+pub mod resources;
