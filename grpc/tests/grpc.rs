@@ -2,11 +2,15 @@
 
 mod grpc {
     mod bootstrap;
+    mod bootstrap_names;
+    mod bootstrap_node;
+    mod bootstrap_servers;
     mod choice;
     mod cluster;
     mod endpoints;
     mod listener;
     mod resource;
     mod routes;
+    mod rules;
     mod wire;
 }
