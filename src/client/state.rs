@@ -76,7 +76,15 @@ impl<V: Variant> Client<V> {
 
 impl<T> Subscription<T> {
     pub(super) fn state<V: Protocol<StreamState = T>>(&self, name: &str) -> Option<ResourceState<'_>> {
-        let (wanted, held) = (self.wants(name), self.holdings.held().get(name));
+        self.state_of::<V>(name, self.holdings.held().get(name))
+    }
+
+    fn state_of<'a, V: Protocol<StreamState = T>>(
+        &'a self,
+        name: &str,
+        held: Option<&'a Held>,
+    ) -> Option<ResourceState<'a>> {
+        let wanted = self.wants(name);
         let error = self.failures.get(name);
         let all = self.holdings.find_name(name).is_some_and(|name| match name.is_wildcard() {
             true => !self.holdings.held().is_empty(),
@@ -96,7 +104,7 @@ impl<T> Subscription<T> {
             |held: &Held| held.version().is_empty() && held.is_claimed() && V::implies_version(&self.resource_type);
         let version = held.map(|held| if implied(held) { self.holdings.version() } else { held.version() });
         let updated = held.and_then(|held| if implied(held) { self.holdings.version_at() } else { held.accepted_at() });
-        let absence = self.holdings.absence(name).filter(|_| held.is_none());
+        let absence = held.map_or_else(|| self.holdings.absence(name), |_| None);
         let bindings = self.holdings.bindings();
         let is_bound = |name: &&ResourceName| !bindings.is_unbound(name);
         let stands_for = self.holdings.find_name(name).filter(is_bound).and_then(|name| bindings.target(name.as_str()));
@@ -106,16 +114,18 @@ impl<T> Subscription<T> {
     pub(super) fn states<V: Protocol<StreamState = T>>(
         &self,
     ) -> impl Iterator<Item = (&ResourceName, ResourceState<'_>)> {
-        self.known_names().filter_map(|name| Some((name, self.state::<V>(name.as_str())?)))
+        let held = self.holdings.held().iter().map(|(name, held)| (name, Some(held)));
+        let known = held.chain(self.names_not_held().map(|name| (name, None)));
+        known.filter_map(|(name, held)| Some((name, self.state_of::<V>(name.as_str(), held)?)))
     }
 
-    fn known_names(&self) -> impl Iterator<Item = &ResourceName> {
+    fn names_not_held(&self) -> impl Iterator<Item = &ResourceName> {
         let held = |name: &ResourceName| self.holdings.has(name.as_str());
         let is_subscribed = |name: &ResourceName| self.wants(name.as_str());
         let awaited = self.holdings.names().filter(move |&name| !held(name));
         let names_added: BTreeSet<&ResourceName> =
             self.names_added().filter(|&name| !held(name) && !is_subscribed(name)).collect();
         let others = self.failures.keys().filter(move |&name| !held(name) && !is_subscribed(name));
-        self.holdings.held().keys().chain(awaited).chain(names_added).chain(others)
+        awaited.chain(names_added).chain(others)
     }
 }

@@ -33,7 +33,6 @@ pub(super) enum Due {
 }
 
 /// A change of a resource.
-#[derive(Clone)]
 pub(super) enum Change<T> {
     Value(T),
     /// The resource was removed, or still does not exist.
@@ -64,24 +63,24 @@ impl<T: Clone + PartialEq> Known<T> {
     }
 
     /// Applies a change. Returns the previous content if the content changed; `None` if nothing changed.
-    pub(super) fn change(&mut self, change: Change<T>) -> Option<Option<Option<T>>> {
+    pub(super) fn change(&mut self, change: &Change<T>) -> Option<Option<Option<T>>> {
         match change {
             // The same content: at most, an error is cleared.
-            Change::Value(value) if self.value.as_ref() == Some(&value) => self.error.take().map(|_| None),
+            Change::Value(value) if self.value.as_ref() == Some(value) => self.error.take().map(|_| None),
             Change::Value(value) => {
                 self.error = None;
-                Some(Some(self.value.replace(value)))
+                Some(Some(self.value.replace(value.clone())))
             }
             Change::Gone(status) => {
-                if self.value.is_none() && self.error.as_ref() == Some(&status) {
+                if self.value.is_none() && self.error.as_ref() == Some(status) {
                     return None;
                 }
-                self.error = Some(status);
+                self.error = Some(status.clone());
                 Some(Some(self.value.take()))
             }
-            Change::Error(status) if self.error.as_ref() == Some(&status) => None, // C-RES-21
+            Change::Error(status) if self.error.as_ref() == Some(status) => None, // C-RES-21
             Change::Error(status) => {
-                self.error = Some(status);
+                self.error = Some(status.clone());
                 Some(None)
             }
             Change::Fine => self.error.take().map(|_| None),
@@ -98,13 +97,13 @@ pub(super) fn is_whole(name: &ResourceName) -> bool {
 /// received last.
 pub(super) fn due<T: PartialEq>(
     name: &ResourceName,
-    known: &Known<T>,
+    value: Option<&T>,
     error: Option<&Status>,
     fresh: &Fresh<T>,
     sent: Option<&Status>,
 ) -> Option<Due> {
     let differs = |value: &T| fresh.changed.as_ref().is_some_and(|before| before.as_ref() != Some(value));
-    match &known.value {
+    match value {
         Some(value) if !is_whole(name) && differs(value) => Some(Due::Content),
         None if !is_whole(name) => {
             // A watcher without content receives no event as long as none has arrived.

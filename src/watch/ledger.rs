@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use super::aliases::Aliases;
 use super::event::{Event, News, WatchId};
 use super::known::{Change, Due, Fresh, Known, due, is_whole};
+use super::sorted::{Entry, SortedMap};
 use super::unreachable::Unreachable;
 use crate::error::{Code, Status};
 use crate::globs::Globs;
@@ -20,10 +21,10 @@ pub(super) struct Ledger<T> {
     watches: u64,
     watchers: BTreeMap<WatchId, Watcher<T>>,
     /// The state by watched name, which may be a resource, an alias, the wildcard or a collection.
-    named: BTreeMap<ResourceName, Known<T>>,
+    named: SortedMap<ResourceName, Known<T>>,
     /// The state of the resources that a watched wildcard or collection covers, including pending events of removed
     /// ones.
-    parts: BTreeMap<ResourceName, Known<T>>,
+    parts: SortedMap<ResourceName, Known<T>>,
     aliases: Aliases,
     /// The resources that the last update removes and that are covered by a watched wildcard, collection or alias: the
     /// machine does not report the removal again to a watcher that comes later.
@@ -39,7 +40,7 @@ pub(super) struct Ledger<T> {
 struct Watcher<T> {
     name: ResourceName,
     /// The names with pending events, and no others.
-    fresh: BTreeMap<ResourceName, Fresh<T>>,
+    fresh: SortedMap<ResourceName, Fresh<T>>,
     /// The errors that the watcher received last, as ambient errors or instead of content.
     errors: BTreeMap<ResourceName, Status>,
     synced: bool,
@@ -62,8 +63,8 @@ impl<T: Clone + PartialEq> Ledger<T> {
         Self {
             watches: 0,
             watchers: BTreeMap::new(),
-            named: BTreeMap::new(),
-            parts: BTreeMap::new(),
+            named: SortedMap::new(),
+            parts: SortedMap::new(),
             aliases: Aliases::default(),
             removed: BTreeMap::new(),
             globs: Globs::default(),
@@ -87,9 +88,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
 
     /// Returns the state of each watched wildcard or collection that covers a name.
     fn wholes(&self, name: &ResourceName) -> impl Iterator<Item = &Known<T>> {
-        let all = self.named.get(WILDCARD).filter(|_| !name.is_wildcard());
-        let glob = self.globs.of(name.as_str()).and_then(|glob| self.named.get(glob));
-        all.into_iter().chain(glob)
+        wholes(&self.named, &self.globs, name).into_iter().flatten()
     }
 
     fn known(&self, name: &str) -> Option<&Known<T>> {
@@ -101,36 +100,38 @@ impl<T: Clone + PartialEq> Ledger<T> {
     pub(super) fn watch(&mut self, name: ResourceName) -> WatchId {
         self.watches += 1;
         let watch = WatchId(self.watches);
-        let (fresh, errors) = (BTreeMap::new(), BTreeMap::new());
+        let (fresh, errors) = (SortedMap::new(), BTreeMap::new());
         let watcher = Watcher { name: name.clone(), fresh, errors, synced: false, queued: false, unfinished: 0 };
         self.watchers.insert(watch, watcher);
         if !self.is_watched(&name) {
             let of_alias = || self.aliases.of(&name, false).first().and_then(|alias| self.named.get(alias));
             let known = self.parts.get(&name).or_else(of_alias).map(Known::copy).unwrap_or_default();
-            self.named.insert(name.clone(), known);
+            self.named.entry(&name).or_insert_with(|| known);
             self.globs.insert(&name);
             if is_whole(&name) {
                 self.add_parts(&name);
             }
         }
         let Self { watchers, named, turns, unreachable, removed, .. } = self;
-        let known = named.entry(name.clone()).or_default();
+        let known = named.entry(&name).or_default();
         known.watchers.insert(watch);
         if known.value.is_none() && known.error.is_none() {
             known.error = removed.get(&name).map(|removed| removed.why.clone());
         }
-        note(watchers, turns, watch, &name, known, unreachable, Some(None));
+        let Known { value, error, pending, .. } = &mut *known;
+        note(watchers, turns, watch, &Subject::new(&name, value, error, unreachable), pending, Some(None));
         let known = known.copy();
         if self.is_part(&name) {
             // While the name is watched, the state is kept under both keys.
-            self.parts.entry(name.clone()).or_insert(known);
+            self.parts.entry(&name).or_insert_with(|| known);
         }
         let Self { watchers, parts, turns, unreachable, .. } = self;
         if is_whole(&name) {
             let has = has(&name);
             // A resource without content is not covered, even if other watchers still have its removal pending.
             for (of, known) in parts.iter_mut().filter(|(of, known)| known.value.is_some() && has(of)) {
-                note(watchers, turns, watch, of, known, unreachable, Some(None));
+                let Known { value, error, pending, .. } = known;
+                note(watchers, turns, watch, &Subject::new(of, value, error, unreachable), pending, Some(None));
             }
         }
         watch
@@ -144,7 +145,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         let known = named.chain(by_alias).filter(|(name, _)| *name != whole && has(name));
         let known = known.map(|(name, known)| (name.clone(), known.copy()));
         for (name, known) in known.collect::<Vec<_>>() {
-            self.parts.entry(name).or_insert(known);
+            self.parts.entry(&name).or_insert_with(|| known);
         }
     }
 
@@ -169,7 +170,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         self.named.remove(&name);
         self.aliases.unbind(&name);
         if self.globs.remove(name.as_str()) || name.is_wildcard() {
-            let mut parts = core::mem::take(&mut self.parts);
+            let mut parts = core::mem::replace(&mut self.parts, SortedMap::new());
             parts.retain(|name, _| self.is_part(name));
             self.parts = parts;
         }
@@ -200,38 +201,45 @@ impl<T: Clone + PartialEq> Ledger<T> {
     // Inputs.
 
     /// Applies a change to a resource and to the aliases that stand for it.
-    pub(super) fn change(&mut self, name: &ResourceName, change: Change<T>) {
+    pub(super) fn change(&mut self, name: &ResourceName, change: &Change<T>) {
         let gone = matches!(change, Change::Gone(_));
-        self.change_own(name, change.clone());
+        self.change_own(name, change);
         if gone {
             self.aliases.lose(name);
         }
         for alias in self.aliases.of(name, gone) {
-            self.change_alias(&alias, change.clone());
+            self.change_alias(&alias, change);
         }
     }
 
     /// Applies a change to a resource under its own name.
-    fn change_own(&mut self, name: &ResourceName, change: Change<T>) {
-        let is_alias = self.aliases.is_alias(name); // which no wildcard or collection covers
-        if self.is_part(name) && !is_alias {
-            let none = self.parts.get(name).is_none_or(|known| known.error.is_none());
-            if !(none && matches!(change, Change::Fine)) {
-                let changed = self.parts.entry(name.clone()).or_default().change(change.clone());
-                changed.into_iter().for_each(|changed| self.note_part(name, changed));
-            }
+    fn change_own(&mut self, name: &ResourceName, change: &Change<T>) {
+        // No wildcard or collection covers an alias.
+        if self.is_part(name) && !self.aliases.is_alias(name) {
+            self.change_part(name, change);
         }
         self.change_named(name, change);
     }
 
+    /// Applies a change for the watchers of the wildcard and the collection that cover this name.
+    fn change_part(&mut self, name: &ResourceName, change: &Change<T>) {
+        let known = match change {
+            Change::Fine => self.parts.get_mut(name).filter(|known| known.error.is_some()),
+            _ => Some(self.parts.entry(name).or_default()),
+        };
+        if let Some(changed) = known.and_then(|known| known.change(change)) {
+            self.note_part(name, changed);
+        }
+    }
+
     /// Applies a change for the watchers of this name.
-    fn change_named(&mut self, name: &ResourceName, change: Change<T>) {
+    fn change_named(&mut self, name: &ResourceName, change: &Change<T>) {
         let changed = self.named.get_mut(name).and_then(|known| known.change(change));
         changed.into_iter().for_each(|changed| self.note_named(name, changed));
     }
 
     /// Applies a change of a resource to one of its aliases.
-    fn change_alias(&mut self, alias: &ResourceName, change: Change<T>) {
+    fn change_alias(&mut self, alias: &ResourceName, change: &Change<T>) {
         if matches!(change, Change::Gone(_)) {
             self.aliases.unbind(alias);
         }
@@ -255,15 +263,15 @@ impl<T: Clone + PartialEq> Ledger<T> {
         self.came(name);
         self.aliases.unbind(name);
         aliases.iter().for_each(|alias| self.aliases.bind(alias, name));
-        self.change(name, Change::Value(value));
+        self.change(name, &Change::Value(value));
     }
 
     /// Applies the rejection of a resource: `Gone` or `Error`.
     pub(super) fn reject(&mut self, name: &ResourceName, aliases: &[ResourceName], change: &Change<T>) {
         let known = self.aliases.of(name, false);
-        self.change(name, change.clone());
+        self.change(name, change);
         for alias in aliases.iter().filter(|alias| !known.contains(alias)) {
-            self.change_alias(alias, change.clone());
+            self.change_alias(alias, change);
         }
     }
 
@@ -275,7 +283,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
     /// Records a removal by an error that the server reports, before the update removes the resource.
     pub(super) fn remove_for(&mut self, name: &ResourceName, why: Status) {
         self.note_removed(name, &why);
-        self.change(name, Change::Gone(why));
+        self.change(name, &Change::Gone(why));
     }
 
     /// Records a removal by an update, unless the resource is removed already. A removal after an error, or by a
@@ -288,19 +296,19 @@ impl<T: Clone + PartialEq> Ledger<T> {
             self.note_removed(name, &why);
         }
         if there {
-            self.change_own(name, Change::Gone(why));
+            self.change_own(name, &Change::Gone(why));
             self.aliases.unbind(name);
         } else if self.removed.get(name).is_some_and(|removed| !removed.aliases.is_empty()) {
             // By an alias that stands for nothing: a watcher of this name that came later has no state yet.
             let unknown = |known: &&Known<T>| known.value.is_none() && known.error.is_none();
             if self.named.get(name).filter(unknown).is_some() {
-                self.change_named(name, Change::Gone(why));
+                self.change_named(name, &Change::Gone(why));
             }
         }
         for alias in self.aliases.of(name, true) {
             let known = self.named.get(&alias);
             let why = known.and_then(|known| known.reason(drops || self.aliases.has_left(&alias)));
-            self.change_alias(&alias, Change::Gone(why.unwrap_or_else(gone)));
+            self.change_alias(&alias, &Change::Gone(why.unwrap_or_else(gone)));
         }
         self.aliases.forget_lost(name);
     }
@@ -316,12 +324,12 @@ impl<T: Clone + PartialEq> Ledger<T> {
     /// Clears the errors of the wildcard and the collections that cover new content.
     fn came(&mut self, name: &ResourceName) {
         if let Some(glob) = self.globs.of(name.as_str()).cloned() {
-            self.change(&glob, Change::Fine);
+            self.change(&glob, &Change::Fine);
         }
     }
 
     pub(super) fn synced(&mut self) {
-        self.change(&WILDCARD.into(), Change::Fine);
+        self.change(&WILDCARD.into(), &Change::Fine);
         let all = self.named.get(WILDCARD).map(|all| all.watchers.clone()).unwrap_or_default();
         for watch in all {
             if let Some(watcher) = self.watchers.get_mut(&watch) {
@@ -336,7 +344,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         set(&mut self.unreachable);
         // A resource's own error takes precedence.
         let other = |name: &&ResourceName| before.error(name.as_str()) != self.unreachable.error(name.as_str());
-        let names = |known: &BTreeMap<ResourceName, Known<T>>| -> Vec<ResourceName> {
+        let names = |known: &SortedMap<ResourceName, Known<T>>| -> Vec<ResourceName> {
             let others = known.iter().filter(|(_, known)| known.error.is_none()).map(|(name, _)| name);
             others.filter(other).cloned().collect()
         };
@@ -348,24 +356,24 @@ impl<T: Clone + PartialEq> Ledger<T> {
     /// Notes a possible event for each watcher of a name, with the previous content if that is known to have changed.
     fn note_named(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
         let Self { watchers, named, turns, unreachable, .. } = self;
-        let Some(known) = named.get_mut(name) else { return };
-        for watch in known.watchers.clone() {
-            note(watchers, turns, watch, name, known, unreachable, changed.clone());
-        }
+        let Some(Known { value, error, watchers: all, pending }) = named.get_mut(name) else { return };
+        let subject = Subject::new(name, value, error, unreachable);
+        all.iter().for_each(|&watch| note(watchers, turns, watch, &subject, pending, changed.clone()));
     }
 
     /// Notes a possible event for each watcher of a wildcard or collection that covers the name.
     fn note_part(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
-        let all: BTreeSet<WatchId> = self.wholes(name).flat_map(|whole| &whole.watchers).copied().collect();
-        let Self { watchers, parts, turns, unreachable, .. } = self;
+        let Self { watchers, named, parts, globs, turns, unreachable, .. } = self;
+        let Some(Known { value, error, pending, .. }) = parts.get_mut(name) else { return };
+        let subject = Subject::new(name, value, error, unreachable);
         // A resource without content and without error is not covered.
-        let said = |known: &&mut Known<T>| known.value.is_some() || known.error.is_some();
-        if let Some(known) = parts.get_mut(name).filter(said) {
-            for watch in all {
-                note(watchers, turns, watch, name, known, unreachable, changed.clone());
-            }
+        if subject.value.is_some() || subject.error.is_some() {
+            let [all, collection] = wholes(named, globs, name).map(|whole| whole.map_or(&NOBODY, |of| &of.watchers));
+            all.union(collection).for_each(|&watch| note(watchers, turns, watch, &subject, pending, changed.clone()));
         }
-        self.tidy(name);
+        if subject.value.is_none() {
+            self.tidy(name);
+        }
     }
 
     // Outputs.
@@ -409,19 +417,22 @@ impl<T: Clone + PartialEq> Ledger<T> {
     }
 
     fn news_of(&mut self, watch: WatchId) -> Option<(ResourceName, News<T>)> {
-        let mut watcher = self.watchers.get_mut(&watch)?;
-        while let Some(mut entry) = watcher.fresh.first_entry() {
-            let name = entry.key().clone();
-            let known = if name == watcher.name { self.named.get_mut(&name) } else { self.parts.get_mut(&name) };
+        loop {
+            let Self { watchers, named, parts, unreachable, .. } = self;
+            let watcher = watchers.get_mut(&watch)?;
+            let Some((name, fresh)) = watcher.fresh.first_mut() else {
+                return core::mem::take(&mut watcher.synced).then(|| (WILDCARD.into(), News::Synced));
+            };
+            let known = if *name == watcher.name { named.get_mut(name) } else { parts.get_mut(name) };
             let Some(known) = known else {
-                entry.remove();
+                watcher.fresh.pop_first();
                 continue;
             };
-            let error = known.error.as_ref().or_else(|| self.unreachable.error(name.as_str()));
-            let due = due(&name, known, error, entry.get(), watcher.errors.get(&name));
+            let error = known.error.as_ref().or_else(|| unreachable.error(name.as_str()));
+            let due = due(name, known.value.as_ref(), error, fresh, watcher.errors.get(name));
             let news = match (&due, &known.value) {
                 (Some(Due::Content), Some(value)) => {
-                    watcher.errors.remove(&name);
+                    watcher.errors.remove(name);
                     Some(News::Changed(Ok(value.clone())))
                 }
                 (Some(Due::Failure), _) => error.cloned().map(|error| News::Changed(Err(error))),
@@ -429,24 +440,25 @@ impl<T: Clone + PartialEq> Ledger<T> {
                 _ => None,
             };
             let content = matches!(due, Some(Due::Content));
-            entry.get_mut().changed = None;
+            fresh.changed = None;
             if content && error.is_some() {
-                return Some((name, news?)); // and the error next
+                return Some((name.clone(), news?)); // and the error next
             }
             if let (false, Some(error)) = (content, error) {
                 watcher.errors.insert(name.clone(), error.clone());
             } else {
-                watcher.errors.remove(&name);
+                watcher.errors.remove(name);
             }
-            entry.remove();
             known.pending -= 1;
-            self.tidy(&name);
+            let is_there = known.value.is_some();
+            let (name, _) = watcher.fresh.pop_first()?;
+            if !is_there {
+                self.tidy(&name);
+            }
             if let Some(news) = news {
                 return Some((name, news));
             }
-            watcher = self.watchers.get_mut(&watch)?;
         }
-        core::mem::take(&mut watcher.synced).then(|| (WILDCARD.into(), News::Synced))
     }
 
     /// Forgets a covered resource that has no content, no watcher by name and no pending event.
@@ -471,27 +483,73 @@ fn has(whole: &ResourceName) -> impl Fn(&ResourceName) -> bool {
     move |of| whole.is_wildcard() || parts.as_ref().is_some_and(|parts| parts.has(of.as_str()))
 }
 
+/// The watchers of a wildcard or collection that nobody watches.
+static NOBODY: BTreeSet<WatchId> = BTreeSet::new();
+
+/// Returns the state of the wildcard and that of the collection, if these are watched and cover the name.
+fn wholes<'a, T>(
+    named: &'a SortedMap<ResourceName, Known<T>>,
+    globs: &Globs,
+    name: &ResourceName,
+) -> [Option<&'a Known<T>>; 2] {
+    let all = named.get(WILDCARD).filter(|_| !name.is_wildcard());
+    let collection = globs.of(name.as_str()).and_then(|glob| named.get(glob));
+    [all, collection]
+}
+
+/// The subject of an event.
+struct Subject<'a, T> {
+    name: &'a ResourceName,
+    value: Option<&'a T>,
+    error: Option<&'a Status>,
+}
+
+impl<'a, T> Subject<'a, T> {
+    /// A resource's own error takes precedence over that of its servers.
+    fn new(
+        name: &'a ResourceName,
+        value: &'a Option<T>,
+        error: &'a Option<Status>,
+        unreachable: &'a Unreachable,
+    ) -> Self {
+        let error = error.as_ref().or_else(|| unreachable.error(name.as_str()));
+        Self { name, value: value.as_ref(), error }
+    }
+}
+
 /// Notes a pending event for a watcher, or that none is pending any more.
 fn note<T: PartialEq>(
     watchers: &mut BTreeMap<WatchId, Watcher<T>>,
     turns: &mut VecDeque<WatchId>,
     watch: WatchId,
-    name: &ResourceName,
-    known: &mut Known<T>,
-    unreachable: &Unreachable,
+    &Subject { name, value, error }: &Subject<'_, T>,
+    pending: &mut usize,
     changed: Option<Option<T>>,
 ) {
     let Some(watcher) = watchers.get_mut(&watch) else { return };
-    let before = watcher.fresh.remove(name);
-    known.pending -= usize::from(before.is_some());
-    // The content last sent is the one before the first pending change.
-    let fresh = Fresh { changed: before.and_then(|before| before.changed).or(changed) };
-    let error = known.error.as_ref().or_else(|| unreachable.error(name.as_str()));
-    if due(name, known, error, &fresh, watcher.errors.get(name)).is_some() {
-        watcher.fresh.insert(name.clone(), fresh);
-        known.pending += 1;
-        queue(watcher, turns, watch);
+    let sent = watcher.errors.get(name);
+    let is_due = |fresh: &Fresh<T>| due(name, value, error, fresh, sent).is_some();
+    match watcher.fresh.entry(name) {
+        Entry::Occupied(mut entry) => {
+            let fresh = entry.get_mut();
+            // The content last sent is the one before the first pending change.
+            fresh.changed = fresh.changed.take().or(changed);
+            if !is_due(fresh) {
+                entry.remove();
+                *pending -= 1;
+                return;
+            }
+        }
+        Entry::Vacant(entry) => {
+            let fresh = Fresh { changed };
+            if !is_due(&fresh) {
+                return;
+            }
+            entry.insert(fresh);
+            *pending += 1;
+        }
     }
+    queue(watcher, turns, watch);
 }
 
 fn queue<T>(watcher: &mut Watcher<T>, turns: &mut VecDeque<WatchId>, watch: WatchId) {

@@ -101,6 +101,7 @@ mod aliases;
 mod event;
 mod known;
 mod ledger;
+mod sorted;
 mod unreachable;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -227,8 +228,8 @@ impl<T: Clone + PartialEq> Watches<T> {
                     match effect {
                         Effect::Removes => ledger.remove_for(&name, status),
                         // Even for an alias with content, which is that of its target.
-                        Effect::Fails if status.is(Code::NotFound) => ledger.change(&name, Change::Gone(status)),
-                        Effect::Ambient | Effect::Fails => ledger.change(&name, Change::Error(status)),
+                        Effect::Fails if status.is(Code::NotFound) => ledger.change(&name, &Change::Gone(status)),
+                        Effect::Ambient | Effect::Fails => ledger.change(&name, &Change::Error(status)),
                     }
                 }
             }
@@ -237,19 +238,19 @@ impl<T: Clone + PartialEq> Watches<T> {
                     let status = || Status::new(Code::NotFound, "the resource does not exist");
                     // Unless the reason was reported just before.
                     if ledger.error(name.as_str()).is_none_or(|error| !error.is(Code::NotFound)) {
-                        ledger.change(&name, Change::Gone(status()));
+                        ledger.change(&name, &Change::Gone(status()));
                     }
                 }
             }
             Action::Expired { type_url, names } if type_url == self.type_url => {
                 for name in names {
-                    ledger.change(&name, Change::Gone(Status::new(Code::NotFound, "the TTL of the resource ran out")));
+                    ledger.change(&name, &Change::Gone(Status::new(Code::NotFound, "the TTL of the resource ran out")));
                 }
             }
             Action::Rejected { type_url, faults, .. } if type_url == self.type_url => {
                 for Rejection { name, reason } in faults {
                     let status = Status::new(Code::InvalidArgument, reason);
-                    name.into_iter().for_each(|name| ledger.change(&name, Change::Error(status.clone())));
+                    name.into_iter().for_each(|name| ledger.change(&name, &Change::Error(status.clone())));
                 }
             }
             Action::Synced { type_url } if type_url == self.type_url => ledger.synced(),
@@ -376,7 +377,7 @@ impl<T: Clone + PartialEq> Watches<T> {
         let mut rejections = Vec::new();
         self.ledger.begin(update.removed());
         if !update.has_collection_error() {
-            self.ledger.change(&WILDCARD.into(), Change::Fine);
+            self.ledger.change(&WILDCARD.into(), &Change::Fine);
         }
         let aliases = self.aliases(&update);
         for resource in update.resources() {

@@ -24,13 +24,18 @@ const fn varint_len(value: u64) -> usize {
 }
 
 /// The length of a field with `len` bytes of content, including its key and its length.
-const fn field_len(len: usize) -> usize {
+pub(crate) const fn field_len(len: usize) -> usize {
     1 + varint_len(len as u64) + len
 }
 
 /// Like [`field_len`], for a field that proto3 omits when it is empty.
-const fn string_len(len: usize) -> usize {
+pub(crate) const fn string_len(len: usize) -> usize {
     if len == 0 { 0 } else { field_len(len) }
+}
+
+/// The length of a field with a number, which proto3 omits when it is zero.
+pub(crate) const fn number_len(value: u64) -> usize {
+    if value == 0 { 0 } else { 1 + varint_len(value) }
 }
 
 /// Appends protobuf fields to a buffer.
@@ -63,8 +68,17 @@ impl<'a> Writer<'a> {
         self.put(&[value as u8]);
     }
 
+    /// Writes a field that proto3 omits when it is zero.
+    #[inline]
+    pub(crate) fn number(&mut self, number: u8, value: u64) {
+        if value != 0 {
+            self.put(&[number << 3]);
+            self.varint(value);
+        }
+    }
+
     #[inline(always)]
-    fn head(&mut self, number: u8, len: usize) {
+    pub(crate) fn head(&mut self, number: u8, len: usize) {
         // Fast path for short lengths: each resource has half a dozen.
         if len < 1 << 7 {
             self.put(&[key(number), len as u8]);
@@ -210,12 +224,8 @@ impl Element<'_> {
         }
         if let Some(ttl) = self.ttl {
             to.head(6, duration_len(ttl));
-            for (number, value) in [(1, seconds(ttl)), (2, u64::from(ttl.subsec_nanos()))] {
-                if value > 0 {
-                    to.put(&[number << 3]);
-                    to.varint(value);
-                }
-            }
+            to.number(1, seconds(ttl));
+            to.number(2, ttl.subsec_nanos().into());
         }
     }
 
@@ -239,9 +249,7 @@ const fn seconds(ttl: Duration) -> u64 {
 }
 
 const fn duration_len(ttl: Duration) -> usize {
-    let seconds = if seconds(ttl) > 0 { 1 + varint_len(seconds(ttl)) } else { 0 };
-    let nanos = if ttl.subsec_nanos() > 0 { 1 + varint_len(ttl.subsec_nanos() as u64) } else { 0 };
-    seconds + nanos
+    number_len(seconds(ttl)) + number_len(ttl.subsec_nanos() as u64)
 }
 
 /// The fields of a response around its resources: a head before and a tail after them.
@@ -296,10 +304,7 @@ impl Envelope<'_> {
             to.string(1, error.name.as_str().as_bytes());
             if let Some(status) = &error.status {
                 to.head(2, status_len(status));
-                if status.code != 0 {
-                    to.0.push(1 << 3);
-                    to.varint(code(status));
-                }
+                to.number(1, code(status));
                 to.string(2, status.message.as_bytes());
             }
         }
@@ -312,8 +317,7 @@ fn error_len(error: &ResourceError) -> usize {
 }
 
 fn status_len(status: &Status) -> usize {
-    let code = if status.code == 0 { 0 } else { 1 + varint_len(code(status)) };
-    code + string_len(status.message.len())
+    number_len(code(status)) + string_len(status.message.len())
 }
 
 /// Encodes a code as protobuf encodes an `int32`: sign-extended to 64 bits.
