@@ -41,6 +41,9 @@ impl<'a> Fields<'a> {
         for shift in (0..64).step_by(7) {
             let (&byte, rest) = self.rest.split_first().ok_or(Malformed)?;
             self.rest = rest;
+            if shift == 63 && byte > 1 {
+                break; // more than 64 bits
+            }
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
                 return Ok(value);
@@ -177,6 +180,7 @@ mod tests {
             &[0x0a, 1, 0xff],                                             // not UTF-8
             &[0x02, 0],                                                   // field number 0
             &[0x08, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1], // a varint of 11 bytes
+            &[0x08, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2],      // a varint of 65 bits
             &[0x11, 1, 2],                                                // a short fixed64
             &[0x0d, 1, 2],                                                // a short fixed32
             &[0x08],                                                      // no varint

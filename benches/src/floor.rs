@@ -144,3 +144,28 @@ impl<M: Message + Default> Work for Decode<M> {
         M::decode(bytes).expect("what was encoded")
     }
 }
+
+/// Decodes a newly received message, and does with it what everybody who receives it has to.
+pub struct DecodeAnd<M, F> {
+    decode: Decode<M>,
+    then: F,
+}
+
+impl<M: Message, F> DecodeAnd<M, F> {
+    pub fn new(message: &M, then: F) -> Self {
+        Self { decode: Decode::new(message), then }
+    }
+}
+
+impl<M: Message + Default, T, F: FnMut(M) -> T> Work for DecodeAnd<M, F> {
+    type Input = Bytes;
+    type Output = T;
+
+    fn prepare(&mut self) -> Bytes {
+        self.decode.prepare()
+    }
+
+    fn run(&mut self, bytes: Bytes) -> T {
+        (self.then)(self.decode.run(bytes))
+    }
+}

@@ -59,6 +59,7 @@ impl Protocol for Delta {
             incoming.refuse(format!("{count} resources in the response, limit {limit}"));
             return incoming;
         }
+        incoming.resources.reserve(response.resources.len());
         for resource in response.resources {
             let fault = if let Some(reason) = no_name(resource.name.as_str(), &response.type_url) {
                 match xdstp::is_structured(resource.name.as_str()) {

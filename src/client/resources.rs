@@ -105,6 +105,12 @@ impl Resources {
         Self { version, entries, versions: Vec::new(), extras: all, ordered }
     }
 
+    /// Makes room for resources with versions of their own.
+    pub(super) fn reserve(&mut self, count: usize) {
+        self.entries.reserve_exact(count);
+        self.versions.reserve_exact(count);
+    }
+
     /// Adds a resource with a version of its own.
     pub(super) fn push(&mut self, name: ResourceName, version: Version, body: Bytes, extra: Extra) {
         self.ordered &= self.entries.last().is_none_or(|last| last.name < name);

@@ -1,6 +1,6 @@
 //! What a client has: one item for each resource that is subscribed to or held.
 
-use alloc::collections::btree_map;
+use alloc::collections::{BTreeMap, btree_map};
 use alloc::vec::Vec;
 use core::iter::Peekable;
 
@@ -25,9 +25,9 @@ type Row<'a> = (&'a TypeUrl, &'a ResourceName, ResourceState<'a>);
 /// The wildcard and collections are no items; the resources that came by them are (R-CSDS-04). Nor is an alias that
 /// stands for a held resource, which is an item under its own name.
 pub fn dump<'a>(states: impl IntoIterator<Item = Row<'a>>, clock: &Clock, contents: Option<&'a Contents>) -> Vec<Item> {
-    let mut rows: Vec<Row<'_>> = states.into_iter().filter(is_item).collect();
-    rows.sort_by_key(|(type_url, name, _)| (*type_url, *name));
-    items(rows, clock, contents)
+    let mut items = items(states.into_iter().filter(is_item), clock, contents);
+    items.sort_by(|a, b| (&a.type_url, &a.name).cmp(&(&b.type_url, &b.name)));
+    items
 }
 
 /// Returns the dump of a client of several servers: one item for each resource, with the status at its authoritative
@@ -62,16 +62,15 @@ pub fn dump_servers<'a, V: Variant>(
         }
         Some((type_url, name, state))
     };
-    let rows = alike.filter_map(one).collect();
-    items(rows, clock, contents)
+    items(alike.filter_map(one), clock, contents)
 }
 
 fn is_item((_, name, state): &Row<'_>) -> bool {
     !name.is_wildcard() && !name.is_glob() && state.stands_for.is_none()
 }
 
-/// Makes the items of rows in order.
-fn items<'a>(rows: Vec<Row<'a>>, clock: &Clock, contents: Option<&'a Contents>) -> Vec<Item> {
+/// Makes the items of rows, most of which are in order.
+fn items<'a>(rows: impl Iterator<Item = Row<'a>>, clock: &Clock, contents: Option<&'a Contents>) -> Vec<Item> {
     let mut bodies = Bodies { contents, of: None };
     let item = |(type_url, name, state): Row<'a>| Item {
         type_url: type_url.clone(),
@@ -83,7 +82,7 @@ fn items<'a>(rows: Vec<Row<'a>>, clock: &Clock, contents: Option<&'a Contents>) 
         client_status: Some(state.status),
         error: error(&state, clock),
     };
-    rows.into_iter().map(item).collect()
+    rows.map(item).collect()
 }
 
 /// Returns the error of a resource, by its status (R-CSDS-05).
@@ -103,20 +102,29 @@ fn error(state: &ResourceState<'_>, clock: &Clock) -> Option<ErrorState> {
     }
 }
 
-/// Walks along the contents, which are in the order of the rows.
+/// Walks along the contents, and looks up those that are not next.
 struct Bodies<'a> {
     contents: Option<&'a Contents>,
-    of: Option<(&'a TypeUrl, Peekable<btree_map::Iter<'a, ResourceName, Bytes>>)>,
+    of: Option<OfType<'a>>,
+}
+
+/// The contents of a type.
+struct OfType<'a> {
+    type_url: &'a TypeUrl,
+    all: &'a BTreeMap<ResourceName, Bytes>,
+    ahead: Peekable<btree_map::Range<'a, ResourceName, Bytes>>,
 }
 
 impl<'a> Bodies<'a> {
     fn take(&mut self, type_url: &'a TypeUrl, name: &ResourceName) -> Option<Bytes> {
-        if self.of.as_ref().is_none_or(|(of, _)| *of != type_url) {
-            let contents = self.contents.and_then(|contents| contents.of(type_url))?;
-            self.of = Some((type_url, contents.iter().peekable()));
+        if self.of.as_ref().is_none_or(|of| of.type_url != type_url) {
+            let all = self.contents.and_then(|contents| contents.of(type_url))?;
+            self.of = Some(OfType { type_url, all, ahead: all.range::<ResourceName, _>(..).peekable() });
         }
-        let (_, bodies) = self.of.as_mut()?;
-        while bodies.next_if(|(other, _)| *other < name).is_some() {}
-        bodies.next_if(|(other, _)| *other == name).map(|(_, body)| body.clone())
+        let OfType { all, ahead, .. } = self.of.as_mut()?;
+        if ahead.peek().is_none_or(|(next, _)| *next != name) {
+            *ahead = all.range::<ResourceName, _>(name..).peekable();
+        }
+        ahead.next_if(|(next, _)| *next == name).map(|(_, body)| body.clone())
     }
 }

@@ -8,9 +8,11 @@ use bytes::{Buf, Bytes};
 use prost::Message;
 
 use super::{DecodeError, generated, node};
-use crate::fields::Fields;
+use crate::fields::{Fields, Value};
+use crate::message::Resource;
 use crate::message::delta::{Request, Response, Versions};
 use crate::name::TypeUrl;
+use crate::type_url;
 
 /// Decodes a `DeltaDiscoveryRequest`.
 ///
@@ -113,22 +115,58 @@ pub(super) fn request_out(request: &Request) -> generated::DeltaDiscoveryRequest
 ///
 /// If the bytes are not such a message. The content of a resource is not examined.
 pub fn decode_response(bytes: Bytes) -> Result<Response, DecodeError> {
-    let response = generated::DeltaDiscoveryResponse::decode(bytes);
-    Ok(self::response(response.map_err(DecodeError::new("DeltaDiscoveryResponse"))?))
+    match decode_plain(&bytes) {
+        Some(response) => Ok(response),
+        None => decode_any(bytes),
+    }
 }
 
-pub(super) fn response(response: generated::DeltaDiscoveryResponse) -> Response {
-    let type_url = TypeUrl::from(response.type_url);
-    let mut removed = super::names(response.removed_resources);
-    removed.extend(response.removed_resource_names.into_iter().map(|name| name.name.into()));
+/// Reads the resources in place, one by one, and leaves the rest to prost. Returns `None` for anything unusual, which
+/// [`decode_any`] handles.
+fn decode_plain(bytes: &Bytes) -> Option<Response> {
+    let (mut resources, mut rest) = (Vec::<Resource>::new(), Vec::new());
+    let mut type_url = TypeUrl::from(type_url::CLUSTER);
+    let mut fields = Fields::new(bytes);
+    while let Some(field) = fields.next_raw() {
+        match field.ok()? {
+            (2, Value::Bytes(resource), _) => {
+                let resource = super::read_resource(bytes.slice_ref(resource), &type_url)?;
+                if let Some(body) = resource.body.as_ref().filter(|body| body.type_url != type_url) {
+                    type_url = body.type_url.clone();
+                }
+                resources.push(resource);
+            }
+            (_, _, raw) => rest.extend_from_slice(raw),
+        }
+    }
+    Some(with_resources(generated::DeltaDiscoveryResponse::decode(rest.as_slice()).ok()?, resources))
+}
+
+/// Decodes any response.
+fn decode_any(bytes: Bytes) -> Result<Response, DecodeError> {
+    let message = generated::DeltaDiscoveryResponse::decode(bytes);
+    Ok(response(message.map_err(DecodeError::new("DeltaDiscoveryResponse"))?))
+}
+
+pub(super) fn response(mut message: generated::DeltaDiscoveryResponse) -> Response {
+    let type_url = TypeUrl::from(message.type_url.as_str());
+    let resources = core::mem::take(&mut message.resources).into_iter();
+    let resources = resources.map(|resource| super::resource(resource, &type_url)).collect();
+    with_resources(message, resources)
+}
+
+/// Makes a response of a message and the resources that were taken from it.
+fn with_resources(message: generated::DeltaDiscoveryResponse, resources: Vec<Resource>) -> Response {
+    let mut removed = super::names(message.removed_resources);
+    removed.extend(message.removed_resource_names.into_iter().map(|name| name.name.into()));
     Response {
-        system_version: response.system_version_info.into(),
-        resources: response.resources.into_iter().map(|resource| super::resource(resource, &type_url)).collect(),
+        system_version: message.system_version_info.into(),
+        resources,
         removed,
-        nonce: response.nonce.into(),
-        control_plane: response.control_plane.unwrap_or_default().identifier,
-        errors: super::errors(response.resource_errors),
-        type_url,
+        nonce: message.nonce.into(),
+        control_plane: message.control_plane.unwrap_or_default().identifier,
+        errors: super::errors(message.resource_errors),
+        type_url: message.type_url.into(),
     }
 }
 
@@ -212,5 +250,65 @@ mod tests {
             let error = refusal(bytes).expect_err("no message");
             assert!(error.starts_with("malformed DeltaDiscoveryRequest: "), "{error}");
         }
+    }
+    fn resource(name: &str, type_url: &str) -> Resource {
+        let value = Bytes::from_static(b"\x0a\x01a");
+        let body = Some(crate::message::Any { type_url: type_url.into(), value });
+        Resource { name: name.into(), version: "1".into(), aliases: Vec::new(), body, ttl: None }
+    }
+
+    fn message() -> Vec<u8> {
+        let ttl = Some(core::time::Duration::from_secs(1));
+        encode_response(&Response {
+            system_version: "v".into(),
+            resources: Vec::from([
+                resource("a", "type"),
+                resource("b", "other"),
+                Resource { ttl, aliases: Vec::from(["d".into()]), ..resource("c", "type") },
+                Resource { body: None, ..resource("e", "") },
+                Resource { version: "".into(), ..resource("", type_url::CLUSTER) },
+            ]),
+            removed: Vec::from(["r".into()]),
+            nonce: "n".into(),
+            control_plane: "c".into(),
+            errors: Vec::from([crate::message::ResourceError { name: "e".into(), status: None }]),
+            type_url: "type".into(),
+        })
+    }
+
+    #[test]
+    fn the_plain_way_reads_what_prost_reads() {
+        let good = message();
+        let plain = decode_plain(&good.clone().into()).expect("as usual");
+        assert_eq!(plain.resources.len(), 5);
+        assert_eq!(Ok(plain), decode_any(good.clone().into()));
+        let (mut same, mut refused) = (0, 0);
+        let mut check = |bytes: Vec<u8>| match decode_plain(&bytes.clone().into()) {
+            Some(plain) => {
+                assert_eq!(Ok(plain), decode_any(bytes.clone().into()), "{bytes:?}");
+                same += 1;
+            }
+            None => refused += usize::from(decode_any(bytes.into()).is_err()),
+        };
+        for at in 0..good.len() {
+            check(good[..at].to_vec());
+            for value in 0..=255 {
+                let mut bytes = good.clone();
+                bytes[at] = value;
+                check(bytes);
+            }
+            let mut bytes = good.clone();
+            bytes.remove(at);
+            check(bytes);
+        }
+        assert!(same > 1000 && refused > 1000, "{same} {refused}");
+    }
+
+    #[test]
+    fn a_body_is_a_slice_of_the_response() {
+        let bytes = Bytes::from(message());
+        let response = decode_response(bytes.clone()).expect("a message");
+        let bodies = response.resources.iter().filter_map(|resource| resource.body.as_ref());
+        assert!(bodies.map(|body| &body.value).all(|value| bytes.as_ptr_range().contains(&value.as_ptr())));
     }
 }

@@ -88,6 +88,31 @@ fn read_any(mut bytes: Bytes, type_url: &TypeUrl) -> Option<Any> {
     Some(any(generated::Any::decode(bytes).ok()?, type_url))
 }
 
+/// Reads a resource whose body usually has this type, in place: neither the name nor the version is copied twice. Returns
+/// `None` if the bytes are malformed.
+fn read_resource(bytes: Bytes, type_url: &TypeUrl) -> Option<Resource> {
+    let (mut version, mut body, mut name) = (None, None, None);
+    for field in Fields::new(&bytes) {
+        let place = match field.ok()? {
+            (1, Value::Bytes(value)) => Some((&mut version, value)),
+            (2, Value::Bytes(value)) => Some((&mut body, value)),
+            (3, Value::Bytes(value)) => Some((&mut name, value)),
+            _ => None,
+        };
+        match place {
+            Some((field @ None, value)) => *field = Some(value),
+            // Fields that few resources have, and fields that occur twice.
+            _ => return Some(resource(generated::Resource::decode(bytes).ok()?, type_url)),
+        }
+    }
+    let text = |field: Option<_>| core::str::from_utf8(field.unwrap_or_default()).ok();
+    let body = match body {
+        Some(body) => Some(read_any(bytes.slice_ref(body), type_url)?),
+        None => None,
+    };
+    Some(Resource { name: text(name)?.into(), version: text(version)?.into(), aliases: Vec::new(), body, ttl: None })
+}
+
 fn any_out(any: &Any) -> generated::Any {
     generated::Any { type_url: any.type_url.as_str().into(), value: any.value.clone() }
 }

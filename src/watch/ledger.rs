@@ -1,14 +1,16 @@
 //! The watchers, the known state of what they watch, and the pending events of each watcher.
 
 mod questions;
+mod watcher;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
+use self::watcher::{NOBODY, Subject, Watcher, note, queue, wholes};
 use super::aliases::Aliases;
 use super::event::{Event, News, WatchId};
-use super::known::{Change, Due, Fresh, Known, due, is_whole};
-use super::sorted::{Entry, SortedMap};
+use super::known::{Change, Due, Known, due, is_whole};
+use super::sorted::SortedMap;
 use super::unreachable::Unreachable;
 use crate::error::{Code, Status};
 use crate::globs::Globs;
@@ -34,20 +36,6 @@ pub(super) struct Ledger<T> {
     /// Watchers with pending events that were not returned by `next_ready`, each once, and possibly some without.
     turns: VecDeque<WatchId>,
     unreachable: Unreachable,
-}
-
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct Watcher<T> {
-    name: ResourceName,
-    /// The names with pending events, and no others.
-    fresh: SortedMap<ResourceName, Fresh<T>>,
-    /// The errors that the watcher received last, as ambient errors or instead of content.
-    errors: BTreeMap<ResourceName, Status>,
-    synced: bool,
-    /// The watcher is in `turns`.
-    queued: bool,
-    /// The number of events that the watcher has received and not finished.
-    unfinished: usize,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -481,81 +469,6 @@ impl<T: Clone + PartialEq> Ledger<T> {
 fn has(whole: &ResourceName) -> impl Fn(&ResourceName) -> bool {
     let parts = Parts::of(whole.as_str()).filter(|_| whole.is_glob());
     move |of| whole.is_wildcard() || parts.as_ref().is_some_and(|parts| parts.has(of.as_str()))
-}
-
-/// The watchers of a wildcard or collection that nobody watches.
-static NOBODY: BTreeSet<WatchId> = BTreeSet::new();
-
-/// Returns the state of the wildcard and that of the collection, if these are watched and cover the name.
-fn wholes<'a, T>(
-    named: &'a SortedMap<ResourceName, Known<T>>,
-    globs: &Globs,
-    name: &ResourceName,
-) -> [Option<&'a Known<T>>; 2] {
-    let all = named.get(WILDCARD).filter(|_| !name.is_wildcard());
-    let collection = globs.of(name.as_str()).and_then(|glob| named.get(glob));
-    [all, collection]
-}
-
-/// The subject of an event.
-struct Subject<'a, T> {
-    name: &'a ResourceName,
-    value: Option<&'a T>,
-    error: Option<&'a Status>,
-}
-
-impl<'a, T> Subject<'a, T> {
-    /// A resource's own error takes precedence over that of its servers.
-    fn new(
-        name: &'a ResourceName,
-        value: &'a Option<T>,
-        error: &'a Option<Status>,
-        unreachable: &'a Unreachable,
-    ) -> Self {
-        let error = error.as_ref().or_else(|| unreachable.error(name.as_str()));
-        Self { name, value: value.as_ref(), error }
-    }
-}
-
-/// Notes a pending event for a watcher, or that none is pending any more.
-fn note<T: PartialEq>(
-    watchers: &mut BTreeMap<WatchId, Watcher<T>>,
-    turns: &mut VecDeque<WatchId>,
-    watch: WatchId,
-    &Subject { name, value, error }: &Subject<'_, T>,
-    pending: &mut usize,
-    changed: Option<Option<T>>,
-) {
-    let Some(watcher) = watchers.get_mut(&watch) else { return };
-    let sent = watcher.errors.get(name);
-    let is_due = |fresh: &Fresh<T>| due(name, value, error, fresh, sent).is_some();
-    match watcher.fresh.entry(name) {
-        Entry::Occupied(mut entry) => {
-            let fresh = entry.get_mut();
-            // The content last sent is the one before the first pending change.
-            fresh.changed = fresh.changed.take().or(changed);
-            if !is_due(fresh) {
-                entry.remove();
-                *pending -= 1;
-                return;
-            }
-        }
-        Entry::Vacant(entry) => {
-            let fresh = Fresh { changed };
-            if !is_due(&fresh) {
-                return;
-            }
-            entry.insert(fresh);
-            *pending += 1;
-        }
-    }
-    queue(watcher, turns, watch);
-}
-
-fn queue<T>(watcher: &mut Watcher<T>, turns: &mut VecDeque<WatchId>, watch: WatchId) {
-    if !core::mem::replace(&mut watcher.queued, true) {
-        turns.push_back(watch);
-    }
 }
 
 fn gone() -> Status {

@@ -1,5 +1,6 @@
-//! Writes discovery responses, and lends its pen to other long messages. A protobuf message is the concatenation of its fields, so the part that several
-//! responses share is encoded once. The output is byte for byte that of prost (`tests/protocol/wire/`).
+//! Writes discovery responses, and the fields of other long messages. A protobuf message is the concatenation of its
+//! fields, so the part that several responses share is encoded once. The output is byte for byte that of prost
+//! (`tests/protocol/wire/`).
 
 mod cluster;
 mod encode;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use xds_machine::message::delta;
-use xds_machine::server::{Action, Cache, Config, Resource, Server, StreamId};
-use xds_machine::{Code, Delta, Instant, ResourceName, Status};
+use xds_machine::server::{Action, Cache, Config, Entry, Page, Resource, Revision, Server, Source, StreamId};
+use xds_machine::{Code, Delta, Instant, ResourceName, Status, TypeUrl, Version};
 
 const NOW: Instant = Instant::EPOCH;
 
@@ -60,4 +60,74 @@ fn a_stream_that_is_over_waits_for_nothing() {
     server.handle_timeout(later);
     assert!(server.poll_transmit(later, &cache(1)).is_none());
     assert_eq!((server.poll_timeout(), server.poll_action()), (None, None));
+}
+
+/// A source whose pages are made anew each time, so that they share no name with its entries.
+struct Anew(Cache);
+
+impl Source for Anew {
+    fn epoch(&self) -> u64 {
+        self.0.epoch()
+    }
+
+    fn revision(&self) -> Revision {
+        self.0.revision()
+    }
+
+    fn type_revision(&self, type_url: &TypeUrl) -> Revision {
+        self.0.type_revision(type_url)
+    }
+
+    fn version(&self, type_url: &TypeUrl) -> Version {
+        Source::version(&self.0, type_url)
+    }
+
+    fn get(&self, type_url: &TypeUrl, name: &ResourceName) -> Entry<'_> {
+        Source::get(&self.0, type_url, name)
+    }
+
+    fn changes(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>> {
+        self.0.changes(type_url, since)
+    }
+
+    fn removals(
+        &self,
+        type_url: &TypeUrl,
+        since: Revision,
+    ) -> Option<impl Iterator<Item = (&ResourceName, Entry<'_>)>> {
+        self.0.removals(type_url, since)
+    }
+
+    fn pages(&self, type_url: &TypeUrl) -> impl Iterator<Item = Page> {
+        let anew = |resource: &Resource| Resource::new(resource.name().as_str(), resource.body().clone());
+        self.0.pages(type_url).map(move |page| Page::new(page.resources().iter().map(anew).collect()))
+    }
+
+    fn is_known(&self, type_url: &TypeUrl) -> bool {
+        Source::is_known(&self.0, type_url)
+    }
+}
+
+/// What a client lacks does not depend on whether pages and entries share their names in memory.
+#[test]
+fn a_client_that_comes_back_is_sent_what_it_lacks_by_any_source() {
+    let type_url = TypeUrl::from("t");
+    let mut cache = Cache::new(1);
+    ["a", "b", "c", "d"].map(|name| cache.insert(&type_url, Resource::new(name, name.as_bytes().to_vec())));
+    let claims: Vec<_> = cache.resources(&type_url).filter(|resource| resource.name() != "b").collect();
+    let claims = claims.into_iter().map(|resource| (resource.name().clone(), resource.version().clone()));
+    let subscribe = vec!["*".into()];
+    let request = delta::Request { subscribe, initial_versions: claims.collect(), ..delta::Request::new("t") };
+    let sent = |source: &dyn Fn(&mut Server<Delta>) -> Vec<ResourceName>| {
+        let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
+        server.handle_request(NOW, request.clone()).expect("a request");
+        source(&mut server)
+    };
+    fn names<S: Source>(server: &mut Server<Delta>, source: &S) -> Vec<ResourceName> {
+        let response = server.poll_transmit(NOW, source).expect("an answer");
+        response.resources().map(|resource| resource.name().clone()).collect()
+    }
+    assert_eq!(sent(&|server| names(server, &cache)), ["b"]);
+    let anew = Anew(cache.clone());
+    assert_eq!(sent(&|server| names(server, &anew)), ["b"]);
 }

@@ -1,5 +1,6 @@
 //! Measures the figures and prints one JSON object a line: `bench-json [--check] [FIGURE ..]`. With `--check` it prints
-//! the limits and the measured values instead, and fails if a limit is exceeded.
+//! the limits and the measured values instead, and fails if a limit is exceeded. `bench-json beside PROGRAM ..` measures
+//! servers of others beside ours, over real connections.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -18,6 +19,10 @@ fn main() -> ExitCode {
         return done.map_or_else(failed, |()| ExitCode::SUCCESS);
     }
     alloc::keep();
+    if let Some(("beside", programs)) = arguments.split_first().map(|(first, rest)| (&**first, rest)) {
+        e2e::beside(programs);
+        return ExitCode::SUCCESS;
+    }
     let (options, only): (Vec<_>, Vec<_>) = arguments.into_iter().partition(|argument| argument.starts_with('-'));
     let check = match options.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => false,

@@ -2,6 +2,7 @@
 //! bytes over the same HTTP/2 and parses nothing. Each server is a process of its own, so that the load is not counted.
 
 mod bare;
+mod beside;
 mod figures;
 mod frames;
 mod generator;
@@ -12,6 +13,7 @@ mod receive;
 mod serve;
 mod wire;
 
+pub use self::beside::beside;
 pub use self::figures::{e1, e2, e3, e4, e5, e6, e7};
 pub use self::programs::{e8, e9};
 pub use self::receive::receive;

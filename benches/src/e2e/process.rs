@@ -15,7 +15,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Ours => "ours",
             Self::Bare => "bare",
@@ -42,10 +42,15 @@ impl Process {
         Self::spawn(&["receive", kind.as_str(), &port.to_string(), &n.to_string()])
     }
 
-    /// Starts this program, with the allocator's own defaults.
     fn spawn(arguments: &[&str]) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("a program has a path"));
-        command.args(arguments).env_remove("MALLOC_TRIM_THRESHOLD_").env_remove("MALLOC_MMAP_THRESHOLD_");
+        command.args(arguments);
+        Self::of(command)
+    }
+
+    /// Starts a program that prints its port first, with the allocator's own defaults.
+    pub(super) fn of(mut command: Command) -> Self {
+        command.env_remove("MALLOC_TRIM_THRESHOLD_").env_remove("MALLOC_MMAP_THRESHOLD_");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("this program starts");
         let (input, output) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
         let mut process = Self { child, input, output: BufReader::new(output), port: 0 };

@@ -1,9 +1,11 @@
 //! E8, the control plane of the examples, and E9, the client.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Instant;
 
 use prost::Message as _;
@@ -15,7 +17,7 @@ use super::process::{Kind, Process};
 use super::wire::nothing;
 use crate::data::{body, cache, clusters, delta_response, name};
 use crate::figures::{Check, Figure};
-use crate::floor::{Any, Decode, DeltaResponse, SotwResponse};
+use crate::floor::{Any, Decode, DecodeAnd, DeltaResponse, Resource, SotwResponse};
 use crate::measure::{Row, median, median_time};
 
 /// A folder that is removed in the end.
@@ -113,8 +115,18 @@ pub fn e8() -> Figure {
 /// A client gets all resources.
 pub fn e9() -> Figure {
     let n = 100_000;
-    let mut floor = Decode::<DeltaResponse>::new(&delta_response(&cache(&clusters(), n), &clusters()));
-    let decoding = median_time(9, &mut floor);
+    let response = delta_response(&cache(&clusters(), n), &clusters());
+    let decoding = median_time(9, &mut Decode::<DeltaResponse>::new(&response));
+    // The versions and what the program made of the resources are kept by name.
+    let keep = |response: DeltaResponse| {
+        let entry = |Resource { name, version, resource }: Resource| {
+            let content = Arc::new(resource.unwrap_or_default().value);
+            ((name.clone(), version), (name, content))
+        };
+        let (held, programs): (Vec<_>, Vec<_>) = response.resources.into_iter().map(entry).unzip();
+        (BTreeMap::from_iter(held), BTreeMap::from_iter(programs))
+    };
+    let keeping = median_time(9, &mut DecodeAnd::new(&response, keep));
     let [ours, bare] = run(async {
         let server = Process::start(Kind::Bare, Variant::Delta, n);
         let mut clients = [Kind::Ours, Kind::Bare].map(|kind| (Process::receive(kind, server.port, n), Vec::new()));
@@ -129,10 +141,15 @@ pub fn e9() -> Figure {
         clients.map(|(_, mut times)| median(&mut times))
     });
     let row = |workload| Row::new(workload, n, 1, n);
-    let rows = [timed(row("E9"), ours, bare), timed(row("E9 with decoding"), ours, bare + decoding)];
+    let rows = [
+        timed(row("E9"), ours, bare),
+        timed(row("E9 with decoding"), ours, bare + decoding),
+        timed(row("E9 with decoding and keeping"), ours, bare + keeping),
+    ];
     let checks = [
         Check::most("E9: of a client that receives and decodes nothing", rows[0].ratio, 1.5),
         Check::most("E9: of a client that receives, and prost decoding", rows[1].ratio, 1.5),
+        Check::most("E9: of a client that receives, prost decoding, and two maps of what came", rows[2].ratio, 1.5),
     ];
     (rows.into(), checks.into())
 }
