@@ -14,16 +14,15 @@ enum Domain<'a> {
 }
 
 impl<'a> Domain<'a> {
-    /// Reads a domain. Returns `None` if the text is empty, or has an asterisk elsewhere than at one end.
+    /// Reads a domain. Returns `None` if the text is empty, or has asterisks but none at an end. Beside the one at the
+    /// end, asterisks are characters like any other: C-core and grpc-go accept them.
     fn read(text: &'a str) -> Option<Self> {
-        let domain = match (text.strip_prefix('*'), text.strip_suffix('*')) {
-            (Some(""), _) => return Some(Self::Any),
-            (Some(suffix), _) => Self::Suffix(suffix),
-            (_, Some(prefix)) => Self::Prefix(prefix),
-            _ => Self::Exact(text),
-        };
-        let (Self::Exact(rest) | Self::Suffix(rest) | Self::Prefix(rest)) = domain else { return Some(domain) };
-        (!rest.is_empty() && !rest.contains('*')).then_some(domain)
+        match (text.strip_prefix('*'), text.strip_suffix('*')) {
+            (Some(""), _) => Some(Self::Any),
+            (Some(suffix), _) => Some(Self::Suffix(suffix)),
+            (_, Some(prefix)) => Some(Self::Prefix(prefix)),
+            _ => (!text.is_empty() && !text.contains('*')).then_some(Self::Exact(text)),
+        }
     }
 
     /// Returns how good a match is, the best first: by kind, then by length (R-RTE-03). Returns `None` if the domain

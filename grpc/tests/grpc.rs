@@ -8,6 +8,7 @@ mod grpc {
     mod choice;
     mod cluster;
     mod endpoints;
+    mod faults;
     mod listener;
     mod resource;
     mod routes;

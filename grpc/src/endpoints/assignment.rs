@@ -70,16 +70,15 @@ pub struct Drop {
 }
 
 impl Assignment {
-    /// Returns what the assignment lacks, in words for people; `None` if there are endpoints in every locality
-    /// (R-CHAIN-31).
+    /// Returns what the assignment lacks, in words for people; `None` if there are endpoints (R-CHAIN-31).
     pub fn lack(&self) -> Option<String> {
         if self.priorities.is_empty() {
             return Some("contains no localities".into());
         }
         let localities = self.priorities.iter().flat_map(|priority| &priority.localities);
-        let empty: Vec<String> =
-            localities.filter(|locality| locality.endpoints.is_empty()).map(Locality::describe).collect();
-        (!empty.is_empty()).then(|| format!("contains empty localities: [{}]", empty.join("; ")))
+        let has_endpoints = localities.clone().any(|locality| !locality.endpoints.is_empty());
+        let names = || localities.map(Locality::describe).collect::<Vec<_>>().join("; ");
+        (!has_endpoints).then(|| format!("contains empty localities: [{}]", names()))
     }
 }
 

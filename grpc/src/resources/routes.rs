@@ -65,7 +65,7 @@ fn plugins(walk: &mut Walk, all: &[ClusterSpecifierPlugin], context: &Context) -
 }
 
 fn host(walk: &mut Walk, host: generated::VirtualHost, plugins: &Plugins, context: &Context) -> VirtualHost {
-    // R-RTE-02: A virtual host has domains, each with at most one asterisk, at an end.
+    // R-RTE-02: A virtual host has domains: names, or patterns with an asterisk at an end.
     for (at, domain) in host.domains.iter().enumerate().filter(|(_, domain)| !is_pattern(domain)) {
         walk.fault_at(format_args!("domains[{at}]"), format!("invalid domain pattern {domain:?}"));
     }

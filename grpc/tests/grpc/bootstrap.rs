@@ -197,6 +197,7 @@ fn a_key_twice_is_a_fault() {
             "xds_servers[0].server_uri: duplicate key",
         ]
     );
+    assert_eq!(faults_of(r#"[{"a": 1, "a": 2}]"#), [": is not an object", "[0].a: duplicate key"]);
     let escaped = r#"{"xds_servers": [], "n\u006fde": {}, "node": {}}"#;
     assert_eq!(faults_of(escaped), ["node: duplicate key", "xds_servers: must be non-empty"]);
 }

@@ -97,6 +97,8 @@ fn structured_names_are_percent_encoded() {
     };
     assert_eq!(id("xds:///a%20b[::1]:80").as_deref(), Some("a%20b%5B::1%5D:80"));
     assert_eq!(id("xds:///-._~!$&'()*+,;=:@/z").as_deref(), Some("-._~!$&'()*+,;=:@/z"));
+    let odd = parse(file(json!({"client_default_listener_resource_name_template": "xdstp:%s"})));
+    assert_eq!(listener(&odd, "xds:///a/b%20c"), "xdstp:a/b%20c", "also where no name comes of it");
     assert_eq!(id("xds:///%3F%23%25%C3%A4").as_deref(), Some("%3F%23%25%C3%A4"));
 }
 

@@ -35,7 +35,11 @@ fn the_node_of_the_file() {
         .with_locality(Locality { zone: "z".into(), ..Locality::default() })
         .with_user_agent("agent", "1")
         .with_feature("envoy.lb.does_not_support_overprovisioning");
-    assert_eq!(node(odd), expected);
+    assert_eq!(node(odd.clone()), expected);
+    assert_eq!(
+        parse(file(json!({"node": odd}))).identity().to_json(),
+        json!({"id": "i", "cluster": "c", "locality": {"zone": "z"}})
+    );
     for none in [json!({}), json!({"region": "", "zone": "", "sub_zone": ""})] {
         assert_eq!(node(json!({"locality": none})).locality, None);
     }

@@ -65,6 +65,8 @@ fn no_endpoints_are_legal() {
         locality("b", 1, 0, json!([endpoint("::1")])),
         locality("c", 1, 1, json!([])),
     ]));
+    assert_eq!(lack(empty), Links::Endpoints(None), "some are there");
+    let empty = all(json!([locality("a", 1, 0, json!([])), locality("c", 1, 1, json!([]))]));
     let text = "contains empty localities: [{region=\"a\", zone=\"\", sub_zone=\"\"}; {region=\"c\", zone=\"\", sub_zone=\"\"}]";
     assert_eq!(lack(empty), Links::Endpoints(Some(text.into())));
     assert_eq!(lack(one(json!([endpoint("::1")]))), Links::Endpoints(None));
