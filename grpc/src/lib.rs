@@ -1,6 +1,7 @@
 //! From a gRPC target to endpoints: how gRPC uses xDS, as values without I/O.
 //!
-//! The crate stands on [`xds_machine`], which is the transport, and adds what gRFC A27 and its successors say beyond it.
+//! The crate stands on [`xds_machine`], which is the transport, and adds what gRFC A27 and its successors say beyond
+//! it.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -55,8 +55,8 @@ pub(super) fn call(walk: &mut Walk, value: &Value, supports: Supports<'_>) -> Op
     Some(supported(walk, entries, |kind| supports(CredentialsKind::Call(kind))))
 }
 
-/// Reads a list of credentials, `None` for an entry with a fault. R-BOOT-12: Every entry has a type, used or not, and no
-/// configuration but an object.
+/// Reads a list of credentials, `None` for an entry with a fault. R-BOOT-12: Every entry has a type, used or not, and
+/// no configuration but an object.
 fn entries(walk: &mut Walk, value: &Value) -> Option<Vec<Option<Credentials>>> {
     let each = array(walk, value)?.iter().enumerate().map(|(at, entry)| {
         walk.within(format_args!("[{at}]"), |walk| {

@@ -16,8 +16,8 @@ pub enum Era {
     /// by default today.
     #[default]
     A53,
-    /// A resource that is deleted stays in use, unless the server has `fail_on_data_errors`, by which a resource that is
-    /// rejected is dropped as well. This is what gRPC does with `GRPC_EXPERIMENTAL_XDS_DATA_ERROR_HANDLING`.
+    /// A resource that is deleted stays in use, unless the server has `fail_on_data_errors`, by which a resource that
+    /// is rejected is dropped as well. This is what gRPC does with `GRPC_EXPERIMENTAL_XDS_DATA_ERROR_HANDLING`.
     A88,
 }
 

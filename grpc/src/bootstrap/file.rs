@@ -133,8 +133,8 @@ impl Bootstrap {
         self.identity.node(agent)
     }
 
-    /// Returns the configuration of the transport: a client for each server, in the order of [`servers`](Self::servers),
-    /// with gRPC's dialect and fallback.
+    /// Returns the configuration of the transport: a client for each server, in the order of
+    /// [`servers`](Self::servers), with gRPC's dialect and fallback.
     pub fn servers_config(&self, node: Node, era: Era) -> servers::Config {
         let client = client::Config::new(node).with_dialect(Dialect::Grpc);
         let clients = self.servers.iter().map(|server| server.features.apply(client.clone(), era));
@@ -174,8 +174,8 @@ impl Bootstrap {
     }
 }
 
-/// Gives servers their numbers: the same one if a server is already there (R-BOOT-30). One that is in a list twice is in
-/// the result once (R-BOOT-09).
+/// Gives servers their numbers: the same one if a server is already there (R-BOOT-30). One that is in a list twice is
+/// in the result once (R-BOOT-09).
 fn enlist(all: &mut Vec<Server>, list: Vec<Server>) -> Vec<ServerId> {
     let mut ids = Vec::new();
     for server in list {

@@ -49,8 +49,8 @@ impl Child {
         self.failover.is_some()
     }
 
-    /// Records the state. The failover timer starts when a child connects that was ready or idle since its last failure,
-    /// and stops in every other state.
+    /// Records the state. The failover timer starts when a child connects that was ready or idle since its last
+    /// failure, and stops in every other state.
     pub fn handle_state(&mut self, now: Instant, state: State) {
         match state {
             State::Connecting if self.worked => self.failover = self.failover.or(Some(now + FAILOVER)),
@@ -103,8 +103,8 @@ pub struct Choice {
 }
 
 /// Returns the priority to use; `None` without priorities, so that calls fail. R-EDS-20: The children are looked at in
-/// order, and the first counts that is missing, ready or idle, or whose failover timer runs. If there is none, the first
-/// counts that connects, or else the last. No child is made while a higher one is used.
+/// order, and the first counts that is missing, ready or idle, or whose failover timer runs. If there is none, the
+/// first counts that connects, or else the last. No child is made while a higher one is used.
 pub fn choose(children: &[Option<Child>]) -> Option<Choice> {
     let works = |child: &Child| matches!(child.state, State::Ready | State::Idle);
     let stops = |child: &Option<Child>| child.is_none_or(|child| works(&child) || child.has_time());

@@ -39,9 +39,9 @@ impl ChildNames {
         &self.names
     }
 
-    /// Names the children anew. R-EDS-22: A priority keeps the name of the priority at its index if both have a locality
-    /// in common, or else takes the first old name that is free, of those that had one of its localities; otherwise it
-    /// gets a new name.
+    /// Names the children anew. R-EDS-22: A priority keeps the name of the priority at its index if both have a
+    /// locality in common, or else takes the first old name that is free, of those that had one of its localities;
+    /// otherwise it gets a new name.
     pub fn update(&mut self, priorities: &[Priority]) {
         let localities: Vec<Vec<_>> = priorities.iter().map(localities).collect();
         // The old priorities that each locality was in, and that are not used yet.

@@ -37,7 +37,8 @@ pub fn pick_locality(priority: &Priority, random: u64, usable: impl Fn(usize) ->
 /// ```
 /// use xds_machine_grpc::endpoints::{Drop, drop_category};
 ///
-/// let drops = [("a", 0), ("b", 500_000)].map(|(category, per_million)| Drop { category: category.into(), per_million });
+/// let drop = |category: &str, per_million| Drop { category: category.into(), per_million };
+/// let drops = [drop("a", 0), drop("b", 500_000)];
 /// assert_eq!(drop_category(&drops, || u64::MAX / 4).map(|drop| &*drop.category), Some("b"));
 /// assert_eq!(drop_category(&drops, || u64::MAX / 4 * 3), None);
 /// ```

@@ -75,7 +75,8 @@ fn the_servers_of_an_authority() {
     );
 }
 
-/// R-BOOT-31: The default template is the name itself; an empty one is none. R-BOOT-32: Every `%s` is replaced, or none.
+/// R-BOOT-31: The default template is the name itself; an empty one is none. R-BOOT-32: Every `%s` is replaced, or
+/// none.
 #[test]
 fn templates() {
     let with = |template: &str| parse(file(json!({"client_default_listener_resource_name_template": template})));

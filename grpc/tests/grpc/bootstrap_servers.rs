@@ -63,8 +63,8 @@ fn every_entry_has_a_type() {
     assert_eq!(only, ["xds_servers[0].channel_creds[0].type: field not present"], "and no further fault");
 }
 
-/// R-BOOT-13, R-BOOT-14: The configuration of `tls` is checked also if it is not used: a certificate comes with its key,
-/// and an interval is a duration.
+/// R-BOOT-13, R-BOOT-14: The configuration of `tls` is checked also if it is not used: a certificate comes with its
+/// key, and an interval is a duration.
 #[test]
 fn tls_credentials() {
     let creds = |config: Value| {

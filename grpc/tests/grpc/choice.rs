@@ -163,8 +163,8 @@ fn named(rows: &[(&[&str], &[u64])]) {
     }
 }
 
-/// R-EDS-22: A child keeps its name if it keeps a locality, first at its index and then elsewhere; each name is used once,
-/// and never again.
+/// R-EDS-22: A child keeps its name if it keeps a locality, first at its index and then elsewhere; each name is used
+/// once, and never again.
 #[test]
 fn children_keep_their_names() {
     named(&[(&["a", "b"], &[0, 1]), (&["b", "a"], &[1, 0]), (&["b", "a"], &[1, 0])]);
@@ -182,8 +182,8 @@ fn children_keep_their_names() {
 }
 
 proptest! {
-    /// R-EDS-22, for any changes: names are unique, new ones are greater than all before, and an old one stays only where
-    /// the localities overlap.
+    /// R-EDS-22, for any changes: names are unique, new ones are greater than all before, and an old one stays only
+    /// where the localities overlap.
     #[test]
     fn names_are_unique_and_never_used_again(steps in prop::collection::vec(prop::collection::vec("[a-d]{1,3}", 0..4), 1..5)) {
         let (mut names, mut next) = (ChildNames::default(), 0);
