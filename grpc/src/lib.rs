@@ -9,4 +9,5 @@
 
 extern crate alloc;
 
+pub mod chain;
 pub mod links;
