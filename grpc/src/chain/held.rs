@@ -17,14 +17,14 @@ use crate::links::{ClusterLinks, HostPort, Links};
 /// The watches of [`xds_machine::watch`] clone a resource for each watcher; the links are shared, and a value that is
 /// large is best shared too.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct View<T> {
+pub struct Linked<T> {
     /// The links of the resource.
     pub links: Arc<Links>,
     /// The resource as the caller decoded it.
     pub value: T,
 }
 
-impl<T> View<T> {
+impl<T> Linked<T> {
     /// Makes a view of a resource.
     pub fn new(links: Links, value: T) -> Self {
         Self { links: Arc::new(links), value }
@@ -34,13 +34,13 @@ impl<T> View<T> {
 /// What is held of one resource.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Held<T> {
-    pub(super) content: Result<View<T>, Status>,
+    pub(super) content: Result<Linked<T>, Status>,
     /// The ambient error of a value (R-CHAIN-33).
     pub(super) note: Option<Status>,
 }
 
 impl<T> Held<T> {
-    pub(super) fn view(&self) -> Option<&View<T>> {
+    pub(super) fn view(&self) -> Option<&Linked<T>> {
         self.content.as_ref().ok()
     }
 
@@ -80,7 +80,7 @@ impl<T: Eq> Store<T> {
     }
 
     /// Takes news about a resource.
-    pub(super) fn put(&mut self, target: &Target, news: News<View<T>>) -> Touches {
+    pub(super) fn put(&mut self, target: &Target, news: News<Linked<T>>) -> Touches {
         match target {
             Target::Listener(_) => put(&mut self.listener, target, news),
             Target::Routes(name) => put_in(&mut self.routes, name, target, news),
@@ -154,7 +154,7 @@ fn put_in<T: Eq>(
     map: &mut BTreeMap<ResourceName, Held<T>>,
     name: &ResourceName,
     target: &Target,
-    news: News<View<T>>,
+    news: News<Linked<T>>,
 ) -> Touches {
     let mut held = map.remove(name);
     let touches = put(&mut held, target, news);
@@ -164,7 +164,7 @@ fn put_in<T: Eq>(
     touches
 }
 
-fn put<T: Eq>(held: &mut Option<Held<T>>, target: &Target, news: News<View<T>>) -> Touches {
+fn put<T: Eq>(held: &mut Option<Held<T>>, target: &Target, news: News<Linked<T>>) -> Touches {
     match news {
         News::Changed(content) => {
             let content = content.and_then(|view| checked(target, view));
@@ -195,7 +195,7 @@ fn is_below_nothing(target: &Target) -> bool {
 }
 
 /// Refuses the links of another type, which a decoder gave by mistake.
-fn checked<T>(target: &Target, view: View<T>) -> Result<View<T>, Status> {
+fn checked<T>(target: &Target, view: Linked<T>) -> Result<Linked<T>, Status> {
     let fits = matches!(
         (target, &*view.links),
         (Target::Listener(_), Links::Listener(_))

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use xds_machine::watch::News;
-//! use xds_machine_grpc::chain::{Chain, Target, View, Want};
+//! use xds_machine_grpc::chain::{Chain, Target, Linked, Want};
 //! use xds_machine_grpc::links::{ClusterLinks, Links, ListenerLinks, RouteSource, VirtualHost};
 //!
 //! let mut chain: Chain<&str> = Chain::new("service", "service");
@@ -17,18 +17,18 @@
 //!
 //! let host = VirtualHost { name: "all".into(), domains: vec!["*".into()], clusters: vec!["c".into()] };
 //! let links = Links::Listener(ListenerLinks::Api(RouteSource::Inline(vec![host])));
-//! chain.handle_news(&listener, News::Changed(Ok(View::new(links, "the Listener"))));
+//! chain.handle_news(&listener, News::Changed(Ok(Linked::new(links, "the Listener"))));
 //! let cluster = Target::Cluster("c".into());
 //! assert_eq!(chain.poll_want(), Some(Want::Watch(cluster.clone())));
 //!
 //! let links = Links::Cluster(ClusterLinks::Eds("c".into()));
-//! chain.handle_news(&cluster, News::Changed(Ok(View::new(links, "the Cluster"))));
+//! chain.handle_news(&cluster, News::Changed(Ok(Linked::new(links, "the Cluster"))));
 //! let endpoints = Target::Endpoints("c".into());
 //! assert_eq!(chain.poll_want(), Some(Want::Watch(endpoints.clone())));
 //! assert_eq!(chain.poll_config(), None);
 //! assert_eq!(chain.waits_for(), [endpoints.clone()]);
 //!
-//! chain.handle_news(&endpoints, News::Changed(Ok(View::new(Links::Endpoints(None), "the endpoints"))));
+//! chain.handle_news(&endpoints, News::Changed(Ok(Linked::new(Links::Endpoints(None), "the endpoints"))));
 //! let config = chain.poll_config().expect("complete").expect("usable");
 //! assert_eq!(config.clusters.len(), 1);
 //! assert_eq!(chain.poll_config(), None, "nothing new");
@@ -57,8 +57,8 @@ use xds_machine::watch::News;
 pub use self::clusters::{Clusters, Entry};
 pub use self::config::{Children, Cluster, Config};
 pub use self::failure::Failure;
+pub use self::held::Linked;
 use self::held::Touches;
-pub use self::held::View;
 use self::memo::Memo;
 pub use self::references::ClusterRef;
 use self::references::References;
@@ -120,7 +120,7 @@ impl<T: Clone + Eq> Chain<T> {
 
     /// Handles news about a resource, as the watches of `xds_machine` give them. News about a target that is not
     /// watched are ignored: a watch may have ended while they were under way.
-    pub fn handle_news(&mut self, target: &Target, news: News<View<T>>) {
+    pub fn handle_news(&mut self, target: &Target, news: News<Linked<T>>) {
         if !self.state.asked.contains(target) {
             return;
         }
