@@ -12,5 +12,7 @@ extern crate alloc;
 pub mod chain;
 pub mod endpoints;
 pub mod faults;
+pub mod ledgers;
 pub mod links;
 pub mod resources;
+pub mod serving;

@@ -2,4 +2,6 @@
 
 mod grpc {
     mod chain;
+    mod ledgers;
+    mod serving;
 }
