@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+pub mod bootstrap;
 pub mod chain;
 pub mod domains;
 pub mod endpoints;
