@@ -161,6 +161,7 @@ impl Story {
             let naive = self.naive.config();
             if self.is_checked() {
                 let scratch = scratch.as_ref().map(|outcome| outcome.as_ref().map(show).map_err(ToString::to_string));
+                let naive = naive.map(|outcome| outcome.map(|shown| shown.to_string()));
                 assert_eq!(naive, scratch, "the naive chain and the chain");
             }
             match &scratch {

@@ -25,6 +25,20 @@ pub(crate) enum Bug {
     TakesLateRoutes,
 }
 
+/// What is told: the values of the Listener and the routes, and each cluster as a text.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct Shown {
+    pub(crate) values: String,
+    pub(crate) clusters: BTreeMap<Name, String>,
+}
+
+impl std::fmt::Display for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let clusters: Vec<_> = self.clusters.iter().map(|(name, text)| format!("{name}:{text}")).collect();
+        write!(f, "{{{} {}}}", self.values, clusters.join(", "))
+    }
+}
+
 type Name = String;
 type Text = Result<String, String>;
 
@@ -149,6 +163,23 @@ impl Naive {
         }
     }
 
+    /// The clusters that the virtual host names, if there is one now.
+    pub(crate) fn roots(&self) -> Vec<Name> {
+        self.host().ok().flatten().map(|(_, host)| names(&host.clusters)).unwrap_or_default()
+    }
+
+    /// The children of an aggregate that are leaves.
+    pub(crate) fn leaves_of(&self, name: &str) -> Vec<Name> {
+        let is_leaf = |child: &Name| self.below(child).is_some();
+        self.children(name).into_iter().filter(is_leaf).collect()
+    }
+
+    /// The chain as if there were no dynamic references.
+    pub(crate) fn without_references(mut self) -> Self {
+        self.dynamic.clear();
+        self
+    }
+
     // Outputs.
 
     pub(crate) fn wanted(&self) -> BTreeSet<Target> {
@@ -162,8 +193,8 @@ impl Naive {
         wanted
     }
 
-    /// What is told, as stories show it; `None` while something is awaited.
-    pub(crate) fn config(&self) -> Option<Result<String, String>> {
+    /// What is told; `None` while something is awaited.
+    pub(crate) fn config(&self) -> Option<Result<Shown, String>> {
         let (values, host) = match self.host() {
             Ok(Some(found)) => found,
             Ok(None) => return None,
@@ -178,7 +209,7 @@ impl Naive {
         let roots = names(&host.clusters).into_iter().chain(self.dynamic.keys().filter(whole).cloned());
         let reached = self.reach(roots.collect());
         let mut shared = BTreeSet::new();
-        let mut clusters = Vec::new();
+        let mut clusters = BTreeMap::new();
         for name in &reached {
             let failed = matches!(self.held.get(&Target::Cluster(name.as_str().into())), Some(Err(_)));
             if failed
@@ -187,9 +218,9 @@ impl Naive {
             {
                 continue;
             }
-            clusters.push(format!("{name}:{}", self.entry(name, &reached, &mut shared)));
+            clusters.insert(name.clone(), self.entry(name, &reached, &mut shared));
         }
-        Some(Ok(format!("{{{values} {}}}", clusters.join(", "))))
+        Some(Ok(Shown { values, clusters }))
     }
 
     // The rules.
