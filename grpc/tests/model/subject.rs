@@ -11,7 +11,7 @@ use super::naive::{Bug, Naive, Shown};
 
 pub(super) type Told = Result<Shown, String>;
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Subject {
     Chain(Box<Chain<String>>),
     Naive { naive: Box<Naive>, asked: BTreeSet<Target>, told: Option<Told> },

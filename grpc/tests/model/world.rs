@@ -60,7 +60,7 @@ pub(super) const GOALS: [&str; 9] = [
     "a name that was resolved",
 ];
 
-#[derive(Clone, Hash)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct World {
     subject: Subject,
     truth: Subject,
