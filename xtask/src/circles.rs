@@ -1,4 +1,4 @@
-//! Checks that the files of `src/` do not depend on each other in circles, so that each file can be read, and
+//! Checks that the files of a crate do not depend on each other in circles, so that each file can be read, and
 //! rewritten, with no knowledge but that of the files below it.
 //!
 //! An arrow leads from the file that names an item, by `use` or by a path, to the file that defines the item. Imports
@@ -28,19 +28,23 @@ use self::arrows::Arrows;
 use self::modules::Tree;
 use crate::run::{Result, root};
 
-/// Generated files, by their paths in `src/`.
-const GENERATED: [&str; 1] = ["proto/generated.rs"];
+/// The crates: the folder of the sources, and the generated file in there.
+const CRATES: [(&str, &str); 2] = [("src", "proto/generated.rs"), ("grpc/src", "resources/generated.rs")];
 
 /// The file that lists the arrows of the circles that still exist. Arrows may be deleted from the list, but not added.
 const ALLOWED: &str = "xtask/circles.txt";
 
 pub fn check() -> Result {
-    let mut sources = BTreeMap::new();
-    read(&root().join("src"), "", &mut sources)?;
-    let arrows = arrows::all(&Tree::read(&sources, &GENERATED)?)?;
-    let circles = graph::circles(&arrows);
-    print!("{}", report(&arrows, &circles));
-    compare(&inside(&arrows, &circles), &allowed(&fs::read_to_string(root().join(ALLOWED))?))
+    let mut found = BTreeSet::new();
+    for (folder, generated) in CRATES {
+        let mut sources = BTreeMap::new();
+        read(&root().join(folder), "", &mut sources)?;
+        let arrows = arrows::all(&Tree::read(&sources, &[generated])?)?;
+        let circles = graph::circles(&arrows);
+        print!("{folder}: {}", report(&arrows, &circles));
+        found.extend(inside(&arrows, &circles));
+    }
+    compare(&found, &allowed(&fs::read_to_string(root().join(ALLOWED))?))
 }
 
 /// Reads the files of a folder, by their paths relative to the outermost folder.

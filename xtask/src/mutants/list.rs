@@ -5,6 +5,7 @@ use std::{collections::HashMap, fs};
 
 use serde_json::Value;
 
+use super::subject::Subject;
 use crate::run::{Result, cargo, root};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -29,8 +30,8 @@ pub struct Mutant {
     pub replacement: String,
 }
 
-pub fn mutants() -> Result<Vec<Mutant>> {
-    let output = cargo(&["mutants", "--list", "--json", "--package", "xds-machine"]).output()?;
+pub fn mutants(subject: &Subject) -> Result<Vec<Mutant>> {
+    let output = cargo(&["mutants", "--list", "--json", "--package", subject.package]).output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into());
     }

@@ -9,6 +9,7 @@ mod edit;
 mod list;
 mod plain;
 mod results;
+mod subject;
 mod suite;
 mod tree;
 
@@ -20,7 +21,7 @@ use crate::run::Result;
 use list::Mutant;
 use results::{Outcome, Results};
 
-/// Runs the mutation tests. `-f PART,PART`: only files whose path contains a part; `-j JOBS`; `-t TEST,TEST`: only
+/// Runs the mutation tests. `--grpc`: of the crate of gRPC's layers; `-f PART,PART`: only files whose path contains a part; `-j JOBS`; `-t TEST,TEST`: only
 /// these tests; `--last`: slow tests as well; `--survivors`: only survivors of the previous run; `--again`: caught
 /// mutants as well; `--list`: only print the results so far; `--plain`: only mutants without a switch.
 pub fn run(arguments: &[&str]) -> Result {
@@ -28,15 +29,16 @@ pub fn run(arguments: &[&str]) -> Result {
     let has = |flag: &str| arguments.contains(&flag);
     let files: Vec<&str> = after("-f").unwrap_or("").split(',').collect();
     let wanted = |mutant: &Mutant| files.iter().any(|part| mutant.file.contains(part));
+    let subject = if has("--grpc") { &subject::GRPC } else { &subject::MACHINES };
     let jobs = after("-j").map_or(Ok(2), str::parse)?;
 
-    let mutants = list::mutants()?;
+    let mutants = list::mutants(subject)?;
     let results = Results::load(&mutants)?;
     if has("--list") {
         results.print(mutants.iter().filter(|&mutant| wanted(mutant)));
         return Ok(());
     }
-    let tree = tree::switched(&mutants, results.left(&mutants))?;
+    let tree = tree::switched(subject, &mutants, results.left(&mutants))?;
     for mutant in &mutants {
         if let Some(outcome) = tree.left.get(&mutant.id) {
             results.keep_unless_known(mutant, *outcome)?;
@@ -44,7 +46,7 @@ pub fn run(arguments: &[&str]) -> Result {
     }
     if has("--plain") {
         let open = |mutant: &&Mutant| wanted(mutant) && results.of(mutant) == Some(Outcome::NoSwitch);
-        plain::run(&mutants.iter().filter(open).collect::<Vec<_>>(), &results)?;
+        plain::run(subject, &mutants.iter().filter(open).collect::<Vec<_>>(), &results)?;
     } else {
         let open = |mutant: &&Mutant| {
             let due = match results.of(mutant) {
@@ -59,7 +61,7 @@ pub fn run(arguments: &[&str]) -> Result {
             Some(tests) => tests.split(',').any(|part| part == test),
             None => has("--last") || !suite::SLOW.contains(&test),
         };
-        each(&todo, &suite::Suite::measure(&tree, faced, has("--last"))?, jobs, &results)?;
+        each(&todo, &suite::Suite::measure(subject, &tree, faced, has("--last"))?, jobs, &results)?;
     }
     results.print(mutants.iter().filter(|&mutant| wanted(mutant)));
     Ok(())

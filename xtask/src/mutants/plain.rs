@@ -5,27 +5,25 @@ use std::process::Stdio;
 
 use super::list::Mutant;
 use super::results::{Outcome, Results};
+use super::subject::Subject;
 use super::tree::{cargo_in, copy, write};
 use crate::run::{Result, root};
 
-/// The tests that run against a mutant: those that build and run quickly.
-const TESTS: [&str; 2] = ["scripts::", "wire::"];
-
-const PACKAGE: [&str; 5] = ["--quiet", "--package", "xds-machine", "--all-features", "--lib"];
-
-pub fn run(mutants: &[&Mutant], results: &Results) -> Result {
-    let tree = copy("plain", true)?;
-    let test = [&["test", "--release", "--test", "machines"], &PACKAGE[..], &["--"], &TESTS].concat();
+pub fn run(subject: &Subject, mutants: &[&Mutant], results: &Results) -> Result {
+    let tree = copy(subject, "plain", true)?;
+    let package = ["--quiet", "--package", subject.package, "--all-features", "--lib"];
+    let (program, tests) = subject.quick;
+    let test = [&["test", "--release", "--test", program], &package[..], &["--"], tests].concat();
     for mutant in mutants {
         let source = fs::read_to_string(root().join(&mutant.file))?;
         let mut text = source.clone();
         text.replace_range(mutant.span.clone(), &mutant.replacement);
         write(&tree.join(&mutant.file), text.as_bytes())?;
         let passes = |arguments: &[&str]| -> Result<bool> {
-            let mut command = cargo_in(&tree, arguments);
+            let mut command = cargo_in(subject, &tree, arguments);
             Ok(command.stdout(Stdio::null()).stderr(Stdio::null()).status()?.success())
         };
-        let outcome = if !passes(&[&["check"], &PACKAGE[..]].concat())? {
+        let outcome = if !passes(&[&["check"], &package[..]].concat())? {
             Outcome::Unviable
         } else if passes(&test)? {
             Outcome::Survived

@@ -9,14 +9,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::results::Outcome;
+use super::subject::Subject;
 use super::tree::{Tree, cargo_in};
 use crate::run::{Result, root};
 
 /// The arguments and the environment of a program.
 type Way = (Vec<String>, &'static [(&'static str, &'static str)]);
 
-/// Programs with one module per kind of test.
-const MODULES: [&str; 2] = ["machines", "worlds"];
 /// The model check: complete, and of its first states only.
 const MODEL: &str = "model";
 const WHOLE: [&str; 2] = ["everything_holds_in_every_order", "--exact"];
@@ -33,6 +32,8 @@ const MEMORY: u32 = 4_000_000;
 struct Stage {
     name: String,
     program: PathBuf,
+    /// The copy of the project.
+    tree: PathBuf,
     way: Way,
     limit: Duration,
     time: Duration,
@@ -44,13 +45,15 @@ pub struct Suite(Vec<Stage>);
 
 impl Suite {
     /// Builds the tests, and runs them without a mutant, each module of a program separately.
-    pub fn measure(tree: &Tree, wanted: impl Fn(&str) -> bool, last: bool) -> Result<Suite> {
-        let build = ["test", "--release", "--quiet", "--package", "xds-machine", "--all-features", "--lib", "--no-run"];
+    pub fn measure(subject: &Subject, tree: &Tree, wanted: impl Fn(&str) -> bool, last: bool) -> Result<Suite> {
+        let package = subject.package;
+        let build = ["test", "--release", "--quiet", "--package", package, "--all-features", "--lib", "--no-run"];
         let mut arguments = [&build[..], &["--message-format=json"]].concat();
-        for program in MODULES.into_iter().chain(wanted(MODEL).then_some(MODEL)) {
+        let model = (subject.model && wanted(MODEL)).then_some(MODEL);
+        for program in subject.programs.iter().copied().chain(model) {
             arguments.extend(["--test", program]);
         }
-        let output = cargo_in(&tree.root, &arguments).output()?;
+        let output = cargo_in(subject, &tree.root, &arguments).output()?;
         if !output.status.success() {
             return Err("the tests do not compile".into());
         }
@@ -66,7 +69,7 @@ impl Suite {
             if name == MODEL {
                 ways.push(("model, a glance".into(), (GLANCE.map(str::to_owned).into(), &A_GLANCE)));
                 ways.extend(last.then(|| ("model".into(), (WHOLE.map(str::to_owned).into(), &[][..]))));
-            } else if MODULES.contains(&name) {
+            } else if subject.programs.contains(&name) {
                 let modules = modules(&program)?.into_iter().filter(|(module, _)| wanted(module));
                 ways.extend(modules.map(|(module, path)| (module, (vec![format!("{path}::")], &[][..]))));
             } else {
@@ -76,6 +79,7 @@ impl Suite {
                 let mut stage = Stage {
                     name,
                     program: program.clone(),
+                    tree: tree.root.clone(),
                     way,
                     limit: Duration::from_secs(600),
                     time: Duration::ZERO,
@@ -138,7 +142,7 @@ impl Stage {
         command.args(["-c", &format!("ulimit -v {MEMORY}; exec \"$@\""), "sh"]).arg(&self.program);
         command.args(&self.way.0).envs(self.way.1.iter().copied()).env(key, value);
         command
-            .current_dir(root().join("target/mutants/tree"))
+            .current_dir(&self.tree)
             .env("RUST_TEST_THREADS", "1")
             .env("PROPTEST_RNG_SEED", "1")
             .env("PROPTEST_CASES", "32")

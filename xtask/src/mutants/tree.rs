@@ -11,18 +11,20 @@ use serde_json::Value;
 use super::edit::{Edited, edit};
 use super::list::{Genre, Mutant};
 use super::results::Outcome;
+use super::subject::Subject;
 use crate::run::{Result, cargo, root};
 
 pub struct Tree {
     pub root: PathBuf,
+    subject: &'static Subject,
     /// The mutants that the copy does not contain.
     pub left: HashMap<usize, Outcome>,
 }
 
 /// Returns a cargo command in the copy: with the checks that tests have, but optimized; the crate itself, which is
 /// built most often, with less optimization.
-pub fn cargo_in(tree: &Path, arguments: &[&str]) -> Command {
-    let mut command = cargo(&["--config", "profile.release.package.xds-machine.opt-level=1"]);
+pub fn cargo_in(subject: &Subject, tree: &Path, arguments: &[&str]) -> Command {
+    let mut command = cargo(&["--config", &format!("profile.release.package.{}.opt-level=1", subject.package)]);
     command.args(arguments).current_dir(tree).env("CARGO_TARGET_DIR", root().join("target/mutants/target"));
     command.env("RUSTFLAGS", "--cap-lints=allow").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
     command.env("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true");
@@ -32,12 +34,13 @@ pub fn cargo_in(tree: &Path, arguments: &[&str]) -> Command {
 
 /// Copies the files of the project, with or without its sources. Identical files stay untouched, so that cargo need not
 /// rebuild them.
-pub fn copy(name: &str, sources: bool) -> Result<PathBuf> {
+pub fn copy(subject: &Subject, name: &str, sources: bool) -> Result<PathBuf> {
     let tree = root().join("target/mutants").join(name);
     let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let files = Command::new("git").args(listed).current_dir(root()).output()?.stdout;
     let files = String::from_utf8(files)?;
-    let wanted = |file: &&str| (sources || !file.starts_with("src/")) && root().join(file).is_file();
+    let wanted =
+        |file: &&str| (sources || !Path::new(file).starts_with(subject.sources)) && root().join(file).is_file();
     for file in files.split_terminator('\0').filter(wanted) {
         write(&tree.join(file), &fs::read(root().join(file))?)?;
     }
@@ -53,8 +56,8 @@ pub fn write(path: &Path, text: &[u8]) -> Result {
 }
 
 /// Makes the copy with all switches. The switches use the standard library, though the crate does without.
-pub fn switched(mutants: &[Mutant], left: HashMap<usize, Outcome>) -> Result<Tree> {
-    let mut tree = Tree { root: copy("tree", false)?, left };
+pub fn switched(subject: &'static Subject, mutants: &[Mutant], left: HashMap<usize, Outcome>) -> Result<Tree> {
+    let mut tree = Tree { root: copy(subject, subject.tree, false)?, subject, left };
     loop {
         let edited = tree.write(mutants)?;
         let mut errors = tree.errors("--lib")?;
@@ -78,7 +81,7 @@ pub fn switched(mutants: &[Mutant], left: HashMap<usize, Outcome>) -> Result<Tre
 impl Tree {
     fn write(&mut self, mutants: &[Mutant]) -> Result<BTreeMap<String, Edited>> {
         let mut edited = BTreeMap::new();
-        for path in files(&root().join("src"))? {
+        for path in files(&root().join(self.subject.sources))? {
             let name = path.strip_prefix(root())?.to_str().ok_or("no text")?.to_owned();
             let Ok(source) = fs::read_to_string(&path) else { continue };
             let inside = |mutant: &&Mutant| mutant.file == name && !self.left.contains_key(&mutant.id);
@@ -88,20 +91,21 @@ impl Tree {
                 Edited { text: source, ..Edited::default() }
             };
             self.left.extend(file.homeless.iter().map(|&id| (id, Outcome::NoSwitch)));
-            if name == "src/lib.rs" {
+            if name == format!("{}/lib.rs", self.subject.sources) {
                 file.text = file.text.replace("#![no_std]", "") + "\nmod mutants;\n";
             }
             write(&self.root.join(&name), file.text.as_bytes())?;
             edited.insert(name, file);
         }
-        write(&self.root.join("src/mutants.rs"), include_bytes!("switch.rs"))?;
+        write(&self.root.join(self.subject.sources).join("mutants.rs"), include_bytes!("switch.rs"))?;
         Ok(edited)
     }
 
     /// Returns the errors of the compiler.
     fn errors(&self, of: &str) -> Result<Vec<Value>> {
-        let check = ["check", "--quiet", of, "--all-features", "--package", "xds-machine", "--message-format=json"];
-        let output = cargo_in(&self.root, &check).output()?;
+        let package = self.subject.package;
+        let check = ["check", "--quiet", of, "--all-features", "--package", package, "--message-format=json"];
+        let output = cargo_in(self.subject, &self.root, &check).output()?;
         let mut errors = Vec::new();
         for line in String::from_utf8(output.stdout)?.lines() {
             let message = serde_json::from_str::<Value>(line)?["message"].take();
