@@ -2,8 +2,11 @@
 //! trace, and two checkers count the same states.
 
 mod model {
+    mod cost;
     #[path = "../grpc/chain/naive.rs"]
     mod naive;
+    mod play;
+    mod random;
     mod second_checker;
     mod seeded_bugs;
     mod subject;
@@ -40,6 +43,7 @@ mod model {
     }
 
     fn explore_all(budgets: &[Budget]) {
+        let mut goals = 0;
         for &budget in budgets {
             let start = Instant::now();
             let report = explore(World::new(None, budget), 4_000_000);
@@ -48,8 +52,10 @@ mod model {
             if let Some(fault) = report.fault {
                 panic!("{}\n{:#?}", fault.what, fault.trace);
             }
-            let goals = world::GOALS.iter().enumerate().filter(|(bit, _)| report.goals & 1 << bit == 0);
-            println!("not reached: {:?}", goals.map(|(_, goal)| goal).collect::<Vec<_>>());
+            assert!(report.complete, "cut off");
+            goals |= report.goals;
         }
+        let missed = world::GOALS.iter().enumerate().filter(|(bit, _)| goals & 1 << bit == 0);
+        assert_eq!(missed.map(|(_, goal)| goal).collect::<Vec<_>>(), [&""; 0], "not reached");
     }
 }
