@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::run::{Result, cargo, root, run};
 
-const TARGETS: [&str; 10] =
+const TARGETS: [&str; 11] =
     ["world", "client", "server", "wire", "csds", "variants", "poll", "load", "bootstrap", "resources", "chain"];
 
 /// The maximum input length: enough for a story, and short enough to be read.

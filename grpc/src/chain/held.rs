@@ -70,6 +70,8 @@ pub(super) enum Touches {
     Content,
     /// A value where there was none (or an error in its place), below which nothing can be: endpoints or addresses.
     Arrival,
+    /// A cluster that is no aggregate (or an error in its place) where there was none: one target may be wanted more.
+    Leaf,
     Links,
 }
 
@@ -173,6 +175,7 @@ fn put<T: Eq>(held: &mut Option<Held<T>>, target: &Target, news: News<Linked<T>>
                 (Some(before), next) if before == next => Touches::Nothing,
                 (Some(before), next) if is_below_nothing(target) || before.links() == next.links() => Touches::Content,
                 (None, _) if is_below_nothing(target) => Touches::Arrival,
+                (None, next) if is_leaf(target, next) => Touches::Leaf,
                 _ => Touches::Links,
             };
             *held = Some(next);
@@ -192,6 +195,11 @@ fn put<T: Eq>(held: &mut Option<Held<T>>, target: &Target, news: News<Linked<T>>
 
 fn is_below_nothing(target: &Target) -> bool {
     matches!(target, Target::Endpoints(_) | Target::Dns(_))
+}
+
+fn is_leaf<T>(target: &Target, held: &Held<T>) -> bool {
+    let is_aggregate = matches!(held.links(), Some(Links::Cluster(ClusterLinks::Aggregate(_))));
+    matches!(target, Target::Cluster(_)) && !is_aggregate
 }
 
 /// Refuses the links of another type, which a decoder gave by mistake.

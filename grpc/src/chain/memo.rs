@@ -75,8 +75,24 @@ impl<T: Clone + Eq> Memo<T> {
                 }
                 plan.waits.remove(target);
             }
+            Touches::Leaf => self.add(state, target),
             Touches::Content => self.change(state, target),
         }
+    }
+
+    /// Adds what a cluster that has come leads to.
+    fn add(&mut self, state: &State<T>, target: &Target) {
+        let Target::Cluster(name) = target else { return self.forget_all() };
+        let Some(plan) = &mut self.plan else { return };
+        // While a watch is to end, it may be that of this cluster.
+        if matches!(plan.wants.back(), Some(Want::Unwatch(_))) || plan.dynamic.contains(target) {
+            return self.forget_all();
+        }
+        if plan.waits.remove(target) {
+            plan.waits.extend(state.store.waits_for(name));
+        }
+        let new = state.store.source(name).filter(|source| !state.asked.contains(source));
+        plan.wants.extend(new.map(Want::Watch));
     }
 
     fn change(&mut self, state: &State<T>, target: &Target) {
@@ -98,7 +114,13 @@ impl<T: Clone + Eq> Memo<T> {
 
     /// Returns the next difference between what is wanted and what the driver was asked for.
     pub(super) fn next_want(&mut self, state: &State<T>) -> Option<Want> {
-        self.plan.get_or_insert_with(|| plan(state)).wants.pop_front()
+        let wants = &mut self.plan.get_or_insert_with(|| plan(state)).wants;
+        loop {
+            match wants.pop_front()? {
+                Want::Watch(target) if state.asked.contains(&target) => {} // two clusters led there
+                want => return Some(want),
+            }
+        }
     }
 
     /// Returns the configuration or the failure, if nothing is awaited.

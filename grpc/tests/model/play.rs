@@ -89,7 +89,7 @@ impl World {
         if what & 128 != 0 {
             // Late, or never asked for: nothing is to come of it.
             let target = Target::Routes(format!("r{}", which % 3).as_str().into());
-            if !watched.contains(&target) {
+            if !self.chain.watched().contains(&target) {
                 self.chain.news(&target, self.news(&target, how));
             }
         }
