@@ -21,9 +21,9 @@ const WIDTH: usize = 16;
 pub type Entry<T> = Result<Cluster<T>, Failure>;
 
 /// The clusters of a [`Config`](super::Config) by name, in the order of names. A clone costs nothing.
-#[derive(Clone, Eq, Hash, PartialEq)]
+#[derive(Eq, Hash, PartialEq)]
 pub struct Clusters<T> {
-    names: Arc<[ResourceName]>,
+    names: Shared<[ResourceName]>,
     root: Node<T>,
 }
 
@@ -45,6 +45,12 @@ impl<N: ?Sized + PartialEq> PartialEq for Shared<N> {
 }
 
 impl<N: ?Sized + Eq> Eq for Shared<N> {}
+
+impl<T> Clone for Clusters<T> {
+    fn clone(&self) -> Self {
+        Self { names: Shared(self.names.0.clone()), root: self.root.clone() }
+    }
+}
 
 impl<T> Clone for Node<T> {
     fn clone(&self) -> Self {
@@ -70,36 +76,36 @@ impl<T> Clusters<T> {
                 nodes.push(Node::Branch(Shared(below.by_ref().take(WIDTH).collect())));
             }
         }
-        Self { names, root: nodes.pop().unwrap_or_else(|| Node::Leaf(Shared(Arc::new([])))) }
+        Self { names: Shared(names), root: nodes.pop().unwrap_or_else(|| Node::Leaf(Shared(Arc::new([])))) }
     }
 
     /// Returns a cluster, or why the cluster can't be used; `None` if the cluster is not part of the configuration.
     pub fn get(&self, name: &ResourceName) -> Option<&Entry<T>> {
-        self.root.get(self.names.binary_search(name).ok()?, self.names.len())
+        self.root.get(self.names.0.binary_search(name).ok()?, self.names.0.len())
     }
 
     /// Returns all clusters, in the order of names.
     pub fn iter(&self) -> impl Iterator<Item = (&ResourceName, &Entry<T>)> {
-        let len = self.names.len();
-        self.names.iter().enumerate().filter_map(move |(index, name)| Some((name, self.root.get(index, len)?)))
+        let len = self.names.0.len();
+        self.names.0.iter().enumerate().filter_map(move |(index, name)| Some((name, self.root.get(index, len)?)))
     }
 
     /// Returns the number of clusters.
     pub fn len(&self) -> usize {
-        self.names.len()
+        self.names.0.len()
     }
 
     /// Returns whether there is no cluster.
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.names.0.is_empty()
     }
 }
 
 impl<T: Clone + Eq> Clusters<T> {
     /// Replaces an entry, unless the new one is equal; other maps keep theirs.
     pub(super) fn replace(&mut self, index: usize, make: impl FnOnce(&ResourceName) -> Entry<T>) {
-        let len = self.names.len();
-        let Some(entry) = self.names.get(index).map(make) else { return };
+        let len = self.names.0.len();
+        let Some(entry) = self.names.0.get(index).map(make) else { return };
         if self.root.get(index, len).is_some_and(|before| *before != entry) {
             self.root.set(index, len, entry);
         }

@@ -88,7 +88,8 @@ impl<T: Clone + Eq> State<T> {
         let used = outcome.as_ref().ok().map(|config| config.virtual_host.clone());
         self.told = Some(outcome);
         let Some(used) = used else { return false };
-        let changes = self.kept.used.as_ref().is_none_or(|before| before.clusters != used.clusters);
+        let is_same = |before: &Arc<VirtualHost>| Arc::ptr_eq(before, &used) || before.clusters == used.clusters;
+        let changes = !self.kept.used.as_ref().is_some_and(is_same);
         self.kept.used = Some(used);
         changes
     }

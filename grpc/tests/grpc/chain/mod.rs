@@ -3,6 +3,7 @@
 mod aggregates;
 mod clusters;
 mod listeners;
+#[allow(dead_code, reason = "the model uses the rest")]
 pub(crate) mod naive;
 mod references;
 mod virtual_hosts;
