@@ -28,21 +28,25 @@ mod model {
 
     #[test]
     fn no_order_of_events_leads_to_a_fault() {
-        explore_all(DEFAULT);
+        let goals = explore_all(DEFAULT, true);
+        let missed = world::GOALS.iter().enumerate().filter(|(bit, _)| goals & 1 << bit == 0);
+        assert_eq!(missed.map(|(_, goal)| goal).collect::<Vec<_>>(), [&""; 0], "not reached");
     }
 
     /// The deep check: `cargo test --release -p xds-machine-grpc --test model -- --ignored --nocapture`.
     #[test]
     #[ignore = "takes minutes"]
     fn deep() {
-        explore_all(&[
+        let budgets = [
             Budget { listeners: 2, routes: 3, clusters: 4, endpoints: 2, references: 0, late: 1 },
             Budget { listeners: 1, routes: 2, clusters: 4, endpoints: 3, references: 1, late: 0 },
             Budget { listeners: 3, routes: 3, clusters: 2, endpoints: 2, references: 1, late: 1 },
-        ]);
+        ];
+        explore_all(&budgets, false);
     }
 
-    fn explore_all(budgets: &[Budget]) {
+    /// Explores each budget, completely or up to four million states. Returns the goals that were reached.
+    fn explore_all(budgets: &[Budget], completely: bool) -> u128 {
         let mut goals = 0;
         for &budget in budgets {
             let start = Instant::now();
@@ -52,10 +56,9 @@ mod model {
             if let Some(fault) = report.fault {
                 panic!("{}\n{:#?}", fault.what, fault.trace);
             }
-            assert!(report.complete, "cut off");
+            assert!(report.complete || !completely, "cut off");
             goals |= report.goals;
         }
-        let missed = world::GOALS.iter().enumerate().filter(|(bit, _)| goals & 1 << bit == 0);
-        assert_eq!(missed.map(|(_, goal)| goal).collect::<Vec<_>>(), [&""; 0], "not reached");
+        goals
     }
 }

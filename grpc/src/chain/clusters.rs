@@ -8,6 +8,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 use xds_machine::ResourceName;
 
@@ -35,8 +36,14 @@ enum Node<T> {
 
 /// An `Arc` that is compared by address first: equal parts of a large map are mostly the same part. (`Arc` does so itself
 /// only where its content is known to be `Eq`.)
-#[derive(Debug, Hash)]
+#[derive(Debug)]
 struct Shared<N: ?Sized>(Arc<N>);
+
+impl<N: ?Sized + Hash> Hash for Shared<N> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.0.hash(hasher);
+    }
+}
 
 impl<N: ?Sized + PartialEq> PartialEq for Shared<N> {
     fn eq(&self, other: &Self) -> bool {

@@ -42,6 +42,9 @@ impl std::fmt::Display for Shown {
 type Name = String;
 type Text = Result<String, String>;
 
+/// The values of the Listener and of the routes, the virtual hosts, and the resource that has these.
+type Hosts<'a> = (String, &'a [VirtualHost], Target);
+
 /// The naive chain. Contents are texts, as stories show them.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Naive {
@@ -243,8 +246,7 @@ impl Naive {
         }
     }
 
-    /// The values of the Listener and of the routes, and the virtual hosts.
-    fn hosts(&self) -> Result<Option<(String, &[VirtualHost], Target)>, String> {
+    fn hosts(&self) -> Result<Option<Hosts<'_>>, String> {
         let listener = Target::Listener("l".into());
         let value = match self.held.get(&listener) {
             None => return Ok(None),
