@@ -12,14 +12,10 @@ use core::hash::{Hash, Hasher};
 
 use xds_machine::ResourceName;
 
-use super::config::Cluster;
-use super::failure::Failure;
+use super::cluster::Entry;
 
 /// The number of entries of a leaf, and of branches of a node.
 const WIDTH: usize = 16;
-
-/// A cluster, or why the cluster can't be used.
-pub type Entry<T> = Result<Cluster<T>, Failure>;
 
 /// The clusters of a [`Config`](super::Config) by name, in the order of names. A clone costs nothing.
 #[derive(Eq, Hash, PartialEq)]

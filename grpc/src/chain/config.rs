@@ -3,11 +3,11 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
-use core::net::SocketAddr;
 
 use xds_machine::{ResourceName, Status};
 
-use super::clusters::{Clusters, Entry};
+use super::cluster::{Children, Cluster, Entry, join};
+use super::clusters::Clusters;
 use super::failure::Failure;
 use super::held::{Held, Store};
 use super::select::Selected;
@@ -30,55 +30,6 @@ pub struct Config<T> {
     /// Each cluster that the virtual host, an aggregate or a dynamic reference reaches, also those that failed
     /// (R-CHAIN-16).
     pub clusters: Clusters<T>,
-}
-
-/// A cluster of a configuration.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct Cluster<T> {
-    /// The Cluster resource.
-    pub value: T,
-    /// What the cluster consists of.
-    pub children: Children<T>,
-}
-
-/// What a cluster consists of.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub enum Children<T> {
-    /// The endpoints of an EDS cluster.
-    Endpoints {
-        /// The name of the ClusterLoadAssignment.
-        name: ResourceName,
-        /// The ClusterLoadAssignment; `None` if there is none (R-CHAIN-30).
-        value: Option<T>,
-        /// What is amiss with the endpoints that are there (R-CHAIN-31); empty if nothing is.
-        lacks: String,
-        /// Why there are no endpoints, and the ambient errors of the Listener, the routes, the cluster and the
-        /// endpoints (R-CHAIN-33); empty if there are none.
-        note: String,
-    },
-    /// The addresses of a LOGICAL_DNS cluster: one priority with one locality, whose weight is 1 (R-CHAIN-32).
-    Resolved {
-        /// The name that was resolved.
-        host: HostPort,
-        /// The addresses.
-        addresses: Arc<[SocketAddr]>,
-        /// Why there are no addresses, and the ambient errors of the Listener, the routes and the cluster.
-        note: String,
-    },
-    /// The leaves of an aggregate, in the order of priority, each once (R-CHAIN-36).
-    Leaves(Arc<[ResourceName]>),
-}
-
-impl<T> Children<T> {
-    /// Returns all that RPCs that find no endpoint should say, in one line (R-CHAIN-31, R-CHAIN-33); empty if there is
-    /// nothing to say.
-    pub fn remark(&self) -> String {
-        match self {
-            Self::Endpoints { lacks, note, .. } => join([note.clone(), lacks.clone()]),
-            Self::Resolved { note, .. } => note.clone(),
-            Self::Leaves(_) => String::new(),
-        }
-    }
 }
 
 /// Makes the configuration of a selected virtual host, of clusters that are all resolved.
@@ -184,14 +135,4 @@ fn addresses<T, U>(store: &Store<T>, above: String, host: &HostPort) -> Children
 fn note<T>(target: &Target, held: Option<&Held<T>>) -> String {
     let note = held.and_then(|held| held.note.as_ref());
     note.map(|status| format!("{target}: {}", status.message)).unwrap_or_default()
-}
-
-/// Joins the parts that are not empty.
-fn join(parts: [String; 2]) -> String {
-    let [first, second] = parts;
-    match (first.is_empty(), second.is_empty()) {
-        (_, true) => first,
-        (true, _) => second,
-        _ => format!("{first}; {second}"),
-    }
 }

@@ -34,6 +34,7 @@
 //! assert_eq!(chain.poll_config(), None, "nothing new");
 //! ```
 
+mod cluster;
 mod clusters;
 mod config;
 mod failure;
@@ -53,8 +54,9 @@ use core::net::SocketAddr;
 use xds_machine::ResourceName;
 use xds_machine::watch::News;
 
-pub use self::clusters::{Clusters, Entry};
-pub use self::config::{Children, Cluster, Config};
+pub use self::cluster::{Children, Cluster, Entry};
+pub use self::clusters::Clusters;
+pub use self::config::Config;
 pub use self::failure::Failure;
 pub use self::held::Linked;
 use self::held::Touches;
