@@ -1,6 +1,7 @@
 //! The bodies of the fuzz targets, as plain functions: a panic is a find. The alphabet is that of all engines,
 //! `xds_machine_testing::world`; hostile peers are in `xds_machine_testing::hostile`.
 
+mod chain;
 mod csds;
 mod grpc;
 mod variants;
@@ -13,6 +14,7 @@ use benches::alloc;
 use xds_machine::{Delta, Sotw};
 use xds_machine_testing::hostile;
 
+pub use self::chain::chain;
 pub use self::csds::csds;
 pub use self::grpc::{bootstrap, resources};
 pub use self::variants::variants;
@@ -26,7 +28,7 @@ static COUNTING: alloc::Counting = alloc::Counting;
 pub type Target = fn(&[u8]);
 
 /// The targets by name. A corpus has the name of its target.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("world", world),
     ("client", client),
     ("server", server),
@@ -37,6 +39,7 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("load", load),
     ("bootstrap", bootstrap),
     ("resources", resources),
+    ("chain", chain),
 ];
 
 /// A server that follows no rule, against a client machine.

@@ -11,8 +11,11 @@
 extern crate alloc;
 
 pub mod bootstrap;
+pub mod chain;
 pub mod domains;
 pub mod endpoints;
 pub mod faults;
+pub mod ledgers;
 pub mod links;
 pub mod resources;
+pub mod serving;

@@ -5,14 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The ids of the rules and of the bugs: a prefix, and the first and last number.
-const IDS: [(&str, &[(u32, u32)]); 7] = [
+const IDS: [(&str, &[(u32, u32)]); 8] = [
     ("R-BOOT", &[(1, 40)]),
-    ("R-SRV", &[(9, 10)]),
+    ("R-CHAIN", &[(1, 49)]),
+    ("R-SRV", &[(1, 10)]),
     ("R-LIS", &[(1, 12)]),
     ("R-RTE", &[(1, 23)]),
     ("R-CLU", &[(1, 16)]),
     ("R-EDS", &[(1, 25)]),
-    ("GB", &[(5, 13)]),
+    ("GB", &[(1, 15)]),
 ];
 
 /// Why nothing here decides a rule.
