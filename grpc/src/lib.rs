@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+pub mod chain;
 pub mod endpoints;
 pub mod faults;
 pub mod links;

@@ -1,0 +1,62 @@
+//! The reasons why a target or one of its clusters can't be used.
+
+use alloc::string::String;
+use core::fmt;
+
+use xds_machine::{ResourceName, Status};
+
+use super::target::Target;
+
+/// The reason why there is no configuration, or why a cluster of the configuration can't be used. RPCs fail with
+/// UNAVAILABLE for each of them (R-CHAIN-35). More reasons may be added.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Failure {
+    /// A resource does not exist, or was rejected, or can't be had.
+    Resource {
+        /// The resource.
+        target: Target,
+        /// The reason, with the code that the watch gave (for a log).
+        status: Status,
+    },
+    /// The Listener is a server's (R-CHAIN-18).
+    NotApiListener {
+        /// The Listener.
+        listener: ResourceName,
+    },
+    /// No virtual host matches the authority (R-CHAIN-19).
+    NoVirtualHost {
+        /// The resource that has the virtual hosts: a RouteConfiguration, or a Listener with its routes inline.
+        target: Target,
+        /// The data plane authority.
+        authority: String,
+    },
+    /// An aggregate cluster has no leaf that exists (R-CHAIN-40).
+    NoLeaves {
+        /// The aggregate.
+        cluster: ResourceName,
+    },
+    /// Below an aggregate cluster are more levels than gRPC follows (R-CHAIN-38).
+    TooDeep {
+        /// The aggregate.
+        cluster: ResourceName,
+    },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Resource { target, status } => write!(f, "{target}: {}", status.message),
+            Self::NotApiListener { listener } => write!(f, "LDS resource {listener}: not an API listener"),
+            Self::NoVirtualHost { target, authority } => {
+                write!(f, "{target}: could not find VirtualHost for {authority} in RouteConfiguration")
+            }
+            Self::NoLeaves { cluster } => {
+                write!(f, "aggregate cluster dependency graph for {cluster} has no leaf clusters")
+            }
+            Self::TooDeep { cluster } => write!(f, "aggregate cluster graph of {cluster} exceeds max depth"),
+        }
+    }
+}
+
+impl core::error::Error for Failure {}
