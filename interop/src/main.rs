@@ -78,9 +78,8 @@ fn main() -> ExitCode {
 }
 
 fn run(filter: &str) -> Result<Vec<Line>, String> {
-    if filter == "try" {
-        let n = |at: usize| std::env::args().nth(at).and_then(|n| n.parse().ok()).unwrap_or(0);
-        return oracle::try_out(&install::python()?, n(2), n(3)).map(|()| vec![]);
+    if filter == "record-oracle" {
+        return oracle::record(&install::python()?).map(|()| vec![]);
     }
     let installed = install::install()?;
     let wanted = |run: &str| run.contains(filter);
@@ -106,6 +105,9 @@ fn run(filter: &str) -> Result<Vec<Line>, String> {
             let dir = folder(&installed, &run)?;
             xds_client::play(&installed.programs, &dir, variant, dialect, &mut lines);
         }
+    }
+    if wanted("oracle") {
+        oracle::play(&installed.python, &mut lines);
     }
     if wanted("csds") {
         csds::play(&installed, &folder(&installed, "csds")?, &mut lines);

@@ -1,0 +1,155 @@
+//! What becomes of a call with a configuration of the chain: the part that a channel's data path does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use xds_machine::ResourceName;
+use xds_machine_grpc::chain::{Children, Config, Failure};
+use xds_machine_grpc::endpoints::{Assignment, Health};
+use xds_machine_grpc::links::ClusterLinks;
+use xds_machine_grpc::resources::{Destination, Listener, PathMatch, Route, RouteAction, Routes, Source};
+
+use super::answer::Call;
+use super::encode::path;
+use super::ours::{Outcome, PORTS, Value};
+
+/// The choice of the leaves of aggregates.
+#[derive(Clone, Copy)]
+pub enum Leaves {
+    /// As the chain has them.
+    OfEachRoot,
+    /// As C-core has them (GB-01): a cluster counts for the first root, by name, that reaches the cluster.
+    OfTheFirstRoot,
+}
+
+/// Returns all results that a call for the route of a number can have.
+pub fn results(told: Option<&Outcome>, number: usize, leaves: Leaves) -> BTreeSet<Call> {
+    match told {
+        None => [Call::Waits].into(),
+        Some(Err(Failure::NoVirtualHost { .. })) => [Call::NoHost].into(),
+        Some(Err(_)) => [Call::Target].into(),
+        Some(Ok(config)) => in_use(config, &path(number), leaves),
+    }
+}
+
+fn in_use(config: &Config<Arc<Value>>, path: &str, leaves: Leaves) -> BTreeSet<Call> {
+    let Value::Listener(listener) = &*config.listener else { return other("no listener") };
+    let Some(host) = routes(config, listener.value()).and_then(|routes| routes.hosts.get(config.virtual_host_index)) else {
+        return other("no host");
+    };
+    let matches = |route: &&Route| match &route.path {
+        PathMatch::Prefix(prefix) => path.starts_with(prefix.as_str()),
+        PathMatch::Exact(exact) => path == exact,
+        PathMatch::Regex(_) => false,
+    };
+    let Some(route) = host.routes.iter().find(matches) else { return [Call::NoRoute].into() };
+    let to = match &route.action {
+        RouteAction::Unsupported => return [Call::Action].into(),
+        RouteAction::Forward { to, .. } => to,
+    };
+    if listener.raw().windows(b"fault.v3.HTTPFault".len()).any(|window| window == b"fault.v3.HTTPFault") {
+        return [Call::Aborted].into();
+    }
+    match to {
+        Destination::Cluster(name) => [root(config, name, leaves)].into(),
+        Destination::Weighted(all) => all.iter().map(|(name, _)| root(config, name, leaves)).collect(),
+        Destination::Plugin(_) => other("a plugin"),
+    }
+}
+
+fn routes<'a>(config: &'a Config<Arc<Value>>, listener: &'a Listener) -> Option<&'a Routes> {
+    match (listener, config.routes.as_ref().map(|(_, value)| &**value)) {
+        (Listener::Api(Source::Inline(routes)), _) => Some(routes),
+        (_, Some(Value::Routes(view))) => Some(view.value()),
+        _ => None,
+    }
+}
+
+fn root(config: &Config<Arc<Value>>, name: &ResourceName, leaves: Leaves) -> Call {
+    let error = || Call::Cluster(name.as_str().to_owned());
+    if let Leaves::OfTheFirstRoot = leaves {
+        return match first_come(config).remove(name) {
+            Some(leaves) if !leaves.is_empty() => {
+                leaves.iter().find_map(|leaf| reach(config, leaf)).unwrap_or(Call::Unreachable)
+            }
+            _ => error(),
+        };
+    }
+    match config.clusters.get(name) {
+        None => Call::Other(format!("no cluster {name}")),
+        Some(Err(_)) => error(),
+        Some(Ok(cluster)) => match &cluster.children {
+            Children::Leaves(leaves) => {
+                leaves.iter().find_map(|leaf| reach(config, leaf)).unwrap_or(Call::Unreachable)
+            }
+            _ => reach(config, name).unwrap_or(Call::Unreachable),
+        },
+    }
+}
+
+/// Returns the leaves of each root as C-core finds them: one set of visited clusters for all roots.
+fn first_come(config: &Config<Arc<Value>>) -> BTreeMap<ResourceName, Vec<ResourceName>> {
+    fn visit(
+        config: &Config<Arc<Value>>,
+        name: &ResourceName,
+        seen: &mut BTreeSet<ResourceName>,
+        leaves: &mut Vec<ResourceName>,
+    ) {
+        let Some(Ok(cluster)) = config.clusters.get(name) else { return };
+        if !seen.insert(name.clone()) {
+            return;
+        }
+        match &*cluster.value {
+            Value::Cluster(view) => match &view.value().kind {
+                ClusterLinks::Aggregate(children) => {
+                    children.iter().for_each(|child| visit(config, child, seen, leaves));
+                }
+                _ => leaves.push(name.clone()),
+            },
+            _ => {}
+        }
+    }
+    let mut roots: Vec<&ResourceName> = config.virtual_host.clusters.iter().collect();
+    roots.sort_unstable();
+    let mut seen = BTreeSet::new();
+    let of = |root: &ResourceName| {
+        let mut leaves = Vec::new();
+        visit(config, root, &mut seen, &mut leaves);
+        (root.clone(), leaves)
+    };
+    roots.into_iter().map(of).collect()
+}
+
+/// Returns what becomes of a call that is sent to a leaf; `None` if another leaf is tried.
+fn reach(config: &Config<Arc<Value>>, leaf: &ResourceName) -> Option<Call> {
+    match &config.clusters.get(leaf)?.as_ref().ok()?.children {
+        Children::Resolved { addresses, .. } => answering(addresses.iter()),
+        Children::Endpoints { value: Some(value), .. } => match &**value {
+            Value::Endpoints(view) => assigned(view.value()),
+            _ => Some(Call::Other("no endpoints".into())),
+        },
+        _ => None,
+    }
+}
+
+fn assigned(assignment: &Assignment) -> Option<Call> {
+    if assignment.drops.iter().any(|drop| drop.per_million == 1_000_000) {
+        return Some(Call::Dropped);
+    }
+    assignment.priorities.iter().find_map(|priority| {
+        let all = priority.localities.iter().flat_map(|locality| &locality.endpoints);
+        answering(all.filter(|end| end.health != Health::Draining).map(|end| &end.address))
+    })
+}
+
+/// Of some addresses, those that answer.
+fn answering<'a>(addresses: impl Iterator<Item = &'a SocketAddr>) -> Option<Call> {
+    let number = |address: &SocketAddr| PORTS.iter().position(|port| *port == address.port());
+    let backends: BTreeSet<u8> = addresses.filter_map(number).filter_map(|number| u8::try_from(number).ok()).collect();
+    (!backends.is_empty()).then_some(Call::Ok(backends))
+}
+
+fn other(text: &str) -> BTreeSet<Call> {
+    [Call::Other(text.into())].into()
+}

@@ -1,0 +1,99 @@
+//! The comparison of what C-core did and what this project's client did.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::answer::{Call, Seen};
+use super::case::{Case, Kind};
+use super::core::Played;
+use super::known::Known;
+use super::ours::{self, Step};
+
+/// The first step in which the two differ, with all that differs there.
+#[derive(Debug)]
+pub struct Difference {
+    pub step: usize,
+    pub parts: Vec<Part>,
+}
+
+/// One thing that differs.
+#[derive(Debug)]
+pub enum Part {
+    Crash,
+    /// The names asked for when the client is quiet.
+    Names { kind: Kind, core: BTreeSet<String>, ours: BTreeSet<String> },
+    /// A resource that one rejects and the other takes.
+    Verdict { kind: Kind, name: String, core_rejects: bool },
+    /// The call of a route. `as_core` are the results that this project's client would have with C-core's choice of
+    /// leaves.
+    Call { number: usize, core: Call, ours: BTreeSet<Call>, as_core: BTreeSet<Call> },
+}
+
+/// The verdict on a case.
+pub enum Compared {
+    Equal,
+    Known(&'static Known),
+    Different(Difference),
+}
+
+pub fn compare(case: &Case, core: &Played) -> Compared {
+    let Some(difference) = difference(core, &ours::play(case)) else { return Compared::Equal };
+    match Known::of(case, &difference) {
+        Some(known) => Compared::Known(known),
+        None => Compared::Different(difference),
+    }
+}
+
+fn difference(core: &Played, ours: &[Step]) -> Option<Difference> {
+    let Some(core) = core else { return Some(Difference { step: ours.len() - 1, parts: vec![Part::Crash] }) };
+    core.iter().zip(ours).enumerate().find_map(|(step, (core, ours))| {
+        let parts = parts(core, ours);
+        (!parts.is_empty()).then_some(Difference { step, parts })
+    })
+}
+
+fn parts(core: &Seen, ours: &Step) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for kind in Kind::ALL {
+        let names = |seen: &Seen| seen.names.get(&kind).cloned().unwrap_or_default();
+        let (core, ours) = (names(core), names(&ours.seen));
+        if core != ours {
+            parts.push(Part::Names { kind, core, ours });
+        }
+    }
+    for (kind, name) in core.rejected.symmetric_difference(&ours.seen.rejected) {
+        let core_rejects = core.rejected.contains(&(*kind, name.clone()));
+        parts.push(Part::Verdict { kind: *kind, name: name.clone(), core_rejects });
+    }
+    for (number, (core, (ours, as_core))) in core.calls.iter().zip(ours.calls.iter().zip(&ours.as_core)).enumerate() {
+        if !is_one_of(core, ours) {
+            parts.push(Part::Call { number, core: core.clone(), ours: ours.clone(), as_core: as_core.clone() });
+        }
+    }
+    parts
+}
+
+/// Whether a result is one of those that are possible: a backend among several answers.
+pub fn is_one_of(core: &Call, ours: &BTreeSet<Call>) -> bool {
+    ours.iter().any(|ours| match (core, ours) {
+        (Call::Ok(core), Call::Ok(ours)) => core.is_subset(ours),
+        (core, ours) => core == ours,
+    })
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "in step {}:", self.step)?;
+        self.parts.iter().try_for_each(|part| match part {
+            Part::Crash => write!(f, " C-core crashes;"),
+            Part::Names { kind, core, ours } => {
+                write!(f, " {}: C-core asks for {core:?}, ours for {ours:?};", kind.short())
+            }
+            Part::Verdict { kind, name, core_rejects } => {
+                let (one, other) = if *core_rejects { ("C-core", "ours") } else { ("ours", "C-core") };
+                write!(f, " {} {name}: {one} rejects, {other} takes it;", kind.short())
+            }
+            Part::Call { number, core, ours, .. } => write!(f, " call {number}: C-core {core:?}, ours {ours:?};"),
+        })
+    }
+}

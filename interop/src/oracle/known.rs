@@ -1,0 +1,114 @@
+//! The differences that the rules choose, each with what shows that it is the one. A difference that is not seen any
+//! more is news, and fails the run.
+
+use super::answer::Call;
+use super::case::{Case, Kind};
+use super::compare::{Difference, Part, is_one_of};
+
+pub struct Known {
+    /// The rule that chooses, and the bug's number where C-core has one.
+    pub rule: &'static str,
+    pub what: &'static str,
+    /// The kind of resource without which this is not the difference.
+    kind: &'static str,
+    explains: fn(&Part) -> bool,
+    /// Whether a few hundred cases are enough to see it.
+    pub is_common: bool,
+}
+
+pub static ALL: [Known; 11] = [
+    Known {
+        rule: "R-CHAIN-22 (GB-02)",
+        what: "C-core pairs a new listener with the routes of the old one",
+        kind: "R-CHAIN-22 renamed",
+        explains: |part| matches!(part, Part::Call { core: Call::Aborted, .. }),
+        is_common: true,
+    },
+    Known {
+        rule: "R-CHAIN-37 (GB-01)",
+        what: "C-core gives a leaf of two roots to the first of them only",
+        kind: "R-CHAIN-36 aggregate",
+        explains: |part| matches!(part, Part::Call { core, as_core, .. } if is_one_of(core, as_core)),
+        is_common: true,
+    },
+    Known {
+        rule: "R-CHAIN-43 (GB-09)",
+        what: "C-core rejects the aggregate that Envoy requires",
+        kind: "R-CHAIN-43 provided",
+        explains: core_rejects,
+        is_common: true,
+    },
+    Known {
+        rule: "R-CHAIN-44 (GB-04)",
+        what: "C-core crashes when a cluster becomes an aggregate or ceases to be one",
+        kind: "GB-04 crash",
+        explains: |part| matches!(part, Part::Crash),
+        is_common: true,
+    },
+    Known {
+        rule: "R-LIS-05 (GB-05)",
+        what: "C-core waits for ever for routes without a name",
+        kind: "R-LIS-05 no name",
+        explains: |part| matches!(part, Part::Verdict { core_rejects: false, .. } | Part::Call { .. } | Part::Names { .. }),
+        is_common: true,
+    },
+    Known {
+        rule: "R-LIS-12",
+        what: "C-core judges resources that nobody asked for",
+        kind: "R-LIS-12 unasked",
+        explains: core_rejects,
+        is_common: true,
+    },
+    Known {
+        rule: "R-RTE-10",
+        what: "C-core ignores routes for paths that no method has (prefixes)",
+        kind: "R-RTE-10 odd prefix",
+        explains: |part| matches!(part, Part::Names { kind: Kind::Cluster | Kind::Endpoints, .. } | Part::Call { .. }),
+        is_common: true,
+    },
+    Known {
+        rule: "R-RTE-10",
+        what: "C-core ignores routes for paths that no method has (whole paths)",
+        kind: "R-RTE-10 odd path",
+        explains: |part| matches!(part, Part::Names { kind: Kind::Cluster | Kind::Endpoints, .. } | Part::Call { .. }),
+        is_common: true,
+    },
+    Known {
+        rule: "R-RTE-14",
+        what: "C-core rejects a weighted cluster without a weight",
+        kind: "R-RTE-14 unset",
+        explains: core_rejects,
+        is_common: true,
+    },
+    Known {
+        rule: "R-CLU-07",
+        what: "C-core knows no LEAST_REQUEST; the policy is the data path's",
+        kind: "R-CLU-07 least request",
+        explains: core_rejects,
+        is_common: true,
+    },
+    Known {
+        rule: "R-EDS-17 (GB-06)",
+        what: "C-core drops a small part where all calls are to be dropped",
+        kind: "R-EDS-17 wrap",
+        explains: |part| matches!(part, Part::Call { core: Call::Ok(_), ours, .. } if ours.contains(&Call::Dropped)),
+        is_common: true,
+    },
+];
+
+/// C-core rejects what the rules accept, and what follows from that.
+fn core_rejects(part: &Part) -> bool {
+    match part {
+        Part::Verdict { core_rejects, .. } => *core_rejects,
+        Part::Names { .. } | Part::Call { .. } => true,
+        Part::Crash => false,
+    }
+}
+
+impl Known {
+    /// Returns the one that explains all of a difference.
+    pub fn of(case: &Case, difference: &Difference) -> Option<&'static Self> {
+        let kinds = case.kinds();
+        ALL.iter().find(|known| kinds.contains(known.kind) && difference.parts.iter().all(known.explains))
+    }
+}

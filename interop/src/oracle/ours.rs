@@ -1,0 +1,223 @@
+//! Plays cases to this project's client: the machine of the transport, its watches, the decoders and the chain, in
+//! process and without time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use xds_machine::client::{Action, Client, Config, Dialect, Resource};
+use xds_machine::message::Node;
+use xds_machine::watch::{News, WatchId, Watches};
+use xds_machine::{Code, Instant, Sotw, Status, TypeUrl};
+use xds_machine_grpc::chain::{self, Chain, Linked, Target, Want};
+use xds_machine_grpc::endpoints::Assignment;
+use xds_machine_grpc::faults::Faults;
+use xds_machine_grpc::resources::{self, Cluster, Context, Listener, Routes, View};
+
+use super::answer::{Call, Seen, TARGET};
+use super::calls::{self, Leaves};
+use super::case::{self, Case, Kind};
+use super::server::Server;
+
+/// A decoded resource.
+#[derive(Debug, Eq, PartialEq)]
+pub enum Value {
+    Listener(View<Listener>),
+    Routes(View<Routes>),
+    Cluster(View<Cluster>),
+    Endpoints(View<Assignment>),
+}
+
+pub type Outcome = Result<chain::Config<Arc<Value>>, chain::Failure>;
+
+/// The ports of the backends, by which endpoints are recognised again.
+pub const PORTS: [u16; 6] = [10_000, 10_001, 10_002, 10_003, 10_004, 10_005];
+
+/// A time that no resource timer survives, and a time that each does.
+const LONG: Duration = Duration::from_secs(17);
+const SHORT: Duration = Duration::from_secs(1);
+
+struct Player {
+    now: Instant,
+    client: Client<Sotw>,
+    watches: Vec<(Kind, Watches<Linked<Arc<Value>>>)>,
+    watched: BTreeMap<Target, WatchId>,
+    chain: Chain<Arc<Value>>,
+    /// The configuration in use, or the error in its place.
+    told: Option<Outcome>,
+    server: Server,
+    rejected: BTreeSet<(Kind, String)>,
+}
+
+/// What there was to see after a step.
+pub struct Step {
+    pub seen: Seen,
+    /// For each call the results that are possible: there may be several clusters to choose from.
+    pub calls: Vec<BTreeSet<Call>>,
+    /// The same with C-core's choice of the leaves of aggregates.
+    pub as_core: Vec<BTreeSet<Call>>,
+}
+
+/// Plays a case.
+pub fn play(case: &Case) -> Vec<Step> {
+    let authority = if case.authority.is_empty() { TARGET } else { &case.authority };
+    let node = Node::new("oracle");
+    let mut player = Player {
+        now: Instant::EPOCH,
+        client: Client::new(Config::new(node).with_dialect(Dialect::Grpc)),
+        watches: Kind::ALL.map(|kind| (kind, Watches::new(TypeUrl::from(kind.type_url().as_str())))).into(),
+        watched: BTreeMap::new(),
+        chain: Chain::new(TARGET, authority),
+        told: None,
+        server: Server::default(),
+        rejected: BTreeSet::new(),
+    };
+    player.client.handle_open();
+    let count = case.calls();
+    case.steps.iter().map(|step| player.step(step, count)).collect()
+}
+
+impl Player {
+    fn step(&mut self, step: &case::Step, calls: usize) -> Step {
+        self.rejected.clear();
+        self.server.step(step, &PORTS);
+        self.pump();
+        self.pass(if step.wait { LONG } else { SHORT });
+        let names = Kind::ALL.map(|kind| (kind, self.server.wanted.get(&kind).cloned().unwrap_or_default())).into();
+        let results = |leaves| (0..calls).map(|number| calls::results(self.told.as_ref(), number, leaves)).collect();
+        let seen = Seen { names, rejected: self.rejected.clone(), calls: vec![] };
+        Step { seen, calls: results(Leaves::OfEachRoot), as_core: results(Leaves::OfTheFirstRoot) }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        let end = Instant::from_epoch(self.now.since_epoch() + time);
+        while let Some(next) = self.client.poll_timeout().filter(|next| *next <= end) {
+            self.now = next.max(self.now);
+            self.client.handle_timeout(self.now);
+            self.pump();
+        }
+        self.now = end;
+    }
+
+    /// Does all that there is to do, as a driver does it.
+    fn pump(&mut self) {
+        loop {
+            while let Some(want) = self.chain.poll_want() {
+                self.want(want);
+            }
+            while let Some(action) = self.client.poll_action() {
+                self.action(action);
+            }
+            self.verdicts();
+            let mut is_news = false;
+            for (kind, watches) in &mut self.watches {
+                while let Some(event) = watches.poll_event() {
+                    is_news = true;
+                    self.chain.handle_news(&target(*kind, event.name.as_str()), event.news);
+                }
+            }
+            if is_news {
+                continue;
+            }
+            if let Some(outcome) = self.chain.poll_config() {
+                self.told = Some(outcome);
+                continue;
+            }
+            while let Some(transmit) = self.client.poll_transmit() {
+                self.client.handle_sent(self.now, transmit.sent);
+                self.server.request(&transmit.request);
+            }
+            let Some(response) = self.server.responses.pop_front() else { return };
+            self.client.handle_response(self.now, response).expect("the server keeps to the protocol");
+        }
+    }
+
+    fn want(&mut self, want: Want) {
+        match want {
+            Want::Watch(Target::Dns(host)) => {
+                let address = format!("{}:{}", host.host, host.port).parse();
+                self.chain.handle_resolved(&host, address.map(|one| vec![one]).map_err(|_| "no address".to_owned()));
+            }
+            Want::Unwatch(Target::Dns(_)) => {}
+            Want::Watch(target) => {
+                let (kind, name) = place(&target);
+                match self.watches[kind as usize].1.watch(&mut self.client, name) {
+                    Ok(watch) => drop(self.watched.insert(target, watch)),
+                    Err(error) => {
+                        let status = Status::new(Code::Unavailable, error.to_string());
+                        self.chain.handle_news(&target, News::Changed(Err(status)));
+                    }
+                }
+            }
+            Want::Unwatch(target) => {
+                if let Some(watch) = self.watched.remove(&target) {
+                    self.watches[place(&target).0 as usize].1.unwatch(&mut self.client, watch);
+                }
+            }
+        }
+    }
+
+    fn action(&mut self, action: Action) {
+        let Some((kind, watches)) = self.watches.iter_mut().find(|(kind, _)| kind.type_url() == action.type_url().as_str())
+        else {
+            return;
+        };
+        if let Action::Rejected { faults, .. } = &action {
+            let name = |name: Option<&xds_machine::ResourceName>| name.map_or("?", |name| name.as_str()).to_owned();
+            self.rejected.extend(faults.iter().map(|fault| (*kind, name(fault.name.as_ref()))));
+        }
+        watches.handle_action(action, |resource| decode(*kind, resource));
+    }
+
+    fn verdicts(&mut self) {
+        for (kind, watches) in &mut self.watches {
+            while let Some(verdict) = watches.poll_verdict() {
+                let names = verdict.rejections().iter().filter_map(|rejection| rejection.name.as_ref());
+                self.rejected.extend(names.map(|name| (*kind, name.as_str().to_owned())));
+                self.client.handle_verdict(self.now, verdict).expect("a verdict of this client");
+            }
+        }
+    }
+}
+
+fn decode(kind: Kind, resource: Resource<'_>) -> Result<Linked<Arc<Value>>, Faults> {
+    let (name, body, context) = (resource.name(), resource.body(), &Context::default());
+    let linked = |links, value| Linked::new(links, Arc::new(value));
+    Ok(match kind {
+        Kind::Listener => {
+            let view = resources::decode_listener(name, body, context)?;
+            linked(view.links(), Value::Listener(view))
+        }
+        Kind::Routes => {
+            let view = resources::decode_routes(name, body, context)?;
+            linked(view.links(), Value::Routes(view))
+        }
+        Kind::Cluster => {
+            let view = resources::decode_cluster(name, body, context)?;
+            linked(view.links(), Value::Cluster(view))
+        }
+        Kind::Endpoints => {
+            let view = resources::decode_endpoints(name, body, context)?;
+            linked(view.links(), Value::Endpoints(view))
+        }
+    })
+}
+
+fn place(target: &Target) -> (Kind, &str) {
+    match target {
+        Target::Listener(name) => (Kind::Listener, name.as_str()),
+        Target::Routes(name) => (Kind::Routes, name.as_str()),
+        Target::Cluster(name) => (Kind::Cluster, name.as_str()),
+        Target::Endpoints(name) => (Kind::Endpoints, name.as_str()),
+        Target::Dns(_) => unreachable!("resolved at once"),
+    }
+}
+
+fn target(kind: Kind, name: &str) -> Target {
+    match kind {
+        Kind::Listener => Target::Listener(name.into()),
+        Kind::Routes => Target::Routes(name.into()),
+        Kind::Cluster => Target::Cluster(name.into()),
+        Kind::Endpoints => Target::Endpoints(name.into()),
+    }
+}
