@@ -135,9 +135,9 @@ impl Walk {
         self.within(field, |walk| walk.fault(message));
     }
 
-    /// Returns the value if there are no faults.
-    pub(crate) fn verdict<T>(self, value: T) -> Result<T, Faults> {
-        self.faults.verdict(value)
+    /// Returns the faults.
+    pub(crate) fn into_faults(self) -> Faults {
+        self.faults
     }
 
     fn descend(&mut self, field: &dyn fmt::Display) {

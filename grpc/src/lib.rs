@@ -10,6 +10,7 @@
 extern crate alloc;
 
 pub mod chain;
+pub mod domains;
 pub mod endpoints;
 pub mod faults;
 pub mod links;

@@ -1,4 +1,4 @@
-//! Generates Rust from `proto/`, without `protoc`.
+//! Generates Rust from the protos of the libraries, without `protoc`.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -6,30 +6,57 @@ use std::{env, fs, process};
 
 use crate::run::root;
 
-fn generated() -> PathBuf {
-    root().join("src/proto/generated.rs")
+/// The protos of a library, and what is made of them.
+struct Protos {
+    folder: &'static str,
+    files: &'static [&'static str],
+    /// The package that the files have in common.
+    package: &'static str,
+    generated: &'static str,
+}
+
+const ALL: [Protos; 2] = [
+    Protos {
+        folder: "proto",
+        files: &["discovery.proto", "load_stats.proto", "client_status.proto"],
+        package: "xds_machine",
+        generated: "src/proto/generated.rs",
+    },
+    Protos {
+        folder: "grpc/proto",
+        files: &["resources.proto"],
+        package: "xds_machine_grpc",
+        generated: "grpc/src/resources/generated.rs",
+    },
+];
+
+impl Protos {
+    fn generated(&self) -> PathBuf {
+        root().join(self.generated)
+    }
+
+    fn generate(&self) -> Result<String, Box<dyn Error>> {
+        let folder = root().join(self.folder);
+        let set = protox::compile(self.files.iter().map(|file| folder.join(file)), [&folder])?;
+        let out = env::temp_dir().join(format!("xds-machine-protos-{}-{}", self.package, process::id()));
+        fs::create_dir_all(&out)?;
+        let mut config = prost_build::Config::new();
+        config.bytes(["."]); // bodies are slices of the received buffer
+        config.btree_map(["."]); // the same input makes the same bytes
+        config.disable_comments(["."]);
+        config.out_dir(&out);
+        config.compile_fds(set)?;
+        let generated = fs::read_to_string(out.join(format!("{}.rs", self.package)))?;
+        fs::remove_dir_all(&out)?;
+        Ok(generated)
+    }
 }
 
 pub fn write() -> Result<(), Box<dyn Error>> {
-    fs::write(generated(), generate()?)?;
+    for protos in &ALL {
+        fs::write(protos.generated(), protos.generate()?)?;
+    }
     Ok(())
-}
-
-fn generate() -> Result<String, Box<dyn Error>> {
-    let proto = root().join("proto");
-    let files = ["discovery.proto", "load_stats.proto", "client_status.proto"].map(|file| proto.join(file));
-    let set = protox::compile(files, [&proto])?;
-    let out = env::temp_dir().join(format!("xds-machine-protos-{}", process::id()));
-    fs::create_dir_all(&out)?;
-    let mut config = prost_build::Config::new();
-    config.bytes(["."]); // bodies are slices of the received buffer
-    config.btree_map(["."]); // the same input makes the same bytes
-    config.disable_comments(["."]);
-    config.out_dir(&out);
-    config.compile_fds(set)?;
-    let generated = fs::read_to_string(out.join("xds_machine.rs"))?;
-    fs::remove_dir_all(&out)?;
-    Ok(generated)
 }
 
 #[cfg(test)]
@@ -38,7 +65,9 @@ mod tests {
 
     #[test]
     fn the_generated_code_is_what_the_protos_say() {
-        let committed = fs::read_to_string(generated()).expect("src/proto/generated.rs");
-        assert!(generate().expect("protos compile") == committed, "run `cargo xtask protos`");
+        for protos in &ALL {
+            let committed = fs::read_to_string(protos.generated()).expect(protos.generated);
+            assert!(protos.generate().expect("protos compile") == committed, "run `cargo xtask protos`");
+        }
     }
 }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use xds_machine::ResourceName;
 
 use crate::endpoints::Assignment;
+use crate::faults::{Faults, Walk};
 use crate::links::{self, ClusterLinks, Links, ListenerLinks, RouteSource};
 
 /// The circumstances of a resource that count for its meaning.
@@ -43,8 +44,13 @@ pub struct View<T> {
 }
 
 impl<T> View<T> {
-    pub(super) fn new(value: T, raw: Bytes) -> Self {
-        Self { value, raw }
+    /// Makes a view if there are no faults. Without a value there is a fault.
+    pub(super) fn judge(walk: Walk, value: Option<T>, raw: &Bytes) -> Result<Self, Faults> {
+        let faults = walk.into_faults();
+        match value {
+            Some(value) if faults.is_empty() => Ok(Self { value, raw: raw.clone() }),
+            _ => Err(faults),
+        }
     }
 
     /// Returns what the decoder read.
@@ -116,6 +122,8 @@ pub struct Route {
     pub index: usize,
     /// What the path of a call has to be.
     pub path: PathMatch,
+    /// Whether the case of the path's letters does not count.
+    pub ignore_case: bool,
     /// What becomes of the call.
     pub action: RouteAction,
 }

@@ -23,10 +23,13 @@ pub struct Step {
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Change {
+    #[serde(rename = "+")]
     Put(Resource),
     /// The server has this resource no longer.
+    #[serde(rename = "-")]
     Gone(Kind, String),
     /// A resource that is sent though the client does not ask for this name.
+    #[serde(rename = "*")]
     Extra(Resource),
 }
 
@@ -136,6 +139,7 @@ pub struct Plugin {
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Host {
+    #[serde(default = "all", skip_serializing_if = "is_all")]
     pub domains: Vec<String>,
     /// The calls of number `i` are for the route of this place.
     pub routes: Vec<Route>,
@@ -250,6 +254,7 @@ pub struct Assignment {
 pub struct Locality {
     /// The number of the region; `None` without a `locality`.
     pub id: Option<u8>,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub weight: Option<u32>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priority: u32,
@@ -272,8 +277,10 @@ pub struct End {
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Address {
+    #[serde(rename = "b")]
     Backend(u8),
     /// An address where nobody listens.
+    #[serde(rename = "dead")]
     Dead(u8),
     /// An IP address in this spelling, where nobody listens.
     Ip(String),
@@ -290,6 +297,23 @@ pub struct Drop {
     pub category: String,
     /// The numerator, and the number of the denominator.
     pub amount: Option<(u32, u32)>,
+}
+
+fn one() -> Option<u32> {
+    Some(1)
+}
+
+#[expect(clippy::ref_option, reason = "as serde calls it")]
+fn is_one(weight: &Option<u32>) -> bool {
+    *weight == one()
+}
+
+fn all() -> Vec<String> {
+    vec!["*".into()]
+}
+
+fn is_all(domains: &[String]) -> bool {
+    domains == all()
 }
 
 fn is_zero(value: &u32) -> bool {
