@@ -7,4 +7,8 @@ mod grpc {
     mod resource;
     mod routes;
     mod wire;
+//! The layers that gRPC has above the transport. One crate, because each test crate is linked anew.
+
+mod grpc {
+    mod chain;
 }
