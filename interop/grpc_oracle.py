@@ -164,7 +164,6 @@ async def play_case(case):
                 await asyncio.sleep(max(0, begin + TIMER + 1.5 - asyncio.get_running_loop().time()))
                 await play.quiet()
             calls = await asyncio.gather(*[call(channel, path, case["slow"]) for path in case["paths"]])
-            await play.quiet() if case["slow"] > 1 else None
             names = {short: names for short, names in play.wanted.items()}
             steps.append({"names": names, "nacks": play.nacks, "calls": calls})
     finally:

@@ -9,6 +9,9 @@ use super::case::Kind;
 /// The target of every case, whatever its number.
 pub const TARGET: &str = "@";
 
+/// The name of a resource that can't be decoded so far.
+pub const NAMELESS: &str = "?";
+
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Seen {
     /// The names asked for, when the client is quiet.
@@ -108,7 +111,10 @@ impl Raw {
             for part in text.split("resource index ").skip(1) {
                 let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
                 let name = digits.parse::<usize>().ok().and_then(|index| names.get(index));
-                rejected.insert((kind, general(name.cloned().unwrap_or_else(|| text.clone()))));
+                // Without a name before the code, C-core could not read one.
+                let is_named = !part[digits.len()..].starts_with(": INVALID_ARGUMENT");
+                let name = if is_named { name.cloned().unwrap_or_else(|| text.clone()) } else { NAMELESS.into() };
+                rejected.insert((kind, general(name)));
             }
             if !text.contains("resource index ") {
                 rejected.insert((kind, text));

@@ -88,37 +88,37 @@ fn root(config: &Config<Arc<Value>>, name: &ResourceName, leaves: Leaves) -> Cal
     }
 }
 
-/// Returns the leaves of each root as C-core finds them: one set of visited clusters for all roots.
+/// The leaves of each cluster as C-core finds them: one set of visited clusters for all roots, in the order of names.
 fn first_come(config: &Config<Arc<Value>>) -> BTreeMap<ResourceName, Vec<ResourceName>> {
-    fn visit(
-        config: &Config<Arc<Value>>,
-        name: &ResourceName,
-        seen: &mut BTreeSet<ResourceName>,
-        leaves: &mut Vec<ResourceName>,
-    ) {
-        let Some(Ok(cluster)) = config.clusters.get(name) else { return };
-        if !seen.insert(name.clone()) {
-            return;
-        }
-        match &*cluster.value {
-            Value::Cluster(view) => match &view.value().kind {
-                ClusterLinks::Aggregate(children) => {
-                    children.iter().for_each(|child| visit(config, child, seen, leaves));
-                }
-                _ => leaves.push(name.clone()),
-            },
-            _ => {}
-        }
-    }
     let mut roots: Vec<&ResourceName> = config.virtual_host.clusters.iter().collect();
     roots.sort_unstable();
-    let mut seen = BTreeSet::new();
-    let of = |root: &ResourceName| {
-        let mut leaves = Vec::new();
-        visit(config, root, &mut seen, &mut leaves);
-        (root.clone(), leaves)
+    let mut seen = BTreeMap::new();
+    roots.into_iter().for_each(|root| drop(visit(config, root, &mut seen)));
+    seen
+}
+
+fn visit(
+    config: &Config<Arc<Value>>,
+    name: &ResourceName,
+    seen: &mut BTreeMap<ResourceName, Vec<ResourceName>>,
+) -> Vec<ResourceName> {
+    let Some(Ok(cluster)) = config.clusters.get(name) else {
+        // An aggregate without leaves is an error of the chain's, and not yet one of C-core's.
+        return vec![];
     };
-    roots.into_iter().map(of).collect()
+    if seen.contains_key(name) {
+        return vec![];
+    }
+    seen.insert(name.clone(), vec![]);
+    let leaves = match &*cluster.value {
+        Value::Cluster(view) => match &view.value().kind {
+            ClusterLinks::Aggregate(children) => children.iter().flat_map(|child| visit(config, child, seen)).collect(),
+            _ => vec![name.clone()],
+        },
+        _ => vec![],
+    };
+    seen.insert(name.clone(), leaves.clone());
+    leaves
 }
 
 /// Returns what becomes of a call that is sent to a leaf; `None` if another leaf is tried.

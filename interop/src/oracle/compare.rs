@@ -9,11 +9,13 @@ use super::core::Played;
 use super::known::Known;
 use super::ours::{self, Step};
 
-/// The first step in which the two differ, with all that differs there.
+/// All that differs in a step.
 #[derive(Debug)]
 pub struct Difference {
     pub step: usize,
     pub parts: Vec<Part>,
+    /// Whether the target can't be used at all, in this step.
+    pub is_failed: bool,
 }
 
 /// One thing that differs.
@@ -32,24 +34,31 @@ pub enum Part {
 /// The verdict on a case.
 pub enum Compared {
     Equal,
-    Known(&'static Known),
+    /// What explains the difference of each step that has one.
+    Known(Vec<&'static Known>),
     Different(Difference),
 }
 
 pub fn compare(case: &Case, core: &Played) -> Compared {
-    let Some(difference) = difference(core, &ours::play(case)) else { return Compared::Equal };
-    match Known::of(case, &difference) {
-        Some(known) => Compared::Known(known),
-        None => Compared::Different(difference),
+    let mut all = Vec::new();
+    for difference in differences(core, &ours::play(case)) {
+        match Known::of(case, &difference) {
+            Some(known) => all.push(known),
+            None => return Compared::Different(difference),
+        }
     }
+    if all.is_empty() { Compared::Equal } else { Compared::Known(all) }
 }
 
-fn difference(core: &Played, ours: &[Step]) -> Option<Difference> {
-    let Some(core) = core else { return Some(Difference { step: ours.len() - 1, parts: vec![Part::Crash] }) };
-    core.iter().zip(ours).enumerate().find_map(|(step, (core, ours))| {
+fn differences(core: &Played, ours: &[Step]) -> Vec<Difference> {
+    let Some(core) = core else {
+        return vec![Difference { step: ours.len() - 1, parts: vec![Part::Crash], is_failed: false }];
+    };
+    let differing = |(step, (core, ours)): (usize, (&Seen, &Step))| {
         let parts = parts(core, ours);
-        (!parts.is_empty()).then_some(Difference { step, parts })
-    })
+        (!parts.is_empty()).then_some(Difference { step, parts, is_failed: ours.is_failed })
+    };
+    core.iter().zip(ours).enumerate().filter_map(differing).collect()
 }
 
 fn parts(core: &Seen, ours: &Step) -> Vec<Part> {

@@ -9,12 +9,12 @@ use super::case::{Match, Resource, Route, Routes};
 type Kinds = BTreeSet<&'static str>;
 
 /// Every kind that a run has to have.
-pub const ALL: [&str; 117] = [
+pub const ALL: [&str; 120] = [
     "R-LIS-01 both", "R-LIS-01 neither", "R-CHAIN-18 socket", "R-LIS-02 not HTTP", "R-LIS-02 TypedStruct",
     "R-LIS-02 garbage", "R-LIS-03 no routes", "R-LIS-03 scoped", "R-LIS-04 self", "R-LIS-04 path", "R-LIS-04 api",
     "R-LIS-04 none", "R-LIS-05 no name", "R-LIS-06 inline", "R-LIS-06 inline without a name", "R-LIS-12 unasked",
     "listener broken", "R-CHAIN-17 listener gone", "R-CHAIN-22 renamed",
-    "R-RTE-01 several hosts", "R-RTE-02 empty domain", "R-RTE-02 star inside", "R-RTE-02 no domains",
+    "R-RTE-01 several hosts", "R-RTE-02 empty domain", "R-RTE-02 star inside", "R-RTE-02 two stars", "R-RTE-02 no domains", "R-RTE-03 nothing",
     "R-RTE-03 suffix", "R-RTE-03 prefix", "R-RTE-03 exact", "R-RTE-04 case", "R-RTE-05 port", "R-RTE-06 duplicate",
     "R-RTE-06 no hosts", "R-RTE-07 no match", "R-RTE-07 no path", "R-RTE-07 connect", "R-RTE-07 separated",
     "R-RTE-08 no routes", "R-RTE-09 query", "R-RTE-10 odd prefix", "R-RTE-10 odd path", "R-RTE-11 header",
@@ -31,7 +31,7 @@ pub const ALL: [&str; 117] = [
     "R-CHAIN-36 aggregate", "R-CHAIN-44 kind", "R-EDS-01 empty", "R-EDS-02 weight 0", "R-EDS-02 no weight",
     "R-EDS-03 no locality", "R-EDS-04 twice", "R-EDS-05 gap", "R-EDS-05 huge", "R-EDS-06 overflow",
     "R-EDS-07 overflow", "R-EDS-08 weight 0", "R-EDS-09 unhealthy", "R-EDS-09 draining", "R-EDS-10 unhealthy and odd",
-    "R-EDS-11 named", "R-EDS-12 host", "R-EDS-12 pipe", "R-EDS-12 none", "R-EDS-12 port", "R-EDS-13 twice",
+    "R-EDS-11 named", "R-EDS-12 host", "R-EDS-12 pipe", "R-EDS-12 none", "R-EDS-12 port", "R-EDS-12 odd IP", "R-EDS-13 twice",
     "R-EDS-13 spelling", "R-EDS-14 additional", "R-EDS-15 unreachable", "R-EDS-15 LEDS", "R-EDS-16 no category",
     "R-EDS-16 no amount", "R-EDS-17 all",
 ];
@@ -149,6 +149,10 @@ fn routes(of: &Routes, authority: &str, kinds: &mut Kinds) {
     let domains: Vec<&str> = of.hosts.iter().flat_map(|host| &host.domains).map(String::as_str).collect();
     put(domains.iter().any(|domain| domain.is_empty()), "R-RTE-02 empty domain");
     put(domains.iter().any(|domain| domain.trim_matches('*').contains('*')), "R-RTE-02 star inside");
+    let stars = |domain: &&str| domain.len() > 1 && domain.starts_with('*') && domain.ends_with('*');
+    put(domains.iter().any(stars), "R-RTE-02 two stars");
+    let is_whole = |domain: &&str| domain.contains('*') && domain.replace('*', "").eq_ignore_ascii_case(authority);
+    put(!authority.is_empty() && domains.iter().any(is_whole), "R-RTE-03 nothing");
     put(of.hosts.iter().any(|host| host.domains.is_empty()), "R-RTE-02 no domains");
     put(domains.iter().any(|domain| domain.len() > 1 && domain.starts_with('*')), "R-RTE-03 suffix");
     put(domains.iter().any(|domain| domain.len() > 1 && domain.ends_with('*')), "R-RTE-03 prefix");
@@ -278,6 +282,7 @@ fn assignment(of: &Assignment, kinds: &mut Kinds) {
     let spelled = addresses.iter().filter(|to| matches!(to, Address::Ip(_)));
     put(spelled.count() > 1, "R-EDS-13 spelling");
     for to in addresses {
+        put(matches!(to, Address::Ip(text) if text.contains(['[', '%'])), "R-EDS-12 odd IP");
         put(*to == Address::Named, "R-EDS-11 named");
         put(*to == Address::Host, "R-EDS-12 host");
         put(*to == Address::Pipe, "R-EDS-12 pipe");

@@ -11,93 +11,121 @@ pub struct Known {
     pub what: &'static str,
     /// The kind of resource without which this is not the difference.
     kind: &'static str,
-    explains: fn(&Part) -> bool,
-    /// Whether a few hundred cases are enough to see it.
-    pub is_common: bool,
+    explains: fn(&Part, &Difference) -> bool,
 }
 
-pub static ALL: [Known; 11] = [
+pub static ALL: [Known; 16] = [
+    Known {
+        rule: "R-CHAIN-20",
+        what: "C-core neither adds nor ends a watch while the target has an error",
+        kind: "",
+        explains: |part, difference| {
+            difference.is_failed && matches!(part, Part::Names { kind: Kind::Cluster | Kind::Endpoints, .. })
+        },
+    },
+    Known {
+        rule: "R-RTE-02",
+        what: "C-core takes a domain with a star at each end",
+        kind: "R-RTE-02 two stars",
+        explains: ours_rejects,
+    },
+    Known {
+        rule: "R-RTE-03",
+        what: "C-core's wildcards have to match something",
+        kind: "R-RTE-03 nothing",
+        explains: |part, _| matches!(part, Part::Names { kind: Kind::Cluster | Kind::Endpoints, .. } | Part::Call { .. }),
+    },
+    Known {
+        rule: "R-EDS-12",
+        what: "C-core takes an IP address in brackets, or with a zone",
+        kind: "R-EDS-12 odd IP",
+        explains: ours_rejects,
+    },
+    Known {
+        rule: "transport",
+        what: "C-core takes what it can't read the name of in a full response for the end of the resource",
+        kind: "cluster broken",
+        explains: |part, _| matches!(part, Part::Names { .. } | Part::Call { .. }),
+    },
     Known {
         rule: "R-CHAIN-22 (GB-02)",
         what: "C-core pairs a new listener with the routes of the old one",
         kind: "R-CHAIN-22 renamed",
-        explains: |part| matches!(part, Part::Call { core: Call::Aborted, .. }),
-        is_common: true,
+        explains: |part, _| matches!(part, Part::Call { core: Call::Aborted | Call::Ok(_), .. }),
     },
     Known {
         rule: "R-CHAIN-37 (GB-01)",
         what: "C-core gives a leaf of two roots to the first of them only",
         kind: "R-CHAIN-36 aggregate",
-        explains: |part| matches!(part, Part::Call { core, as_core, .. } if is_one_of(core, as_core)),
-        is_common: true,
+        explains: |part, _| matches!(part, Part::Call { core, as_core, .. } if is_one_of(core, as_core)),
     },
     Known {
         rule: "R-CHAIN-43 (GB-09)",
         what: "C-core rejects the aggregate that Envoy requires",
         kind: "R-CHAIN-43 provided",
         explains: core_rejects,
-        is_common: true,
     },
     Known {
         rule: "R-CHAIN-44 (GB-04)",
         what: "C-core crashes when a cluster becomes an aggregate or ceases to be one",
         kind: "GB-04 crash",
-        explains: |part| matches!(part, Part::Crash),
-        is_common: true,
+        explains: |part, _| matches!(part, Part::Crash),
     },
     Known {
         rule: "R-LIS-05 (GB-05)",
         what: "C-core waits for ever for routes without a name",
         kind: "R-LIS-05 no name",
-        explains: |part| matches!(part, Part::Verdict { core_rejects: false, .. } | Part::Call { .. } | Part::Names { .. }),
-        is_common: true,
+        explains: |part, _| matches!(part, Part::Verdict { core_rejects: false, .. } | Part::Call { .. } | Part::Names { .. }),
     },
     Known {
         rule: "R-LIS-12",
         what: "C-core judges resources that nobody asked for",
         kind: "R-LIS-12 unasked",
         explains: core_rejects,
-        is_common: true,
     },
     Known {
         rule: "R-RTE-10",
         what: "C-core ignores routes for paths that no method has (prefixes)",
         kind: "R-RTE-10 odd prefix",
-        explains: |part| matches!(part, Part::Names { kind: Kind::Cluster | Kind::Endpoints, .. } | Part::Call { .. }),
-        is_common: true,
+        explains: |part, _| matches!(part, Part::Names { kind: Kind::Cluster | Kind::Endpoints, .. } | Part::Call { .. }),
     },
     Known {
         rule: "R-RTE-10",
         what: "C-core ignores routes for paths that no method has (whole paths)",
         kind: "R-RTE-10 odd path",
-        explains: |part| matches!(part, Part::Names { kind: Kind::Cluster | Kind::Endpoints, .. } | Part::Call { .. }),
-        is_common: true,
+        explains: |part, _| matches!(part, Part::Names { kind: Kind::Cluster | Kind::Endpoints, .. } | Part::Call { .. }),
     },
     Known {
         rule: "R-RTE-14",
         what: "C-core rejects a weighted cluster without a weight",
         kind: "R-RTE-14 unset",
         explains: core_rejects,
-        is_common: true,
     },
     Known {
         rule: "R-CLU-07",
         what: "C-core knows no LEAST_REQUEST; the policy is the data path's",
         kind: "R-CLU-07 least request",
         explains: core_rejects,
-        is_common: true,
     },
     Known {
         rule: "R-EDS-17 (GB-06)",
         what: "C-core drops a small part where all calls are to be dropped",
         kind: "R-EDS-17 wrap",
-        explains: |part| matches!(part, Part::Call { core: Call::Ok(_), ours, .. } if ours.contains(&Call::Dropped)),
-        is_common: true,
+        explains: |part, _| matches!(part, Part::Call { core: Call::Ok(_), ours, .. } if ours.contains(&Call::Dropped)),
     },
 ];
 
+/// C-core accepts what the rules reject, and what follows from that.
+fn ours_rejects(part: &Part, _: &Difference) -> bool {
+    match part {
+        Part::Verdict { core_rejects, .. } => !core_rejects,
+        Part::Names { .. } | Part::Call { .. } => true,
+        Part::Crash => false,
+    }
+}
+
 /// C-core rejects what the rules accept, and what follows from that.
-fn core_rejects(part: &Part) -> bool {
+fn core_rejects(part: &Part, _: &Difference) -> bool {
     match part {
         Part::Verdict { core_rejects, .. } => *core_rejects,
         Part::Names { .. } | Part::Call { .. } => true,
@@ -109,6 +137,6 @@ impl Known {
     /// Returns the one that explains all of a difference.
     pub fn of(case: &Case, difference: &Difference) -> Option<&'static Self> {
         let kinds = case.kinds();
-        ALL.iter().find(|known| kinds.contains(known.kind) && difference.parts.iter().all(known.explains))
+        ALL.iter().find(|known| (known.kind.is_empty() || kinds.contains(known.kind)) && difference.parts.iter().all(|part| (known.explains)(part, difference)))
     }
 }

@@ -32,7 +32,7 @@ const FRESH: u64 = 2000;
 const RECORDED: u64 = 1000;
 const SHARDS: usize = 2;
 /// How much longer C-core is waited for when a case is played again, because a difference may be one of time.
-const PATIENCE: f64 = 2.5;
+const PATIENCE: f64 = 2.0;
 
 /// Plays fresh cases.
 pub fn play(python: &Path, lines: &mut Vec<Line>) {

@@ -14,7 +14,7 @@ use xds_machine_grpc::endpoints::Assignment;
 use xds_machine_grpc::faults::Faults;
 use xds_machine_grpc::resources::{self, Cluster, Context, Listener, Routes, View};
 
-use super::answer::{Call, Seen, TARGET};
+use super::answer::{Call, NAMELESS, Seen, TARGET};
 use super::calls::{self, Leaves};
 use super::case::{self, Case, Kind};
 use super::server::Server;
@@ -56,6 +56,8 @@ pub struct Step {
     pub calls: Vec<BTreeSet<Call>>,
     /// The same with C-core's choice of the leaves of aggregates.
     pub as_core: Vec<BTreeSet<Call>>,
+    /// Whether the target can't be used at all.
+    pub is_failed: bool,
 }
 
 /// Plays a case.
@@ -85,8 +87,9 @@ impl Player {
         self.pass(if step.wait { LONG } else { SHORT });
         let names = Kind::ALL.map(|kind| (kind, self.server.wanted.get(&kind).cloned().unwrap_or_default())).into();
         let results = |leaves| (0..calls).map(|number| calls::results(self.told.as_ref(), number, leaves)).collect();
+        let is_failed = matches!(self.told, Some(Err(_)));
         let seen = Seen { names, rejected: self.rejected.clone(), calls: vec![] };
-        Step { seen, calls: results(Leaves::OfEachRoot), as_core: results(Leaves::OfTheFirstRoot) }
+        Step { seen, calls: results(Leaves::OfEachRoot), as_core: results(Leaves::OfTheFirstRoot), is_failed }
     }
 
     fn pass(&mut self, time: Duration) {
@@ -163,7 +166,7 @@ impl Player {
             return;
         };
         if let Action::Rejected { faults, .. } = &action {
-            let name = |name: Option<&xds_machine::ResourceName>| name.map_or("?", |name| name.as_str()).to_owned();
+            let name = |name: Option<&xds_machine::ResourceName>| name.map_or(NAMELESS, |name| name.as_str()).to_owned();
             self.rejected.extend(faults.iter().map(|fault| (*kind, name(fault.name.as_ref()))));
         }
         watches.handle_action(action, |resource| decode(*kind, resource));

@@ -1,6 +1,6 @@
 //! The result of a run: what was covered, which known differences were seen, and what else differs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::case::Case;
@@ -25,7 +25,10 @@ impl Tally {
         case.kinds().into_iter().for_each(|kind| *self.kinds.entry(kind).or_default() += 1);
         match compared {
             Compared::Equal => self.equal += 1,
-            Compared::Known(known) => *self.known.entry(known.what).or_default() += 1,
+            Compared::Known(known) => {
+                let whats: BTreeSet<&str> = known.iter().map(|known| known.what).collect();
+                whats.into_iter().for_each(|what| *self.known.entry(what).or_default() += 1);
+            }
             Compared::Different(_) => self.different += 1,
         }
     }
