@@ -118,11 +118,31 @@ pub(crate) struct Walk {
 impl Walk {
     /// Walks into a field, given by name or as `name[index]`, for the time of a function.
     pub(crate) fn within<T>(&mut self, field: impl fmt::Display, walk: impl FnOnce(&mut Self) -> T) -> T {
-        let len = self.path.len();
-        self.descend(&field);
+        let len = self.enter(&field);
         let value = walk(self);
-        self.path.truncate(len);
+        self.leave(len);
         value
+    }
+
+    /// Walks into a field. Returns what to [`leave`](Self::leave) with.
+    pub(crate) fn enter(&mut self, field: &dyn fmt::Display) -> usize {
+        let len = self.path.len();
+        if len > 0 {
+            self.path.push('.');
+        }
+        let start = self.path.len();
+        let written = write!(self.path, "{field}");
+        debug_assert!(written.is_ok(), "a string takes all there is");
+        // An index, or the key of a map, follows its field without a dot.
+        if len > 0 && self.path[start..].starts_with('[') {
+            self.path.remove(len);
+        }
+        len
+    }
+
+    /// Walks out of a field again.
+    pub(crate) fn leave(&mut self, len: usize) {
+        self.path.truncate(len);
     }
 
     /// Adds a fault of the field that the walk is in.
@@ -138,18 +158,5 @@ impl Walk {
     /// Returns the faults.
     pub(crate) fn into_faults(self) -> Faults {
         self.faults
-    }
-
-    fn descend(&mut self, field: &dyn fmt::Display) {
-        let len = self.path.len();
-        if len > 0 {
-            self.path.push('.');
-        }
-        let written = write!(self.path, "{field}");
-        debug_assert!(written.is_ok(), "a string takes all there is");
-        // An index, or the key of a map, follows its field without a dot.
-        if len > 0 && self.path[len + 1..].starts_with('[') {
-            self.path.remove(len);
-        }
     }
 }

@@ -9,9 +9,12 @@
 
 extern crate alloc;
 
+pub mod bootstrap;
 pub mod chain;
 pub mod domains;
 pub mod endpoints;
 pub mod faults;
+pub mod ledgers;
 pub mod links;
 pub mod resources;
+pub mod serving;

@@ -1,11 +1,13 @@
-//! The layers that gRPC has above the transport. One crate, because each test crate is linked anew.
+//! The rules of gRPC above the transport, one file for each part. One crate, because each test crate is linked anew.
 
 mod grpc {
     mod chain;
     mod cluster;
     mod endpoints;
+    mod ledgers;
     mod listener;
     mod resource;
     mod routes;
+    mod serving;
     mod wire;
 }

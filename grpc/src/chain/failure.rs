@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use core::fmt;
+use core::net::SocketAddr;
 
 use xds_machine::{ResourceName, Status};
 
@@ -23,6 +24,20 @@ pub enum Failure {
     NotApiListener {
         /// The Listener.
         listener: ResourceName,
+    },
+    /// The Listener is a client's, and a server asked for it (R-SRV-05).
+    NotServerListener {
+        /// The Listener.
+        listener: ResourceName,
+    },
+    /// The Listener of a server has another address than the server listens on (R-SRV-05).
+    OtherAddress {
+        /// The Listener.
+        listener: ResourceName,
+        /// The address that the server listens on.
+        expected: SocketAddr,
+        /// The address of the Listener; `None` if that is no IP address.
+        found: Option<SocketAddr>,
     },
     /// No virtual host matches the authority (R-CHAIN-19).
     NoVirtualHost {
@@ -48,6 +63,13 @@ impl fmt::Display for Failure {
         match self {
             Self::Resource { target, status } => write!(f, "{target}: {}", status.message),
             Self::NotApiListener { listener } => write!(f, "LDS resource {listener}: not an API listener"),
+            Self::NotServerListener { listener } => write!(f, "LDS resource {listener}: not a server's listener"),
+            Self::OtherAddress { listener, expected, found: Some(found) } => {
+                write!(f, "LDS resource {listener}: its address is {found}, and the server listens on {expected}")
+            }
+            Self::OtherAddress { listener, expected, found: None } => {
+                write!(f, "LDS resource {listener}: it has no IP address, and the server listens on {expected}")
+            }
             Self::NoVirtualHost { target, authority } => {
                 write!(f, "{target}: could not find VirtualHost for {authority} in RouteConfiguration")
             }

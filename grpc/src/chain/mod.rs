@@ -43,7 +43,6 @@ mod references;
 mod select;
 mod state;
 mod target;
-mod virtual_host;
 mod walk;
 
 use alloc::string::String;
@@ -64,7 +63,6 @@ pub use self::references::ClusterRef;
 use self::references::References;
 use self::state::State;
 pub use self::target::{Target, Want};
-pub use self::virtual_host::virtual_host;
 pub use self::walk::MAX_DEPTH;
 use crate::links::HostPort;
 

@@ -5,7 +5,7 @@ use xds_machine::ResourceName;
 use super::failure::Failure;
 use super::held::Store;
 use super::target::Target;
-use super::virtual_host::virtual_host;
+use crate::domains::best_host;
 use crate::links::{Links, ListenerLinks, RouteSource, VirtualHost};
 
 /// The virtual host that the Listener leads to.
@@ -62,7 +62,7 @@ pub(super) fn select<'a, T>(
             }
         }
     };
-    let found = virtual_host(hosts, authority).and_then(|index| Some((index, hosts.get(index)?)));
+    let found = best_host(hosts, authority).and_then(|index| Some((index, hosts.get(index)?)));
     match found {
         Some((index, host)) => Ok(Selected { listener: &view.value, routes, index, host }),
         // R-CHAIN-19

@@ -89,3 +89,15 @@ impl Locality {
         format!("{{region=\"{region}\", zone=\"{zone}\", sub_zone=\"{sub_zone}\"}}")
     }
 }
+
+impl Priority {
+    /// Returns the endpoints of all localities with their weights among all of them, for policies that know no
+    /// localities, such as `ring_hash`. R-EDS-25: A weight is that of the locality times that of the endpoint, which
+    /// 64 bits have room for; a sum of weights may need more.
+    pub fn flat_weights(&self) -> impl Iterator<Item = (&Endpoint, u64)> {
+        self.localities.iter().flat_map(|locality| {
+            let of_locality = u64::from(locality.weight.get());
+            locality.endpoints.iter().map(move |endpoint| (endpoint, of_locality * u64::from(endpoint.weight.get())))
+        })
+    }
+}

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::answer::{Call, Seen};
+use super::answer::{Call, NAMELESS, Seen};
 use super::case::{Case, Kind};
 use super::core::Played;
 use super::known::Known;
+use super::odd::UNASKED;
 use super::ours::{self, Step};
 
 /// All that differs in a step.
@@ -16,6 +17,8 @@ pub struct Difference {
     pub parts: Vec<Part>,
     /// Whether the target can't be used at all, in this step.
     pub is_failed: bool,
+    /// The resources that the server has.
+    pub served: BTreeSet<(Kind, String)>,
 }
 
 /// One thing that differs.
@@ -34,7 +37,7 @@ pub enum Part {
 /// The verdict on a case.
 pub enum Compared {
     Equal,
-    /// What explains the difference of each step that has one.
+    /// What explains all differences.
     Known(Vec<&'static Known>),
     Different(Difference),
 }
@@ -43,7 +46,7 @@ pub fn compare(case: &Case, core: &Played) -> Compared {
     let mut all = Vec::new();
     for difference in differences(core, &ours::play(case)) {
         match Known::of(case, &difference) {
-            Some(known) => all.push(known),
+            Some(known) => all.extend(known),
             None => return Compared::Different(difference),
         }
     }
@@ -52,11 +55,12 @@ pub fn compare(case: &Case, core: &Played) -> Compared {
 
 fn differences(core: &Played, ours: &[Step]) -> Vec<Difference> {
     let Some(core) = core else {
-        return vec![Difference { step: ours.len() - 1, parts: vec![Part::Crash], is_failed: false }];
+        let (step, parts, served) = (ours.len() - 1, vec![Part::Crash], BTreeSet::new());
+        return vec![Difference { step, parts, is_failed: false, served }];
     };
     let differing = |(step, (core, ours)): (usize, (&Seen, &Step))| {
         let parts = parts(core, ours);
-        (!parts.is_empty()).then_some(Difference { step, parts, is_failed: ours.is_failed })
+        (!parts.is_empty()).then_some(Difference { step, parts, is_failed: ours.is_failed, served: ours.served.clone() })
     };
     core.iter().zip(ours).enumerate().filter_map(differing).collect()
 }
@@ -70,7 +74,14 @@ fn parts(core: &Seen, ours: &Step) -> Vec<Part> {
             parts.push(Part::Names { kind, core, ours });
         }
     }
+    // What is asked for only on the way is no difference: how many requests there are depends on times.
+    let counts = |seen: &Seen, kind: &Kind, name: &String| {
+        name == NAMELESS || seen.names.get(kind).is_some_and(|names| names.contains(name))
+    };
     for (kind, name) in core.rejected.symmetric_difference(&ours.seen.rejected) {
+        if !counts(core, kind, name) && !counts(&ours.seen, kind, name) && name != UNASKED {
+            continue;
+        }
         let core_rejects = core.rejected.contains(&(*kind, name.clone()));
         parts.push(Part::Verdict { kind: *kind, name: name.clone(), core_rejects });
     }

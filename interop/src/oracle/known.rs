@@ -1,7 +1,7 @@
 //! The differences that the rules choose, each with what shows that it is the one. A difference that is not seen any
 //! more is news, and fails the run.
 
-use super::answer::Call;
+use super::answer::{Call, NAMELESS};
 use super::case::{Case, Kind};
 use super::compare::{Difference, Part, is_one_of};
 
@@ -14,13 +14,17 @@ pub struct Known {
     explains: fn(&Part, &Difference) -> bool,
 }
 
-pub static ALL: [Known; 16] = [
+pub static ALL: [Known; 18] = [
     Known {
         rule: "R-CHAIN-20",
         what: "C-core neither adds nor ends a watch while the target has an error",
         kind: "",
         explains: |part, difference| {
-            difference.is_failed && matches!(part, Part::Names { kind: Kind::Cluster | Kind::Endpoints, .. })
+            difference.is_failed
+                && match part {
+                    Part::Names { kind, .. } | Part::Verdict { kind, .. } => *kind > Kind::Routes,
+                    _ => false,
+                }
         },
     },
     Known {
@@ -45,7 +49,19 @@ pub static ALL: [Known; 16] = [
         rule: "transport",
         what: "C-core takes what it can't read the name of in a full response for the end of the resource",
         kind: "cluster broken",
-        explains: |part, _| matches!(part, Part::Names { .. } | Part::Call { .. }),
+        explains: nameless,
+    },
+    Known {
+        rule: "transport",
+        what: "C-core takes what it can't read the name of in a full response for the end of the listener",
+        kind: "listener broken",
+        explains: nameless,
+    },
+    Known {
+        rule: "R-CHAIN-47",
+        what: "C-core waits for what only the clusters of the last configuration need",
+        kind: "",
+        explains: waits_for_the_old,
     },
     Known {
         rule: "R-CHAIN-22 (GB-02)",
@@ -115,6 +131,27 @@ pub static ALL: [Known; 16] = [
     },
 ];
 
+/// What follows from it when C-core can't read a name; and C-core may have asked once more for what it no longer needs.
+fn nameless(part: &Part, _: &Difference) -> bool {
+    match part {
+        Part::Verdict { name, core_rejects, .. } => *core_rejects && name == NAMELESS,
+        Part::Names { .. } | Part::Call { .. } => true,
+        Part::Crash => false,
+    }
+}
+
+/// C-core asks for a cluster that the server does not have, and ours has all that it asks for.
+fn waits_for_the_old(part: &Part, difference: &Difference) -> bool {
+    let is_served = |name: &String| difference.served.contains(&(Kind::Cluster, name.clone()));
+    let waits = difference.parts.iter().any(|part| match part {
+        Part::Names { kind: Kind::Cluster, core, ours } => {
+            ours.iter().all(is_served) && core.difference(ours).any(|name| !is_served(name))
+        }
+        _ => false,
+    });
+    waits && matches!(part, Part::Names { .. } | Part::Call { .. })
+}
+
 /// C-core accepts what the rules reject, and what follows from that.
 fn ours_rejects(part: &Part, _: &Difference) -> bool {
     match part {
@@ -134,9 +171,12 @@ fn core_rejects(part: &Part, _: &Difference) -> bool {
 }
 
 impl Known {
-    /// Returns the one that explains all of a difference.
-    pub fn of(case: &Case, difference: &Difference) -> Option<&'static Self> {
+    /// Returns what explains each part of a difference.
+    pub fn of(case: &Case, difference: &Difference) -> Option<Vec<&'static Self>> {
         let kinds = case.kinds();
-        ALL.iter().find(|known| (known.kind.is_empty() || kinds.contains(known.kind)) && difference.parts.iter().all(|part| (known.explains)(part, difference)))
+        let explains = |known: &&Self, part: &Part| {
+            (known.kind.is_empty() || kinds.contains(known.kind)) && (known.explains)(part, difference)
+        };
+        difference.parts.iter().map(|part| ALL.iter().find(|known| explains(known, part))).collect()
     }
 }

@@ -22,6 +22,9 @@ pub enum Place {
 /// The name of [`Place::Xdstp`].
 pub const XDSTP: &str = "xdstp://known/envoy.config.cluster.v3.Cluster/c";
 
+/// The name of [`Place::Extra`].
+pub const UNASKED: &str = "unasked";
+
 /// Returns one odd resource, by its number modulo how many there are.
 pub fn resource(number: usize, rng: &mut Rng) -> (Place, Resource) {
     let mut all: Vec<(Place, Resource)> = Vec::new();
@@ -33,12 +36,12 @@ pub fn resource(number: usize, rng: &mut Rng) -> (Place, Resource) {
     for of in [ClusterOf::Eds(None), ClusterOf::Eds(Some("c".into()))] {
         all.push((Place::Xdstp, Resource::C(Cluster { name: XDSTP.into(), of })));
     }
-    let unasked = |of| Resource::C(Cluster { name: "unasked".into(), of });
-    let name = || Some("unasked".to_owned());
+    let unasked = |of| Resource::C(Cluster { name: UNASKED.into(), of });
+    let name = || Some(UNASKED.to_owned());
     all.push((Place::Extra, unasked(ClusterOf::Static)));
     all.push((Place::Extra, unasked(ClusterOf::Eds(None))));
     all.push((Place::Extra, Resource::L(Listener { name: name(), of: ListenerOf::Neither, abort: false })));
-    all.push((Place::Extra, Resource::E(Assignment { at: vec![bad_locality()], ..assignment("unasked", 0) })));
+    all.push((Place::Extra, Resource::E(Assignment { at: vec![bad_locality()], ..assignment(UNASKED, 0) })));
     all.swap_remove(number % all.len())
 }
 

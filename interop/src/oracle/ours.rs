@@ -58,6 +58,8 @@ pub struct Step {
     pub as_core: Vec<BTreeSet<Call>>,
     /// Whether the target can't be used at all.
     pub is_failed: bool,
+    /// The resources that the server has.
+    pub served: BTreeSet<(Kind, String)>,
 }
 
 /// Plays a case.
@@ -89,7 +91,7 @@ impl Player {
         let results = |leaves| (0..calls).map(|number| calls::results(self.told.as_ref(), number, leaves)).collect();
         let is_failed = matches!(self.told, Some(Err(_)));
         let seen = Seen { names, rejected: self.rejected.clone(), calls: vec![] };
-        Step { seen, calls: results(Leaves::OfEachRoot), as_core: results(Leaves::OfTheFirstRoot), is_failed }
+        Step { seen, calls: results(Leaves::OfEachRoot), as_core: results(Leaves::OfTheFirstRoot), is_failed, served: self.server.served() }
     }
 
     fn pass(&mut self, time: Duration) {

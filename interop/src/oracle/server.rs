@@ -47,6 +47,10 @@ impl Server {
         touched.into_iter().for_each(|kind| self.send(kind));
     }
 
+    pub fn served(&self) -> BTreeSet<(Kind, String)> {
+        self.held.iter().flat_map(|(kind, held)| held.iter().map(|(name, _)| (*kind, name.clone()))).collect()
+    }
+
     pub fn request(&mut self, request: &sotw::Request) {
         let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.type_url() == request.type_url.as_str()) else { return };
         let names: BTreeSet<String> = request.names.iter().map(|name| name.as_str().to_owned()).collect();

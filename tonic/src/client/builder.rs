@@ -21,6 +21,7 @@ const MAX_RESPONSE: usize = 256 << 20;
 #[must_use = "nothing runs before `start`"]
 pub struct Builder {
     config: client::Config,
+    whole: Option<servers::Config>,
     servers: Vec<Box<dyn Dial>>,
     policy: Policy,
     default: Option<Vec<ServerId>>,
@@ -43,6 +44,7 @@ impl Builder {
     pub(super) fn new(config: client::Config) -> Self {
         Self {
             config,
+            whole: None,
             servers: Vec::new(),
             policy: Policy::Grpc,
             default: None,
@@ -53,6 +55,11 @@ impl Builder {
             max_response: MAX_RESPONSE,
             keeps_contents: false,
         }
+    }
+
+    pub(super) fn of(whole: servers::Config) -> Option<Self> {
+        let config = whole.servers().next()?.clone();
+        Some(Self { whole: Some(whole), ..Self::new(config) })
     }
 
     /// Adds a server, after those that were added before: servers are in order of preference, and the first one is
@@ -133,7 +140,13 @@ impl Builder {
     where
         V: Variant + Wire,
     {
-        let mut config = servers::Config::new(self.policy, self.servers.iter().map(|_| self.config.clone()));
+        let mut config = match self.whole {
+            Some(whole) if whole.servers().len() > self.servers.len() => {
+                return Err(ConfigError::UnknownServer { server: ServerId(self.servers.len()) });
+            }
+            Some(whole) => whole,
+            None => servers::Config::new(self.policy, self.servers.iter().map(|_| self.config.clone())),
+        };
         if let Some(servers) = self.default {
             config = config.with_default(servers);
         }

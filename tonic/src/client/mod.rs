@@ -58,6 +58,13 @@ impl XdsClient {
         Builder::new(config)
     }
 
+    /// Begins to configure a client whose servers are configured already, each for itself, as by a bootstrap file of gRPC.
+    /// What is left are the connections: one [`server`](Builder::server) for each, in the order of the configuration.
+    /// The policy is the configuration's. Returns `None` if there are no servers.
+    pub fn builder_of(config: xds_machine::servers::Config) -> Option<Builder> {
+        Builder::of(config)
+    }
+
     /// Watches a resource by its name or an alias, all resources of a type
     /// ([`WILDCARD`](xds_machine::WILDCARD)), or those of a collection (`xdstp://../*`). What is known already is news
     /// at once.

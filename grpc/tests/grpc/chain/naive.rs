@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xds_machine::watch::News;
-use xds_machine_grpc::chain::{Linked, Target, virtual_host};
+use xds_machine_grpc::chain::{Linked, Target};
+use xds_machine_grpc::domains::best_host;
 use xds_machine_grpc::links::{ClusterLinks, HostPort, Links, ListenerLinks, RouteSource, VirtualHost};
 
 /// A defect that an implementation shipped (the catalogue of bugs, GB).
@@ -239,7 +240,7 @@ impl Naive {
 
     fn host(&self) -> Result<Option<(String, &VirtualHost)>, String> {
         let Some((values, hosts, of)) = self.hosts()? else { return Ok(None) };
-        match virtual_host(hosts, "host") {
+        match best_host(hosts, "host") {
             Some(index) => Ok(Some((values, &hosts[index]))),
             None => Err(format!("{of}: could not find VirtualHost for host in RouteConfiguration")),
         }

@@ -1,6 +1,6 @@
 //! The choice of a virtual host.
 
-use xds_machine_grpc::chain::virtual_host;
+use xds_machine_grpc::domains::best_host;
 use xds_machine_grpc::links::VirtualHost;
 
 fn choose(hosts: &[&[&str]], authority: &str) -> Option<usize> {
@@ -8,7 +8,7 @@ fn choose(hosts: &[&[&str]], authority: &str) -> Option<usize> {
         let domains = domains.iter().map(ToString::to_string).collect();
         VirtualHost { name: String::new(), domains, clusters: vec![] }
     };
-    virtual_host(&hosts.iter().map(host).collect::<Vec<_>>(), authority)
+    best_host(&hosts.iter().map(host).collect::<Vec<_>>(), authority)
 }
 
 #[test]

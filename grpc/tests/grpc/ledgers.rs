@@ -1,0 +1,185 @@
+//! The ledgers between a chain and several servers.
+
+use xds_machine::client::Config as ClientConfig;
+use xds_machine::message::{Any, Node, sotw};
+use xds_machine::servers::{Config, Connect, Policy, ServerId, Servers, Stream};
+use xds_machine::{Instant, Sotw, TypeUrl, type_url};
+use xds_machine_grpc::chain::{Chain, Children, Linked, Target};
+use xds_machine_grpc::ledgers::{Ledgers, Lookup};
+use xds_machine_grpc::links::{ClusterLinks, HostPort, Links, ListenerLinks, RouteSource, VirtualHost};
+
+/// Over servers of which the second is that of the authority `x`.
+struct Driver {
+    servers: Servers<Sotw>,
+    chain: Chain<String>,
+    ledgers: Ledgers<String>,
+    streams: [Stream; 2],
+    lookups: Vec<Lookup>,
+    versions: usize,
+}
+
+/// A resource is its name, and its links in words: `eds x`, `dns x`, `agg x y`, `rds x`, `clusters x y`, `ok`, `bad`.
+fn any(type_url: &str, name: &str, content: &str) -> Any {
+    let mut value = vec![0x0a, name.len() as u8];
+    value.extend(name.as_bytes());
+    value.extend([0x7a, content.len() as u8]);
+    value.extend(content.as_bytes());
+    Any { type_url: type_url.into(), value: value.into() }
+}
+
+fn decode(_: ServerId, target: &Target, resource: xds_machine::client::Resource<'_>) -> Result<Linked<String>, String> {
+    let body = resource.body();
+    let name = usize::from(body[1]);
+    let content = String::from_utf8(body[4 + name..].to_vec()).expect("text");
+    let words: Vec<&str> = content.split(' ').collect();
+    let names = || words[1..].iter().map(|&name| name.into()).collect();
+    let links = match (target, words[0]) {
+        (Target::Listener(_), "rds") => Links::Listener(ListenerLinks::Api(RouteSource::Rds(words[1].into()))),
+        (Target::Routes(_), "clusters") => {
+            Links::Routes(vec![VirtualHost { name: "v".into(), domains: vec!["*".into()], clusters: names() }])
+        }
+        (Target::Cluster(_), "eds") => Links::Cluster(ClusterLinks::Eds(words[1].into())),
+        (Target::Cluster(_), "dns") => Links::Cluster(ClusterLinks::Dns(HostPort { host: words[1].into(), port: 1 })),
+        (Target::Endpoints(_), "ok") => Links::Endpoints(None),
+        _ => return Err(format!("{target} is bad")),
+    };
+    Ok(Linked::new(links, content))
+}
+
+impl Driver {
+    fn new() -> Self {
+        let client = || ClientConfig::new(Node::new("me"));
+        let config = Config::new(Policy::Grpc, [client(), client()])
+            .with_default([ServerId(0)])
+            .with_authority("x", [ServerId(1)]);
+        let mut servers = Servers::new(config).expect("a good configuration");
+        // Both are opened for names that nobody of the test cares for.
+        for name in ["other", "xdstp://x/o/other"] {
+            servers.resources_mut(&"o".into()).subscribe([name]).expect("a server");
+        }
+        let streams = [(); 2].map(|()| match servers.poll_connect(Instant::EPOCH) {
+            Some(Connect::Open(stream)) => stream,
+            other => panic!("{other:?}"),
+        });
+        streams.iter().for_each(|&stream| servers.handle_open(stream));
+        let (chain, ledgers) = (Chain::new("l", "host"), Ledgers::new());
+        Self { servers, chain, ledgers, streams, lookups: vec![], versions: 0 }
+    }
+
+    fn settle(&mut self) -> Vec<String> {
+        let mut told = Vec::new();
+        loop {
+            while let Some(action) = self.servers.poll_action() {
+                self.ledgers.handle_servers_action(action, decode);
+            }
+            let dns = |lookup| self.lookups.push(lookup);
+            let outcome = self.ledgers.settle(&mut self.chain, &mut self.servers, dns);
+            let mut quiet = outcome.is_none();
+            told.extend(outcome.map(|outcome| match outcome {
+                Ok(config) => {
+                    let clusters = config.clusters.iter().map(|(name, entry)| match entry {
+                        Ok(cluster) => match &cluster.children {
+                            Children::Endpoints { value: Some(value), note, .. } => format!("{name} {value}{note}"),
+                            other => format!("{name} {other:?}"),
+                        },
+                        Err(failure) => format!("{name} !{failure}"),
+                    });
+                    clusters.collect::<Vec<_>>().join(", ")
+                }
+                Err(failure) => format!("!{failure}"),
+            }));
+            while let Some(verdict) = self.ledgers.poll_verdict() {
+                quiet = false;
+                self.servers.handle_verdict(Instant::EPOCH, verdict).expect("each update is judged once");
+            }
+            if quiet {
+                return told;
+            }
+        }
+    }
+
+    /// The names of each request that waits on a server's stream, by type, and what was rejected.
+    fn requests(&mut self, server: usize) -> Vec<String> {
+        let requests = std::iter::from_fn(|| self.servers.poll_transmit(self.streams[server]));
+        let shown = requests.map(|transmit| {
+            let request = transmit.request;
+            let names: Vec<&str> = request.names.iter().map(|name| name.as_str()).collect();
+            let short = request.type_url.as_str().rsplit('.').next().expect("a name").to_string();
+            let error = request.error.map_or(String::new(), |error| format!(" !{}", error.message));
+            format!("{short}[{}]{error}", names.join(","))
+        });
+        shown.filter(|shown| !shown.starts_with("o[")).collect()
+    }
+
+    fn give(&mut self, server: usize, type_url: &str, resources: &[(&str, &str)]) -> Vec<String> {
+        (0..2).for_each(|server| drop(self.requests(server))); // a server answers what it was sent
+        self.versions += 1;
+        let version = self.versions.to_string();
+        let resources = resources.iter().map(|(name, content)| sotw::Item::Bare(any(type_url, name, content)));
+        let response = sotw::Response {
+            version: version.as_str().into(),
+            resources: resources.collect(),
+            type_url: TypeUrl::from(type_url),
+            nonce: version.as_str().into(),
+            control_plane: String::new(),
+            errors: vec![],
+        };
+        self.servers.handle_response(Instant::EPOCH, self.streams[server], response).expect("a good response");
+        self.settle()
+    }
+}
+
+#[test]
+fn one_call_moves_everything_between_chain_and_servers() {
+    let mut d = Driver::new();
+    assert_eq!(d.settle(), [""; 0]);
+    assert_eq!(d.requests(0), ["Listener[l]"]);
+    d.give(0, type_url::LISTENER, &[("l", "rds r")]);
+    assert_eq!(d.requests(0), ["Listener[l]", "RouteConfiguration[r]"]);
+    d.give(
+        0,
+        type_url::ROUTE,
+        &[("r", "clusters a xdstp://x/envoy.config.cluster.v3.Cluster/b xdstp://y/envoy.config.cluster.v3.Cluster/c")],
+    );
+    assert_eq!(d.requests(0), ["RouteConfiguration[r]", "Cluster[a]"]);
+    let b = "xdstp://x/envoy.config.cluster.v3.Cluster/b";
+    assert_eq!(d.requests(1), [format!("Cluster[{b}]")]);
+    d.give(1, type_url::CLUSTER, &[(b, "dns h")]);
+    assert_eq!(d.lookups, [Lookup::Begin(HostPort { host: "h".into(), port: 1 })]);
+    d.give(1, type_url::CLUSTER, &[(b, "eds e")]);
+    assert_eq!(d.lookups[1..], [Lookup::End(HostPort { host: "h".into(), port: 1 })]);
+    assert_eq!(d.requests(0), ["ClusterLoadAssignment[e]"]);
+    d.give(0, type_url::CLUSTER, &[("a", "eds e")]);
+    assert_eq!(d.requests(0), ["Cluster[a]"], "the endpoints are asked for already");
+    // R-BOOT-36, R-CHAIN-26: no server is asked for the third, and only this cluster fails.
+    let failed = "xdstp://y/envoy.config.cluster.v3.Cluster/c !CDS resource xdstp://y/envoy.config.cluster.v3.Cluster/c: no server is configured for xdstp://y/envoy.config.cluster.v3.Cluster/c";
+    let told = d.give(0, type_url::ENDPOINT, &[("e", "ok 1")]);
+    assert_eq!(told, [format!("a ok 1, {b} ok 1, {failed}")]);
+    // R-CHAIN-03
+    d.give(0, type_url::LISTENER, &[("l", "rds r2")]);
+    assert_eq!(d.requests(0), ["Listener[l]", "RouteConfiguration[r2]"]);
+}
+
+#[test]
+fn a_rejected_resource_is_an_error_or_a_note() {
+    // R-CHAIN-17, R-CHAIN-29
+    let mut d = Driver::new();
+    d.settle();
+    d.requests(0);
+    assert_eq!(d.give(0, type_url::LISTENER, &[("l", "bad")]), ["!LDS resource l: LDS resource l is bad"]);
+    assert_eq!(d.requests(0), ["Listener[l] !l: LDS resource l is bad"]);
+    d.give(0, type_url::LISTENER, &[("l", "rds r")]);
+    d.give(0, type_url::ROUTE, &[("r", "clusters a")]);
+    d.give(0, type_url::CLUSTER, &[("a", "eds e")]);
+    assert_eq!(d.give(0, type_url::ENDPOINT, &[("e", "ok")]), ["a ok"]);
+    let noted = "a okCDS resource a: CDS resource a is bad";
+    assert_eq!(d.give(0, type_url::CLUSTER, &[("a", "bad")]), [noted]);
+}
+
+#[test]
+fn an_unreachable_server_fails_what_is_awaited() {
+    let mut d = Driver::new();
+    d.settle();
+    d.servers.handle_close(Instant::EPOCH, d.streams[0], 0);
+    assert_eq!(d.settle(), ["!LDS resource l: server 0 can't be reached"]);
+}
