@@ -35,7 +35,8 @@ pub fn results(told: Option<&Outcome>, number: usize, leaves: Leaves) -> BTreeSe
 
 fn in_use(config: &Config<Arc<Value>>, path: &str, leaves: Leaves) -> BTreeSet<Call> {
     let Value::Listener(listener) = &*config.listener else { return other("no listener") };
-    let Some(host) = routes(config, listener.value()).and_then(|routes| routes.hosts.get(config.virtual_host_index)) else {
+    let Some(host) = routes(config, listener.value()).and_then(|routes| routes.hosts.get(config.virtual_host_index))
+    else {
         return other("no host");
     };
     let matches = |route: &&Route| match &route.path {
@@ -80,9 +81,7 @@ fn root(config: &Config<Arc<Value>>, name: &ResourceName, leaves: Leaves) -> Cal
         None => Call::Other(format!("no cluster {name}")),
         Some(Err(_)) => error(),
         Some(Ok(cluster)) => match &cluster.children {
-            Children::Leaves(leaves) => {
-                leaves.iter().find_map(|leaf| reach(config, leaf)).unwrap_or(Call::Unreachable)
-            }
+            Children::Leaves(leaves) => leaves.iter().find_map(|leaf| reach(config, leaf)).unwrap_or(Call::Unreachable),
             _ => reach(config, name).unwrap_or(Call::Unreachable),
         },
     }

@@ -324,7 +324,13 @@ impl Case {
     /// The greatest number of routes of a virtual host: so many calls show what is in use.
     pub fn calls(&self) -> usize {
         let resources = self.steps.iter().flat_map(|step| &step.changes).filter_map(Change::resource);
-        resources.filter_map(Resource::routes).flat_map(|routes| &routes.hosts).map(|host| host.routes.len()).max().unwrap_or(0).max(1)
+        resources
+            .filter_map(Resource::routes)
+            .flat_map(|routes| &routes.hosts)
+            .map(|host| host.routes.len())
+            .max()
+            .unwrap_or(0)
+            .max(1)
     }
 
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {

@@ -17,6 +17,10 @@ pub struct Difference {
     pub parts: Vec<Part>,
     /// Whether the target can't be used at all, in this step.
     pub is_failed: bool,
+    /// Whether it was so before the step.
+    pub was_failed: bool,
+    /// Whether ours asks for a cluster that the server does not have.
+    pub lacks: bool,
     /// The resources that the server has.
     pub served: BTreeSet<(Kind, String)>,
 }
@@ -26,12 +30,25 @@ pub struct Difference {
 pub enum Part {
     Crash,
     /// The names asked for when the client is quiet.
-    Names { kind: Kind, core: BTreeSet<String>, ours: BTreeSet<String> },
+    Names {
+        kind: Kind,
+        core: BTreeSet<String>,
+        ours: BTreeSet<String>,
+    },
     /// A resource that one rejects and the other takes.
-    Verdict { kind: Kind, name: String, core_rejects: bool },
+    Verdict {
+        kind: Kind,
+        name: String,
+        core_rejects: bool,
+    },
     /// The call of a route. `as_core` are the results that this project's client would have with C-core's choice of
     /// leaves.
-    Call { number: usize, core: Call, ours: BTreeSet<Call>, as_core: BTreeSet<Call> },
+    Call {
+        number: usize,
+        core: Call,
+        ours: BTreeSet<Call>,
+        as_core: BTreeSet<Call>,
+    },
 }
 
 /// The verdict on a case.
@@ -56,11 +73,16 @@ pub fn compare(case: &Case, core: &Played) -> Compared {
 fn differences(core: &Played, ours: &[Step]) -> Vec<Difference> {
     let Some(core) = core else {
         let (step, parts, served) = (ours.len() - 1, vec![Part::Crash], BTreeSet::new());
-        return vec![Difference { step, parts, is_failed: false, served }];
+        return vec![Difference { step, parts, is_failed: false, was_failed: false, lacks: false, served }];
     };
     let differing = |(step, (core, ours)): (usize, (&Seen, &Step))| {
         let parts = parts(core, ours);
-        (!parts.is_empty()).then_some(Difference { step, parts, is_failed: ours.is_failed, served: ours.served.clone() })
+        let Step { is_failed, was_failed, served, seen, .. } = ours;
+        let (is_failed, was_failed, served) = (*is_failed, *was_failed, served.clone());
+        let clusters = seen.names.get(&Kind::Cluster);
+        let lacks =
+            clusters.is_some_and(|names| names.iter().any(|name| !served.contains(&(Kind::Cluster, name.clone()))));
+        (!parts.is_empty()).then_some(Difference { step, parts, is_failed, was_failed, lacks, served })
     };
     core.iter().zip(ours).enumerate().filter_map(differing).collect()
 }

@@ -36,9 +36,11 @@ pub fn line(case: &Case, id: &str, ports: &[u16], patience: f64) -> String {
         }
         Change::Gone(kind, name) => json!([kind.short(), if name.is_empty() { id } else { name }, null, false]),
     };
-    let steps: Vec<Value> = case.steps.iter().map(|step| {
-        json!({"changes": step.changes.iter().map(change).collect::<Vec<_>>(), "wait": step.wait})
-    }).collect();
+    let steps: Vec<Value> = case
+        .steps
+        .iter()
+        .map(|step| json!({"changes": step.changes.iter().map(change).collect::<Vec<_>>(), "wait": step.wait}))
+        .collect();
     let paths: Vec<String> = (0..case.calls()).map(path).collect();
     let authority = if case.authority.is_empty() { id } else { &case.authority };
     json!({"id": id, "authority": authority, "quiet": 0.35 * patience, "slow": 0.6 * patience, "paths": paths, "steps": steps})
@@ -68,11 +70,14 @@ impl Resource {
             Self::L(Listener { of: ListenerOf::Broken, .. }) => return broken,
             Self::R(Routes { broken: true, .. }) | Self::E(Assignment { broken: true, .. }) => return broken,
             Self::C(Cluster { of: ClusterOf::Broken, .. }) => return broken,
-            Self::L(of) => (listener(of), matches!(of.of, ListenerOf::Garbage).then_some(["api_listener", "api_listener"])),
-            Self::R(of) => (routes(of), None),
-            Self::C(of) => {
-                (cluster(of, ports), matches!(of.of, ClusterOf::AggregateGarbage).then_some(["cluster_type", "typed_config"]))
+            Self::L(of) => {
+                (listener(of), matches!(of.of, ListenerOf::Garbage).then_some(["api_listener", "api_listener"]))
             }
+            Self::R(of) => (routes(of), None),
+            Self::C(of) => (
+                cluster(of, ports),
+                matches!(of.of, ClusterOf::AggregateGarbage).then_some(["cluster_type", "typed_config"]),
+            ),
             Self::E(of) => (assignment(of, ports), None),
         };
         let key = if matches!(self, Self::E(_)) { "clusterName" } else { "name" };
@@ -165,9 +170,12 @@ fn listener(of: &Listener) -> Value {
             value
         }
         ListenerOf::Socket => {
-            let manager = any(HTTP, json!({
-                "rds": {"routeConfigName": "r", "configSource": ads()}, "httpFilters": filters,
-            }));
+            let manager = any(
+                HTTP,
+                json!({
+                    "rds": {"routeConfigName": "r", "configSource": ads()}, "httpFilters": filters,
+                }),
+            );
             json!({"address": address, "defaultFilterChain": {"filters": [{"name": "http", "typedConfig": manager}]}})
         }
         ListenerOf::Neither | ListenerOf::Broken => json!({}),

@@ -2,7 +2,9 @@
 
 use fastrand::Rng;
 
-use super::case::{Action, Address, Assignment, Case, Change, Cluster, ClusterOf, Dns, Drop, End, Host, Kind, Listener};
+use super::case::{
+    Action, Address, Assignment, Case, Change, Cluster, ClusterOf, Dns, Drop, End, Host, Kind, Listener,
+};
 use super::case::{ListenerOf, Locality, Match, Plugin, Resource, Route, Routes, Step};
 use super::odd;
 
@@ -14,14 +16,15 @@ pub fn case(seed: u64) -> Case {
     let mut rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let rng = &mut rng;
     // Every second case has one odd resource, each in its turn.
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         return single(rng, seed / 2);
     }
     match rng.u32(..100) {
         0..25 => domains(rng),
         25..57 => graph(rng),
         57..93 => conversation(rng, true),
-        93..98 => renamed(rng),
+        93..97 => renamed(rng),
+        97 => held_back(rng),
         98 => never(rng),
         _ => crash(rng),
     }
@@ -104,11 +107,11 @@ fn single(rng: &mut Rng, number: u64) -> Case {
             }
             of(steps)
         }
-        1 => {
+        1 if odd.kind() != Kind::Listener => {
             // The routes are inside the listener.
             let (routes, rest) = match odd {
                 Resource::R(routes) if !routes.broken => (routes, None),
-                odd => (routes("", vec![to("c")]), (odd.kind() != Kind::Listener).then_some(odd)),
+                odd => (routes("", vec![to("c")]), Some(odd)),
             };
             let name = if rng.bool() { String::new() } else { routes.name.clone() };
             first[0] = listener(ListenerOf::Inline(Routes { name, ..routes }));
@@ -147,8 +150,25 @@ fn with_aggregate(mut case: Case) -> Case {
 fn domains(rng: &mut Rng) -> Case {
     const AUTHORITIES: [&str; 6] = ["foo.example", "Foo.Example", "foo.example:80", "a.b.c", "x", "foo.example.org"];
     const DOMAINS: [&str; 19] = [
-        "*", "foo.example", "FOO.example", "*.example", "*example", "foo.*", "foo*", "*.EXAMPLE", "foo.example:80",
-        "*:80", "a.b.c", "*.c", "*b.c", "a.*", "a.b.*", "x", "*x", "x*", "*.org",
+        "*",
+        "foo.example",
+        "FOO.example",
+        "*.example",
+        "*example",
+        "foo.*",
+        "foo*",
+        "*.EXAMPLE",
+        "foo.example:80",
+        "*:80",
+        "a.b.c",
+        "*.c",
+        "*b.c",
+        "a.*",
+        "a.b.*",
+        "x",
+        "*x",
+        "x*",
+        "*.org",
     ];
     let count = rng.usize(1..5);
     let host = |number: usize, rng: &mut Rng| {
@@ -285,6 +305,21 @@ fn renamed(rng: &mut Rng) -> Case {
         if rng.bool() {
             steps.push(put([eds("d"), Resource::E(assignment("d", 2))]));
         }
+    }
+    of(steps)
+}
+
+/// A cluster of the routes in use comes to need what is not there; then the routes leave the cluster (R-CHAIN-47).
+fn held_back(rng: &mut Rng) -> Case {
+    let over = |name: &str, child: &str| {
+        Resource::C(Cluster { name: name.into(), of: ClusterOf::Aggregate(vec![child.into()]) })
+    };
+    let inline = listener(ListenerOf::Inline(routes("", vec![to("d")])));
+    let more = [eds("d"), Resource::E(assignment("d", 2))];
+    let top = [over("a", "c"), Resource::R(routes("r", vec![to("a")]))];
+    let mut steps = vec![put(plain().into_iter().chain(more).chain(top)), put([over("a", "nobody")]), put([inline])];
+    if rng.bool() {
+        steps.push(put([Resource::E(assignment("d", 3))]));
     }
     of(steps)
 }

@@ -10,35 +10,135 @@ type Kinds = BTreeSet<&'static str>;
 
 /// Every kind that a run has to have.
 pub const ALL: [&str; 120] = [
-    "R-LIS-01 both", "R-LIS-01 neither", "R-CHAIN-18 socket", "R-LIS-02 not HTTP", "R-LIS-02 TypedStruct",
-    "R-LIS-02 garbage", "R-LIS-03 no routes", "R-LIS-03 scoped", "R-LIS-04 self", "R-LIS-04 path", "R-LIS-04 api",
-    "R-LIS-04 none", "R-LIS-05 no name", "R-LIS-06 inline", "R-LIS-06 inline without a name", "R-LIS-12 unasked",
-    "listener broken", "R-CHAIN-17 listener gone", "R-CHAIN-22 renamed",
-    "R-RTE-01 several hosts", "R-RTE-02 empty domain", "R-RTE-02 star inside", "R-RTE-02 two stars", "R-RTE-02 no domains", "R-RTE-03 nothing",
-    "R-RTE-03 suffix", "R-RTE-03 prefix", "R-RTE-03 exact", "R-RTE-04 case", "R-RTE-05 port", "R-RTE-06 duplicate",
-    "R-RTE-06 no hosts", "R-RTE-07 no match", "R-RTE-07 no path", "R-RTE-07 connect", "R-RTE-07 separated",
-    "R-RTE-08 no routes", "R-RTE-09 query", "R-RTE-10 odd prefix", "R-RTE-10 odd path", "R-RTE-11 header",
-    "R-RTE-11 inline plugin", "R-RTE-11 unset", "R-RTE-12 redirect", "R-RTE-12 direct", "R-RTE-12 non-forwarding",
-    "R-RTE-12 nothing", "R-RTE-13 no cluster", "R-RTE-14 weighted", "R-RTE-14 zero", "R-RTE-14 all zero",
-    "R-RTE-14 overflow", "R-RTE-14 no name", "R-RTE-14 twice", "R-RTE-14 unset", "R-RTE-15 duplicate",
-    "R-RTE-15 required", "R-RTE-15 optional", "R-RTE-15 unknown", "routes broken", "R-CLU-01 static",
-    "R-CLU-01 strict DNS", "R-CLU-01 original", "R-CLU-01 none", "R-CLU-01 unknown", "R-CLU-02 self", "R-CLU-02 path",
-    "R-CLU-02 no source", "R-CLU-02 no config", "R-CLU-03 xdstp", "R-CLU-04 DNS", "R-CLU-04 no assignment",
-    "R-CLU-04 no locality", "R-CLU-04 two localities", "R-CLU-04 no endpoint", "R-CLU-04 two endpoints",
-    "R-CLU-04 pipe", "R-CLU-04 resolver", "R-CLU-04 no host", "R-CLU-04 no port", "R-CLU-04 port 0",
-    "R-CLU-05 another name", "R-CLU-06 no children", "R-CLU-06 twice", "aggregate garbage", "R-CHAIN-43 provided",
-    "R-CLU-07 least request", "R-CLU-10 self", "R-CLU-10 ads", "cluster broken", "R-CHAIN-28 cluster gone",
-    "R-CHAIN-36 aggregate", "R-CHAIN-44 kind", "R-EDS-01 empty", "R-EDS-02 weight 0", "R-EDS-02 no weight",
-    "R-EDS-03 no locality", "R-EDS-04 twice", "R-EDS-05 gap", "R-EDS-05 huge", "R-EDS-06 overflow",
-    "R-EDS-07 overflow", "R-EDS-08 weight 0", "R-EDS-09 unhealthy", "R-EDS-09 draining", "R-EDS-10 unhealthy and odd",
-    "R-EDS-11 named", "R-EDS-12 host", "R-EDS-12 pipe", "R-EDS-12 none", "R-EDS-12 port", "R-EDS-12 odd IP", "R-EDS-13 twice",
-    "R-EDS-13 spelling", "R-EDS-14 additional", "R-EDS-15 unreachable", "R-EDS-15 LEDS", "R-EDS-16 no category",
-    "R-EDS-16 no amount", "R-EDS-17 all",
+    "R-LIS-01 both",
+    "R-LIS-01 neither",
+    "R-CHAIN-18 socket",
+    "R-LIS-02 not HTTP",
+    "R-LIS-02 TypedStruct",
+    "R-LIS-02 garbage",
+    "R-LIS-03 no routes",
+    "R-LIS-03 scoped",
+    "R-LIS-04 self",
+    "R-LIS-04 path",
+    "R-LIS-04 api",
+    "R-LIS-04 none",
+    "R-LIS-05 no name",
+    "R-LIS-06 inline",
+    "R-LIS-06 inline without a name",
+    "R-LIS-12 unasked",
+    "listener broken",
+    "R-CHAIN-17 listener gone",
+    "R-CHAIN-22 renamed",
+    "R-RTE-01 several hosts",
+    "R-RTE-02 empty domain",
+    "R-RTE-02 star inside",
+    "R-RTE-02 two stars",
+    "R-RTE-02 no domains",
+    "R-RTE-03 nothing",
+    "R-RTE-03 suffix",
+    "R-RTE-03 prefix",
+    "R-RTE-03 exact",
+    "R-RTE-04 case",
+    "R-RTE-05 port",
+    "R-RTE-06 duplicate",
+    "R-RTE-06 no hosts",
+    "R-RTE-07 no match",
+    "R-RTE-07 no path",
+    "R-RTE-07 connect",
+    "R-RTE-07 separated",
+    "R-RTE-08 no routes",
+    "R-RTE-09 query",
+    "R-RTE-10 odd prefix",
+    "R-RTE-10 odd path",
+    "R-RTE-11 header",
+    "R-RTE-11 inline plugin",
+    "R-RTE-11 unset",
+    "R-RTE-12 redirect",
+    "R-RTE-12 direct",
+    "R-RTE-12 non-forwarding",
+    "R-RTE-12 nothing",
+    "R-RTE-13 no cluster",
+    "R-RTE-14 weighted",
+    "R-RTE-14 zero",
+    "R-RTE-14 all zero",
+    "R-RTE-14 overflow",
+    "R-RTE-14 no name",
+    "R-RTE-14 twice",
+    "R-RTE-14 unset",
+    "R-RTE-15 duplicate",
+    "R-RTE-15 required",
+    "R-RTE-15 optional",
+    "R-RTE-15 unknown",
+    "routes broken",
+    "R-CLU-01 static",
+    "R-CLU-01 strict DNS",
+    "R-CLU-01 original",
+    "R-CLU-01 none",
+    "R-CLU-01 unknown",
+    "R-CLU-02 self",
+    "R-CLU-02 path",
+    "R-CLU-02 no source",
+    "R-CLU-02 no config",
+    "R-CLU-03 xdstp",
+    "R-CLU-04 DNS",
+    "R-CLU-04 no assignment",
+    "R-CLU-04 no locality",
+    "R-CLU-04 two localities",
+    "R-CLU-04 no endpoint",
+    "R-CLU-04 two endpoints",
+    "R-CLU-04 pipe",
+    "R-CLU-04 resolver",
+    "R-CLU-04 no host",
+    "R-CLU-04 no port",
+    "R-CLU-04 port 0",
+    "R-CLU-05 another name",
+    "R-CLU-06 no children",
+    "R-CLU-06 twice",
+    "aggregate garbage",
+    "R-CHAIN-43 provided",
+    "R-CLU-07 least request",
+    "R-CLU-10 self",
+    "R-CLU-10 ads",
+    "cluster broken",
+    "R-CHAIN-28 cluster gone",
+    "R-CHAIN-36 aggregate",
+    "R-CHAIN-44 kind",
+    "R-EDS-01 empty",
+    "R-EDS-02 weight 0",
+    "R-EDS-02 no weight",
+    "R-EDS-03 no locality",
+    "R-EDS-04 twice",
+    "R-EDS-05 gap",
+    "R-EDS-05 huge",
+    "R-EDS-06 overflow",
+    "R-EDS-07 overflow",
+    "R-EDS-08 weight 0",
+    "R-EDS-09 unhealthy",
+    "R-EDS-09 draining",
+    "R-EDS-10 unhealthy and odd",
+    "R-EDS-11 named",
+    "R-EDS-12 host",
+    "R-EDS-12 pipe",
+    "R-EDS-12 none",
+    "R-EDS-12 port",
+    "R-EDS-12 odd IP",
+    "R-EDS-13 twice",
+    "R-EDS-13 spelling",
+    "R-EDS-14 additional",
+    "R-EDS-15 unreachable",
+    "R-EDS-15 LEDS",
+    "R-EDS-16 no category",
+    "R-EDS-16 no amount",
+    "R-EDS-17 all",
 ];
 
 /// Further kinds, of which a few are enough, because each costs a process or 15 s, or a difference needs its own name.
 pub const RARE: [&str; 6] = [
-    "GB-04 crash", "R-CHAIN-27 never", "R-EDS-16 denominator", "R-EDS-17 wrap", "R-EDS-18 overprovisioned",
+    "GB-04 crash",
+    "R-CHAIN-27 never",
+    "R-EDS-16 denominator",
+    "R-EDS-17 wrap",
+    "R-EDS-18 overprovisioned",
     "endpoints broken",
 ];
 
@@ -73,10 +173,13 @@ impl Case {
     }
 
     fn changes_of_kind(&self, kinds: &mut Kinds) {
-        let clusters: Vec<&Cluster> = self.resources().filter_map(|of| match of {
-            Resource::C(cluster) => Some(cluster),
-            _ => None,
-        }).collect();
+        let clusters: Vec<&Cluster> = self
+            .resources()
+            .filter_map(|of| match of {
+                Resource::C(cluster) => Some(cluster),
+                _ => None,
+            })
+            .collect();
         for (place, one) in clusters.iter().enumerate() {
             for other in clusters[place + 1..].iter().filter(|other| other.name == one.name) {
                 let (a, b) = (one.of.group(), other.of.group());
@@ -142,7 +245,11 @@ fn listener(of: &Listener, kinds: &mut Kinds) {
 }
 
 fn routes(of: &Routes, authority: &str, kinds: &mut Kinds) {
-    let mut put = |is: bool, kind: &'static str| if is { kinds.insert(kind); };
+    let mut put = |is: bool, kind: &'static str| {
+        if is {
+            kinds.insert(kind);
+        }
+    };
     put(of.broken, "routes broken");
     put(of.hosts.is_empty() && !of.broken, "R-RTE-06 no hosts");
     put(of.hosts.len() > 1, "R-RTE-01 several hosts");
@@ -178,8 +285,13 @@ fn route(of: &Route, within: &Routes, kinds: &mut Kinds) {
         Match::Separated => Some("R-RTE-07 separated"),
         Match::OddPrefix(_) => Some("R-RTE-10 odd prefix"),
         Match::OddPath(_) => Some("R-RTE-10 odd path"),
-    }.map(|kind| kinds.insert(kind));
-    let mut put = |is: bool, kind: &'static str| if is { kinds.insert(kind); };
+    }
+    .map(|kind| kinds.insert(kind));
+    let mut put = |is: bool, kind: &'static str| {
+        if is {
+            kinds.insert(kind);
+        }
+    };
     match &of.to {
         Action::To(name) => put(name.is_empty(), "R-RTE-13 no cluster"),
         Action::Weighted(clusters) => {
@@ -189,7 +301,10 @@ fn route(of: &Route, within: &Routes, kinds: &mut Kinds) {
             let sum: u64 = clusters.iter().filter_map(|(_, weight)| *weight).map(u64::from).sum();
             put(sum > u32::MAX.into(), "R-RTE-14 overflow");
             put(clusters.iter().any(|(name, _)| name.is_empty()), "R-RTE-14 no name");
-            put(clusters.iter().map(|(name, _)| name).collect::<BTreeSet<_>>().len() < clusters.len(), "R-RTE-14 twice");
+            put(
+                clusters.iter().map(|(name, _)| name).collect::<BTreeSet<_>>().len() < clusters.len(),
+                "R-RTE-14 twice",
+            );
             put(clusters.iter().any(|(_, weight)| weight.is_none()), "R-RTE-14 unset");
         }
         Action::Plugin(name) => {
@@ -248,7 +363,11 @@ fn cluster(of: &Cluster, kinds: &mut Kinds) {
 }
 
 fn assignment(of: &Assignment, kinds: &mut Kinds) {
-    let mut put = |is: bool, kind: &'static str| if is { kinds.insert(kind); };
+    let mut put = |is: bool, kind: &'static str| {
+        if is {
+            kinds.insert(kind);
+        }
+    };
     put(of.broken, "endpoints broken");
     put(of.overprovisioned, "R-EDS-18 overprovisioned");
     put(of.at.is_empty() && !of.broken, "R-EDS-01 empty");
@@ -261,12 +380,17 @@ fn assignment(of: &Assignment, kinds: &mut Kinds) {
     let priorities: BTreeSet<u32> = kept().map(|at| at.priority).collect();
     put(priorities.iter().zip(0..).any(|(priority, place)| *priority != place), "R-EDS-05 gap");
     put(priorities.iter().any(|priority| *priority > 1 << 20), "R-EDS-05 huge");
-    let sum = |priority: u32| kept().filter(|at| at.priority == priority).filter_map(|at| at.weight).map(u64::from).sum::<u64>();
+    let sum = |priority: u32| {
+        kept().filter(|at| at.priority == priority).filter_map(|at| at.weight).map(u64::from).sum::<u64>()
+    };
     put(priorities.iter().any(|priority| sum(*priority) > u32::MAX.into()), "R-EDS-06 overflow");
     put(kept().any(|at| at.leds), "R-EDS-15 LEDS");
     put(kept().any(|at| !at.leds && at.usable() == 0), "R-EDS-15 unreachable");
     for at in kept() {
-        put(at.ends.iter().filter_map(|end| end.weight).map(u64::from).sum::<u64>() > u32::MAX.into(), "R-EDS-07 overflow");
+        put(
+            at.ends.iter().filter_map(|end| end.weight).map(u64::from).sum::<u64>() > u32::MAX.into(),
+            "R-EDS-07 overflow",
+        );
     }
     let ends = || kept().flat_map(|at| &at.ends);
     let dropped = |health: u32| !matches!(health, 0 | 1 | 3);

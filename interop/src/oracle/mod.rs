@@ -29,7 +29,7 @@ use crate::{Line, report};
 /// The number of fresh cases of a run, which take a minute.
 const FRESH: u64 = 2000;
 /// The number of recorded cases.
-const RECORDED: u64 = 1000;
+const RECORDED: u64 = 800;
 const SHARDS: usize = 2;
 /// How much longer C-core is waited for when a case is played again, because a difference may be one of time.
 const PATIENCE: f64 = 2.0;
@@ -38,12 +38,15 @@ const PATIENCE: f64 = 2.0;
 pub fn play(python: &Path, lines: &mut Vec<Line>) {
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()) << 16;
     let result = fresh(&core(python), seed, FRESH);
-    report(Line { peer: "gRPC C-core 1.85.1", mode: "oracle", dialect: "grpc", scenario: "fresh resource sets", result }, lines);
+    report(
+        Line { peer: "gRPC C-core 1.85.1", mode: "oracle", dialect: "grpc", scenario: "fresh resource sets", result },
+        lines,
+    );
 }
 
 /// Plays cases of one's own choice, from a number on.
-pub fn play_from(python: &Path, seed: u64, count: u64) -> Result<(), String> {
-    fresh(&core(python), seed, count)
+pub fn play_from(python: &Path, seed: u64) -> Result<(), String> {
+    fresh(&core(python), seed, FRESH)
 }
 
 /// Records what C-core does with the first cases.

@@ -31,7 +31,9 @@ pub fn resource(number: usize, rng: &mut Rng) -> (Place, Resource) {
     all.extend(listeners().into_iter().map(|of| (Place::Instead, listener(of))));
     all.extend(all_routes().into_iter().map(|of| (Place::Instead, Resource::R(of))));
     let cluster = |of| Resource::C(Cluster { name: "c".into(), of });
-    all.extend(clusters().into_iter().map(|of| (if rng.u8(..4) > 0 { Place::Instead } else { Place::Aggregate }, cluster(of))));
+    all.extend(
+        clusters().into_iter().map(|of| (if rng.u8(..4) > 0 { Place::Instead } else { Place::Aggregate }, cluster(of))),
+    );
     all.extend(assignments(rng).into_iter().map(|of| (Place::Instead, Resource::E(of))));
     for of in [ClusterOf::Eds(None), ClusterOf::Eds(Some("c".into()))] {
         all.push((Place::Xdstp, Resource::C(Cluster { name: XDSTP.into(), of })));
@@ -70,9 +72,20 @@ pub fn backend(number: u8) -> Option<super::case::Change> {
 fn listeners() -> Vec<ListenerOf> {
     let r = || "r".to_owned();
     vec![
-        ListenerOf::RdsSelf(r()), ListenerOf::RdsPath(r()), ListenerOf::RdsApi(r()), ListenerOf::RdsNoSource(r()),
-        ListenerOf::RdsNoName, ListenerOf::Both(r()), ListenerOf::Socket, ListenerOf::Neither, ListenerOf::NotHttp,
-        ListenerOf::TypedStruct, ListenerOf::Garbage, ListenerOf::NoRoutes, ListenerOf::Scoped, ListenerOf::Broken,
+        ListenerOf::RdsSelf(r()),
+        ListenerOf::RdsPath(r()),
+        ListenerOf::RdsApi(r()),
+        ListenerOf::RdsNoSource(r()),
+        ListenerOf::RdsNoName,
+        ListenerOf::Both(r()),
+        ListenerOf::Socket,
+        ListenerOf::Neither,
+        ListenerOf::NotHttp,
+        ListenerOf::TypedStruct,
+        ListenerOf::Garbage,
+        ListenerOf::NoRoutes,
+        ListenerOf::Scoped,
+        ListenerOf::Broken,
     ]
 }
 
@@ -80,8 +93,9 @@ fn all_routes() -> Vec<Routes> {
     let of = |list: Vec<Route>| routes("r", list);
     let action = |to: Action| of(vec![Route { at: Match::Prefix, to }, generate::to("d")]);
     let at = |at: Match| of(vec![Route { at, to: Action::To("d".into()) }, to("c")]);
-    let host = |domains: &[&str], cluster: &str| {
-        Host { domains: domains.iter().map(|domain| (*domain).to_owned()).collect(), routes: vec![to(cluster)] }
+    let host = |domains: &[&str], cluster: &str| Host {
+        domains: domains.iter().map(|domain| (*domain).to_owned()).collect(),
+        routes: vec![to(cluster)],
     };
     let hosts = |hosts: Vec<Host>| Routes { name: "r".into(), hosts, ..Routes::default() };
     let with = |plugins: Vec<_>, name: &str| Routes { plugins, ..action(Action::Plugin(name.into())) };
@@ -99,7 +113,12 @@ fn all_routes() -> Vec<Routes> {
         hosts(vec![]),
         hosts(vec![host(&["nobody"], "c")]),
         of(vec![]),
-        at(Match::Path), at(Match::Query), at(Match::Absent), at(Match::Empty), at(Match::Connect), at(Match::Separated),
+        at(Match::Path),
+        at(Match::Query),
+        at(Match::Absent),
+        at(Match::Empty),
+        at(Match::Connect),
+        at(Match::Separated),
         // What is odd besides does not count: the route is ignored first (R-RTE-09).
         of(vec![Route { at: Match::Query, to: Action::To(String::new()) }, to("c")]),
         of(vec![Route { at: Match::Query, to: weighted(&[("d", Some(0))]) }, to("c")]),
@@ -111,14 +130,30 @@ fn all_routes() -> Vec<Routes> {
         Routes { plugins: vec![plugin("p", false)], ..of(vec![to("c")]) },
         Routes { plugins: vec![plugin("", true)], ..of(vec![to("c")]) },
     ];
-    all.extend([
-        Action::Header, Action::InlinePlugin, Action::Unset, Action::Redirect, Action::Direct, Action::NonForwarding,
-        Action::Nothing, Action::To(String::new()), weighted(&[("c", one), ("d", Some(3))]),
-        weighted(&[("c", Some(0)), ("d", one)]), weighted(&[("c", Some(0)), ("d", Some(0))]), weighted(&[]),
-        weighted(&[("c", Some(u32::MAX)), ("d", one)]), weighted(&[("c", Some(u32::MAX))]),
-        weighted(&[("c", one), ("", one)]), weighted(&[("c", one), ("", Some(0))]), weighted(&[("c", one), ("c", one)]),
-        weighted(&[("c", one), ("d", None)]), weighted(&[("c", None)]),
-    ].map(action));
+    all.extend(
+        [
+            Action::Header,
+            Action::InlinePlugin,
+            Action::Unset,
+            Action::Redirect,
+            Action::Direct,
+            Action::NonForwarding,
+            Action::Nothing,
+            Action::To(String::new()),
+            weighted(&[("c", one), ("d", Some(3))]),
+            weighted(&[("c", Some(0)), ("d", one)]),
+            weighted(&[("c", Some(0)), ("d", Some(0))]),
+            weighted(&[]),
+            weighted(&[("c", Some(u32::MAX)), ("d", one)]),
+            weighted(&[("c", Some(u32::MAX))]),
+            weighted(&[("c", one), ("", one)]),
+            weighted(&[("c", one), ("", Some(0))]),
+            weighted(&[("c", one), ("c", one)]),
+            weighted(&[("c", one), ("d", None)]),
+            weighted(&[("c", None)]),
+        ]
+        .map(action),
+    );
     for prefix in ["r", "/r//x", "//", "/a/b/", "/a/b/c"] {
         all.push(at(Match::OddPrefix(prefix.into())));
     }
@@ -131,18 +166,40 @@ fn all_routes() -> Vec<Routes> {
 fn clusters() -> Vec<ClusterOf> {
     let children = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let mut all = vec![
-        ClusterOf::EdsSelf, ClusterOf::EdsPath, ClusterOf::EdsNoSource, ClusterOf::EdsNoConfig, ClusterOf::Static,
-        ClusterOf::StrictDns, ClusterOf::OriginalDst, ClusterOf::NoKind, ClusterOf::UnknownKind,
-        ClusterOf::AggregateGarbage, ClusterOf::LeastRequest, ClusterOf::LrsSelf, ClusterOf::LrsAds, ClusterOf::Broken,
+        ClusterOf::EdsSelf,
+        ClusterOf::EdsPath,
+        ClusterOf::EdsNoSource,
+        ClusterOf::EdsNoConfig,
+        ClusterOf::Static,
+        ClusterOf::StrictDns,
+        ClusterOf::OriginalDst,
+        ClusterOf::NoKind,
+        ClusterOf::UnknownKind,
+        ClusterOf::AggregateGarbage,
+        ClusterOf::LeastRequest,
+        ClusterOf::LrsSelf,
+        ClusterOf::LrsAds,
+        ClusterOf::Broken,
     ];
     let dns = [
-        Dns::Backend(3), Dns::NoAssignment, Dns::NoLocality, Dns::TwoLocalities, Dns::NoEndpoint, Dns::TwoEndpoints,
-        Dns::Pipe, Dns::Resolver, Dns::NoHost, Dns::NoPort, Dns::PortZero,
+        Dns::Backend(3),
+        Dns::NoAssignment,
+        Dns::NoLocality,
+        Dns::TwoLocalities,
+        Dns::NoEndpoint,
+        Dns::TwoEndpoints,
+        Dns::Pipe,
+        Dns::Resolver,
+        Dns::NoHost,
+        Dns::NoPort,
+        Dns::PortZero,
     ];
     all.extend(dns.map(ClusterOf::Dns));
     all.extend([
-        ClusterOf::Aggregate(vec![]), ClusterOf::Aggregate(children(&["spare", "spare"])),
-        ClusterOf::Aggregate(children(&["c"])), ClusterOf::AggregateNamed(children(&["spare"])),
+        ClusterOf::Aggregate(vec![]),
+        ClusterOf::Aggregate(children(&["spare", "spare"])),
+        ClusterOf::Aggregate(children(&["c"])),
+        ClusterOf::AggregateNamed(children(&["spare"])),
         ClusterOf::AggregateProvided(children(&["spare"])),
     ]);
     all
@@ -201,9 +258,17 @@ fn assignments(rng: &mut Rng) -> Vec<Assignment> {
         of(vec![Locality { leds: true, ..locality(1, 0, vec![]) }]),
         of(vec![Locality { leds: true, ..locality(1, 0, vec![]) }, good(2, 0)]),
         of(vec![Locality { leds: true, ..locality(1, 0, vec![]) }, good(2, 1)]),
-        odd(Address::Named), odd(Address::Host), odd(Address::Pipe), odd(Address::None), odd(Address::Port(70_000)),
-        odd(Address::Port(65_536)), odd(Address::Port(0)), odd(Address::Ip("127.0.0.01".into())),
-        odd(Address::Ip("[::1]".into())), odd(Address::Ip("fe80::1%1".into())), odd(Address::Ip(String::new())),
+        odd(Address::Named),
+        odd(Address::Host),
+        odd(Address::Pipe),
+        odd(Address::None),
+        odd(Address::Port(70_000)),
+        odd(Address::Port(65_536)),
+        odd(Address::Port(0)),
+        odd(Address::Ip("127.0.0.01".into())),
+        odd(Address::Ip("[::1]".into())),
+        odd(Address::Ip("fe80::1%1".into())),
+        odd(Address::Ip(String::new())),
         ends(vec![to(1), to(1)]),
         of(vec![good(1, 0), Locality { ends: vec![to(1)], ..good(2, 1) }]),
         ends(vec![to(1), ip("::1"), ip("0:0:0:0:0:0:0:1")]),
@@ -216,9 +281,16 @@ fn assignments(rng: &mut Rng) -> Vec<Assignment> {
         ends(vec![End { more: vec![Address::None], ..to(1) }]),
         ends(vec![End { more: vec![Address::Dead(1)], ..to(1) }, End { more: vec![Address::Dead(1)], ..to(2) }]),
         ends(vec![End { more: vec![Address::Backend(2)], ..to(1) }, to(2)]),
-        drops("", Some((1, 0))), drops("d", None), drops("d", Some((1, 7))), drops("d", Some((100, 0))),
-        drops("d", Some((200, 0))), drops("d", Some((0, 0))), drops("d", Some((10_000, 1))),
-        drops("d", Some((1_000_000, 2))), drops("d", Some((u32::MAX, 2))), drops("d", Some((429_497, 0))),
+        drops("", Some((1, 0))),
+        drops("d", None),
+        drops("d", Some((1, 7))),
+        drops("d", Some((100, 0))),
+        drops("d", Some((200, 0))),
+        drops("d", Some((0, 0))),
+        drops("d", Some((10_000, 1))),
+        drops("d", Some((1_000_000, 2))),
+        drops("d", Some((u32::MAX, 2))),
+        drops("d", Some((429_497, 0))),
         drops("d", Some((42_949_673, 1))),
         Assignment { drops: vec![drop("d", Some((0, 0))), drop("e", Some((300, 0)))], ..assignment("c", 1) },
         Assignment { overprovisioned: true, ..assignment("c", 1) },

@@ -1,17 +1,17 @@
 //! Plays cases to this project's client: the machine of the transport, its watches, the decoders and the chain, in
 //! process and without time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use xds_machine::client::{Action, Client, Config, Dialect, Resource};
 use xds_machine::message::Node;
-use xds_machine::watch::{News, WatchId, Watches};
-use xds_machine::{Code, Instant, Sotw, Status, TypeUrl};
-use xds_machine_grpc::chain::{self, Chain, Linked, Target, Want};
+use xds_machine::{Instant, Sotw, TypeUrl};
+use xds_machine_grpc::chain::{self, Chain, Linked, Target};
 use xds_machine_grpc::endpoints::Assignment;
 use xds_machine_grpc::faults::Faults;
+use xds_machine_grpc::ledgers::{Ledgers, Lookup};
 use xds_machine_grpc::resources::{self, Cluster, Context, Listener, Routes, View};
 
 use super::answer::{Call, NAMELESS, Seen, TARGET};
@@ -40,8 +40,7 @@ const SHORT: Duration = Duration::from_secs(1);
 struct Player {
     now: Instant,
     client: Client<Sotw>,
-    watches: Vec<(Kind, Watches<Linked<Arc<Value>>>)>,
-    watched: BTreeMap<Target, WatchId>,
+    ledgers: Ledgers<Arc<Value>>,
     chain: Chain<Arc<Value>>,
     /// The configuration in use, or the error in its place.
     told: Option<Outcome>,
@@ -58,6 +57,8 @@ pub struct Step {
     pub as_core: Vec<BTreeSet<Call>>,
     /// Whether the target can't be used at all.
     pub is_failed: bool,
+    /// Whether it was so before the step.
+    pub was_failed: bool,
     /// The resources that the server has.
     pub served: BTreeSet<(Kind, String)>,
 }
@@ -69,8 +70,7 @@ pub fn play(case: &Case) -> Vec<Step> {
     let mut player = Player {
         now: Instant::EPOCH,
         client: Client::new(Config::new(node).with_dialect(Dialect::Grpc)),
-        watches: Kind::ALL.map(|kind| (kind, Watches::new(TypeUrl::from(kind.type_url().as_str())))).into(),
-        watched: BTreeMap::new(),
+        ledgers: Ledgers::new(),
         chain: Chain::new(TARGET, authority),
         told: None,
         server: Server::default(),
@@ -84,6 +84,7 @@ pub fn play(case: &Case) -> Vec<Step> {
 impl Player {
     fn step(&mut self, step: &case::Step, calls: usize) -> Step {
         self.rejected.clear();
+        let was_failed = matches!(self.told, Some(Err(_)));
         self.server.step(step, &PORTS);
         self.pump();
         self.pass(if step.wait { LONG } else { SHORT });
@@ -91,7 +92,14 @@ impl Player {
         let results = |leaves| (0..calls).map(|number| calls::results(self.told.as_ref(), number, leaves)).collect();
         let is_failed = matches!(self.told, Some(Err(_)));
         let seen = Seen { names, rejected: self.rejected.clone(), calls: vec![] };
-        Step { seen, calls: results(Leaves::OfEachRoot), as_core: results(Leaves::OfTheFirstRoot), is_failed, served: self.server.served() }
+        Step {
+            seen,
+            calls: results(Leaves::OfEachRoot),
+            as_core: results(Leaves::OfTheFirstRoot),
+            is_failed,
+            was_failed,
+            served: self.server.served(),
+        }
     }
 
     fn pass(&mut self, time: Duration) {
@@ -107,25 +115,29 @@ impl Player {
     /// Does all that there is to do, as a driver does it.
     fn pump(&mut self) {
         loop {
-            while let Some(want) = self.chain.poll_want() {
-                self.want(want);
-            }
             while let Some(action) = self.client.poll_action() {
-                self.action(action);
-            }
-            self.verdicts();
-            let mut is_news = false;
-            for (kind, watches) in &mut self.watches {
-                while let Some(event) = watches.poll_event() {
-                    is_news = true;
-                    self.chain.handle_news(&target(*kind, event.name.as_str()), event.news);
+                if let Action::Rejected { type_url, faults, .. } = &action {
+                    let names = faults.iter().map(|fault| fault.name.as_ref().map_or(NAMELESS, |name| name.as_str()));
+                    self.rejected.extend(names.filter_map(|name| Some((kind(type_url)?, name.to_owned()))));
                 }
+                self.ledgers.handle_action(action, decode);
             }
-            if is_news {
-                continue;
+            while let Some(verdict) = self.ledgers.poll_verdict() {
+                let names = verdict.rejections().iter().filter_map(|rejection| rejection.name.as_ref());
+                self.rejected
+                    .extend(names.filter_map(|name| Some((kind(verdict.type_url())?, name.as_str().to_owned()))));
+                self.client.handle_verdict(self.now, verdict).expect("a verdict of this client");
             }
-            if let Some(outcome) = self.chain.poll_config() {
-                self.told = Some(outcome);
+            let mut lookups = Vec::new();
+            let outcome = self.ledgers.settle(&mut self.chain, &mut self.client, |lookup| lookups.push(lookup));
+            let is_new = outcome.is_some();
+            self.told = outcome.or_else(|| self.told.take());
+            for lookup in &lookups {
+                let Lookup::Begin(host) = lookup else { continue };
+                let address = format!("{}:{}", host.host, host.port).parse();
+                self.chain.handle_resolved(host, address.map(|one| vec![one]).map_err(|_| "no address".to_owned()));
+            }
+            if is_new || !lookups.is_empty() {
                 continue;
             }
             while let Some(transmit) = self.client.poll_transmit() {
@@ -136,93 +148,31 @@ impl Player {
             self.client.handle_response(self.now, response).expect("the server keeps to the protocol");
         }
     }
-
-    fn want(&mut self, want: Want) {
-        match want {
-            Want::Watch(Target::Dns(host)) => {
-                let address = format!("{}:{}", host.host, host.port).parse();
-                self.chain.handle_resolved(&host, address.map(|one| vec![one]).map_err(|_| "no address".to_owned()));
-            }
-            Want::Unwatch(Target::Dns(_)) => {}
-            Want::Watch(target) => {
-                let (kind, name) = place(&target);
-                match self.watches[kind as usize].1.watch(&mut self.client, name) {
-                    Ok(watch) => drop(self.watched.insert(target, watch)),
-                    Err(error) => {
-                        let status = Status::new(Code::Unavailable, error.to_string());
-                        self.chain.handle_news(&target, News::Changed(Err(status)));
-                    }
-                }
-            }
-            Want::Unwatch(target) => {
-                if let Some(watch) = self.watched.remove(&target) {
-                    self.watches[place(&target).0 as usize].1.unwatch(&mut self.client, watch);
-                }
-            }
-        }
-    }
-
-    fn action(&mut self, action: Action) {
-        let Some((kind, watches)) = self.watches.iter_mut().find(|(kind, _)| kind.type_url() == action.type_url().as_str())
-        else {
-            return;
-        };
-        if let Action::Rejected { faults, .. } = &action {
-            let name = |name: Option<&xds_machine::ResourceName>| name.map_or(NAMELESS, |name| name.as_str()).to_owned();
-            self.rejected.extend(faults.iter().map(|fault| (*kind, name(fault.name.as_ref()))));
-        }
-        watches.handle_action(action, |resource| decode(*kind, resource));
-    }
-
-    fn verdicts(&mut self) {
-        for (kind, watches) in &mut self.watches {
-            while let Some(verdict) = watches.poll_verdict() {
-                let names = verdict.rejections().iter().filter_map(|rejection| rejection.name.as_ref());
-                self.rejected.extend(names.map(|name| (*kind, name.as_str().to_owned())));
-                self.client.handle_verdict(self.now, verdict).expect("a verdict of this client");
-            }
-        }
-    }
 }
 
-fn decode(kind: Kind, resource: Resource<'_>) -> Result<Linked<Arc<Value>>, Faults> {
+fn decode(target: &Target, resource: Resource<'_>) -> Result<Linked<Arc<Value>>, Faults> {
     let (name, body, context) = (resource.name(), resource.body(), &Context::default());
     let linked = |links, value| Linked::new(links, Arc::new(value));
-    Ok(match kind {
-        Kind::Listener => {
+    Ok(match target {
+        Target::Listener(_) => {
             let view = resources::decode_listener(name, body, context)?;
             linked(view.links(), Value::Listener(view))
         }
-        Kind::Routes => {
+        Target::Routes(_) => {
             let view = resources::decode_routes(name, body, context)?;
             linked(view.links(), Value::Routes(view))
         }
-        Kind::Cluster => {
+        Target::Cluster(_) => {
             let view = resources::decode_cluster(name, body, context)?;
             linked(view.links(), Value::Cluster(view))
         }
-        Kind::Endpoints => {
+        Target::Endpoints(_) | Target::Dns(_) => {
             let view = resources::decode_endpoints(name, body, context)?;
             linked(view.links(), Value::Endpoints(view))
         }
     })
 }
 
-fn place(target: &Target) -> (Kind, &str) {
-    match target {
-        Target::Listener(name) => (Kind::Listener, name.as_str()),
-        Target::Routes(name) => (Kind::Routes, name.as_str()),
-        Target::Cluster(name) => (Kind::Cluster, name.as_str()),
-        Target::Endpoints(name) => (Kind::Endpoints, name.as_str()),
-        Target::Dns(_) => unreachable!("resolved at once"),
-    }
-}
-
-fn target(kind: Kind, name: &str) -> Target {
-    match kind {
-        Kind::Listener => Target::Listener(name.into()),
-        Kind::Routes => Target::Routes(name.into()),
-        Kind::Cluster => Target::Cluster(name.into()),
-        Kind::Endpoints => Target::Endpoints(name.into()),
-    }
+fn kind(type_url: &TypeUrl) -> Option<Kind> {
+    Kind::ALL.into_iter().find(|kind| kind.type_url() == type_url.as_str())
 }

@@ -52,7 +52,9 @@ impl Server {
     }
 
     pub fn request(&mut self, request: &sotw::Request) {
-        let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.type_url() == request.type_url.as_str()) else { return };
+        let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.type_url() == request.type_url.as_str()) else {
+            return;
+        };
         let names: BTreeSet<String> = request.names.iter().map(|name| name.as_str().to_owned()).collect();
         let before = self.wanted.insert(kind, names.clone()).unwrap_or_default();
         let new: BTreeSet<&String> = names.difference(&before).collect();
