@@ -2,6 +2,7 @@
 
 backends     the ports of the servers a and b
 rpc TARGET   the name of the server that answers a call to xds:///TARGET
+fail TARGET  a call that the server fails
 close TARGET
 """
 
@@ -11,6 +12,7 @@ from concurrent import futures
 import grpc
 
 METHOD = "/interop.Backend/Name"
+FAILS = "/interop.Backend/Fail"
 
 
 class Backend(grpc.GenericRpcHandler):
@@ -20,6 +22,9 @@ class Backend(grpc.GenericRpcHandler):
     def service(self, details):
         if details.method == METHOD:
             return grpc.unary_unary_rpc_method_handler(lambda request, context: self.name)
+        if details.method == FAILS:
+            fail = lambda request, context: context.abort(grpc.StatusCode.INTERNAL, "as asked")
+            return grpc.unary_unary_rpc_method_handler(fail)
         return None
 
 
@@ -44,7 +49,8 @@ def answer(words):
         return target
     if target not in channels:
         channels[target] = grpc.insecure_channel("xds:///" + target)
-    return channels[target].unary_unary(METHOD)(b"", timeout=5).decode()
+    method = FAILS if words[0] == "fail" else METHOD
+    return channels[target].unary_unary(method)(b"", timeout=5).decode()
 
 
 for line in sys.stdin:

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 use crate::client::{Action, Client, Config, DataErrors, Rejection, Verdict};
 use crate::error::{Code, Error, Misuse, Status};
+use crate::interest::Interest;
 use crate::message::sotw::{Request, Response};
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
@@ -22,9 +23,6 @@ use crate::variant::Sotw;
 pub(crate) struct Fetch {
     client: Client<Sotw>,
     type_url: TypeUrl,
-    data_errors: DataErrors,
-    /// The longest error to report, in bytes.
-    error_bytes: usize,
     /// The number of requests made so far.
     asked: u64,
     /// What the last response was rejected for; `None` once a response is accepted.
@@ -51,11 +49,10 @@ pub(crate) enum Outcome {
 
 impl Fetch {
     pub(crate) fn new(config: Config, type_url: TypeUrl) -> Self {
-        let (data_errors, error_bytes) = (config.data_errors(), config.limits().error_bytes);
         let client = Client::new(config.with_complete_responses(&type_url));
         let (error, applied, out) = (None, None, None);
         let (asked, lost, left) = (0, false, BTreeMap::new());
-        Self { client, type_url, data_errors, error_bytes, asked, error, applied, out, lost, left }
+        Self { client, type_url, asked, error, applied, out, lost, left }
     }
 
     pub(crate) fn client(&self) -> &Client<Sotw> {
@@ -83,13 +80,23 @@ impl Fetch {
         self.out.is_some()
     }
 
-    pub(crate) fn subscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) -> Result<(), Misuse> {
-        self.client.resources_mut(&self.type_url).subscribe(names)
+    fn interest(&self) -> Interest {
+        self.client.resources(&self.type_url).interest()
+    }
+
+    /// Subscribes to these names. Returns whether any of them is new.
+    pub(crate) fn subscribe(
+        &mut self,
+        names: impl IntoIterator<Item = impl Into<ResourceName>>,
+    ) -> Result<bool, Misuse> {
+        let before = self.interest();
+        self.client.resources_mut(&self.type_url).subscribe(names)?;
+        Ok(self.interest() != before)
     }
 
     pub(crate) fn unsubscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         let names: Vec<ResourceName> = names.into_iter().map(Into::into).collect();
-        let interest = self.client.resources(&self.type_url).interest();
+        let interest = self.interest();
         for name in &names {
             if interest.wildcard && name.is_wildcard() || interest.has_name(name) {
                 self.left.insert(name.clone(), self.asked);
@@ -123,7 +130,7 @@ impl Fetch {
         if self.left.is_empty() {
             return true;
         }
-        let interest = self.client.resources(&self.type_url).interest();
+        let interest = self.interest();
         !self.left.contains_key(WILDCARD) && !self.left.keys().any(|name| interest.has_name(name))
     }
 
@@ -200,11 +207,11 @@ impl Fetch {
         self.client.poll_timeout()
     }
 
-    /// Returns whether anything that is wanted is unknown.
-    pub(crate) fn awaits(&self) -> bool {
-        let layer = self.client.layer(&self.type_url);
-        let interest = self.client.resources(&self.type_url).interest();
-        interest.wildcard && layer.is_awaited(WILDCARD) || interest.names().any(|name| layer.is_awaited(name.clone()))
+    /// Returns the names that are wanted and of which nothing is known, the wildcard first.
+    pub(crate) fn awaited(&self) -> Vec<ResourceName> {
+        let (interest, layer) = (self.interest(), self.client.layer(&self.type_url));
+        let all = interest.wildcard().then(|| ResourceName::from(WILDCARD));
+        all.into_iter().chain(interest.names().cloned()).filter(|name| layer.is_awaited(name.clone())).collect()
     }
 
     /// Returns whether a part of a later response than that of the version was accepted.
@@ -219,7 +226,7 @@ impl Fetch {
 
     fn refuse(&mut self, reason: String, act: &mut dyn FnMut(Action)) -> Outcome {
         let mut status = Status::new(Code::InvalidArgument, reason.clone());
-        status.truncate(self.error_bytes);
+        status.truncate(self.client.config().limits().error_bytes);
         self.error = Some(status);
         self.client.handle_close();
         let faults = Vec::from([Rejection::nameless(reason)]);
@@ -272,7 +279,7 @@ impl Fetch {
             Some(Some(error)) => {
                 self.error = Some(error);
                 self.applied = None;
-                self.lost |= self.data_errors == DataErrors::Drop;
+                self.lost |= self.client.config().data_errors() == DataErrors::Drop;
                 Outcome::Rejected
             }
             Some(None) => {

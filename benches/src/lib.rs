@@ -3,7 +3,9 @@
 
 pub mod alloc;
 pub mod data;
+#[cfg(feature = "programs")]
 pub mod e2e;
+#[cfg(feature = "programs")]
 pub mod figures;
 pub mod floor;
 pub mod measure;

@@ -2,6 +2,7 @@
 //! `xds_machine_testing::world`; hostile peers are in `xds_machine_testing::hostile`.
 
 mod csds;
+mod grpc;
 mod variants;
 mod wire;
 mod worlds;
@@ -13,6 +14,7 @@ use xds_machine::{Delta, Sotw};
 use xds_machine_testing::hostile;
 
 pub use self::csds::csds;
+pub use self::grpc::{bootstrap, resources};
 pub use self::variants::variants;
 pub use self::wire::wire;
 pub use self::worlds::world;
@@ -24,7 +26,7 @@ static COUNTING: alloc::Counting = alloc::Counting;
 pub type Target = fn(&[u8]);
 
 /// The targets by name. A corpus has the name of its target.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("world", world),
     ("client", client),
     ("server", server),
@@ -33,6 +35,8 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("csds", csds),
     ("poll", poll),
     ("load", load),
+    ("bootstrap", bootstrap),
+    ("resources", resources),
 ];
 
 /// A server that follows no rule, against a client machine.

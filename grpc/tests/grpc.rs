@@ -1,13 +1,19 @@
-//! The rules of gRPC above the transport, one file for each part. One crate, because each test crate is linked anew.
+//! The layers that gRPC has above the transport. One crate, because each test crate is linked anew.
 
 mod grpc {
+    mod bootstrap;
+    mod bootstrap_names;
+    mod bootstrap_node;
+    mod bootstrap_servers;
     mod chain;
+    mod choice;
     mod cluster;
     mod endpoints;
     mod ledgers;
     mod listener;
     mod resource;
     mod routes;
+    mod rules;
     mod serving;
     mod wire;
 }

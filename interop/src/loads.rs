@@ -1,5 +1,6 @@
 //! Load reports: real clients, and `xds_client`, report to `control_plane`, and the sums are the calls that were made.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -92,7 +93,7 @@ struct Stage {
     /// What the control planes before this one were told.
     told: u64,
     begun: Instant,
-    _mesh: Mesh,
+    mesh: Mesh,
 }
 
 type Scenario = (&'static str, fn(&mut Stage) -> Result<(), String>);
@@ -147,7 +148,7 @@ fn start(installed: &Installed, dir: &Path, kind: Kind) -> Result<Stage, String>
         }
     };
     mesh.write()?;
-    Ok(Stage { kind, control_plane, peer, made: 0, told: 0, begun, _mesh: mesh })
+    Ok(Stage { kind, control_plane, peer, made: 0, told: 0, begun, mesh })
 }
 
 /// Makes calls until one succeeds, and then as many.
@@ -213,34 +214,62 @@ fn intervals(stage: &mut Stage) -> Result<(), String> {
     stage.all_told()
 }
 
-/// C-core's sums, and those of `xds_client` in its dialect for the same calls, are equal, locality by locality.
+/// What became of a call.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Call {
+    Succeeded,
+    Failed,
+    Dropped,
+}
+
+/// The sums of the reports: issued, succeeded and failed calls of each locality, and all dropped calls.
+type Sums = (BTreeMap<String, [u64; 3]>, u64);
+
+/// Sums are equal, locality by locality, to those of `xds_client` in C-core's dialect for the same calls: calls that
+/// succeed, calls that the server fails, and calls that are dropped by a category.
 fn same_as_grpc(installed: &Installed, dir: &Path) -> Result<(), String> {
-    let sums = |kind, dialect: &str, dir: &Path| {
-        std::fs::create_dir_all(dir).map_err(|error| error.to_string())?;
-        let mut stage = start(installed, dir, kind)?;
-        if kind == Kind::Own {
-            let program = installed.programs.join("xds_client");
-            stage.peer = Box::new(Own::start(&program, dir, stage.control_plane.port(), dialect)?);
-        }
-        wait::until(|| stage.call())?;
-        for _ in 0..9 {
-            stage.call()?;
-        }
-        stage.all_told()?;
-        let mut sums = std::collections::BTreeMap::<String, [u64; 3]>::new();
-        for row in stage.rows()? {
-            for at in row["localities"].as_array().into_iter().flatten() {
-                let name = format!("{}/{}/{}/{}", at["region"], at["zone"], at["sub_zone"], at["priority"]);
-                let sum = sums.entry(name).or_default();
-                for (sum, field) in sum.iter_mut().zip(["issued", "ok", "error"]) {
-                    *sum += at[field].as_u64().unwrap_or_default();
-                }
-            }
-        }
-        Ok::<_, String>(sums)
-    };
-    let theirs = sums(Kind::Grpc, "", &dir.join("theirs"))?;
-    let ours = sums(Kind::Own, "grpc", &dir.join("ours"))?;
+    let (theirs, ours) = (dir.join("theirs"), dir.join("ours"));
+    let create = |dir: &Path| std::fs::create_dir_all(dir).map_err(|error| error.to_string());
+    create(&theirs)?;
+    create(&ours)?;
+
+    let mut stage = start(installed, &theirs, Kind::Grpc)?;
+    let mut grpc = Grpc::start(&installed.python, &installed.sources, &theirs, stage.control_plane.port())?;
+    stage.mesh.services.insert(1, Service::new(None, grpc.backends()?[0]));
+    stage.mesh.write()?;
+    wait::until(|| grpc.ask("rpc l1"))?;
+    let mut calls = vec![Call::Succeeded];
+    calls.extend((0..9).map(|_| grpc.ask("rpc l1").map(|_| Call::Succeeded)).collect::<Result<Vec<_>, _>>()?);
+    for _ in 0..5 {
+        let answer = grpc.ask("fail l1");
+        let expected = Err("error StatusCode.INTERNAL as asked".to_owned());
+        so(answer == expected, || format!("a call that fails: {answer:?}"))?;
+        calls.push(Call::Failed);
+    }
+    stage.mesh.drops = true;
+    stage.mesh.write()?;
+    wait::until(|| {
+        calls.push(if grpc.ask("rpc l1").is_ok() { Call::Succeeded } else { Call::Dropped });
+        so(calls.last() == Some(&Call::Dropped), || "no call is dropped".to_owned())
+    })?;
+    for _ in 0..6 {
+        let answer = grpc.ask("rpc l1");
+        so(answer.is_err(), || format!("a call that is dropped: {answer:?}"))?;
+        calls.push(Call::Dropped);
+    }
+    let theirs = stage.sums_of(&calls)?;
+
+    let stage = start(installed, &ours, Kind::Own)?;
+    let program = installed.programs.join("xds_client");
+    let mut client = Own::start(&program, &ours, stage.control_plane.port(), "grpc")?;
+    for call in &calls {
+        client.say(match call {
+            Call::Succeeded => "call c1 r/z/ ok",
+            Call::Failed => "call c1 r/z/ error",
+            Call::Dropped => "drop c1 all",
+        })?;
+    }
+    let ours = stage.sums_of(&calls)?;
     so(theirs == ours, || format!("C-core says {theirs:?}, and xds_client {ours:?}"))
 }
 
@@ -263,6 +292,29 @@ impl Stage {
         let rows = self.rows()?;
         so(!rows.is_empty(), || "no report of c1".to_owned())?;
         Ok(rows.iter().filter_map(|row| row["ok"].as_u64()).sum())
+    }
+
+    /// Waits until all of these calls are reported, and returns the sums.
+    fn sums_of(&self, calls: &[Call]) -> Result<Sums, String> {
+        let sums = || {
+            let (mut sums, mut dropped) = Sums::default();
+            for row in self.rows()? {
+                dropped += row["dropped"].as_u64().unwrap_or_default();
+                for at in row["localities"].as_array().into_iter().flatten() {
+                    let name = format!("{}/{}/{}/{}", at["region"], at["zone"], at["sub_zone"], at["priority"]);
+                    let sum = sums.entry(name).or_default();
+                    for (sum, field) in sum.iter_mut().zip(["issued", "ok", "error"]) {
+                        *sum += at[field].as_u64().unwrap_or_default();
+                    }
+                }
+            }
+            let told = dropped + sums.values().map(|[_, ok, error]| ok + error).sum::<u64>();
+            so(told >= calls.len() as u64, || format!("{told} calls are reported, {} were made", calls.len()))?;
+            Ok((sums, dropped))
+        };
+        wait::until(sums)?;
+        std::thread::sleep(Duration::from_millis(1200)); // none is reported twice
+        sums()
     }
 
     /// Waits until every call is reported, and sees that none is reported twice.

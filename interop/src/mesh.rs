@@ -26,6 +26,8 @@ pub struct Mesh {
     scope: Scope,
     /// Whether gRPC clients are to report the loads of the clusters.
     pub lrs: bool,
+    /// Whether clients are to drop all calls.
+    pub drops: bool,
     /// The number of times that the files were written.
     version: u32,
     pub services: BTreeMap<u32, Service>,
@@ -60,7 +62,7 @@ const HTTP: &str = "type.googleapis.com/envoy.extensions.filters.network.http_co
 
 impl Mesh {
     pub fn new(dir: &Path, scope: Scope) -> Self {
-        Self { dir: dir.join("resources"), scope, lrs: false, version: 0, services: BTreeMap::new() }
+        Self { dir: dir.join("resources"), scope, lrs: false, drops: false, version: 0, services: BTreeMap::new() }
     }
 
     pub fn service(&mut self, number: u32) -> Result<&mut Service, String> {
@@ -122,11 +124,16 @@ impl Mesh {
     }
 
     fn endpoints(&self, number: u32, service: &Service) -> Option<Value> {
-        Some(json!({"clusterName": format!("e{number}"), "endpoints": [{
+        let mut endpoints = json!({"clusterName": format!("e{number}"), "endpoints": [{
             "locality": {"region": "r", "zone": "z"},
             "loadBalancingWeight": 1,
             "lbEndpoints": [{"endpoint": {"address": address(service.backend)}}],
-        }]}))
+        }]});
+        if self.drops {
+            let all = json!({"category": "all", "dropPercentage": {"numerator": 100}});
+            endpoints["policy"] = json!({"dropOverloads": [all]});
+        }
+        Some(endpoints)
     }
 
     fn listener(&self, number: u32, service: &Service) -> Option<Value> {

@@ -17,7 +17,7 @@ use crate::peer::Peer;
 use crate::process::Process;
 use crate::scenarios::{CDS, EDS, LDS, QUIET, RDS};
 use crate::wait::{self, so};
-use crate::{Line, folder, report};
+use crate::{Line, folder, report, xds_client};
 
 /// The statistics of an Envoy's clusters from a server.
 const CLUSTERS: &str = "cluster_manager.cds";
@@ -179,14 +179,19 @@ fn endpoint_change(stage: &mut Stage) -> Result<(), String> {
     Ok(())
 }
 
-fn rejection(stage: &mut Stage) -> Result<(), String> {
-    stage.good = stage.polls(CDS, 0)?.pop().map(|(_, version)| version).unwrap_or_default();
+/// Writes a cluster that Envoy rejects, and waits for the rejection.
+fn break_a_cluster(stage: &mut Stage) -> Result<(), String> {
     stage.mesh.service(1)?.cluster = Cluster::Invalid;
     stage.mesh.write()?;
     wait::until(|| {
         let rejected = stage.envoy.stat(&format!("{CLUSTERS}.update_rejected"))?;
         so(rejected > 0, || "the broken cluster is not rejected".to_owned())
-    })?;
+    })
+}
+
+fn rejection(stage: &mut Stage) -> Result<(), String> {
+    stage.good = stage.polls(CDS, 0)?.pop().map(|(_, version)| version).unwrap_or_default();
+    break_a_cluster(stage)?;
     let mark = stage.mark()?;
     wait::throughout(QUIET, || {
         stage.answers(1, "b")?;
@@ -248,12 +253,7 @@ fn files_load(stage: &mut Stage) -> Result<(), String> {
 }
 
 fn files_rejection(stage: &mut Stage) -> Result<(), String> {
-    stage.mesh.service(1)?.cluster = Cluster::Invalid;
-    stage.mesh.write()?;
-    wait::until(|| {
-        let rejected = stage.envoy.stat(&format!("{CLUSTERS}.update_rejected"))?;
-        so(rejected > 0, || "the broken cluster is not rejected".to_owned())
-    })?;
+    break_a_cluster(stage)?;
     wait::throughout(QUIET, || stage.answers(1, "b"))
 }
 
@@ -276,11 +276,7 @@ const OWN: [Play<Own>; 6] = [
 
 impl Own {
     fn start(programs: &Path, dir: &Path) -> Result<Self, String> {
-        let mut mesh = Mesh::new(dir, Scope::Ads);
-        for number in 1..=3 {
-            mesh.services.insert(number, Service::new(None, 1));
-        }
-        mesh.write()?;
+        let mesh = xds_client::mesh(dir)?;
         let control_plane = ControlPlane::start(programs.join("control_plane"), "spec", dir)?;
         let (server, log) = (format!("http://127.0.0.1:{}", control_plane.port()), dir.join("xds_client.jsonl"));
         let mut arguments = vec!["--server", &server, "--variant", "rest", "--node", "interop", "--for", "300"];

@@ -52,12 +52,18 @@ pub fn play(programs: &Path, dir: &Path, variant: &str, dialect: &'static str, l
     }
 }
 
-fn start(programs: &Path, dir: &Path, variant: &str, dialect: &str) -> Result<Stage, String> {
+/// Writes a mesh of three services, of 12 resources altogether.
+pub fn mesh(dir: &Path) -> Result<Mesh, String> {
     let mut mesh = Mesh::new(dir, Scope::Ads);
     for number in 1..=3 {
         mesh.services.insert(number, Service::new(None, 1));
     }
     mesh.write()?;
+    Ok(mesh)
+}
+
+fn start(programs: &Path, dir: &Path, variant: &str, dialect: &str) -> Result<Stage, String> {
+    let mesh = mesh(dir)?;
     let control_plane = ControlPlane::start(programs.join("control_plane"), "spec", dir)?;
     let (server, log) = (format!("http://127.0.0.1:{}", control_plane.port()), dir.join("xds_client.jsonl"));
     let mut arguments = vec!["--server", &server, "--variant", variant, "--node", "interop", "--for", "300"];

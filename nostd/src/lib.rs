@@ -1,4 +1,4 @@
-//! A library of both machines for a target without std.
+//! A library of both machines, and of gRPC's layers above the client, for a target without std.
 //!
 //! The library defines a panic handler and an allocator. A dependency that links std would bring a second one, which
 //! rustc refuses (E0152): a successful build proves, on any host, that no dependency does.
@@ -10,13 +10,16 @@ extern crate alloc;
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::panic::PanicInfo;
-use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use core::{ptr, slice};
 
+use bytes::Bytes;
 use xds_machine::client::{self, Action, Client};
 use xds_machine::message::Node;
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};
-use xds_machine::{Delta, Instant, Sotw, TypeUrl, proto, type_url};
+use xds_machine::{Delta, Instant, ResourceName, Sotw, TypeUrl, proto, type_url};
+use xds_machine_grpc::bootstrap::Bootstrap;
+use xds_machine_grpc::resources::decode_cluster;
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
@@ -54,6 +57,23 @@ unsafe impl GlobalAlloc for Arena {
 #[unsafe(no_mangle)]
 pub extern "C" fn exchange() -> u32 {
     sotw().unwrap_or(0) + delta().unwrap_or(0)
+}
+
+/// Parses a bootstrap file and decodes a Cluster, so that the code of gRPC's layers is linked. Returns the number of
+/// servers of the file.
+///
+/// # Safety
+///
+/// The text and the body are of these lengths.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn grpc(text: *const u8, text_len: usize, body: *const u8, body_len: usize) -> u32 {
+    // SAFETY: the caller says so.
+    let (text, body) = unsafe { (slice::from_raw_parts(text, text_len), slice::from_raw_parts(body, body_len)) };
+    let Some(bootstrap) = core::str::from_utf8(text).ok().and_then(|text| Bootstrap::parse(text, |_| true).ok()) else {
+        return 0;
+    };
+    let view = decode_cluster(&ResourceName::from("a"), &Bytes::copy_from_slice(body), &bootstrap.context(0));
+    view.map_or(0, |_| bootstrap.servers().len() as u32)
 }
 
 const NOW: Instant = Instant::EPOCH;

@@ -97,7 +97,6 @@ pub struct Files {
     moved: bool,
     actions: Queue<Action>,
     counters: Counters,
-    waiting_actions: usize,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -110,10 +109,9 @@ enum Phase {
 impl Files {
     /// Creates a subscription of which nothing is wanted yet. That there is a file is not checked (R-FS-14).
     pub fn new(config: Config, type_url: impl Into<TypeUrl>) -> Self {
-        let waiting_actions = config.limits().waiting_actions;
         let fetch = Fetch::new(config, type_url.into());
         let (phase, actions, counters) = (Phase::Idle, Queue::new(), Counters::default());
-        Self { fetch, phase, moved: false, actions, counters, waiting_actions }
+        Self { fetch, phase, moved: false, actions, counters }
     }
 
     // What is wanted.
@@ -125,10 +123,7 @@ impl Files {
     ///
     /// Those of [`ResourcesMut::subscribe`](client::ResourcesMut::subscribe).
     pub fn subscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) -> Result<(), Misuse> {
-        let interest = |fetch: &Fetch| fetch.client().resources(fetch.type_url()).interest();
-        let before = interest(&self.fetch);
-        self.fetch.subscribe(names)?;
-        if interest(&self.fetch) != before {
+        if self.fetch.subscribe(names)? {
             self.handle_moved();
         }
         Ok(())
@@ -163,8 +158,9 @@ impl Files {
         if self.phase != Phase::Reading {
             return Ok(());
         }
-        if self.actions.len() >= self.waiting_actions {
-            return Err(Misuse::ActionsWaiting { limit: self.waiting_actions });
+        let limit = self.client().config().limits().waiting_actions;
+        if self.actions.len() >= limit {
+            return Err(Misuse::ActionsWaiting { limit });
         }
         if self.fetch.ask().is_none() {
             self.phase = Phase::Idle; // nothing is wanted any more

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::config::{Limits, Quirks};
 use super::excess::Excess;
-use super::message::{ClusterStats, Dropped, EndpointStats, Load, LocalityStats, Metric, add_drops};
+use super::message::{ClusterStats, Dropped, EndpointStats, Load, LocalityStats, Metric, add_drops, find_drops};
 use super::place::{Counts, Place};
 use crate::error::Misuse;
 use crate::message::Locality;
@@ -79,8 +79,7 @@ impl Counters {
         let locality = self.find(&place.locality, place.priority).ok().and_then(|at| self.localities.get(at));
         let endpoint = |address: &Bytes| {
             let endpoints = &locality?.endpoints;
-            let at = endpoints.binary_search_by(|known| known.address.cmp(address)).ok()?;
-            Some(&endpoints[at].load)
+            Some(&endpoints[find_endpoint(endpoints, address).ok()?].load)
         };
         let holds = |load| progress(load, counts).is_some();
         let all = holds(locality.map(|at| &at.load)) && place.endpoint.as_ref().is_none_or(|at| holds(endpoint(at)));
@@ -145,8 +144,7 @@ impl Counters {
         if category.is_empty() {
             self.uncategorized = self.uncategorized.saturating_add(count);
         } else if count > 0 {
-            let is_known = self.drops.iter().any(|known| known.category == category);
-            if !is_known && self.drops.len() >= limits.categories {
+            if find_drops(&self.drops, category).is_err() && self.drops.len() >= limits.categories {
                 return Err(Misuse::TooMuchLoad { what: Excess::Categories, limit: limits.categories });
             }
             add_drops(&mut self.drops, category, count);
@@ -163,8 +161,7 @@ impl Counters {
         stats.window = window.filter(|window| !window.is_zero());
         // Drops by circuit breaking have no category, and are in the total alone (R-LRS-18).
         stats.drops = mem::take(&mut self.drops);
-        let categorized = stats.drops.iter().fold(0_u64, |sum, drops| sum.saturating_add(drops.count));
-        stats.dropped = categorized.saturating_add(mem::take(&mut self.uncategorized));
+        stats.dropped = stats.categorized().saturating_add(mem::take(&mut self.uncategorized));
         self.localities.retain_mut(|at| {
             let is_idle = at.load.is_idle();
             // Calls in progress alone are reported too, and so are metrics alone (R-LRS-13).
@@ -188,8 +185,7 @@ impl Counters {
         let began = made.since_epoch().saturating_sub(stats.window.unwrap_or(Duration::ZERO));
         let began = Instant::from_epoch(began);
         self.since = Some(self.since.map_or(began, |since| since.min(began)));
-        let categorized = stats.drops.iter().fold(0_u64, |sum, drops| sum.saturating_add(drops.count));
-        self.uncategorized = self.uncategorized.saturating_add(stats.dropped.saturating_sub(categorized));
+        self.uncategorized = self.uncategorized.saturating_add(stats.dropped.saturating_sub(stats.categorized()));
         for Dropped { category, count } in stats.drops {
             add_drops(&mut self.drops, &category, count);
         }
@@ -224,7 +220,7 @@ impl Counters {
             return Err(Misuse::TooMuchLoad { what: Excess::Localities, limit: limits.localities });
         }
         if let Some(address) = &place.endpoint {
-            let is_known = known.is_some_and(|known| known.iter().any(|known| known.address == *address));
+            let is_known = known.is_some_and(|known| find_endpoint(known, address).is_ok());
             if !is_known && known.map_or(0, Vec::len) >= limits.endpoints {
                 return Err(Misuse::TooMuchLoad { what: Excess::Endpoints, limit: limits.endpoints });
             }
@@ -235,7 +231,7 @@ impl Counters {
         });
         if let Some(address) = &place.endpoint {
             let endpoints = &mut self.localities[at].endpoints;
-            if let Err(at) = endpoints.binary_search_by(|known| known.address.cmp(address)) {
+            if let Err(at) = find_endpoint(endpoints, address) {
                 insert(endpoints, at, EndpointStats { address: address.clone(), load: Load::default() });
             }
         }
@@ -245,7 +241,7 @@ impl Counters {
     fn endpoint(&mut self, at: usize, place: &Place) -> Option<&mut Load> {
         let address = place.endpoint.as_ref()?;
         let endpoints = &mut self.localities[at].endpoints;
-        let at = endpoints.binary_search_by(|known| known.address.cmp(address)).ok()?;
+        let at = find_endpoint(endpoints, address).ok()?;
         Some(&mut endpoints[at].load)
     }
 }
@@ -294,13 +290,18 @@ impl AtLocality {
         }
         give_back(&mut self.load, &stats.load);
         for EndpointStats { address, load } in stats.endpoints {
-            let at = self.endpoints.binary_search_by(|known| known.address.cmp(&address)).unwrap_or_else(|at| {
+            let at = find_endpoint(&self.endpoints, &address).unwrap_or_else(|at| {
                 self.endpoints.insert(at, EndpointStats { address, load: Load::default() });
                 at
             });
             give_back(&mut self.endpoints[at].load, &load);
         }
     }
+}
+
+/// Finds an endpoint among those of a locality, which are in the order of their addresses.
+fn find_endpoint(endpoints: &[EndpointStats], address: &Bytes) -> Result<usize, usize> {
+    endpoints.binary_search_by(|known| known.address.cmp(address))
 }
 
 /// Returns the calls in progress after these counts, or `None` if more end than there are.

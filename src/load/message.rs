@@ -94,10 +94,14 @@ impl ClusterStats {
     /// Returns the sums over all localities, without metrics.
     pub fn sum(&self) -> Load {
         self.localities.iter().fold(Load::default(), |mut sum, locality| {
-            sum.add_counts(&locality.load);
-            sum.in_progress = sum.in_progress.saturating_add(locality.load.in_progress);
+            sum.add_counts_and_gauge(&locality.load);
             sum
         })
+    }
+
+    /// Returns the sum of the dropped calls that have a category.
+    pub(super) fn categorized(&self) -> u64 {
+        self.drops.iter().fold(0, |sum, drops| sum.saturating_add(drops.count))
     }
 
     /// Returns whether nothing happened and nothing is in progress.
@@ -167,6 +171,12 @@ impl Load {
         self.error = self.error.saturating_add(other.error);
     }
 
+    /// Adds what happened, and the calls in progress; metrics stay.
+    pub(super) fn add_counts_and_gauge(&mut self, other: &Self) {
+        self.add_counts(other);
+        self.in_progress = self.in_progress.saturating_add(other.in_progress);
+    }
+
     /// Adds a metric to those of its name.
     pub(super) fn add_metric(&mut self, name: &str, metric: Metric) {
         match self.metrics.binary_search_by(|known| (*known.name).cmp(name)) {
@@ -212,9 +222,14 @@ pub struct Dropped {
     pub count: u64,
 }
 
+/// Finds a category among dropped calls, which are in the order of their categories.
+pub(super) fn find_drops(drops: &[Dropped], category: &str) -> Result<usize, usize> {
+    drops.binary_search_by(|known| (*known.category).cmp(category))
+}
+
 /// Adds dropped calls to those of their category; the categories stay in order.
 pub(super) fn add_drops(drops: &mut Vec<Dropped>, category: &str, count: u64) {
-    match drops.binary_search_by(|known| (*known.category).cmp(category)) {
+    match find_drops(drops, category) {
         Ok(at) => drops[at].count = drops[at].count.saturating_add(count),
         Err(at) => drops.insert(at, Dropped { category: category.into(), count }),
     }

@@ -131,8 +131,7 @@ fn place(stats: &LocalityStats) -> ([&str; 3], u32) {
 }
 
 fn add(sum: &mut Load, load: &Load) {
-    sum.add_counts(load);
-    sum.in_progress = sum.in_progress.saturating_add(load.in_progress);
+    sum.add_counts_and_gauge(load);
     for named in &load.metrics {
         sum.add_metric(&named.name, named.metric);
     }

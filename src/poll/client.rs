@@ -1,7 +1,6 @@
 //! The client's side of a poll.
 
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 
 use super::action::{Action, Answer, Asked, Counters, Transmit};
 use super::config::Config;
@@ -10,7 +9,7 @@ use crate::ensure::ensure;
 use crate::error::Misuse;
 use crate::fetch::{Fetch, Outcome};
 use crate::model::{Label, Relabel};
-use crate::name::{ResourceName, TypeUrl, WILDCARD};
+use crate::name::{ResourceName, TypeUrl};
 use crate::queue::Queue;
 use crate::service;
 use crate::time::Instant;
@@ -73,7 +72,7 @@ impl Poll {
 
     // What is wanted.
 
-    /// Subscribes to these resources; [`WILDCARD`] stands for all. The first poll is due at once (R-REST-05); later
+    /// Subscribes to these resources; [`WILDCARD`](crate::WILDCARD) stands for all. The first poll is due at once (R-REST-05); later
     /// names go with the next poll, which is not brought forward unless
     /// [configured](Config::with_poll_on_change) (R-REST-18).
     ///
@@ -81,9 +80,7 @@ impl Poll {
     ///
     /// Those of [`ResourcesMut::subscribe`](client::ResourcesMut::subscribe).
     pub fn subscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) -> Result<(), Misuse> {
-        let before = self.interest();
-        self.fetch.subscribe(names)?;
-        if self.interest() == before {
+        if !self.fetch.subscribe(names)? {
             return Ok(());
         }
         if self.initial == Initial::Over {
@@ -170,7 +167,7 @@ impl Poll {
         fetch.timeout(now, act);
         if matches!(self.initial, Initial::Until(until) if until <= now) {
             self.initial = Initial::Over;
-            let names = self.awaited();
+            let names = self.fetch.awaited();
             let Self { fetch, actions, .. } = self;
             fetch.stop_waiting(now, &mut |action| actions.push(Action::Client(action)));
             self.actions.push(Action::TimedOut { names });
@@ -198,7 +195,7 @@ impl Poll {
         request.error = self.fetch.error().filter(|_| self.config.report_rejection).cloned(); // R-REST-16
         self.phase = Phase::Asked { until: now + self.config.request_timeout };
         if self.initial == Initial::Ahead {
-            let timeout = self.config.initial_fetch_timeout.filter(|_| self.fetch.awaits());
+            let timeout = self.config.initial_fetch_timeout.filter(|_| !self.fetch.awaited().is_empty());
             self.initial = timeout.map_or(Initial::Over, |timeout| Initial::Until(now + timeout));
         }
         Some(Transmit { path: self.path, request, asked: Asked(self.counters.attempts) })
@@ -262,16 +259,6 @@ impl Poll {
     }
 
     // Private.
-
-    fn interest(&self) -> crate::Interest {
-        self.client().resources(self.type_url()).interest()
-    }
-
-    fn awaited(&self) -> Vec<ResourceName> {
-        let (interest, layer) = (self.interest(), self.client().layer(self.type_url()));
-        let all = interest.wildcard().then(|| ResourceName::from(WILDCARD));
-        all.into_iter().chain(interest.names().cloned()).filter(|name| layer.is_awaited(name.clone())).collect()
-    }
 
     fn take(
         &mut self,

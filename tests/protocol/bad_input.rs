@@ -46,6 +46,16 @@ fn what_a_response_may_hold() {
     compare("## To a client", input::response::rows());
 }
 
+#[test]
+fn what_a_load_report_may_hold() {
+    compare("## Load reports, to a collector", input::loads::reports());
+}
+
+#[test]
+fn what_an_answer_to_a_load_report_may_hold() {
+    compare("## Answers to load reports, to a reporter", input::loads::answers());
+}
+
 /// The message for the sender and its operator.
 #[test]
 fn refusals_say_what_is_wrong() {

@@ -40,9 +40,10 @@ fn lints() -> Result {
     ]))
 }
 
-/// Tests the feature `unstable`, which the tests of the workspace leave out.
+/// Tests the feature `unstable`, which the tests of the workspace leave out. What they built is used again: `--release`.
 fn unstable() -> Result {
-    run(&mut cargo(&["test", "--quiet", "--features", "unstable", "--lib", "--test", "machines", "unstable"]))
+    let tests = ["test", "--quiet", "--release", "--features", "unstable", "--lib", "--test", "machines", "unstable"];
+    run(&mut cargo(&tests))
 }
 
 fn manifest(of: &str) -> String {

@@ -5,7 +5,8 @@ use std::fs;
 
 use crate::run::{Result, cargo, root, run};
 
-const TARGETS: [&str; 7] = ["world", "client", "server", "wire", "csds", "variants", "poll"];
+const TARGETS: [&str; 10] =
+    ["world", "client", "server", "wire", "csds", "variants", "poll", "load", "bootstrap", "resources"];
 
 /// The maximum input length: enough for a story, and short enough to be read.
 const LEN: &str = "-max_len=512";

@@ -1,12 +1,14 @@
 //! TLS: good, missing and foreign certificates, and certificates that change.
 
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream as BlockingStream;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
 use hyper_util::rt::TokioIo;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -228,4 +230,38 @@ fn bad_files_at_the_start_are_named() {
         ["cert.pem", "other.pem", "ca.pem"],
         format!("{cert} with the key {key}: keys may not be consistent: KeyMismatch"),
     );
+}
+
+/// Runs `xds_client` that polls, and returns its first line.
+fn poll(address: &str, arguments: &[&str]) -> Value {
+    let port = address.rsplit(':').next().expect("a port");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xds_client"));
+    command.args(["--server", &format!("https://localhost:{port}"), "--variant", "rest", "--subscribe", "cds"]);
+    let mut child = command.args(arguments).stdout(Stdio::piped()).spawn().expect("the program starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    child.kill().expect("the program runs");
+    child.wait().expect("the program ends");
+    serde_json::from_str(&line).expect("JSON")
+}
+
+#[test]
+fn polls_over_tls_with_a_certificate_and_nothing_without() {
+    let stage = Stage::new("cp-tls-rest");
+    let (ca, cert, key) = (stage.path("ca.pem"), stage.path("client.pem"), stage.path("client.key"));
+    let client = stage.authority.sign("client");
+    stage.dir.put("client.pem", &client.cert);
+    stage.dir.put("client.key", &client.key);
+    let control_plane = stage.start(&["--tls-client-ca", &ca]);
+
+    let first = poll(&control_plane.address, &["--tls-ca", &ca, "--tls-cert", &cert, "--tls-key", &key]);
+    let server = first["open"]["server"].as_str().expect("an open");
+    assert!(server.starts_with("https://localhost:"), "{server}");
+    let first = poll(&control_plane.address, &["--tls-ca", &ca]);
+    let reason = first["close"]["reason"].as_str().expect("a close");
+    assert!(reason.contains("CertificateRequired"), "{reason}");
+    let foreign = stage.path("foreign.pem");
+    stage.dir.put("foreign.pem", Authority::new().0.pem());
+    let first = poll(&control_plane.address, &["--tls-ca", &foreign, "--tls-cert", &cert, "--tls-key", &key]);
+    assert_eq!(first["close"]["reason"], "invalid peer certificate: BadSignature");
 }

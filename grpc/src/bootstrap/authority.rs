@@ -69,6 +69,6 @@ pub(super) fn read(
 }
 
 /// R-BOOT-29: The default names the Listeners of the authority.
-fn default_template(name: &str) -> String {
+pub(super) fn default_template(name: &str) -> String {
     format!("xdstp://{}/envoy.config.listener.v3.Listener/%s", percent::encode(name, percent::in_authority))
 }

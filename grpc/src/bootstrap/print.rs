@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use serde_json::{Map, Value, json};
 use xds_machine::servers::ServerId;
 
+use super::authority::default_template;
 use super::credentials::Credentials;
 use super::file::Bootstrap;
 use super::node::Identity;
@@ -17,8 +18,10 @@ impl Bootstrap {
     pub fn to_json(&self) -> String {
         let servers = |ids: &[ServerId]| ids.iter().map(|id| server(&self.servers[id.0])).collect::<Vec<_>>();
         let authorities = self.authorities.iter().map(|(name, authority)| {
+            // A default with an escaped name does not begin with the name, as a template has to.
+            let template = Some(authority.template.as_str()).filter(|template| **template != default_template(name));
             let authority = json!({
-                "client_listener_resource_name_template": authority.template.as_str(),
+                "client_listener_resource_name_template": template,
                 "xds_servers": servers(&authority.servers),
                 "fallback_on_reachability_only": authority.fallback_on_reachability_only,
             });

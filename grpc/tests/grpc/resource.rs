@@ -65,3 +65,13 @@ pub(crate) fn any(message: &str, mut json: Value) -> Value {
     json["@type"] = json!(format!("type.googleapis.com/{message}"));
     json
 }
+
+/// A field of bytes, encoded by hand: for what no message has.
+pub(crate) fn field(number: u64, content: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for number in [number << 3 | 2, content.len() as u64] {
+        prost_reflect::prost::encoding::encode_varint(number, &mut bytes);
+    }
+    bytes.extend(content);
+    bytes
+}

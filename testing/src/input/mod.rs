@@ -1,5 +1,7 @@
 //! Bad input, and its effect in a few words.
 
+/// Load reports to a collector, and answers to a reporter.
+pub mod loads;
 /// Requests to a server.
 pub mod request;
 /// Responses to a client.

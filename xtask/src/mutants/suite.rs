@@ -16,7 +16,7 @@ use crate::run::{Result, root};
 type Way = (Vec<String>, &'static [(&'static str, &'static str)]);
 
 /// Programs with one module per kind of test.
-const MODULES: [&str; 2] = ["machines", "worlds"];
+const MODULES: [&str; 3] = ["machines", "layers", "worlds"];
 /// The model check: complete, and of its first states only.
 const MODEL: &str = "model";
 const WHOLE: [&str; 2] = ["everything_holds_in_every_order", "--exact"];
