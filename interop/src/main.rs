@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use control_plane::ControlPlane;
 use envoy::Envoy;
-use grpc::Grpc;
+use grpc::{Grpc, Tower};
 use install::Installed;
 use mesh::{Mesh, Scope, Service};
 use scenarios::Stage;
@@ -103,6 +103,13 @@ fn run(filter: &str) -> Result<Vec<Line>, String> {
             play(("gRPC C-core 1.85.1", "ads-sotw", dialect), stage, &mut lines);
         }
     }
+    for dialect in GRPC {
+        let run = format!("tower-ads-sotw-{dialect}");
+        if wanted(&run) {
+            let stage = with_tower(&installed, &folder(&installed, &run)?, dialect);
+            play(("tower channel", "ads-sotw", dialect), stage, &mut lines);
+        }
+    }
     for (variant, dialect) in ["sotw", "delta"].into_iter().flat_map(|variant| OWN.map(|dialect| (variant, dialect))) {
         let run = format!("xds_client-ads-{variant}-{dialect}");
         if wanted(&run) {
@@ -158,11 +165,32 @@ fn with_envoy(
 }
 
 fn with_grpc(installed: &Installed, dir: &Path, dialect: &'static str) -> Result<Stage, String> {
+    let (mesh, control_plane) = for_grpc(installed, dir, dialect)?;
+    let mut peer = Grpc::start(&installed.python, &installed.sources, dir, control_plane.port())?;
+    let backends = peer.backends()?;
+    staged(mesh, control_plane, Box::new(peer), backends)
+}
+
+fn with_tower(installed: &Installed, dir: &Path, dialect: &'static str) -> Result<Stage, String> {
+    let (mesh, control_plane) = for_grpc(installed, dir, dialect)?;
+    let Installed { programs, python, sources, .. } = installed;
+    let mut peer = Tower::start(programs, python, sources, dir, control_plane.port())?;
+    let backends = peer.backends.backends()?;
+    staged(mesh, control_plane, Box::new(peer), backends)
+}
+
+fn for_grpc(installed: &Installed, dir: &Path, dialect: &'static str) -> Result<(Mesh, ControlPlane), String> {
     let mut mesh = Mesh::new(dir, Scope::Ads);
     mesh.write()?;
-    let control_plane = ControlPlane::start(installed.programs.join("control_plane"), dialect, dir)?;
-    let mut peer = Box::new(Grpc::start(&installed.python, &installed.sources, dir, control_plane.port())?);
-    let backends = peer.backends()?;
+    Ok((mesh, ControlPlane::start(installed.programs.join("control_plane"), dialect, dir)?))
+}
+
+fn staged(
+    mut mesh: Mesh,
+    control_plane: ControlPlane,
+    peer: Box<dyn peer::Peer>,
+    backends: [u16; 2],
+) -> Result<Stage, String> {
     for number in 1..=3 {
         mesh.services.insert(number, Service::new(None, backends[0]));
     }

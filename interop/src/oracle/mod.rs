@@ -6,6 +6,7 @@ mod case;
 mod compare;
 mod core;
 mod encode;
+mod endpoint_kinds;
 mod generate;
 mod kinds;
 mod known;
