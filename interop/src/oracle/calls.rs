@@ -21,6 +21,8 @@ pub enum Leaves {
     OfEachRoot,
     /// As C-core has them (GB-01): a cluster counts for the first root, by name, that reaches the cluster.
     OfTheFirstRoot,
+    /// As R-CHAIN-36 and R-CHAIN-37 have them, by a walk of this module's own.
+    ByTheRule,
 }
 
 /// Returns all results that a call for the route of a number can have.
@@ -69,13 +71,15 @@ fn routes<'a>(config: &'a Config<Arc<Value>>, listener: &'a Listener) -> Option<
 
 fn root(config: &Config<Arc<Value>>, name: &ResourceName, leaves: Leaves) -> Call {
     let error = || Call::Cluster(name.as_str().to_owned());
-    if let Leaves::OfTheFirstRoot = leaves {
-        return match first_come(config).remove(name) {
-            Some(leaves) if !leaves.is_empty() => {
-                leaves.iter().find_map(|leaf| reach(config, leaf)).unwrap_or(Call::Unreachable)
-            }
-            _ => error(),
-        };
+    let walked = match leaves {
+        Leaves::OfEachRoot => None,
+        Leaves::OfTheFirstRoot => Some(first_come(config).remove(name).unwrap_or_default()),
+        Leaves::ByTheRule => Some(visit(config, name, &mut BTreeMap::new())),
+    };
+    match walked {
+        Some(leaves) if leaves.is_empty() => return error(),
+        Some(leaves) => return leaves.iter().find_map(|leaf| reach(config, leaf)).unwrap_or(Call::Unreachable),
+        None => {}
     }
     match config.clusters.get(name) {
         None => Call::Other(format!("no cluster {name}")),

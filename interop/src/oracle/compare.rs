@@ -107,9 +107,12 @@ fn parts(core: &Seen, ours: &Step) -> Vec<Part> {
         let core_rejects = core.rejected.contains(&(*kind, name.clone()));
         parts.push(Part::Verdict { kind: *kind, name: name.clone(), core_rejects });
     }
-    for (number, (core, (ours, as_core))) in core.calls.iter().zip(ours.calls.iter().zip(&ours.as_core)).enumerate() {
-        if !is_one_of(core, ours) {
-            parts.push(Part::Call { number, core: core.clone(), ours: ours.clone(), as_core: as_core.clone() });
+    for (number, (core, possible)) in core.calls.iter().zip(&ours.calls).enumerate() {
+        if !is_one_of(core, possible) {
+            // C-core's choice explains nothing if the chain's own is not that of the rules.
+            let is_right = ours.by_rule[number] == *possible;
+            let as_core = if is_right { ours.as_core[number].clone() } else { BTreeSet::new() };
+            parts.push(Part::Call { number, core: core.clone(), ours: possible.clone(), as_core });
         }
     }
     parts

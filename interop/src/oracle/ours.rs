@@ -55,6 +55,8 @@ pub struct Step {
     pub calls: Vec<BTreeSet<Call>>,
     /// The same with C-core's choice of the leaves of aggregates.
     pub as_core: Vec<BTreeSet<Call>>,
+    /// The same with the leaves that the rules say, walked by the oracle itself.
+    pub by_rule: Vec<BTreeSet<Call>>,
     /// Whether the target can't be used at all.
     pub is_failed: bool,
     /// Whether it was so before the step.
@@ -96,6 +98,7 @@ impl Player {
             seen,
             calls: results(Leaves::OfEachRoot),
             as_core: results(Leaves::OfTheFirstRoot),
+            by_rule: results(Leaves::ByTheRule),
             is_failed,
             was_failed,
             served: self.server.served(),
