@@ -168,10 +168,11 @@ pub static ALL: [Known; 19] = [
     },
 ];
 
-/// What follows from it when C-core can't read a name; and C-core may have asked once more for what it no longer needs.
+/// What follows from it when C-core can't read a name. Either side may have asked for what it no longer needs in the end,
+/// and without a name it does not show that the rejection is of that.
 fn nameless(part: &Part, _: &Difference) -> bool {
     match part {
-        Part::Verdict { name, core_rejects, .. } => *core_rejects && name == NAMELESS,
+        Part::Verdict { name, .. } => name == NAMELESS,
         Part::Names { .. } | Part::Call { .. } => true,
         Part::Crash => false,
     }
