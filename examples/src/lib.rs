@@ -8,4 +8,6 @@ pub mod duration;
 pub mod element;
 pub mod json;
 pub mod line;
+pub mod raw;
 pub mod references;
+pub mod xds_channel;

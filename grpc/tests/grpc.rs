@@ -1,4 +1,4 @@
-//! The rules of gRPC above the transport, one file for each part. One crate, because each test crate is linked anew.
+//! The layers that gRPC has above the transport. One crate, because each test crate is linked anew.
 
 mod grpc {
     mod bootstrap;

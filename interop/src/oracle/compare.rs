@@ -1,0 +1,144 @@
+//! The comparison of what C-core did and what this project's client did.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::answer::{Call, NAMELESS, Seen};
+use super::case::{Case, Kind};
+use super::core::Played;
+use super::known::Known;
+use super::odd::UNASKED;
+use super::ours::{self, Step};
+
+/// All that differs in a step.
+#[derive(Debug)]
+pub struct Difference {
+    pub step: usize,
+    pub parts: Vec<Part>,
+    /// Whether the target can't be used at all, in this step.
+    pub is_failed: bool,
+    /// Whether it was so before the step.
+    pub was_failed: bool,
+    /// Whether ours asks for a cluster that the server does not have.
+    pub lacks: bool,
+    /// The resources that the server has.
+    pub served: BTreeSet<(Kind, String)>,
+}
+
+/// One thing that differs.
+#[derive(Debug)]
+pub enum Part {
+    Crash,
+    /// The names asked for when the client is quiet.
+    Names {
+        kind: Kind,
+        core: BTreeSet<String>,
+        ours: BTreeSet<String>,
+    },
+    /// A resource that one rejects and the other takes.
+    Verdict {
+        kind: Kind,
+        name: String,
+        core_rejects: bool,
+    },
+    /// The call of a route. `as_core` are the results that this project's client would have with C-core's choice of
+    /// leaves.
+    Call {
+        number: usize,
+        core: Call,
+        ours: BTreeSet<Call>,
+        as_core: BTreeSet<Call>,
+    },
+}
+
+/// The verdict on a case.
+pub enum Compared {
+    Equal,
+    /// What explains all differences.
+    Known(Vec<&'static Known>),
+    Different(Difference),
+}
+
+pub fn compare(case: &Case, core: &Played) -> Compared {
+    let mut all = Vec::new();
+    for difference in differences(core, &ours::play(case)) {
+        match Known::of(case, &difference) {
+            Some(known) => all.extend(known),
+            None => return Compared::Different(difference),
+        }
+    }
+    if all.is_empty() { Compared::Equal } else { Compared::Known(all) }
+}
+
+fn differences(core: &Played, ours: &[Step]) -> Vec<Difference> {
+    let Some(core) = core else {
+        let (step, parts, served) = (ours.len() - 1, vec![Part::Crash], BTreeSet::new());
+        return vec![Difference { step, parts, is_failed: false, was_failed: false, lacks: false, served }];
+    };
+    let differing = |(step, (core, ours)): (usize, (&Seen, &Step))| {
+        let parts = parts(core, ours);
+        let Step { is_failed, was_failed, served, seen, .. } = ours;
+        let (is_failed, was_failed, served) = (*is_failed, *was_failed, served.clone());
+        let clusters = seen.names.get(&Kind::Cluster);
+        let lacks =
+            clusters.is_some_and(|names| names.iter().any(|name| !served.contains(&(Kind::Cluster, name.clone()))));
+        (!parts.is_empty()).then_some(Difference { step, parts, is_failed, was_failed, lacks, served })
+    };
+    core.iter().zip(ours).enumerate().filter_map(differing).collect()
+}
+
+fn parts(core: &Seen, ours: &Step) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for kind in Kind::ALL {
+        let names = |seen: &Seen| seen.names.get(&kind).cloned().unwrap_or_default();
+        let (core, ours) = (names(core), names(&ours.seen));
+        if core != ours {
+            parts.push(Part::Names { kind, core, ours });
+        }
+    }
+    // What is asked for only on the way is no difference: how many requests there are depends on times.
+    let counts = |seen: &Seen, kind: &Kind, name: &String| {
+        name == NAMELESS || seen.names.get(kind).is_some_and(|names| names.contains(name))
+    };
+    for (kind, name) in core.rejected.symmetric_difference(&ours.seen.rejected) {
+        if !counts(core, kind, name) && !counts(&ours.seen, kind, name) && name != UNASKED {
+            continue;
+        }
+        let core_rejects = core.rejected.contains(&(*kind, name.clone()));
+        parts.push(Part::Verdict { kind: *kind, name: name.clone(), core_rejects });
+    }
+    for (number, (core, possible)) in core.calls.iter().zip(&ours.calls).enumerate() {
+        if !is_one_of(core, possible) {
+            // C-core's choice explains nothing if the chain's own is not that of the rules.
+            let is_right = ours.by_rule[number] == *possible;
+            let as_core = if is_right { ours.as_core[number].clone() } else { BTreeSet::new() };
+            parts.push(Part::Call { number, core: core.clone(), ours: possible.clone(), as_core });
+        }
+    }
+    parts
+}
+
+/// Whether a result is one of those that are possible: a backend among several answers.
+pub fn is_one_of(core: &Call, ours: &BTreeSet<Call>) -> bool {
+    ours.iter().any(|ours| match (core, ours) {
+        (Call::Ok(core), Call::Ok(ours)) => core.is_subset(ours),
+        (core, ours) => core == ours,
+    })
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "in step {}:", self.step)?;
+        self.parts.iter().try_for_each(|part| match part {
+            Part::Crash => write!(f, " C-core crashes;"),
+            Part::Names { kind, core, ours } => {
+                write!(f, " {}: C-core asks for {core:?}, ours for {ours:?};", kind.short())
+            }
+            Part::Verdict { kind, name, core_rejects } => {
+                let (one, other) = if *core_rejects { ("C-core", "ours") } else { ("ours", "C-core") };
+                write!(f, " {} {name}: {one} rejects, {other} takes it;", kind.short())
+            }
+            Part::Call { number, core, ours, .. } => write!(f, " call {number}: C-core {core:?}, ours {ours:?};"),
+        })
+    }
+}

@@ -1,0 +1,220 @@
+//! The differences that the rules choose, each with what shows that it is the one. A difference that is not seen any
+//! more is news, and fails the run.
+
+use super::answer::{Call, NAMELESS};
+use super::case::{Case, Kind};
+use super::compare::{Difference, Part, is_one_of};
+
+pub struct Known {
+    /// The rule that chooses, and the bug's number where C-core has one.
+    pub rule: &'static str,
+    pub what: &'static str,
+    /// The kind of resource without which this is not the difference.
+    kind: &'static str,
+    explains: fn(&Part, &Difference) -> bool,
+    /// Whether a run may be without it, because random scripts alone lead there.
+    pub is_rare: bool,
+}
+
+pub static ALL: [Known; 19] = [
+    Known {
+        rule: "R-CHAIN-20",
+        what: "C-core neither adds nor ends a watch while the target has an error",
+        kind: "",
+        explains: |part, difference| {
+            difference.is_failed
+                && match part {
+                    Part::Names { kind, .. } | Part::Verdict { kind, .. } => *kind > Kind::Routes,
+                    _ => false,
+                }
+        },
+        is_rare: false,
+    },
+    Known {
+        rule: "R-CHAIN-20",
+        what: "C-core ends watches when the target's error ends, and waits for what it asks for anew",
+        kind: "",
+        explains: |part, difference| {
+            difference.was_failed && difference.lacks && matches!(part, Part::Call { core: Call::Target, .. })
+        },
+        is_rare: true,
+    },
+    Known {
+        rule: "R-RTE-02",
+        what: "C-core takes a domain with a star at each end",
+        kind: "R-RTE-02 two stars",
+        explains: ours_rejects,
+        is_rare: false,
+    },
+    Known {
+        rule: "R-RTE-03",
+        what: "C-core's wildcards have to match something",
+        kind: "R-RTE-03 nothing",
+        explains: |part, _| {
+            matches!(part, Part::Names { kind: Kind::Cluster | Kind::Endpoints, .. } | Part::Call { .. })
+        },
+        is_rare: false,
+    },
+    Known {
+        rule: "R-EDS-12",
+        what: "C-core takes an IP address in brackets, or with a zone",
+        kind: "R-EDS-12 odd IP",
+        explains: ours_rejects,
+        is_rare: false,
+    },
+    Known {
+        rule: "transport",
+        what: "C-core takes what it can't read the name of in a full response for the end of the resource",
+        kind: "cluster broken",
+        explains: nameless,
+        is_rare: false,
+    },
+    Known {
+        rule: "transport",
+        what: "C-core takes what it can't read the name of in a full response for the end of the listener",
+        kind: "listener broken",
+        explains: nameless,
+        is_rare: false,
+    },
+    Known {
+        rule: "R-CHAIN-47",
+        what: "C-core waits for what only the clusters of the last configuration need",
+        kind: "",
+        explains: waits_for_the_old,
+        is_rare: false,
+    },
+    Known {
+        rule: "R-CHAIN-22 (GB-02)",
+        what: "C-core pairs a new listener with the routes of the old one",
+        kind: "R-CHAIN-22 renamed",
+        explains: |part, _| matches!(part, Part::Call { core: Call::Aborted | Call::Ok(_), .. }),
+        is_rare: false,
+    },
+    Known {
+        rule: "R-CHAIN-37 (GB-01)",
+        what: "C-core gives a leaf of two roots to the first of them only",
+        kind: "R-CHAIN-36 aggregate",
+        explains: |part, _| matches!(part, Part::Call { core, as_core, .. } if is_one_of(core, as_core)),
+        is_rare: false,
+    },
+    Known {
+        rule: "R-CHAIN-43 (GB-09)",
+        what: "C-core rejects the aggregate that Envoy requires",
+        kind: "R-CHAIN-43 provided",
+        explains: core_rejects,
+        is_rare: false,
+    },
+    Known {
+        rule: "R-CHAIN-44 (GB-04)",
+        what: "C-core crashes when a cluster becomes an aggregate or ceases to be one",
+        kind: "GB-04 crash",
+        explains: |part, _| matches!(part, Part::Crash),
+        is_rare: false,
+    },
+    Known {
+        rule: "R-LIS-05 (GB-05)",
+        what: "C-core waits for ever for routes without a name",
+        kind: "R-LIS-05 no name",
+        explains: |part, _| {
+            matches!(part, Part::Verdict { core_rejects: false, .. } | Part::Call { .. } | Part::Names { .. })
+        },
+        is_rare: false,
+    },
+    Known {
+        rule: "R-LIS-12",
+        what: "C-core judges resources that nobody asked for",
+        kind: "R-LIS-12 unasked",
+        explains: core_rejects,
+        is_rare: false,
+    },
+    Known {
+        rule: "R-RTE-10",
+        what: "C-core ignores routes for paths that no method has (prefixes)",
+        kind: "R-RTE-10 odd prefix",
+        explains: |part, _| {
+            matches!(part, Part::Names { kind: Kind::Cluster | Kind::Endpoints, .. } | Part::Call { .. })
+        },
+        is_rare: false,
+    },
+    Known {
+        rule: "R-RTE-10",
+        what: "C-core ignores routes for paths that no method has (whole paths)",
+        kind: "R-RTE-10 odd path",
+        explains: |part, _| {
+            matches!(part, Part::Names { kind: Kind::Cluster | Kind::Endpoints, .. } | Part::Call { .. })
+        },
+        is_rare: false,
+    },
+    Known {
+        rule: "R-RTE-14",
+        what: "C-core rejects a weighted cluster without a weight",
+        kind: "R-RTE-14 unset",
+        explains: core_rejects,
+        is_rare: false,
+    },
+    Known {
+        rule: "R-CLU-07",
+        what: "C-core knows no LEAST_REQUEST; the policy is the data path's",
+        kind: "R-CLU-07 least request",
+        explains: core_rejects,
+        is_rare: false,
+    },
+    Known {
+        rule: "R-EDS-17 (GB-06)",
+        what: "C-core drops a small part where all calls are to be dropped",
+        kind: "R-EDS-17 wrap",
+        explains: |part, _| matches!(part, Part::Call { core: Call::Ok(_), ours, .. } if ours.contains(&Call::Dropped)),
+        is_rare: false,
+    },
+];
+
+/// What follows from it when C-core can't read a name. Either side may have asked for what it no longer needs in the end,
+/// and without a name it does not show that the rejection is of that.
+fn nameless(part: &Part, _: &Difference) -> bool {
+    match part {
+        Part::Verdict { name, .. } => name == NAMELESS,
+        Part::Names { .. } | Part::Call { .. } => true,
+        Part::Crash => false,
+    }
+}
+
+/// C-core asks for a cluster that the server does not have, and ours has all that it asks for.
+fn waits_for_the_old(part: &Part, difference: &Difference) -> bool {
+    let is_served = |name: &String| difference.served.contains(&(Kind::Cluster, name.clone()));
+    let waits = difference.parts.iter().any(|part| match part {
+        Part::Names { kind: Kind::Cluster, core, ours } => {
+            ours.iter().all(is_served) && core.difference(ours).any(|name| !is_served(name))
+        }
+        _ => false,
+    });
+    waits && matches!(part, Part::Names { .. } | Part::Call { .. })
+}
+
+/// C-core accepts what the rules reject, and what follows from that.
+fn ours_rejects(part: &Part, _: &Difference) -> bool {
+    match part {
+        Part::Verdict { core_rejects, .. } => !core_rejects,
+        Part::Names { .. } | Part::Call { .. } => true,
+        Part::Crash => false,
+    }
+}
+
+/// C-core rejects what the rules accept, and what follows from that.
+fn core_rejects(part: &Part, _: &Difference) -> bool {
+    match part {
+        Part::Verdict { core_rejects, .. } => *core_rejects,
+        Part::Names { .. } | Part::Call { .. } => true,
+        Part::Crash => false,
+    }
+}
+
+impl Known {
+    /// Returns what explains each part of a difference.
+    pub fn of(case: &Case, difference: &Difference) -> Option<Vec<&'static Self>> {
+        let kinds = case.kinds();
+        let explains = |known: &&Self, part: &Part| {
+            (known.kind.is_empty() || kinds.contains(known.kind)) && (known.explains)(part, difference)
+        };
+        difference.parts.iter().map(|part| ALL.iter().find(|known| explains(known, part))).collect()
+    }
+}
