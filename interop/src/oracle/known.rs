@@ -40,13 +40,6 @@ pub static ALL: [Known; 19] = [
         is_rare: true,
     },
     Known {
-        rule: "R-RTE-02",
-        what: "C-core takes a domain with a star at each end",
-        kind: "R-RTE-02 two stars",
-        explains: ours_rejects,
-        is_rare: false,
-    },
-    Known {
         rule: "R-RTE-03",
         what: "C-core's wildcards have to match something",
         kind: "R-RTE-03 nothing",
