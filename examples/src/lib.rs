@@ -6,6 +6,7 @@ pub mod dialects;
 pub mod discovery_file;
 pub mod duration;
 pub mod element;
+pub mod grpc;
 pub mod json;
 pub mod line;
 pub mod raw;

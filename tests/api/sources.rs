@@ -113,7 +113,9 @@ impl Source for Anew {
 fn a_client_that_comes_back_is_sent_what_it_lacks_by_any_source() {
     let type_url = TypeUrl::from("t");
     let mut cache = Cache::new(1);
-    ["a", "b", "c", "d"].map(|name| cache.insert(&type_url, Resource::new(name, name.as_bytes().to_vec())));
+    ["a", "b", "c", "d"]
+        .iter()
+        .for_each(|&name| _ = cache.insert(&type_url, Resource::new(name, name.as_bytes().to_vec())));
     let claims: Vec<_> = cache.resources(&type_url).filter(|resource| resource.name() != "b").collect();
     let claims = claims.into_iter().map(|resource| (resource.name().clone(), resource.version().clone()));
     let subscribe = vec!["*".into()];

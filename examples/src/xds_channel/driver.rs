@@ -13,8 +13,8 @@ use xds_machine_grpc::ledgers::Ledgers;
 use xds_machine_tonic::client::{Report, Updates, XdsClient};
 
 use super::Inner;
-use super::dns::Dns;
-use super::resource::{Resource, decode};
+use crate::grpc::dns::Dns;
+use crate::grpc::resource::{Resource, decode};
 
 /// Runs until the channel ends.
 pub(super) async fn run(
@@ -39,7 +39,7 @@ pub(super) async fn run(
                 Some(_) => {}
                 None => return,
             },
-            Some((host, result)) = dns.next() => chain.handle_resolved(&host, result),
+            Some((host, result)) = dns.resolved() => chain.handle_resolved(&host, result),
         }
     }
 }

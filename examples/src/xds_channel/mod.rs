@@ -20,13 +20,7 @@
 
 mod backend;
 mod balancer;
-#[path = "../bin/grpc_target/connect.rs"]
-mod connect;
-#[path = "../bin/grpc_target/dns.rs"]
-mod dns;
 mod driver;
-#[path = "../bin/grpc_target/resource.rs"]
-mod resource;
 mod route;
 
 use std::future::Future;
@@ -49,6 +43,7 @@ use xds_machine_grpc::chain::Chain;
 use xds_machine_tonic::client::XdsClient;
 
 use self::balancer::{Balancer, Pick};
+use crate::grpc::connect::connector;
 
 const AGENT: Agent<'static> = Agent { name: "xds_channel", version: env!("CARGO_PKG_VERSION") };
 
@@ -85,7 +80,7 @@ impl XdsChannel {
         let config = bootstrap.servers_config(bootstrap.node(&AGENT), Era::A53);
         let mut client = XdsClient::builder_of(config).ok_or("no servers")?.variant(Variant::Sotw);
         for server in bootstrap.servers() {
-            client = client.server(connect::connector(server));
+            client = client.server(connector(server));
         }
         let client = client.start().map_err(|error| error.to_string())?;
         let authority = target.data_plane_authority();

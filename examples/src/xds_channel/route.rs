@@ -9,7 +9,7 @@ use xds_machine_grpc::chain::{Children, Config};
 use xds_machine_grpc::endpoints::{Assignment, Drop, Endpoint, Health, Locality, Priority};
 use xds_machine_grpc::resources::{Destination, Listener, PathMatch, RouteAction, Routes, Source, VirtualHost};
 
-use super::resource::Resource;
+use crate::grpc::resource::Resource;
 
 pub(super) type InUse = Config<Arc<Resource>>;
 

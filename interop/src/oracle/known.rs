@@ -16,7 +16,7 @@ pub struct Known {
     pub is_rare: bool,
 }
 
-pub static ALL: [Known; 19] = [
+pub static ALL: [Known; 18] = [
     Known {
         rule: "R-CHAIN-20",
         what: "C-core neither adds nor ends a watch while the target has an error",

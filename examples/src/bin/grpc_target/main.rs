@@ -3,9 +3,6 @@
 //! Each configuration is one line of JSON. No rule of gRPC is decided here: see the crate `xds-machine-grpc`.
 
 mod arguments;
-mod connect;
-mod dns;
-mod resource;
 mod session;
 mod setup;
 mod show;
@@ -16,6 +13,7 @@ use std::process::exit;
 
 use arguments::Arguments;
 use clap::Parser;
+use examples::grpc::connect::connector;
 use serde_json::json;
 use session::Session;
 use setup::Setup;
@@ -64,7 +62,7 @@ async fn run(arguments: &Arguments, setup: Setup) -> Result<(), String> {
     let config = bootstrap.servers_config(bootstrap.node(&AGENT), era);
     let mut client = XdsClient::builder_of(config).ok_or("no servers")?.variant(service::Variant::Sotw);
     for server in bootstrap.servers() {
-        client = client.server(connect::connector(server));
+        client = client.server(connector(server));
     }
     let client = client.start().map_err(|error| error.to_string())?;
     let updates = client.updates().await.map_err(|error| error.to_string())?;

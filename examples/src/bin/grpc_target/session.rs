@@ -15,9 +15,9 @@ use xds_machine_grpc::chain::{Chain, Target};
 use xds_machine_grpc::ledgers::Ledgers;
 use xds_machine_tonic::client::{Report, Updates};
 
-use crate::dns::Dns;
-use crate::resource::{Resource, decode};
 use crate::show::{config, print, rejected};
+use examples::grpc::dns::Dns;
+use examples::grpc::resource::{Resource, decode};
 
 pub(crate) struct Session {
     bootstrap: Bootstrap,
@@ -50,7 +50,7 @@ impl Session {
                 },
                 // Nothing is left of the response.
                 () = ready(()), if self.faults.is_some() => self.print_faults(),
-                Some((host, result)) = self.dns.next() => self.chain.handle_resolved(&host, result),
+                Some((host, result)) = self.dns.resolved() => self.chain.handle_resolved(&host, result),
             }
         }
     }

@@ -10,7 +10,7 @@ use xds_machine::{ResourceName, TypeUrl};
 use xds_machine_grpc::chain::{Children, Config, Entry};
 use xds_machine_grpc::endpoints::{Assignment, Endpoint, Health, Locality};
 
-use crate::resource::Resource;
+use examples::grpc::resource::Resource;
 
 pub(crate) fn print(line: &Value) {
     let mut out = stdout().lock();

@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::fs;
-use std::future::Future;
 
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 use xds_machine_grpc::bootstrap::Server;
@@ -11,13 +10,13 @@ use xds_machine_tonic::client::{Connect, Impatient, dial};
 type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Makes the connections of a server. The files of certificates are read for each, so that new ones count.
-pub(crate) fn connector(server: &Server) -> impl Connect {
+pub fn connector(server: &Server) -> impl Connect {
     let server = server.clone();
     move || connect(endpoint(&server))
 }
 
-fn connect(endpoint: Result<Endpoint, BoxError>) -> impl Future<Output = Result<Impatient, BoxError>> + Send {
-    async move { dial(endpoint?).connect().await }
+async fn connect(endpoint: Result<Endpoint, BoxError>) -> Result<Impatient, BoxError> {
+    dial(endpoint?).connect().await
 }
 
 fn endpoint(server: &Server) -> Result<Endpoint, BoxError> {

@@ -1,7 +1,6 @@
 //! DNS names, which the system resolves.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -19,19 +18,25 @@ const DELAYS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 type Resolved = (HostPort, Result<Vec<SocketAddr>, String>);
 
 /// The names that are being resolved, and their results.
-pub(crate) struct Dns {
+pub struct Dns {
     tasks: BTreeMap<HostPort, JoinHandle<()>>,
     sender: UnboundedSender<Resolved>,
     results: UnboundedReceiver<Resolved>,
 }
 
+impl Default for Dns {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Dns {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let (sender, results) = unbounded_channel();
         Self { tasks: BTreeMap::new(), sender, results }
     }
 
-    pub(crate) fn handle(&mut self, lookup: Lookup) {
+    pub fn handle(&mut self, lookup: Lookup) {
         match lookup {
             Lookup::Begin(host) => {
                 let task = tokio::spawn(resolve(host.clone(), self.sender.clone()));
@@ -42,8 +47,8 @@ impl Dns {
     }
 
     /// Waits for a result.
-    pub(crate) fn next(&mut self) -> impl Future<Output = Option<Resolved>> {
-        self.results.recv()
+    pub async fn resolved(&mut self) -> Option<Resolved> {
+        self.results.recv().await
     }
 }
 

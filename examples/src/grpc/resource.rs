@@ -12,7 +12,7 @@ use xds_machine_grpc::resources::{
 
 /// A resource of any of the four types.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) enum Resource {
+pub enum Resource {
     Listener(View<Listener>),
     Routes(View<Routes>),
     Cluster(View<Cluster>),
@@ -21,7 +21,7 @@ pub(crate) enum Resource {
 
 impl Resource {
     /// Returns the endpoints, if the resource is a ClusterLoadAssignment.
-    pub(crate) fn assignment(&self) -> Option<&Assignment> {
+    pub fn assignment(&self) -> Option<&Assignment> {
         match self {
             Self::Endpoints(view) => Some(view.value()),
             Self::Listener(_) | Self::Routes(_) | Self::Cluster(_) => None,
@@ -34,7 +34,7 @@ impl Resource {
 /// # Errors
 ///
 /// All its faults.
-pub(crate) fn decode(
+pub fn decode(
     target: &Target,
     resource: client::Resource<'_>,
     context: &Context,
