@@ -15,6 +15,7 @@ use xds_conformance::message::Variant;
 use xds_conformance::mode::{self, Plan};
 use xds_conformance::net::SharedControl;
 use xds_conformance::report::{self, Glob, KnownFailures};
+use xds_conformance::run::Verdict;
 
 use crate::arguments::{Arguments, Mode, Options, VariantName};
 
@@ -67,6 +68,7 @@ fn run(options: &Options, command: &[String]) -> Result<u8, String> {
         address,
         implementation,
         has_control,
+        has_batches: control.lock().is_ok_and(|control| control.is_atomic()),
         variants: options.variants.iter().map(variant).collect(),
         features,
         unsupported: options.unsupported.iter().cloned().collect::<BTreeMap<_, _>>(),
@@ -86,13 +88,14 @@ fn run(options: &Options, command: &[String]) -> Result<u8, String> {
         }
     };
     let mut report = mode::run(&plan, &control, &mut |row| {
-        if row.verdict != xds_conformance::run::Verdict::Fail {
+        if matches!(row.verdict, Verdict::Pass | Verdict::Unsupported) {
             show(&report::line(row));
         }
     })
     .map_err(|trouble| trouble.0)?;
     report.mark_known(&known);
-    for row in report.rows.iter().filter(|row| row.verdict == xds_conformance::run::Verdict::Fail) {
+    // What was played once more, or went on after the story, is decided only now.
+    for row in report.rows.iter().filter(|row| matches!(row.verdict, Verdict::Fail | Verdict::Inconclusive)) {
         show(&report::line(row));
     }
     show(&report::summary_line(&report));

@@ -32,6 +32,8 @@ pub struct Plan {
     pub implementation: String,
     /// Whether the control can change anything.
     pub has_control: bool,
+    /// Whether the control changes several types at once.
+    pub has_batches: bool,
     /// The variants to run.
     pub variants: Vec<Variant>,
     /// The features of the server.
@@ -51,11 +53,14 @@ pub struct Plan {
 }
 
 /// A case in one variant that is to run.
+#[derive(Clone)]
 struct Job {
     story: Arc<Story>,
     variant: Variant,
     types: Vec<String>,
     number: usize,
+    /// Without a control: the names of resources that the server has.
+    given: Option<Vec<String>>,
 }
 
 /// A case that has run. Its streams are open, until all others have run too.
@@ -74,6 +79,7 @@ pub fn run(plan: &Plan, control: &SharedControl, on_row: &mut dyn FnMut(&Row)) -
     let stories = suite::server().map_err(|error| Trouble(error.to_string()))?;
     let calibration = calibrate(plan, control)?;
     let patience = Patience { answer: calibration.patience, quiet: calibration.quiet };
+    let known = if plan.has_control { Known::default() } else { learn(plan, control, patience)? };
     let (mut rows, mut alone, mut beside) = (Vec::new(), Vec::new(), Vec::new());
     for (number, (variant, story)) in stories.into_iter().enumerate() {
         if plan.filter.as_ref().is_some_and(|filter| !filter.covers(&story.id, variant)) {
@@ -82,7 +88,7 @@ pub fn run(plan: &Plan, control: &SharedControl, on_row: &mut dyn FnMut(&Row)) -
         if !plan.variants.contains(&variant) {
             continue;
         }
-        match plan.types_of(&story, variant) {
+        match plan.types_of(&story, variant, &known) {
             Err(why) => {
                 let row = row(&story, variant, Duration::ZERO, unsupported(why));
                 on_row(&row);
@@ -90,7 +96,8 @@ pub fn run(plan: &Plan, control: &SharedControl, on_row: &mut dyn FnMut(&Row)) -
             }
             Ok(types) => {
                 let list = if story.is_wildcard() { &mut alone } else { &mut beside };
-                list.push(Job { story, variant, types, number });
+                let given = (!plan.has_control).then(|| known.names.clone());
+                list.push(Job { story, variant, types, number, given });
             }
         }
     }
@@ -162,12 +169,7 @@ fn repeat(plan: &Plan, control: &SharedControl, patience: Patience, done: &mut R
     if done.row.verdict != Verdict::Fail {
         return;
     }
-    let job = Job {
-        story: done.job.story.clone(),
-        variant: done.job.variant,
-        types: done.job.types.clone(),
-        number: done.job.number + 10_000,
-    };
+    let job = Job { number: done.job.number + 10_000, ..done.job.clone() };
     let mut again = job.run(plan, control, patience);
     if let Some((mut connection, mut played)) = again.live.take() {
         played.iter_mut().for_each(|played| played.runner.clean(&mut connection));
@@ -209,7 +211,8 @@ impl Job {
         };
         let prefix = format!("kit-{}-{}-", std::process::id(), self.number);
         let prefix = format!("{prefix}{}-", variant_name(self.variant));
-        let played = suite::play(&self.story, self.variant, &self.types, &prefix, &mut connection);
+        let played =
+            suite::play(&self.story, self.variant, &self.types, &prefix, self.given.as_deref(), &mut connection);
         let row = row(&self.story, self.variant, begun.elapsed(), suite::worst(&played));
         Ran { row, job: self, live: Some((connection, played)) }
     }
@@ -217,7 +220,7 @@ impl Job {
 
 impl Plan {
     /// Returns the types that a case runs with, or why it does not run.
-    fn types_of(&self, story: &Story, variant: Variant) -> Result<Vec<String>, String> {
+    fn types_of(&self, story: &Story, variant: Variant, known: &Known) -> Result<Vec<String>, String> {
         let speaks = |name: &str| self.features.contains(name);
         if (speaks("sotw") || speaks("delta")) && !speaks(variant_name(variant)) {
             return Err(format!("the server does not speak {}", variant_name(variant)));
@@ -230,16 +233,67 @@ impl Plan {
         if let Some(feature) = story.features.iter().find(|feature| !self.features.contains(*feature)) {
             return Err(format!("the feature {feature} is not named"));
         }
-        if story.needs_control() && !self.has_control {
+        if story.needs_control() && !self.has_control && !story.only_reads() {
             return Err("the case needs a control".into());
+        }
+        if story.needs_batch() && !self.has_batches {
+            return Err("the control changes one type at a time".into());
         }
         let served = |of: &&String| {
             let given = self.types.is_empty() || self.types.contains(of) || !resource::is_common(of);
-            given && (!story.is_wildcard() || self.wildcard.contains(of))
+            let has = self.has_control || known.types.contains(of);
+            given && has && (!story.is_wildcard() || self.wildcard.contains(of))
         };
         let types: Vec<String> = story.types.iter().filter(served).cloned().collect();
         if types.is_empty() { Err("no type of the case is served".into()) } else { Ok(types) }
     }
+}
+
+/// What a server has that the kit does not control.
+#[derive(Default)]
+struct Known {
+    /// The names, those last that have endpoints too.
+    names: Vec<String>,
+    /// The types that have all these names, by their short names.
+    types: Vec<String>,
+}
+
+/// Looks for the resources of a server: all clusters, and the endpoints of the same names.
+fn learn(plan: &Plan, control: &SharedControl, patience: Patience) -> Result<Known, Trouble> {
+    let variant = plan.variants.iter().copied().find(|variant| plan.speaks(*variant)).unwrap_or(Variant::Delta);
+    let mut connection = Connection::new(&plan.address, control.clone(), patience)
+        .map_err(|error| Trouble(format!("no connection to {}: {error}", plan.address)))?;
+    let stream = connection.open(variant, None)?;
+    let mut names = Vec::new();
+    let mut types = Vec::new();
+    for of in ["cds", "eds"] {
+        let node = (of == "cds").then(|| Node { id: "kit-look".into(), features: Vec::new() });
+        let type_url = resource::type_url(of).to_owned();
+        let request = Request { type_url: type_url.clone(), names: names.clone(), node, ..Request::default() };
+        connection.send(stream, variant, &request)?;
+        let mut has: BTreeSet<String> = BTreeSet::new();
+        let mut wait = Wait::Answer;
+        while let Some(Event::Response(_, response)) = connection.poll(wait) {
+            wait = Wait::Quiet;
+            if response.type_url == type_url {
+                has.extend(response.resources.into_iter().map(|item| item.name));
+                let nonce = response.nonce;
+                let names = if variant == Variant::Sotw { names.clone() } else { Vec::new() };
+                let version = if variant == Variant::Sotw { response.version } else { String::new() };
+                let ack = Request { type_url: type_url.clone(), names, version, nonce, ..Request::default() };
+                connection.send(stream, variant, &ack)?;
+            }
+        }
+        let has: Vec<String> = has.into_iter().filter(|name| !name.is_empty()).take(100).collect();
+        if !has.is_empty() {
+            types.push(of.to_owned());
+            names = has;
+        } else {
+            break;
+        }
+    }
+    connection.close(stream);
+    Ok(Known { names, types })
 }
 
 fn unsupported(why: String) -> Outcome {

@@ -125,10 +125,19 @@ pub struct Played {
     pub outcome: Outcome,
 }
 
-/// Plays a story with each of these types, one after the other. `prefix` begins all names.
-pub fn play(story: &Arc<Story>, variant: Variant, types: &[String], prefix: &str, peer: &mut dyn Peer) -> Vec<Played> {
+/// Plays a story with each of these types, one after the other. `prefix` begins all names. Without a control, `given`
+/// names resources that the server has.
+pub fn play(
+    story: &Arc<Story>,
+    variant: Variant,
+    types: &[String],
+    prefix: &str,
+    given: Option<&[String]>,
+    peer: &mut dyn Peer,
+) -> Vec<Played> {
     let play = |(at, of): (usize, &String)| {
-        let mut runner = Runner::new(story.clone(), variant, resource::type_url(of), &format!("{prefix}{at}-"));
+        let runner = Runner::new(story.clone(), variant, resource::type_url(of), &format!("{prefix}{at}-"));
+        let mut runner = given.into_iter().fold(runner, Runner::with_given);
         let outcome = runner.play(peer);
         Played { runner, outcome }
     };

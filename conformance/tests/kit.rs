@@ -4,6 +4,10 @@
 mod cases;
 #[path = "kit/defects.rs"]
 mod defects;
+#[path = "kit/plain.rs"]
+mod plain;
+#[path = "kit/program.rs"]
+mod program;
 #[path = "kit/referee.rs"]
 mod referee;
 #[path = "kit/walker.rs"]

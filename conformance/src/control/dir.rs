@@ -89,6 +89,11 @@ impl Control for Directory {
         }
         Ok(())
     }
+
+    /// A file has one type, and a server may look between two files.
+    fn is_atomic(&self) -> bool {
+        false
+    }
 }
 
 impl Drop for Directory {

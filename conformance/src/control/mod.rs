@@ -17,6 +17,10 @@ pub trait Control {
     ///
     /// If the control refuses, or is gone.
     fn apply(&mut self, ops: &[Op]) -> Result<(), Trouble>;
+
+    /// Returns whether changes of several types are taken at once. If not, the order in which a server pushes them says
+    /// nothing.
+    fn is_atomic(&self) -> bool;
 }
 
 /// No control: the kit only asks.
@@ -26,5 +30,9 @@ pub struct Nothing;
 impl Control for Nothing {
     fn apply(&mut self, _: &[Op]) -> Result<(), Trouble> {
         Err(Trouble("there is no control".into()))
+    }
+
+    fn is_atomic(&self) -> bool {
+        false
     }
 }

@@ -167,6 +167,10 @@ impl Control for Adapter {
         }
         lines.iter().try_for_each(|line| self.ask(line))
     }
+
+    fn is_atomic(&self) -> bool {
+        true
+    }
 }
 
 impl Drop for Adapter {

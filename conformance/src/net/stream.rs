@@ -99,12 +99,36 @@ fn next_message(buffer: &mut BytesMut) -> Option<Result<Bytes, String>> {
 fn status(headers: &HeaderMap) -> Option<String> {
     let text = |key| headers.get(key).and_then(|value| value.to_str().ok());
     let code = text("grpc-status")?;
-    Some(format!("status {code} {}", text("grpc-message").unwrap_or_default()).trim_end().to_owned())
+    Some(format!("status {code} {}", unescape(text("grpc-message").unwrap_or_default())).trim_end().to_owned())
+}
+
+/// Decodes the percent-encoding of `grpc-message`.
+fn unescape(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((&byte, after)) = rest.split_first() {
+        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| byte == b'%') {
+            Some(decoded) => {
+                bytes.push(decoded);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_status_is_in_words() {
+        assert_eq!(unescape("no%20type, 100%"), "no type, 100%");
+    }
 
     #[test]
     fn messages_come_in_pieces() {

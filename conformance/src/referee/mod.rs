@@ -3,12 +3,15 @@
 //! The referee is no copy of a server. It knows what a server *must* say, what it *must not* say, and nothing of the
 //! choices that the specification leaves open: one response or several, an empty response or none, waiting for an ACK
 //! or not. It does no I/O and knows no time: events go in, complaints come out. That no answer will come is for the
-//! caller to establish, who then says so ([`ServerReferee::rest`]).
+//! caller to establish, who then says so ([`ServerReferee::rest`],
+//! [`ClientReferee::rest`]).
 
+mod client;
 mod rule;
 mod server;
 mod world;
 
+pub use self::client::ClientReferee;
 pub use self::rule::{Level, Rule};
 pub use self::server::ServerReferee;
 pub use self::world::World;

@@ -98,4 +98,26 @@ rules! {
     NotSent "not-sent" Must "Management servers must remember the set of resources being requested by the client, and if one of those resources springs into existence later, the server must send an update to the client informing it of the new resource."
     /// The removal of a wanted resource is not sent.
     NotRemoved "not-removed" Must "the server signals the client that a resource should be deleted via the removed_resources field of the response"
+
+    // Of clients.
+    /// The first request of a stream has no node, or a later one has another.
+    Node "node" Must "Only the first request on a stream is guaranteed to carry the node identifier."
+    /// The first request of a type has a nonce.
+    FirstRequest "first-request" Must "Note that the nonce is valid only in the context of an individual xDS stream; it does not survive stream restarts."
+    /// An error without a response that it could be of.
+    ErrorWithoutResponse "error-without-response" Must "NACK signifies unsuccessful configuration and is indicated by the presence of the error_detail field."
+    /// A nonce that the server did not give.
+    NonceUnknown "nonce-unknown" Must "all subsequent requests from the client must set the response_nonce field to the most recent nonce received from the server on that stream"
+    /// A nonce that is older than one that the client has answered.
+    NonceLatest "nonce-latest" Must "all subsequent requests from the client must set the response_nonce field to the most recent nonce received from the server on that stream"
+    /// A delta response is answered twice.
+    AnsweredTwice "answered-twice" Must "In the delta xDS wire protocol, the nonce field is required and used to pair a DeltaDiscoveryResponse to a DeltaDiscoveryRequest ACK or NACK."
+    /// An ACK has the version of another response.
+    AckVersion "ack-version" Must "ACK signifies successful configuration update and contains the version_info from the DiscoveryResponse."
+    /// A version that the client cannot use.
+    NackVersion "nack-version" Must "The version_info indicates the most recent version that the client is using"
+    /// A response without ACK and NACK.
+    NotAnswered "not-answered" Should "The xDS client should ACK or NACK every DiscoveryResponse received from the management server."
+    /// The names are not those that are wanted.
+    Names "names" Must "requests must specify the set of resource names that the client is interested in"
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::peer::{Peer, Wait};
-use super::{MOST_MESSAGES, Runner, Stop};
+use super::{MOST_EVENTS, MOST_MESSAGES, Runner, Stop};
 use crate::message::{Item, Response, Variant};
 use crate::resource;
 use crate::story::{Expected, Form};
@@ -15,7 +15,10 @@ impl Runner {
         let type_url = self.type_url(&expected.type_name);
         self.stream(peer)?;
         let mut read: Vec<Response> = Vec::new();
-        for _ in 0..MOST_MESSAGES {
+        for _ in 0..MOST_EVENTS {
+            if read.len() > MOST_MESSAGES {
+                break;
+            }
             if let Some(response) = self.read(&type_url) {
                 read.push(response.clone());
                 if self.lacks(expected, &read).is_empty() {
@@ -142,7 +145,8 @@ impl Runner {
         for (name, revision) in &expected.resources {
             let wire = self.name(name);
             let is = |item: &&Item| {
-                let is_content = revision.is_none_or(|revision| item.revision.is_none_or(|has| has == revision));
+                let any = self.given.is_some();
+                let is_content = revision.is_none_or(|revision| any || item.revision.is_none_or(|has| has == revision));
                 item.answers(&wire) && is_content && expected.forms.iter().all(|form| has_form(item, *form))
             };
             if !items().any(|item| is(&item)) {

@@ -10,6 +10,8 @@ mod witness;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 pub use self::peer::{Event, Op, Peer, StreamId, Trouble, Wait};
 use self::stream::Stream;
 pub use self::verdict::{Outcome, Verdict};
@@ -20,6 +22,8 @@ use crate::story::{Change, Step, Story, To};
 
 /// The messages that one step may take before it is given up: a peer that never stops.
 const MOST_MESSAGES: usize = 400;
+/// The events of all streams that one step may take.
+const MOST_EVENTS: usize = 100_000;
 
 /// Why a story ends early.
 #[derive(Debug)]
@@ -44,6 +48,8 @@ pub struct Runner {
     of: String,
     prefix: String,
     world: World,
+    /// Without a control: the resources that the server has.
+    given: Option<Given>,
     /// The changes that no witness has seen.
     unseen: Vec<Op>,
     streams: BTreeMap<usize, Stream>,
@@ -63,6 +69,7 @@ impl Runner {
             of: of.to_owned(),
             prefix: prefix.to_owned(),
             world: World::controlled(prefix),
+            given: None,
             unseen: Vec::new(),
             streams: BTreeMap::new(),
             current: 1,
@@ -73,12 +80,24 @@ impl Runner {
         }
     }
 
+    /// Plays the story with resources that the server has already: there is no control.
+    #[must_use]
+    pub fn with_given(mut self, names: &[String]) -> Self {
+        self.world = World::unknown();
+        self.given = Some(Given { free: names.to_vec(), ..Given::default() });
+        self
+    }
+
     /// Plays the story. Streams stay open: see [`tail`](Self::tail).
     pub fn play(&mut self, peer: &mut dyn Peer) -> Outcome {
         let story = self.story.clone();
         for (line, step) in &story.steps {
             match self.step(peer, step) {
                 Ok(()) => {}
+                Err(Stop::Fail(why)) if self.given.as_ref().is_some_and(|given| given.moves) => {
+                    let why = format!("line {line}: the server's content changes by itself; {why}");
+                    return self.outcome(Verdict::Inconclusive, why);
+                }
                 Err(Stop::Fail(why)) => return self.outcome(Verdict::Fail, format!("line {line}: {why}")),
                 Err(Stop::Inconclusive(why)) => {
                     return self.outcome(Verdict::Inconclusive, format!("line {line}: {why}"));
@@ -121,7 +140,12 @@ impl Runner {
             let strong = complaint.rule.level() == Level::Must || level != Level::Must;
             strong && level != Level::May && verdict::own_case(complaint.rule).is_none_or(|id| id == self.story.id)
         };
+        let moves = self.given.as_ref().is_some_and(|given| given.moves);
         match self.complaints.iter().find(counts) {
+            Some(complaint) if moves => {
+                let why = format!("the server's content changes by itself; {complaint}");
+                self.outcome(Verdict::Inconclusive, why)
+            }
             Some(complaint) => self.outcome(Verdict::Fail, complaint.to_string()),
             None => self.outcome(Verdict::Pass, self.notes.join("; ")),
         }
@@ -172,6 +196,11 @@ impl Runner {
     }
 
     fn change(&mut self, peer: &mut dyn Peer, changes: &[Change], batch: bool) -> Result<(), Stop> {
+        if let Some(given) = &mut self.given {
+            let took = changes.iter().all(|change| given.take(&change.name));
+            self.ladder.push("world: resources that the server has already".into());
+            return if took { Ok(()) } else { Err(Stop::Inconclusive("the server has too few resources".into())) };
+        }
         let ops: Vec<Op> = changes.iter().map(|change| self.op(change)).collect();
         for ops in if batch { vec![&ops[..]] } else { ops.chunks(1).collect() } {
             // The referees first: a push may be faster than the control's answer.
@@ -232,7 +261,9 @@ impl Runner {
 
     /// Returns the name on the wire.
     fn name(&self, name: &str) -> String {
+        let given = self.given.as_ref().and_then(|given| given.taken.get(name));
         match name.strip_prefix("xdstp:") {
+            _ if given.is_some() => given.cloned().unwrap_or_default(),
             _ if name == "*" => name.to_owned(),
             Some(_) => name.replacen("/d/", &format!("/{}d/", self.prefix), 1),
             None => format!("{}{name}", self.prefix),
@@ -246,6 +277,42 @@ impl Runner {
 
     /// Returns whether a name is of this run.
     fn is_own(&self, name: &str) -> bool {
-        name.contains(self.prefix.as_str())
+        let given = || self.given.iter().any(|given| given.taken.values().any(|taken| taken == name));
+        name.contains(self.prefix.as_str()) || given()
+    }
+}
+
+/// The resources of a server that the kit does not control.
+#[derive(Default)]
+struct Given {
+    /// Names that no name of the story stands for yet.
+    free: Vec<String>,
+    /// The names of the story.
+    taken: BTreeMap<String, String>,
+    /// The contents that were seen last, by type and name: content that changes by itself proves nothing.
+    seen: BTreeMap<(String, String), Option<Bytes>>,
+    /// Whether a content changed.
+    moves: bool,
+}
+
+impl Given {
+    /// Lets a name of the story stand for a resource. Returns whether there was one left.
+    fn take(&mut self, name: &str) -> bool {
+        if !self.taken.contains_key(name) {
+            let Some(free) = self.free.pop() else { return false };
+            self.taken.insert(name.to_owned(), free);
+        }
+        true
+    }
+
+    /// Notes the contents of a response.
+    fn see(&mut self, response: &Response) {
+        for item in &response.resources {
+            let key = (response.type_url.clone(), item.name.clone());
+            let before = self.seen.insert(key, item.body.clone());
+            self.moves |= before.is_some_and(|before| before != item.body);
+        }
+        // A name that was there, and is removed.
+        self.moves |= response.removed.iter().any(|name| self.taken.values().any(|taken| taken == name));
     }
 }

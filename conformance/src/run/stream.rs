@@ -64,6 +64,7 @@ impl Runner {
         match event {
             Event::Response(_, response) => {
                 let complaints = stream.referee.response(&response);
+                self.given.iter_mut().for_each(|given| given.see(&response));
                 stream.unread.push_back(response.clone());
                 let line = self.write_response(&response);
                 self.ladder.push(format!("S{mark}> {line}"));

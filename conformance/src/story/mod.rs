@@ -216,11 +216,31 @@ impl Story {
         self.steps.iter().any(|(_, step)| matches!(step, Step::World { .. }))
     }
 
-    /// Returns whether the story sees all resources of a type, and so must not run beside others.
-    pub fn is_wildcard(&self) -> bool {
-        self.steps.iter().any(|(_, step)| match step {
-            Step::Send(send) => send.names.iter().any(|name| name == "*") || send.names.is_empty(),
+    /// Returns whether the story only begins with resources, and changes none: then those that a server has already do.
+    pub fn only_reads(&self) -> bool {
+        let is_plain = |change: &Change| matches!(change.to, To::Put { ttl: None, alias: None, .. });
+        let is_given = |step: &Step| match step {
+            Step::World { changes, batch: false } => changes.iter().all(is_plain),
             _ => false,
-        })
+        };
+        let mut steps = self.steps.iter().map(|(_, step)| step).skip_while(|step| is_given(step));
+        !steps.any(|step| matches!(step, Step::World { .. }))
+    }
+
+    /// Returns whether the story changes several types at once.
+    pub fn needs_batch(&self) -> bool {
+        self.steps.iter().any(|(_, step)| matches!(step, Step::World { batch: true, .. }))
+    }
+
+    /// Returns whether the story sees all resources of a type, and so must not run beside others: a name is `*`, or the
+    /// first request has no names.
+    pub fn is_wildcard(&self) -> bool {
+        let mut sends = self.steps.iter().filter_map(|(_, step)| match step {
+            Step::Send(send) => Some(send),
+            _ => None,
+        });
+        let first = sends.clone().next();
+        let names_none = |send: &Send| send.names.is_empty() && send.unsubscribe.is_empty();
+        first.is_some_and(names_none) || sends.any(|send| send.names.iter().any(|name| name == "*"))
     }
 }

@@ -164,9 +164,14 @@ fn world(mut words: Words<'_>) -> Result<Step, String> {
     if all.is_empty() { Err("a batch has changes".into()) } else { Ok(Step::World { changes: all, batch }) }
 }
 
+/// Reads a type: `T`, a short name, or a quoted URL.
+fn type_name(words: &mut Words<'_>) -> Result<String, String> {
+    Ok(words.take("a type")?.trim_matches('"').to_owned())
+}
+
 fn changes(mut words: Words<'_>) -> Result<Vec<Change>, String> {
     let verb = words.take("put, puts, delete or error")?;
-    let (type_name, name) = (words.take("a type")?.to_owned(), words.take("a name")?.to_owned());
+    let (type_name, name) = (type_name(&mut words)?, words.take("a name")?.to_owned());
     let change = |to| Change { type_name: type_name.clone(), name: name.clone(), to };
     let put = |revision| change(To::Put { revision, ttl: None, alias: None });
     let changes = match verb {
@@ -193,7 +198,7 @@ fn send(mut words: Words<'_>, variant: Variant) -> Result<Send, String> {
     let own = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
     let mut send = Send::default();
     if !words.take_flag("untyped") {
-        send.type_name = words.take("a type")?.into();
+        send.type_name = type_name(&mut words)?;
     }
     send.fill = words.take_value("fill").map(number).transpose()?.unwrap_or(0);
     send.version = words.take_value("v").map(text).transpose()?;
@@ -232,7 +237,7 @@ fn send(mut words: Words<'_>, variant: Variant) -> Result<Send, String> {
 
 /// Reads `T {a@1,b} rm[c] either[d] err[e] wrapped $1`.
 fn expected(mut words: Words<'_>) -> Result<Expected, String> {
-    let mut expected = Expected { type_name: words.take("a type")?.into(), ..Expected::default() };
+    let mut expected = Expected { type_name: type_name(&mut words)?, ..Expected::default() };
     let own = |names: Option<Vec<&str>>| names.unwrap_or_default().into_iter().map(str::to_owned).collect::<Vec<_>>();
     if let Some(list) = words.take_list("{", '}') {
         expected.has_list = true;

@@ -15,7 +15,7 @@ use crate::defects::{Seeded, Wrong};
 /// Plays a case with all its types in memory, to the end of its tail.
 fn play(story: &Arc<Story>, variant: Variant, defect: impl Defect) -> Outcome {
     let mut peer = Memory::new(defect);
-    let mut played = suite::play(story, variant, &story.types, "k-", &mut peer);
+    let mut played = suite::play(story, variant, &story.types, "k-", None, &mut peer);
     for played in &mut played {
         if played.outcome.verdict == Verdict::Pass {
             played.outcome = played.runner.tail(&mut peer);

@@ -68,3 +68,24 @@ fn every_visible_defect_of_a_delta_server_is_complained_of() {
         assert!(rules.contains(&rule), "{bug:?}: {rules:?}");
     }
 }
+
+#[test]
+fn every_visible_defect_of_a_client_is_complained_of() {
+    for (bug, rule) in [
+        (Bug::KeepsNonce, Rule::FirstRequest),
+        (Bug::VersionStuck, Rule::AckVersion),
+        (Bug::NoAnswerOnceUnwanted, Rule::NotAnswered),
+        (Bug::NoNames, Rule::Names),
+    ] {
+        let rules = broken::<Sotw>(bug);
+        assert!(rules.contains(&rule), "{bug:?}: {rules:?}");
+    }
+    for (bug, rule) in [
+        (Bug::AnswersTwice, Rule::AnsweredTwice),
+        (Bug::ForgetsUnsubscribe, Rule::Names),
+        (Bug::NoAnswerOnceUnwanted, Rule::NotAnswered),
+    ] {
+        let rules = broken::<Delta>(bug);
+        assert!(rules.contains(&rule), "{bug:?}: {rules:?}");
+    }
+}

@@ -1,10 +1,10 @@
 //! Random legal walks of this project's client and server, in memory, under the eyes of the referee.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use xds_conformance::message::{Request, Response};
-use xds_conformance::referee::{Complaint, ServerReferee, World};
+use xds_conformance::referee::{ClientReferee, Complaint, ServerReferee, World};
 use xds_conformance::resource;
 use xds_machine::client::{self, Action, Client};
 use xds_machine::message::{Node, delta, sotw};
@@ -54,6 +54,8 @@ pub(crate) struct Walk<V: Judged> {
     cache: Cache,
     world: World,
     referee: Option<ServerReferee>,
+    /// The referee of the client, at the server's end of the wires.
+    watcher: Option<ClientReferee>,
     now: Instant,
     streams: u64,
     revision: u64,
@@ -75,6 +77,7 @@ impl<V: Judged> Walk<V> {
             cache: Cache::new(1),
             world: World::controlled(""),
             referee: None,
+            watcher: None,
             now: Instant::EPOCH,
             streams: 0,
             revision: 0,
@@ -170,12 +173,17 @@ impl<V: Judged> Walk<V> {
         self.streams += 1;
         self.server = Some(Server::new(server::Config::ads(), StreamId(self.streams)));
         self.referee = Some(ServerReferee::new(V::VARIANT, None, self.world.clone()));
+        let watcher = self.watcher.as_ref();
+        self.watcher = Some(watcher.map_or_else(|| ClientReferee::new(V::VARIANT), ClientReferee::next));
         self.client.handle_open();
         self.ladder.push("stream".into());
     }
 
     fn client_sends(&mut self) {
-        let transmit = self.client.poll_transmit().expect("wants_transmit says so");
+        let mut transmit = self.client.poll_transmit().expect("wants_transmit says so");
+        let wants = TYPES.iter().any(|url| !self.wanted(url).is_empty());
+        let say = |bug| self.faulty.client_says(bug, wants, &mut transmit.intent, &mut transmit.request);
+        let times = self.bug.map_or(1, say);
         self.client.handle_sent(self.now, transmit.sent);
         let request = <V as Judged>::request(&transmit.request);
         self.ladder.push(format!(
@@ -188,14 +196,18 @@ impl<V: Judged> Walk<V> {
             request.nonce,
             request.error
         ));
-        self.referee.as_mut().expect("a stream").request(&request);
-        self.up.push_back(transmit.request);
+        if times > 0 {
+            self.referee.as_mut().expect("a stream").request(&request);
+        }
+        self.up.extend(std::iter::repeat_n(transmit.request, times));
     }
 
     fn server_reads(&mut self) {
         let mut request = self.up.pop_front().expect("a request");
         let server = self.server.as_mut().expect("a stream");
         self.ladder.push("server reads".into());
+        let read = <V as Judged>::request(&request);
+        self.complaints.extend(self.watcher.as_mut().expect("a stream").request(&read));
         if self.bug.is_none_or(|bug| self.faulty.server_hears(bug, server, &mut request)) {
             server.handle_request(self.now, request).expect("a legal request");
         }
@@ -207,6 +219,7 @@ impl<V: Judged> Walk<V> {
         if let Some(response) = server.poll_transmit(self.now, &self.cache) {
             let mut message = V::message(&response);
             if self.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
+                self.watcher.as_mut().expect("a stream").response(&<V as Judged>::response(&message));
                 self.down.push_back(message);
                 self.ladder.push("server sends".into());
             }
@@ -218,7 +231,7 @@ impl<V: Judged> Walk<V> {
     }
 
     fn client_reads(&mut self) {
-        let response = self.down.pop_front().expect("a response");
+        let mut response = self.down.pop_front().expect("a response");
         let read = <V as Judged>::response(&response);
         let items = read.resources.iter().map(|item| format!("{}@{:?}", item.name, item.revision));
         self.ladder.push(format!(
@@ -230,6 +243,7 @@ impl<V: Judged> Walk<V> {
             read.nonce
         ));
         self.complaints.extend(self.referee.as_mut().expect("a stream").response(&read));
+        self.bug.into_iter().for_each(|bug| self.faulty.client_hears(bug, &mut response));
         // The client closes the stream if the server breaks a rule that no client can live with.
         if self.client.handle_response(self.now, response).is_err() {
             self.cut();
@@ -251,9 +265,19 @@ impl<V: Judged> Walk<V> {
             self.down.clear();
             self.client.handle_close();
             self.referee = None;
-            self.faulty = Faulty::default();
+            match self.bug {
+                Some(bug) => self.faulty.close(bug),
+                None => self.faulty = Faulty::default(),
+            }
             self.ladder.push("cut".into());
         }
+    }
+
+    /// The names that the client is to be subscribed to.
+    fn wanted(&self, type_url: &str) -> BTreeSet<String> {
+        let interest = self.client.resources(&type_url.into()).interest();
+        let names = interest.names().map(ToString::to_string);
+        names.chain(interest.wildcard().then(|| "*".to_owned())).collect()
     }
 
     /// Lets the protocol come to rest, and time pass; the referee judges the silence. A peer that never rests is left.
@@ -271,6 +295,10 @@ impl<V: Judged> Walk<V> {
                     self.ladder.push("rest".into());
                     self.complaints.extend(referee.rest(true));
                 }
+                let wanted = TYPES.map(|url| (url.to_owned(), self.wanted(url))).into();
+                let watcher = self.watcher.as_mut().filter(|_| self.server.is_some());
+                let silence = watcher.map(|watcher| watcher.rest(&wanted));
+                self.complaints.extend(silence.into_iter().flatten());
                 return;
             };
             self.now = due.max(Instant::from_epoch(self.now.since_epoch() + Duration::from_millis(1)));
