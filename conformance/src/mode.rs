@@ -23,6 +23,9 @@ const MOST_PATIENCE: Duration = Duration::from_secs(30);
 const LEAST_QUIET: Duration = Duration::from_millis(100);
 const MOST_QUIET: Duration = Duration::from_secs(2);
 
+/// How long the tail of a case is waited for: what came late is there already.
+const TAIL: Duration = Duration::from_millis(20);
+
 /// What to run, and against what.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -187,7 +190,7 @@ fn repeat(plan: &Plan, control: &SharedControl, patience: Patience, done: &mut R
 /// Reads what came after the story: a message that has no reason fails the case still.
 fn tail(done: &mut Ran) {
     let Some((connection, played)) = done.live.as_mut().filter(|_| done.row.verdict == Verdict::Pass) else { return };
-    connection.set_patience(Patience { answer: Duration::from_millis(1), quiet: Duration::from_millis(1) });
+    connection.set_patience(Patience { answer: TAIL, quiet: TAIL });
     for played in played.iter_mut() {
         played.outcome = played.runner.tail(connection);
     }
