@@ -125,7 +125,7 @@ pub struct Played {
     pub outcome: Outcome,
 }
 
-/// Plays a story with each of these types, one after the other. `prefix` begins all names. Without a control, `given`
+/// Plays a story with each of these types, one after the other, up to the first failure. `prefix` begins all names. Without a control, `given`
 /// names resources that the server has.
 pub fn play(
     story: &Arc<Story>,
@@ -135,13 +135,18 @@ pub fn play(
     given: Option<&[String]>,
     peer: &mut dyn Peer,
 ) -> Vec<Played> {
-    let play = |(at, of): (usize, &String)| {
+    let mut played = Vec::new();
+    for (at, of) in types.iter().enumerate() {
         let runner = Runner::new(story.clone(), variant, resource::type_url(of), &format!("{prefix}{at}-"));
         let mut runner = given.into_iter().fold(runner, Runner::with_given);
         let outcome = runner.play(peer);
-        Played { runner, outcome }
-    };
-    types.iter().enumerate().map(play).collect()
+        let failed = outcome.verdict == Verdict::Fail;
+        played.push(Played { runner, outcome });
+        if failed {
+            break; // decided, and waiting for what does not come takes long
+        }
+    }
+    played
 }
 
 /// Returns the worst outcome of the types of a case; what all of them say is said once.
