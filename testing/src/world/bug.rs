@@ -183,6 +183,7 @@ impl<V: Both> Faulty<V> {
         bug == Bug::EmptyListOnReconnect && self.asked && !wants
     }
 
+    /// Modifies a response that the client reads.
     pub fn client_hears(&mut self, bug: Bug, response: &mut V::Response) {
         match bug {
             Bug::BeatsAreContent => V::fill_beats(response),

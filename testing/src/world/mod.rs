@@ -23,8 +23,8 @@ use xds_machine::server::{Server, State};
 use xds_machine::{Instant, ResourceName};
 
 pub use self::application::Application;
-pub use self::bug::Bug;
-use self::bug::Faulty;
+pub use self::bug::{Bug, Faulty};
+
 use self::ghost::{Ghost, Told};
 pub use self::goal::{Feature, Goal, Goals};
 pub use self::pair::Pair;

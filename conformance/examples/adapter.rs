@@ -1,0 +1,91 @@
+//! The adapter of this project's control plane: `xds-conformance server --control stdio -- adapter`.
+
+use std::error::Error;
+use std::io::{BufRead, Write, stdin, stdout};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use xds_machine::server::{Cache, Resource, Source, State};
+use xds_machine::{ResourceName, Status, TypeUrl, type_url};
+use xds_machine_tonic::server::{ControlPlane, Group};
+
+const FEATURES: [&str; 9] = ["sotw", "delta", "per-type", "ads-order", "ttl", "alias", "vhds", "glob", "error"];
+
+const TYPES: [&str; 5] =
+    [type_url::CLUSTER, type_url::ENDPOINT, type_url::LISTENER, type_url::ROUTE, type_url::VIRTUAL_HOST];
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let group = Group::new("kit");
+    TYPES.iter().for_each(|known| drop(group.replace(&(*known).into(), []))); // nothing, and known to be so
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    say(&json!({"ready": {"address": listener.local_addr()?.to_string(), "features": FEATURES}}))?;
+    let plane = ControlPlane::new(group.clone());
+    let server = Server::builder().add_service(plane.service());
+    let server = server.serve_with_incoming(plane.incoming(TcpIncoming::from(listener)));
+    let control = tokio::task::spawn_blocking(move || {
+        for line in stdin().lock().lines() {
+            let answer = match serde_json::from_str(&line?)
+                .map_err(|error| error.to_string())
+                .and_then(|op| group.update(|cache| apply(cache, &op)).0)
+            {
+                Ok(()) => json!({}),
+                Err(why) => json!({"error": why}),
+            };
+            say(&answer)?;
+        }
+        Ok::<_, std::io::Error>(())
+    });
+    tokio::select! {
+        served = server => served?,
+        ended = control => ended??, // the end of the input ends the adapter
+    }
+    Ok(())
+}
+
+/// Applies an operation to the store.
+fn apply(cache: &mut Cache, op: &Value) -> Result<(), String> {
+    let text = |key: &str| op[key].as_str().ok_or_else(|| format!("{key} is missing"));
+    if op["op"] == "batch" {
+        return op["ops"].as_array().into_iter().flatten().try_for_each(|op| apply(cache, op));
+    }
+    if op["op"] == "clear" {
+        TYPES.iter().for_each(|known| cache.replace(&(*known).into(), []));
+        return Ok(());
+    }
+    let (of, name) = (TypeUrl::from(text("type")?), ResourceName::from(text("name")?));
+    let present = match cache.get(&of, &name).state {
+        State::Present(resource) => Some(resource.clone()),
+        State::Absent | State::Unknown => None,
+    };
+    let present = || present.clone().ok_or_else(|| format!("there is no {name}"));
+    match text("op")? {
+        "put" => {
+            let body = STANDARD.decode(text("any")?).map_err(|error| error.to_string())?;
+            cache.insert(&of, Resource::new(name, body));
+        }
+        "delete" => _ = cache.remove(&of, name),
+        "alias" => _ = cache.insert(&of, present()?.with_aliases([text("alias")?])),
+        "ttl" => {
+            let ttl = op["ms"].as_u64().ok_or("ms is missing")?;
+            cache.insert(&of, present()?.with_ttl(Duration::from_millis(ttl)));
+        }
+        "error" => {
+            let code = op["code"].as_i64().and_then(|code| i32::try_from(code).ok()).ok_or("code is missing")?;
+            cache.set_error(&of, name, Status { code, message: text("message")?.into() });
+        }
+        other => return Err(format!("{other} is not supported")),
+    }
+    Ok(())
+}
+
+fn say(line: &Value) -> std::io::Result<()> {
+    let mut out = stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}

@@ -1,0 +1,141 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Judges servers of the xDS transport protocol by the sentences of its specification
+#[derive(Debug, Parser)]
+#[command(name = "xds-conformance", version)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) mode: Mode,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Mode {
+    /// Runs the fixed cases against a server
+    Server {
+        /// With --control stdio: the command of the adapter, which starts the server
+        #[arg(last = true, value_name = "CMD")]
+        command: Vec<String>,
+    },
+}
+
+/// Options, before or after the mode's name
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The address of the server
+    #[arg(long, global = true, value_name = "HOST:PORT")]
+    pub(crate) address: Option<String>,
+
+    /// How the kit changes what the server has: none, stdio or dir:DIR
+    #[arg(long, global = true, value_name = "CONTROL", default_value = "none")]
+    pub(crate) control: String,
+
+    /// The variants to run
+    #[arg(long, global = true, value_enum, value_delimiter = ',', default_values = ["sotw", "delta"])]
+    pub(crate) variants: Vec<VariantName>,
+
+    /// The types that the server serves: cds, eds, lds, rds; all of them if not given
+    #[arg(long, global = true, value_delimiter = ',', value_name = "TYPE")]
+    pub(crate) types: Vec<String>,
+
+    /// The types that have a wildcard
+    #[arg(long, global = true, value_delimiter = ',', value_name = "TYPE", default_values = ["cds", "lds"])]
+    pub(crate) wildcard: Vec<String>,
+
+    /// Features of the server, besides those that its adapter names: per-type, ads-order, ttl, alias, vhds, glob, ..
+    #[arg(long, global = true, value_delimiter = ',', value_name = "FEATURE")]
+    pub(crate) features: Vec<String>,
+
+    /// A feature that the server does not have, and why; may be given more than once
+    #[arg(long, global = true, value_name = "FEATURE=REASON", value_parser = reason)]
+    pub(crate) unsupported: Vec<(String, String)>,
+
+    /// A file of cases that are known to fail: an id or glob a line, a reason behind #
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) known_failing: Option<PathBuf>,
+
+    /// Failures at level SHOULD decide the exit code too
+    #[arg(long, global = true)]
+    pub(crate) strict: bool,
+
+    /// How long to wait for what must come; measured if not given
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) patience: Option<Duration>,
+
+    /// Run only these cases; the mode's prefix may be left out: 'delta/re*'
+    #[arg(long, global = true, value_name = "GLOB")]
+    pub(crate) filter: Option<String>,
+
+    /// Write the report as JSON; - is standard output, and then nothing else goes there
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write the report as JUnit's XML
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum VariantName {
+    /// State of the world
+    Sotw,
+    /// Incremental
+    Delta,
+}
+
+fn reason(text: &str) -> Result<(String, String), String> {
+    let (feature, reason) = text.split_once('=').ok_or("it is FEATURE=REASON")?;
+    Ok((feature.to_owned(), reason.to_owned()))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds".to_owned())?;
+    let time = Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?;
+    if time.is_zero() { Err("more than zero".into()) } else { Ok(time) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Arguments, String> {
+        let arguments = ["xds-conformance"].iter().chain(arguments);
+        Arguments::try_parse_from(arguments).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn options_stand_before_or_after_the_mode() {
+        for line in [
+            &["--address", "a:1", "--strict", "server", "--variants", "delta"][..],
+            &["server", "--variants", "delta", "--strict", "--address", "a:1"],
+            &["--variants", "delta", "server", "--address", "a:1", "--strict"],
+        ] {
+            let Arguments { options, .. } = parse(line).expect("arguments");
+            assert_eq!(options.address.as_deref(), Some("a:1"));
+            assert_eq!((options.variants, options.strict), (vec![VariantName::Delta], true));
+        }
+    }
+
+    #[test]
+    fn a_command_stands_last() {
+        let line = ["server", "--control", "stdio", "--patience", "2.5", "--", "./adapter", "--strict"];
+        let Arguments { mode: Mode::Server { command }, options } = parse(&line).expect("arguments");
+        assert_eq!(command, ["./adapter", "--strict"]);
+        assert_eq!((options.patience, options.strict), (Some(Duration::from_millis(2500)), false));
+    }
+
+    #[test]
+    fn wrong_arguments_are_refused() {
+        assert!(parse(&["serve"]).is_err());
+        assert!(parse(&["server", "--unsupported", "ttl"]).expect_err("no reason").contains("FEATURE=REASON"));
+        assert!(parse(&["server", "--patience", "0"]).expect_err("zero").contains("more than zero"));
+        assert!(parse(&["server", "--variants", "v2"]).is_err());
+    }
+}

@@ -1,0 +1,38 @@
+//! The control side of a server: how the kit changes what the server has.
+
+mod dir;
+mod stdio;
+
+use crate::run::{Op, Trouble};
+
+pub use self::dir::Directory;
+pub use self::stdio::Adapter;
+
+/// A control.
+pub trait Control {
+    /// Changes what the server has: all at once, as far as the control can. The server has taken the changes, or will
+    /// by itself.
+    ///
+    /// # Errors
+    ///
+    /// If the control refuses, or is gone.
+    fn apply(&mut self, ops: &[Op]) -> Result<(), Trouble>;
+
+    /// Returns whether changes of several types are taken at once. If not, the order in which a server pushes them says
+    /// nothing.
+    fn is_atomic(&self) -> bool;
+}
+
+/// No control: the kit only asks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl Control for Nothing {
+    fn apply(&mut self, _: &[Op]) -> Result<(), Trouble> {
+        Err(Trouble("there is no control".into()))
+    }
+
+    fn is_atomic(&self) -> bool {
+        false
+    }
+}

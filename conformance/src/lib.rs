@@ -1,0 +1,22 @@
+//! A conformance kit for the xDS transport protocol: fixed cases and a referee for servers of other people.
+//!
+//! The command `xds-conformance` runs the kit: see the [page beside this crate](https://docs.rs/crate/xds-conformance).
+//! The library is the same in parts.
+//!
+//! - [`referee`] judges one stream by the sentences of the specification, without I/O and without time.
+//! - [`story`] and [`suite`] are the fixed cases, as text; [`run`] plays one against a peer.
+//! - [`net`] is a peer over sockets, [`memory`] a server of this project, with or without a defect.
+//! - [`control`] changes what a server has; [`mode`] runs all cases; [`report`] writes what came of it.
+//! - [`message`] and [`resource`] are what the kit says and reads.
+
+pub mod control;
+pub mod memory;
+pub mod message;
+pub mod mode;
+pub mod net;
+pub mod referee;
+pub mod report;
+pub mod resource;
+pub mod run;
+pub mod story;
+pub mod suite;

@@ -1,0 +1,72 @@
+//! What the server has, as far as the kit can know: a control is taken late, so a resource may have several states.
+
+use std::collections::BTreeMap;
+
+/// The resources of a server, each with the states that it may have now.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct World {
+    /// The states by type and name, in the order of the changes: revisions, or `None` for a resource that does not
+    /// exist. Never empty.
+    states: BTreeMap<(String, String), Vec<Option<u64>>>,
+    /// Names with this beginning exist only if the kit put them; `None`: nothing is known of any other name.
+    own: Option<String>,
+}
+
+impl World {
+    /// Makes the world of a server that the kit controls: names with this beginning are the kit's alone.
+    pub fn controlled(prefix: &str) -> Self {
+        Self { own: Some(prefix.to_owned()), ..Self::default() }
+    }
+
+    /// Makes a world of which nothing is known.
+    pub fn unknown() -> Self {
+        Self::default()
+    }
+
+    /// Records that the control was told to put a resource.
+    pub fn put(&mut self, type_url: &str, name: &str, revision: u64) {
+        self.change(type_url, name, Some(revision));
+    }
+
+    /// Records that the control was told to delete a resource.
+    pub fn delete(&mut self, type_url: &str, name: &str) {
+        self.change(type_url, name, None);
+    }
+
+    fn change(&mut self, type_url: &str, name: &str, state: Option<u64>) {
+        let before = self.initial(name);
+        let states = self.states.entry((type_url.to_owned(), name.to_owned())).or_insert_with(|| before.to_vec());
+        states.push(state);
+    }
+
+    /// The states of a name that no change was made to.
+    fn initial(&self, name: &str) -> &'static [Option<u64>] {
+        if self.own.as_ref().is_some_and(|own| name.starts_with(own.as_str())) { &[None] } else { &[] }
+    }
+
+    /// Records that all changes were taken: what came before is over.
+    pub fn settle(&mut self) {
+        for states in self.states.values_mut() {
+            states.drain(..states.len() - 1);
+        }
+    }
+
+    /// Returns the states that a resource may have; none if nothing is known.
+    pub fn states(&self, type_url: &str, name: &str) -> &[Option<u64>] {
+        let states = self.states.get(&(type_url.to_owned(), name.to_owned()));
+        states.map_or(self.initial(name), Vec::as_slice)
+    }
+
+    /// Returns the state that a resource has for certain.
+    pub fn certain(&self, type_url: &str, name: &str) -> Option<Option<u64>> {
+        match self.states(type_url, name) {
+            [state] => Some(*state),
+            _ => None,
+        }
+    }
+
+    /// Returns the names of a type that a change was ever made to.
+    pub fn names<'a>(&'a self, type_url: &'a str) -> impl Iterator<Item = &'a str> {
+        self.states.keys().filter(move |(of, _)| of == type_url).map(|(_, name)| name.as_str())
+    }
+}

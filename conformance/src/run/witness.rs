@@ -1,0 +1,132 @@
+//! The witness: a fresh stream shows that the server has taken a change. Without it, silence means nothing.
+
+use super::peer::{Event, Op, Peer, StreamId, Wait};
+use super::{MOST_MESSAGES, Runner, Stop};
+use crate::message::{Node, Request, Response};
+use crate::resource::Put;
+
+impl Runner {
+    /// Makes sure that the server has taken all changes so far. A change that is followed by another of the same
+    /// resource is not looked for; a removal is known by a resource that is put after it.
+    pub(super) fn see_changes(&mut self, peer: &mut dyn Peer) -> Result<(), Stop> {
+        let mut unseen = std::mem::take(&mut self.unseen);
+        if unseen.is_empty() {
+            return Ok(());
+        }
+        if !peer.is_instant() {
+            if let Some(marker) = self.marker(&unseen) {
+                peer.control(std::slice::from_ref(&marker))?;
+                self.world_changes(&marker);
+                unseen.push(marker);
+            }
+            let mut last: Vec<Put> = Vec::new();
+            for op in unseen {
+                match op {
+                    Op::Put(put) => {
+                        last.retain(|other| (&other.type_url, &other.name) != (&put.type_url, &put.name));
+                        last.push(put);
+                    }
+                    Op::Delete { type_url, name } => {
+                        last.retain(|other| (&other.type_url, &other.name) != (&type_url, &name));
+                    }
+                    Op::Error { .. } => {}
+                }
+            }
+            for put in &last {
+                self.see(peer, put)?;
+            }
+        }
+        self.world.settle();
+        Ok(())
+    }
+
+    /// Returns the resource that is put after removals: of a type of its own, so that no stream of the story is
+    /// disturbed by it.
+    fn marker(&self, unseen: &[Op]) -> Option<Op> {
+        let removal = unseen.iter().rev().find_map(|op| match op {
+            Op::Delete { type_url, .. } | Op::Error { type_url, .. } => Some(type_url),
+            Op::Put(_) => None,
+        })?;
+        let markers = self.world.names(removal).count();
+        let name = format!("{}marker-{markers}-{}", self.prefix, self.ladder.len());
+        let used = |word: &&str| {
+            let type_url = crate::resource::type_url(word);
+            self.of != type_url && self.streams.values().all(|stream| !stream.types.contains_key(type_url))
+        };
+        let word = ["rds", "eds"].into_iter().find(used)?;
+        let type_url = crate::resource::type_url(word).to_owned();
+        Some(Op::Put(Put { type_url, name, revision: 1, ttl: None, alias: None }))
+    }
+
+    /// Waits until a fresh stream has the resource.
+    fn see(&mut self, peer: &mut dyn Peer, put: &Put) -> Result<(), Stop> {
+        let stream = peer.open(self.variant, None)?;
+        let request = Request {
+            type_url: put.type_url.clone(),
+            names: vec![put.name.clone()],
+            node: Some(Node { id: format!("{}witness", self.prefix), features: Vec::new() }),
+            ..Request::default()
+        };
+        peer.send(stream, self.variant, &request)?;
+        let seen = self.watch(peer, stream, put);
+        peer.close(stream);
+        if seen? {
+            return Ok(());
+        }
+        // A server that never pushes has it on the next stream.
+        let again = peer.open(self.variant, None)?;
+        peer.send(again, self.variant, &request)?;
+        let seen = self.watch(peer, again, put);
+        peer.close(again);
+        if seen? {
+            return Ok(());
+        }
+        let name = self.short_name(&put.name).to_owned();
+        Err(Stop::Inconclusive(format!(
+            "no fresh stream shows {name} at {}: the control may have failed",
+            put.revision
+        )))
+    }
+
+    fn watch(&mut self, peer: &mut dyn Peer, stream: StreamId, put: &Put) -> Result<bool, Stop> {
+        let mut events = 0;
+        while let Some(event) = peer.poll(Wait::Answer) {
+            match event {
+                Event::Response(id, response) if id == stream => {
+                    let is = |revision: Option<u64>| revision.is_none_or(|revision| revision == put.revision);
+                    if response.resources.iter().any(|item| item.answers(&put.name) && is(item.revision)) {
+                        return Ok(true);
+                    }
+                    self.acknowledge(peer, stream, put, &response)?;
+                }
+                Event::Closed(id, why) | Event::Malformed(id, why) if id == stream => {
+                    return Err(Stop::Inconclusive(format!("a fresh stream was ended: {why}")));
+                }
+                other => _ = self.take(other),
+            }
+            events += 1;
+            if events > MOST_MESSAGES {
+                break;
+            }
+        }
+        Ok(false)
+    }
+
+    fn acknowledge(
+        &mut self,
+        peer: &mut dyn Peer,
+        stream: StreamId,
+        put: &Put,
+        response: &Response,
+    ) -> Result<(), Stop> {
+        let delta = self.is_delta();
+        let request = Request {
+            type_url: response.type_url.clone(),
+            names: if delta { Vec::new() } else { vec![put.name.clone()] },
+            version: if delta { String::new() } else { response.version.clone() },
+            nonce: response.nonce.clone(),
+            ..Request::default()
+        };
+        Ok(peer.send(stream, self.variant, &request)?)
+    }
+}

@@ -1,0 +1,246 @@
+//! Stories: the fixed cases as text, one conversation each. The README beside the cases describes the format.
+
+mod parse;
+mod words;
+
+use std::time::Duration;
+
+use crate::message::Variant;
+use crate::referee::Level;
+
+pub use self::parse::ParseError;
+
+/// A case: its header, and the steps of the conversation.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Story {
+    /// The id, as in `server/sotw/names-grow`.
+    pub id: String,
+    /// How strongly the specification says it.
+    pub level: Level,
+    /// The sentence of the specification.
+    pub sentence: String,
+    /// The variants that the story is for.
+    pub variants: Vec<Variant>,
+    /// The types that `T` stands for, one run each.
+    pub types: Vec<String>,
+    /// The features that the peer must have named.
+    pub features: Vec<String>,
+    /// Whether the stream is of the one type `T`, and not aggregated.
+    pub single: bool,
+    /// The steps, each with its line in the file.
+    pub steps: Vec<(usize, Step)>,
+}
+
+/// A step of a story.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Step {
+    /// Changes of what the server has: taken at once if `batch`, otherwise one after the other.
+    World {
+        /// The changes.
+        changes: Vec<Change>,
+        /// Whether the changes are one operation.
+        batch: bool,
+    },
+    /// All further steps are of this stream, which opens with its first request.
+    Stream(usize),
+    /// The stream ends, without a word.
+    Cut,
+    /// The kit sends a request.
+    Send(Send),
+    /// The kit sends these bytes as a message.
+    Bytes(Vec<u8>),
+    /// The kit answers every response that it has read on the stream: ACKs, or NACKs.
+    Answer {
+        /// Whether the responses are rejected.
+        nack: bool,
+    },
+    /// Responses with these parts must come, in any grouping.
+    Must(Expected),
+    /// A response with exactly these resources must come.
+    Exactly(Expected),
+    /// No response of the type, or none with these parts, may come.
+    MustNot(Expected),
+    /// Whether responses with these parts come is reported.
+    Maybe(Expected),
+    /// The first responses of these types must come in this order.
+    Order(Vec<String>),
+    /// The stream must still be open.
+    Lives,
+    /// Whether the stream was ended by the server is reported.
+    MayClose,
+    /// Everything is answered, and nothing is owed.
+    Rest,
+    /// Time passes.
+    Wait(Duration),
+}
+
+/// A change of what the server has.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Change {
+    /// The type.
+    pub type_name: String,
+    /// The name.
+    pub name: String,
+    /// What happens to the resource.
+    pub to: To,
+}
+
+/// What happens to a resource.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum To {
+    /// The resource is created or replaced.
+    Put {
+        /// The revision of the content.
+        revision: u64,
+        /// The time to live (feature `ttl`).
+        ttl: Option<Duration>,
+        /// Another name (feature `alias`).
+        alias: Option<String>,
+    },
+    /// The resource is removed.
+    Delete,
+    /// The resource gets an error with this code (feature `error`).
+    Error(i32),
+}
+
+/// A request of a story.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Send {
+    /// The type; empty leaves the field out.
+    pub type_name: String,
+    /// SotW: the list. Delta: the names to subscribe to.
+    pub names: Vec<String>,
+    /// The number of further names, which don't exist.
+    pub fill: usize,
+    /// Delta: the names to unsubscribe from.
+    pub unsubscribe: Vec<String>,
+    /// Delta: `initial_resource_versions`.
+    pub initial: Vec<(String, Text)>,
+    /// What the request answers.
+    pub answers: Answers,
+    /// `version_info`, if not the usual one.
+    pub version: Option<Text>,
+    /// `response_nonce`, if not the usual one.
+    pub nonce: Option<Text>,
+    /// Whether an error is added, whatever the request answers.
+    pub error: bool,
+    /// Whether the node is left out though the request is the first of its stream.
+    pub nodeless: bool,
+    /// Features of the client, on the first request of a stream.
+    pub client_features: Vec<String>,
+}
+
+/// What a request answers.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Answers {
+    /// Nothing: a spontaneous request.
+    #[default]
+    Nothing,
+    /// ACK of the response that was read last, or of a bound one.
+    Ack(Option<String>),
+    /// NACK of the response that was read last, or of a bound one.
+    Nack(Option<String>),
+}
+
+/// A version or nonce.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Text {
+    /// As it stands.
+    Literal(String),
+    /// That of the response which is bound to this variable.
+    Of(String),
+}
+
+/// The parts of responses that a step looks for.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Expected {
+    /// The type.
+    pub type_name: String,
+    /// The resources: name, and revision where it matters.
+    pub resources: Vec<(String, Option<u64>)>,
+    /// Whether resources were written, be it none.
+    pub has_list: bool,
+    /// The removed names (delta).
+    pub removed: Vec<String>,
+    /// Names that may be among the resources or the removed.
+    pub either: Vec<String>,
+    /// Names with an error.
+    pub errors: Vec<String>,
+    /// What the resources must be: `wrapped`, `bare`, `ttl`, `beat`.
+    pub forms: Vec<Form>,
+    /// The variable that the responses are bound to.
+    pub bind: Option<String>,
+}
+
+/// The form of a resource.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Form {
+    /// In a wrapper.
+    Wrapped,
+    /// Not in a wrapper.
+    Bare,
+    /// With a TTL.
+    Ttl,
+    /// Without content.
+    Beat,
+}
+
+impl Expected {
+    /// Returns whether the step looks for nothing in particular.
+    pub fn is_any(&self) -> bool {
+        !self.has_list && self.removed.is_empty() && self.either.is_empty() && self.errors.is_empty()
+    }
+}
+
+impl Story {
+    /// Reads a story of one variant: lines for the other are left out.
+    ///
+    /// # Errors
+    ///
+    /// Names the line, and what is wrong in it.
+    pub fn parse(text: &str, variant: Variant) -> Result<Self, ParseError> {
+        parse::story(text, variant)
+    }
+
+    /// Returns the variants that the header of a story names.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn variants(text: &str) -> Result<Vec<Variant>, ParseError> {
+        parse::variants(text)
+    }
+
+    /// Returns whether the story changes what the server has, and so needs a control.
+    pub fn needs_control(&self) -> bool {
+        self.steps.iter().any(|(_, step)| matches!(step, Step::World { .. }))
+    }
+
+    /// Returns whether the story only begins with resources, and changes none: then those that a server has already do.
+    pub fn only_reads(&self) -> bool {
+        let is_plain = |change: &Change| matches!(change.to, To::Put { ttl: None, alias: None, .. });
+        let is_given = |step: &Step| match step {
+            Step::World { changes, batch: false } => changes.iter().all(is_plain),
+            _ => false,
+        };
+        let mut steps = self.steps.iter().map(|(_, step)| step).skip_while(|step| is_given(step));
+        !steps.any(|step| matches!(step, Step::World { .. }))
+    }
+
+    /// Returns whether the story changes several types at once.
+    pub fn needs_batch(&self) -> bool {
+        self.steps.iter().any(|(_, step)| matches!(step, Step::World { batch: true, .. }))
+    }
+
+    /// Returns whether the story sees all resources of a type, and so must not run beside others: a name is `*`, or the
+    /// first request has no names.
+    pub fn is_wildcard(&self) -> bool {
+        let mut sends = self.steps.iter().filter_map(|(_, step)| match step {
+            Step::Send(send) => Some(send),
+            _ => None,
+        });
+        let first = sends.clone().next();
+        let names_none = |send: &Send| send.names.is_empty() && send.unsubscribe.is_empty();
+        first.is_some_and(names_none) || sends.any(|send| send.names.iter().any(|name| name == "*"))
+    }
+}

@@ -1,0 +1,14 @@
+//! The tests of the kit: the referee, the stories and the programs. One crate, because each links the machines.
+
+#[path = "kit/cases.rs"]
+mod cases;
+#[path = "kit/defects.rs"]
+mod defects;
+#[path = "kit/plain.rs"]
+mod plain;
+#[path = "kit/program.rs"]
+mod program;
+#[path = "kit/referee.rs"]
+mod referee;
+#[path = "kit/walker.rs"]
+mod walker;

@@ -1,0 +1,91 @@
+//! The referee is silent about this project's machines, and complains of each seeded defect that the wire shows.
+
+use xds_conformance::referee::Rule;
+use xds_machine::{Delta, Sotw};
+use xds_machine_testing::world::Bug;
+
+use crate::walker::{Judged, Walk};
+
+/// The number of walks of a variant, and of steps of a walk.
+const WALKS: u64 = 3_000;
+const STEPS: usize = 120;
+
+fn is_silent<V: Judged>() {
+    for seed in 0..WALKS {
+        let walk = Walk::<V>::new(seed, None).run(STEPS);
+        let complaint = walk.complaints.first().map(ToString::to_string);
+        assert_eq!(complaint, None, "seed {seed}:\n{}", walk.ladder.join("\n"));
+    }
+}
+
+#[test]
+fn silent_over_sotw_walks() {
+    is_silent::<Sotw>();
+}
+
+#[test]
+fn silent_over_delta_walks() {
+    is_silent::<Delta>();
+}
+
+/// Returns the rules that walks against a defective server break, each from its own first complaint.
+fn broken<V: Judged>(bug: Bug) -> Vec<Rule> {
+    let mut rules: Vec<Rule> =
+        (0..300).filter_map(|seed| Some(Walk::<V>::new(seed, Some(bug)).run(STEPS).complaints.first()?.rule)).collect();
+    rules.sort();
+    rules.dedup();
+    rules
+}
+
+#[test]
+fn every_visible_defect_of_a_sotw_server_is_complained_of() {
+    for (bug, rule) in [
+        (Bug::NeverForgetsNames, Rule::Unwanted),
+        (Bug::NotSentAgain, Rule::Owed),
+        (Bug::NoEmptyAnswer, Rule::NotRemoved),
+        (Bug::OneRequestPerNonce, Rule::Owed),
+        (Bug::IgnoresNamesOnNack, Rule::NotSent),
+        (Bug::FirstNamesOnly, Rule::Owed),
+        (Bug::ConstantNonce, Rule::NonceAgain),
+        (Bug::EmptyMeansAll, Rule::Unwanted),
+        (Bug::PartOfFullState, Rule::FullState),
+    ] {
+        let rules = broken::<Sotw>(bug);
+        assert!(rules.contains(&rule), "{bug:?}: {rules:?}");
+    }
+}
+
+#[test]
+fn every_visible_defect_of_a_delta_server_is_complained_of() {
+    for (bug, rule) in [
+        (Bug::ResendsRejected, Rule::Needless),
+        (Bug::NackLoop, Rule::Needless),
+        (Bug::NotSentAgain, Rule::Owed),
+        (Bug::ForgetsRemovals, Rule::NotRemoved),
+        (Bug::ConstantNonce, Rule::NonceAgain),
+    ] {
+        let rules = broken::<Delta>(bug);
+        assert!(rules.contains(&rule), "{bug:?}: {rules:?}");
+    }
+}
+
+#[test]
+fn every_visible_defect_of_a_client_is_complained_of() {
+    for (bug, rule) in [
+        (Bug::KeepsNonce, Rule::FirstRequest),
+        (Bug::VersionStuck, Rule::AckVersion),
+        (Bug::NoAnswerOnceUnwanted, Rule::NotAnswered),
+        (Bug::NoNames, Rule::Names),
+    ] {
+        let rules = broken::<Sotw>(bug);
+        assert!(rules.contains(&rule), "{bug:?}: {rules:?}");
+    }
+    for (bug, rule) in [
+        (Bug::AnswersTwice, Rule::AnsweredTwice),
+        (Bug::ForgetsUnsubscribe, Rule::Names),
+        (Bug::NoAnswerOnceUnwanted, Rule::NotAnswered),
+    ] {
+        let rules = broken::<Delta>(bug);
+        assert!(rules.contains(&rule), "{bug:?}: {rules:?}");
+    }
+}
