@@ -191,8 +191,8 @@ impl Defect for Seeded {
                 request.names.retain(|name| before.contains(name) || !told.contains(name));
                 true
             }
-            Wrong::DropsOldNonces => !(first && !request.nonce.is_empty()),
-            Wrong::TrustsVersions => !(first && !request.version.is_empty()),
+            Wrong::DropsOldNonces => !first || request.nonce.is_empty(),
+            Wrong::TrustsVersions => !first || request.version.is_empty(),
             Wrong::IgnoresResubscribe => {
                 request.names.retain(|name| !before.contains(name));
                 true
