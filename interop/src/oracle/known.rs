@@ -35,7 +35,13 @@ pub static ALL: [Known; 18] = [
         what: "C-core ends watches when the target's error ends, and waits for what it asks for anew",
         kind: "",
         explains: |part, difference| {
-            difference.was_failed && difference.lacks && matches!(part, Part::Call { core: Call::Target, .. })
+            difference.was_failed
+                && match part {
+                    Part::Call { core: Call::Target, .. } => difference.lacks,
+                    // What is asked for anew is rejected once more.
+                    Part::Verdict { kind, core_rejects: true, .. } => *kind > Kind::Routes,
+                    _ => false,
+                }
         },
         is_rare: true,
     },
