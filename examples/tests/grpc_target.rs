@@ -1,19 +1,16 @@
 //! `grpc_target` against control planes in this process.
 
-use std::future::Future;
-use std::io::{BufRead, BufReader};
+mod program;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-use std::time::Duration;
 
+use program::Program;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 use tonic::transport::Server;
 use xds_machine::TypeUrl;
 use xds_machine::server::Resource;
@@ -88,10 +85,6 @@ fn config(listener: &str, routes: &str, clusters: Value) -> Value {
 
 // The world around the program.
 
-async fn soon<T>(what: &str, event: impl Future<Output = T>) -> T {
-    timeout(Duration::from_secs(40), event).await.unwrap_or_else(|_| panic!("{what} did not come"))
-}
-
 /// A control plane.
 struct Plane {
     group: Group,
@@ -153,43 +146,13 @@ fn command(bootstrap: &Value) -> Command {
     command
 }
 
-/// The program under test.
-struct Program {
-    child: Child,
-    lines: mpsc::UnboundedReceiver<Value>,
-}
-
-impl Program {
-    fn start(bootstrap: &Value, target: &str) -> Self {
-        let mut child = command(bootstrap).arg(target).stdout(Stdio::piped()).spawn().expect("the program starts");
-        let output = BufReader::new(child.stdout.take().expect("a pipe"));
-        let (sender, lines) = mpsc::unbounded_channel();
-        thread::spawn(move || {
-            for line in output.lines() {
-                let line = serde_json::from_str(&line.expect("text")).expect("JSON");
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { child, lines }
-    }
-
-    async fn line(&mut self) -> Value {
-        soon("a line", self.lines.recv()).await.expect("the program runs")
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        _ = self.child.kill();
-        _ = self.child.wait();
-    }
+fn start(bootstrap: &Value, target: &str) -> Program {
+    Program::start(command(bootstrap).arg(target))
 }
 
 /// Starts a program whose only server is this one.
 fn program(plane: &Plane) -> Program {
-    Program::start(&json!({ "xds_servers": [plane.server()] }), "xds:///svc")
+    start(&json!({ "xds_servers": [plane.server()] }), "xds:///svc")
 }
 
 fn service() -> [(TypeUrl, Resource); 4] {
@@ -292,7 +255,7 @@ async fn two_authorities_have_their_own_servers() {
         "xds_servers": [y.server()],
         "authorities": { "x": { "xds_servers": [x.server()] }, "y": {} },
     });
-    let line = Program::start(&bootstrap, "xds://x/svc").line().await;
+    let line = start(&bootstrap, "xds://x/svc").line().await;
     let error = format!("CDS resource {cluster_name}: no server is configured for {cluster_name}");
     assert_eq!(line, config(one, other, json!({ "a": shown(1), cluster_name: { "error": error } })));
 }
@@ -303,14 +266,14 @@ async fn a_server_that_is_away_is_replaced_by_the_next() {
     // Nobody listens there: the port was given back.
     let away = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("an address");
     let bootstrap = json!({ "xds_servers": [server(away), plane.server()] });
-    let line = Program::start(&bootstrap, "xds:///svc").line().await;
+    let line = start(&bootstrap, "xds:///svc").line().await;
     assert_eq!(line, config("svc", "r", json!({ "a": shown(1) })));
 }
 
 #[tokio::test]
 async fn a_server_that_can_not_be_reached_is_an_error() {
     let away = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("an address");
-    let line = Program::start(&json!({ "xds_servers": [server(away)] }), "xds:///svc").line().await;
+    let line = start(&json!({ "xds_servers": [server(away)] }), "xds:///svc").line().await;
     assert_eq!(line, json!({ "error": "LDS resource svc: server 0 can't be reached" }));
 }
 
@@ -322,7 +285,7 @@ async fn a_name_without_a_server_is_an_error_and_shown_by_check() {
         "xds_servers": [server(([127, 0, 0, 1], 1).into())],
         "client_default_listener_resource_name_template": "xdstp://q/envoy.config.listener.v3.Listener/%s",
     });
-    let line = Program::start(&bootstrap, "xds:///svc").line().await;
+    let line = start(&bootstrap, "xds:///svc").line().await;
     assert_eq!(line, json!({ "error": format!("LDS resource {name}: no server is configured for {name}") }));
     let (line, code) = ended(command(&bootstrap).args(["--check", "xds:///svc"]).output());
     assert_eq!((line["listener"].as_str(), code), (Some(name), 0));

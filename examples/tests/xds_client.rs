@@ -1,5 +1,6 @@
 //! `xds_client` against servers that follow the protocol, and servers that don't.
 
+mod program;
 mod rude;
 
 use std::io::Read;
@@ -9,12 +10,27 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rude::{Peer, Program, Rude};
+use program::{Program, soon};
+use rude::{Peer, Rude};
 use serde_json::{Value, json};
 use tonic::Status;
 use xds_machine::message::{Any, Resource, delta, sotw};
 use xds_machine::type_url::{CLUSTER, ENDPOINT, LISTENER, ROUTE};
 use xds_machine::{Delta, Sotw, proto};
+
+fn start(server: SocketAddr, arguments: &str) -> Program {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xds_client"));
+    Program::start(command.arg("--server").arg(format!("http://{server}")).args(arguments.split_whitespace()))
+}
+
+/// Returns the remaining output and the exit status, once the program ends.
+async fn rest(mut program: Program) -> (Vec<Value>, Option<i32>) {
+    let mut lines = Vec::new();
+    while let Some(line) = soon("the end", program.lines.recv()).await {
+        lines.push(line);
+    }
+    (lines, program.child.wait().expect("an end").code())
+}
 
 fn named(name: &str, content: &str) -> Any {
     json_resource(CLUSTER, json!({ "name": name, "altStatName": content }))
@@ -97,7 +113,7 @@ fn applied(type_url: &str, version: &str, resources: &[(&str, &str, &Any)], remo
 #[tokio::test]
 async fn the_first_requests_do_not_wait_for_headers() {
     let mut server = Rude::<Sotw>::start().await;
-    let mut program = Program::start(server.address, "--variant sotw --node n1 --subscribe cds --subscribe eds=b,a");
+    let mut program = start(server.address, "--variant sotw --node n1 --subscribe cds --subscribe eds=b,a");
     let mut peer = server.stream().await;
     let first = peer.request().await;
     assert_eq!(first.node.as_ref().expect("the first names its node").id, "n1");
@@ -127,7 +143,7 @@ async fn the_first_requests_do_not_wait_for_headers() {
 #[tokio::test]
 async fn what_is_bad_is_rejected_by_name_and_the_rest_applies() {
     let mut server = Rude::<Delta>::start().await;
-    let mut program = Program::start(server.address, "--variant delta --subscribe cds=a,b,c,d");
+    let mut program = start(server.address, "--variant delta --subscribe cds=a,b,c,d");
     let mut peer = server.accept().await;
     assert_eq!(said_delta(&peer.request().await), (CLUSTER, vec!["a", "b", "c", "d"], vec![], "", None));
     assert_eq!(program.line().await, opened(1, &server));
@@ -164,7 +180,7 @@ async fn what_is_bad_is_rejected_by_name_and_the_rest_applies() {
 #[tokio::test]
 async fn every_response_is_answered_once_and_in_order() {
     let mut server = Rude::<Sotw>::start().await;
-    let mut program = Program::start(server.address, "--variant sotw --subscribe cds");
+    let mut program = start(server.address, "--variant sotw --subscribe cds");
     let mut peer = server.accept().await;
     assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "", "", None));
     let (a, b) = (named("a", "x"), named("b", "x"));
@@ -192,7 +208,7 @@ async fn every_response_is_answered_once_and_in_order() {
 #[tokio::test]
 async fn garbage_ends_the_stream_and_not_the_program() {
     let mut server = Rude::<Sotw>::start().await;
-    let mut program = Program::start(server.address, "--variant sotw --subscribe cds --for 30");
+    let mut program = start(server.address, "--variant sotw --subscribe cds --for 30");
     let mut peer = server.accept().await;
     peer.request().await;
     assert_eq!(program.line().await, opened(1, &server));
@@ -212,16 +228,16 @@ async fn garbage_ends_the_stream_and_not_the_program() {
 #[tokio::test]
 async fn a_refusing_server_is_asked_seldom() {
     let mut server = Rude::<Delta>::start().await;
-    let program = Program::start(server.address, "--variant delta --subscribe cds --for 5");
-    let rest = tokio::spawn(program.rest());
+    let program = start(server.address, "--variant delta --subscribe cds --for 5");
+    let ended = tokio::spawn(rest(program));
     let mut streams = 0;
-    while !rest.is_finished() {
+    while !ended.is_finished() {
         if let Ok(mut peer) = tokio::time::timeout(Duration::from_millis(200), server.stream()).await {
             peer.send_headers(Err(Status::unavailable("go away")));
             streams += 1;
         }
     }
-    let (lines, status) = rest.await.expect("no panic");
+    let (lines, status) = ended.await.expect("no panic");
     assert_eq!(status, Some(0));
     assert!((2..=15).contains(&streams), "{streams} streams");
     assert_eq!(lines.len(), streams);
@@ -232,7 +248,7 @@ async fn a_refusing_server_is_asked_seldom() {
 async fn a_server_that_is_away_is_found_when_it_comes() {
     // A separate address, because the program could otherwise connect to the server of another test.
     let away = TcpListener::bind("127.0.0.77:0").expect("a port").local_addr().expect("an address");
-    let mut program = Program::start(away, "--variant sotw --subscribe cds=a --for 30");
+    let mut program = start(away, "--variant sotw --subscribe cds=a --for 30");
     let reason = program.line().await["close"]["reason"].as_str().expect("a reason").to_string();
     assert_eq!(reason, "transport error: Connection refused (os error 111)");
     let mut server = Rude::<Sotw>::at(away).await;
@@ -243,7 +259,7 @@ async fn a_server_that_is_away_is_found_when_it_comes() {
     drop(peer);
     server.stop().await;
     assert!(program.line().await["close"]["reason"].is_string());
-    let (lines, status) = Program::start(away, "--variant sotw --subscribe cds --for 0.5").rest().await;
+    let (lines, status) = rest(start(away, "--variant sotw --subscribe cds --for 0.5")).await;
     assert_eq!(status, Some(0));
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0]["close"]["reason"].as_str(), Some(reason.as_str()));
@@ -254,7 +270,7 @@ async fn a_server_that_is_away_is_found_when_it_comes() {
 #[tokio::test]
 async fn what_is_bad_in_sotw_is_named_too() {
     let mut server = Rude::<Sotw>::start().await;
-    let _program = Program::start(server.address, "--variant sotw --subscribe cds");
+    let _program = start(server.address, "--variant sotw --subscribe cds");
     let mut peer = server.accept().await;
     peer.request().await;
     peer.send(sotw(CLUSTER, "1", "n1", [named("a", "x"), named("b", "x")])).await;
@@ -287,7 +303,7 @@ async fn a_black_hole_is_left() {
             thread::spawn(move || stream.read_to_end(&mut Vec::new()));
         }
     });
-    let mut program = Program::start(address, "--variant delta --subscribe cds=a --for 60");
+    let mut program = start(address, "--variant delta --subscribe cds=a --for 60");
     assert_closed(&program.line().await, "the server accepts connections and is silent", address);
     let limit = Duration::from_secs(20);
     let first = connections.recv_timeout(limit).expect("a connection");
@@ -298,7 +314,7 @@ async fn a_black_hole_is_left() {
 #[tokio::test]
 async fn a_name_that_does_not_come_is_missing_though_headers_never_came() {
     let mut server = Rude::<Sotw>::start().await;
-    let mut program = Program::start(server.address, "--variant sotw --subscribe eds=a");
+    let mut program = start(server.address, "--variant sotw --subscribe eds=a");
     let mut peer = server.stream().await;
     peer.request().await;
     assert_eq!(program.line().await, json!({ "missing": { "type_url": ENDPOINT, "name": "a" } }));
@@ -329,7 +345,7 @@ fn cluster(name: &str, service: Option<&str>) -> Any {
 #[tokio::test]
 async fn references_are_followed_and_left() {
     let mut server = Rude::<Delta>::start().await;
-    let _program = Program::start(server.address, "--variant delta --subscribe lds=l --follow");
+    let _program = start(server.address, "--variant delta --subscribe lds=l --follow");
     let mut peer = server.accept().await;
     let mut talk = Talk { peer: &mut peer, nonces: 0 };
     assert_eq!(said_delta(&talk.peer.request().await), (LISTENER, vec!["l"], vec![], "", None));
@@ -369,7 +385,7 @@ impl Talk<'_> {
 #[tokio::test]
 async fn references_are_followed_in_sotw_from_the_wildcard() {
     let mut server = Rude::<Sotw>::start().await;
-    let _program = Program::start(server.address, "--variant sotw --subscribe cds --subscribe lds --follow");
+    let _program = start(server.address, "--variant sotw --subscribe cds --subscribe lds --follow");
     let mut peer = server.accept().await;
     assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "", "", None));
     assert_eq!(said(&peer.request().await), (LISTENER, vec![], "", "", None));
@@ -429,7 +445,7 @@ fn bad_arguments_are_one_clear_line() {
 async fn the_node_is_what_the_command_line_says() {
     let mut server = Rude::<Sotw>::start().await;
     let node = "--node n1 --node-cluster edge --node-metadata ZONE=a --node-metadata ENV=x=y";
-    let _program = Program::start(server.address, &format!("--variant sotw --subscribe cds {node}"));
+    let _program = start(server.address, &format!("--variant sotw --subscribe cds {node}"));
     let node = server.accept().await.request().await.node.expect("the first names its node");
     assert_eq!((node.id.as_str(), node.cluster.as_str()), ("n1", "edge"));
     let pool = prost_reflect::DescriptorPool::decode(xds_api::FILE_DESCRIPTOR_SET).expect("descriptors");

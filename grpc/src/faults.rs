@@ -29,24 +29,22 @@ const KEPT: usize = 100;
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Faults {
     by_path: BTreeMap<String, Vec<String>>,
-    kept: usize,
     more: usize,
 }
 
 impl Faults {
     /// Adds a fault: its path (empty if the whole is at fault), and what is wrong there.
     pub fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
-        if self.kept == KEPT {
+        if self.more > 0 || self.iter().count() == KEPT {
             self.more += 1;
             return;
         }
-        self.kept += 1;
         self.by_path.entry(path.into()).or_default().push(message.into());
     }
 
     /// Returns whether there are no faults.
     pub fn is_empty(&self) -> bool {
-        self.kept == 0
+        self.by_path.is_empty()
     }
 
     /// Returns the faults, each as a path and a message.

@@ -9,6 +9,8 @@ pub mod delta;
 #[allow(clippy::all, missing_docs, unreachable_pub)]
 mod generated;
 pub mod load_stats;
+#[cfg(test)]
+mod neighbours;
 mod node;
 pub mod sotw;
 #[cfg(feature = "unstable")]

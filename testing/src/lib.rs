@@ -198,7 +198,7 @@
 //! invariants), [`several`] (a client of several servers), [`watching`] (watchers of a client), [`checker`] (search,
 //! walks and shrinking in a [`world::World`]), [`letter`] (peers that follow the letter of the specification),
 //! [`hostile`] (peers that violate the specification), [`input`] (every field wrong in every way), [`script`] (stories
-//! in plain text) and [`replay`] (recordings of real clients). They may change with each release of `xds-machine`.
+//! in plain text), [`replay`] (recordings of real clients) and [`tables`] (tables of rules). They may change with each release of `xds-machine`.
 //!
 //! [`Cache`]: xds_machine::server::Cache
 //! [`Source`]: xds_machine::server::Source
@@ -217,6 +217,7 @@ pub mod script;
 pub mod search;
 pub mod several;
 pub mod source;
+pub mod tables;
 pub mod variant;
 pub mod watching;
 pub mod world;

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use xds_machine_testing::tables::{self, Ids, decided, has_function, ids, names};
+
 /// The ids of the rules: a prefix, and the first and last number.
-const RULES: [(&str, &[(u32, u32)]); 28] = [
+const RULES: [Ids; 28] = [
     ("C-STREAM", &[(1, 11)]),
     ("C-SUB", &[(1, 26)]),
     ("C-SOTW", &[(1, 25)]),
@@ -46,11 +48,11 @@ const INFERRED: [&str; 28] = [
 ];
 
 /// Bugs of real clients, bugs found by reading, and bugs of real servers.
-const BUGS: [(&str, &[(u32, u32)]); 4] = [("R", &[(1, 47)]), ("D", &[(1, 5)]), ("B", &[(1, 42)]), ("L", &[(1, 30)])];
+const BUGS: [Ids; 4] = [("R", &[(1, 47)]), ("D", &[(1, 5)]), ("B", &[(1, 42)]), ("L", &[(1, 30)])];
 
 /// The sections of the specification, and the number of sentences in each.
 #[rustfmt::skip]
-const SENTENCES: [(&str, &[(u32, u32)]); 28] = [
+const SENTENCES: [Ids; 28] = [
     ("VARIANT", &[(1, 7)]), ("API", &[(1, 1)]), ("BASIC", &[(1, 13)]), ("VERSION", &[(1, 16)]), ("ACK", &[(1, 5)]),
     ("UPDATE", &[(1, 5)]), ("NAMES", &[(1, 15)]), ("GROUP", &[(1, 4)]), ("TWICE", &[(1, 2)]), ("DELETE", &[(1, 7)]),
     ("ABSENT", &[(1, 7)]), ("UNSUBSCRIBE", &[(1, 3)]), ("SEVERAL", &[(1, 2)]), ("RACE", &[(1, 9)]), ("WARM", &[(1, 5)]),
@@ -59,44 +61,12 @@ const SENTENCES: [(&str, &[(u32, u32)]); 28] = [
     ("RESOURCE", &[(1, 8)]), ("FILE", &[(1, 6)]), ("REST", &[(1, 9)]),
 ];
 
-fn ids(ranges: &[(&str, &[(u32, u32)])]) -> BTreeSet<String> {
-    let each = |&(prefix, ranges): &(&str, &[(u32, u32)])| {
-        let numbers: Vec<u32> = ranges.iter().flat_map(|&(first, last)| first..=last).collect();
-        let prefix = prefix.to_string();
-        numbers.into_iter().map(move |number| format!("{prefix}-{number:02}"))
-    };
-    ranges.iter().flat_map(each).collect()
-}
-
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).into()
 }
 
-/// The rows of a table: the id, and the other cells.
 fn rows(file: &str, ids: &BTreeSet<String>) -> BTreeMap<String, Vec<String>> {
-    let text = fs::read_to_string(root().join("tests/protocol").join(file)).expect("a table");
-    let mut rows = BTreeMap::new();
-    for line in text.lines().filter(|line| line.starts_with("| ")) {
-        let mut cells = line.trim_matches('|').split('|').map(|cell| cell.trim().to_string());
-        let id = cells.next().expect("a cell");
-        if id.contains('-') {
-            assert!(ids.contains(&id), "{file}: {id} is no id");
-            assert!(rows.insert(id.clone(), cells.collect()).is_none(), "{file}: {id} is there twice");
-        }
-    }
-    let missing: Vec<&String> = ids.iter().filter(|id| !rows.contains_key(*id)).collect();
-    assert!(missing.is_empty(), "{file}: not there: {missing:?}");
-    rows
-}
-
-/// The comma-separated items in backticks; `None` for any other cell.
-fn names(cell: &str) -> Option<Vec<&str>> {
-    cell.split(", ").map(|name| name.strip_prefix('`')?.strip_suffix('`')).collect()
-}
-
-fn has_function(file: &Path, name: &str) -> bool {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    [format!("fn {name}("), format!("fn {name}<")].iter().any(|start| text.contains(start))
+    tables::rows(&root().join("tests/protocol").join(file), ids)
 }
 
 /// A function of `src/`: `file::function`.
@@ -125,28 +95,8 @@ fn is_test(name: &str) -> bool {
 fn every_rule_is_decided_and_shown() {
     let (mut wrong, mut kinds) = (Vec::new(), BTreeMap::new());
     for (id, cells) in rows("rules.md", &ids(&RULES)) {
-        let [short, place, shown] = &cells[..] else { panic!("{id}: {} cells", cells.len()) };
-        assert!(!short.is_empty(), "{id}: what is it?");
-        let kind = match names(place).as_deref() {
-            Some([place]) => {
-                if !is_place(place) {
-                    wrong.push(format!("{id}: there is no {place}"));
-                }
-                for test in names(shown).unwrap_or_else(|| panic!("{id}: {shown} is no list of tests")) {
-                    if !is_test(test) {
-                        wrong.push(format!("{id}: there is no {test}"));
-                    }
-                }
-                "decided"
-            }
-            Some(places) => panic!("{id}: {} places", places.len()),
-            None => {
-                let (kind, why) = place.split_once(": ").unwrap_or_default();
-                assert!(!why.is_empty() && shown.is_empty(), "{id}: {place}");
-                let kinds = ["caller", "driver", "open", "refused"];
-                kinds.into_iter().find(|known| *known == kind).unwrap_or_else(|| panic!("{id}: {place}"))
-            }
-        };
+        let (kind, faults) = decided(&id, &cells, &["caller", "driver", "open", "refused"], is_place, is_test);
+        wrong.extend(faults);
         *kinds.entry((id[..1].to_string(), kind)).or_insert(0) += 1;
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

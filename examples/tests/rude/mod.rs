@@ -1,24 +1,18 @@
-//! A server that a test controls in every detail, however rude, and the program under test.
+//! A server that a test controls in every detail, however rude.
 
 mod codec;
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::io::{BufRead, BufReader};
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::process::{Child, Command, Stdio};
 use std::task::{Context, Poll};
-use std::thread;
-use std::time::Duration;
 
 use bytes::Bytes;
-use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::body::Body;
 use tonic::server::{Grpc, NamedService, StreamingService};
@@ -28,13 +22,7 @@ use tower::Service;
 use xds_machine::proto::Wire;
 
 use self::codec::{Chunks, ServerCodec};
-
-/// The time limit for any step.
-const LIMIT: Duration = Duration::from_secs(40);
-
-pub async fn soon<T>(what: &str, event: impl Future<Output = T>) -> T {
-    timeout(LIMIT, event).await.unwrap_or_else(|_| panic!("{what} did not come"))
-}
+use crate::program::soon;
 
 /// A server; the test sends and receives on its streams.
 pub struct Rude<V: Wire> {
@@ -148,51 +136,5 @@ impl<V: Wire> StreamingService<V::Request> for Ads<V> {
             sent.await.unwrap_or(Ok(()))?;
             Ok(Response::new(ReceiverStream::new(outbound)))
         })
-    }
-}
-
-/// The program under test.
-pub struct Program {
-    child: Child,
-    lines: mpsc::UnboundedReceiver<Value>,
-}
-
-impl Program {
-    pub fn start(server: SocketAddr, arguments: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_xds_client"));
-        command.arg("--server").arg(format!("http://{server}")).args(arguments.split_whitespace());
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("the program starts");
-        let output = BufReader::new(child.stdout.take().expect("a pipe"));
-        let (sender, lines) = mpsc::unbounded_channel();
-        thread::spawn(move || {
-            for line in output.lines() {
-                let line = serde_json::from_str(&line.expect("text")).expect("JSON");
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { child, lines }
-    }
-
-    /// Returns the next line of output.
-    pub async fn line(&mut self) -> Value {
-        soon("a line", self.lines.recv()).await.expect("the program runs")
-    }
-
-    /// Returns the remaining output and the exit status, once the program ends.
-    pub async fn rest(mut self) -> (Vec<Value>, Option<i32>) {
-        let mut lines = Vec::new();
-        while let Some(line) = soon("the end", self.lines.recv()).await {
-            lines.push(line);
-        }
-        (lines, self.child.wait().expect("an end").code())
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        _ = self.child.kill();
-        _ = self.child.wait();
     }
 }

@@ -1,23 +1,21 @@
 //! The driver: the chain over the ledgers, and these over the client.
 
-use std::collections::VecDeque;
 use std::future::ready;
 use std::sync::Arc;
 
-use futures_util::future::join_all;
 use serde_json::json;
 use xds_machine::client::{Action, Rejection};
 use xds_machine::servers::{self, ServerId};
-use xds_machine::watch::{News, Subscribe};
-use xds_machine::{Code, Misuse, Nonce, ResourceName, Status, TypeUrl};
+use xds_machine::{Nonce, TypeUrl};
 use xds_machine_grpc::bootstrap::Bootstrap;
-use xds_machine_grpc::chain::{Chain, Target};
+use xds_machine_grpc::chain::Chain;
 use xds_machine_grpc::ledgers::Ledgers;
 use xds_machine_tonic::client::{Report, Updates};
 
 use crate::show::{config, print, rejected};
 use examples::grpc::dns::Dns;
 use examples::grpc::resource::{Resource, decode};
+use examples::grpc::wishes::Wishes;
 
 pub(crate) struct Session {
     bootstrap: Bootstrap,
@@ -105,52 +103,10 @@ impl Session {
                 Some(Err(failure)) => print(&json!({ "error": failure.to_string() })),
                 None => {}
             }
-            let verdicts: Vec<_> = std::iter::from_fn(|| self.ledgers.poll_verdict()).collect();
-            if outcome.is_none() && wishes.0.is_empty() && verdicts.is_empty() {
+            let moved = wishes.carry_out(&mut self.ledgers, &mut self.chain, &self.updates).await?;
+            if outcome.is_none() && !moved {
                 return Ok(());
             }
-            let judged = join_all(verdicts.into_iter().map(|verdict| self.updates.verdict(verdict)));
-            // All commands are sent before the client's task takes any, so that they are one request for each type.
-            let wished = join_all(wishes.0.into_iter().map(|wish| wish.fulfil(&self.updates)));
-            let (judged, refused) = tokio::join!(judged, wished);
-            judged.into_iter().collect::<Result<Vec<()>, _>>().map_err(|error| error.to_string())?;
-            for (target, why) in refused.into_iter().flatten() {
-                self.chain.handle_news(&target, News::Changed(Err(Status::new(Code::Unavailable, why))));
-            }
         }
-    }
-}
-
-/// What the ledgers subscribe to and unsubscribe from, in order.
-#[derive(Default)]
-struct Wishes(VecDeque<Wish>);
-
-struct Wish {
-    type_url: TypeUrl,
-    name: ResourceName,
-    wants: bool,
-}
-
-impl Subscribe for Wishes {
-    fn subscribe(&mut self, type_url: &TypeUrl, name: ResourceName) -> Result<(), Misuse> {
-        self.0.push_back(Wish { type_url: type_url.clone(), name, wants: true });
-        Ok(())
-    }
-
-    fn unsubscribe(&mut self, type_url: &TypeUrl, name: &ResourceName) {
-        self.0.push_back(Wish { type_url: type_url.clone(), name: name.clone(), wants: false });
-    }
-}
-
-impl Wish {
-    /// Tells the client. Returns the target and the reason if the name can't be watched.
-    async fn fulfil(self, updates: &Updates) -> Option<(Target, String)> {
-        let Self { type_url, name, wants } = self;
-        if !wants {
-            updates.unsubscribe(type_url, [name]);
-            return None;
-        }
-        let refused = updates.subscribe(type_url.clone(), [name.clone()]).await.err()?;
-        Some((Target::of(&type_url, &name)?, refused.to_string()))
     }
 }
