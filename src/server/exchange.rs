@@ -19,6 +19,9 @@ pub(super) struct Exchange {
     nonce: Nonce,
     /// The last response, until its ACK or NACK.
     in_flight: Option<InFlight>,
+    /// The ACK or NACK of that response is not awaited, because nothing is subscribed (S-SOTW-36). A field of this
+    /// value, where a flag takes no room: each idle stream has one for each type.
+    abandoned: bool,
     /// Consecutive stale requests.
     stale: u32,
     rejections: Option<Box<Rejections>>,
@@ -42,8 +45,6 @@ struct InFlight {
     /// The revision up to which the response serves the client.
     revision: Revision,
     extent: Extent,
-    /// The ACK or NACK is not awaited, because nothing is subscribed (S-SOTW-36).
-    abandoned: bool,
 }
 
 impl Exchange {
@@ -54,20 +55,19 @@ impl Exchange {
     /// Returns whether an ACK or NACK is awaited: until then nothing else of the type is sent.
     #[inline]
     pub(super) fn is_waiting(&self) -> bool {
-        self.in_flight.as_ref().is_some_and(|in_flight| !in_flight.abandoned)
+        self.in_flight.is_some() && !self.abandoned
     }
 
     /// Notes that a response is sent.
     pub(super) fn send(&mut self, nonce: Nonce, version: Version, revision: Revision, extent: Extent) {
         self.nonce = nonce;
-        self.in_flight = Some(InFlight { version, revision, extent, abandoned: false });
+        self.in_flight = Some(InFlight { version, revision, extent });
+        self.abandoned = false;
     }
 
     /// Handles the end of all subscriptions: no ACK or NACK is awaited, and nothing is resent.
     pub(super) fn abandon(&mut self) {
-        if let Some(in_flight) = &mut self.in_flight {
-            in_flight.abandoned = true;
-        }
+        self.abandoned = self.in_flight.is_some();
         self.clear_rejections();
     }
 
@@ -79,7 +79,8 @@ impl Exchange {
         rejection: Option<&str>,
         retry: Option<Retry>,
     ) -> Option<(Version, Revision)> {
-        let InFlight { version, revision, extent, .. } = self.in_flight.take()?;
+        let InFlight { version, revision, extent } = self.in_flight.take()?;
+        self.abandoned = false;
         self.stale = 0;
         if let Some(reason) = rejection {
             self.rejections.get_or_insert_default().add(extent, reason, now, retry);
@@ -191,6 +192,7 @@ impl Exchange {
 
     /// Checks the invariants. `sent`: nonces that the stream has issued.
     pub(super) fn check(&self, sent: u64) -> Result<(), String> {
+        ensure!(self.in_flight.is_some() || !self.abandoned, "no response is in flight, and one is abandoned");
         ensure!(self.in_flight.is_none() || !self.nonce.is_empty(), "a response with no nonce is in flight");
         if let Some((_, count)) = self.nonce.as_str().split_once('.') {
             let given = count.parse().is_ok_and(|count: u64| count <= sent);
