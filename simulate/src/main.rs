@@ -95,24 +95,34 @@ fn explain(seed: u64, number: u64) {
     if random.below(2) == 0 { Run::<Sotw>::new(random).explain(RUN) } else { Run::<Delta>::new(random).explain(RUN) }
 }
 
-/// Prints for each failing check the number of failed runs and the first of them.
+/// Prints for each failing check the number of failed runs and the first of them, and the progress at each tenth.
 fn survey(seed: u64, runs: u64) {
     type Found = BTreeMap<(String, u32), (u64, u64, String)>;
-    let (next, found) = (AtomicU64::new(0), Mutex::new(Found::new()));
+    let (next, found) = (AtomicU64::new(0), Mutex::new((Tally::default(), Found::new())));
     shrink::note_panics();
     let work = || {
         while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&number| number < runs) {
-            if panic::catch_unwind(|| play(seed, number)).is_err() {
-                let (place, what) = shrink::last_panic().expect("it was noted");
-                let mut found = found.lock().expect("no panic here");
-                let row = found.entry(place).or_insert((0, number, what));
-                row.0 += 1;
-                row.1 = row.1.min(number);
+            let played = panic::catch_unwind(|| play(seed, number));
+            let mut found = found.lock().expect("no panic here");
+            let (tally, checks) = &mut *found;
+            match played {
+                Ok(played) => *tally += played,
+                Err(_) => {
+                    let (place, what) = shrink::last_panic().expect("it was noted");
+                    let row = checks.entry(place).or_insert((0, number, what));
+                    row.0 += 1;
+                    row.1 = row.1.min(number);
+                }
+            }
+            if (number + 1) % runs.div_ceil(10) == 0 {
+                eprintln!("{} of {runs} runs, {} failing checks, {tally}", number + 1, checks.len());
             }
         }
     };
     thread::scope(|scope| (0..2).for_each(|_| _ = scope.spawn(work)));
-    for ((file, line), (count, first, what)) in found.into_inner().expect("no panic") {
+    let (tally, checks) = found.into_inner().expect("no panic");
+    println!("{runs} runs, {} failing checks, {tally}", checks.len());
+    for ((file, line), (count, first, what)) in checks {
         println!("{count:5} of {runs} runs, first {first}: {what} ({file}:{line})");
     }
 }
