@@ -1,5 +1,5 @@
 //! The figures F1 to F12; P1, polls over REST; H1, the worst requests of a client; L1 and L2, load reports; C1, the status
-//! of clients; E1 to E9, the whole program; and the limits that they must keep.
+//! of clients; G1, the configuration of a gRPC target; E1 to E9, the whole program; and the limits that they must keep.
 
 use xds_machine::{Delta, Sotw};
 
@@ -8,9 +8,9 @@ use crate::e2e;
 use crate::floor::{Decode, Encode, EncodeNew};
 use crate::measure::{Cold, Nothing, Row, Work};
 use crate::work::{
-    Add, Change, EVENTS, FirstSync, FullResponse, FullState, FurtherSync, Hostile, LookUp, LookUps, NAMES, Named,
-    NamedPoll, NotModified, OneByOne, OneChange, Poll, Reconnect, Stale, Status, Timeout, all, all_names, idle_entry,
-    idle_stream, names, store,
+    Add, Change, DecodeEndpoints, EVENTS, Endpoint, FirstSync, FullResponse, FullState, FurtherSync, Hostile, LookUp,
+    LookUps, NAMES, Named, NamedPoll, NotModified, OneByOne, OneChange, Poll, Reconnect, Stale, Status, Timeout, all,
+    all_names, idle_entry, idle_stream, names, store,
 };
 
 /// A limit and the measured value.
@@ -44,7 +44,7 @@ pub type Figure = (Vec<Row>, Vec<Check>);
 pub type Measure = fn() -> Figure;
 
 /// All figures.
-pub const FIGURES: [(&str, Measure); 26] = [
+pub const FIGURES: [(&str, Measure); 27] = [
     ("F1", f1),
     ("F2", f2),
     ("F3", f3),
@@ -60,6 +60,7 @@ pub const FIGURES: [(&str, Measure); 26] = [
     ("P1", p1),
     ("H1", h1),
     ("C1", c1),
+    ("G1", g1),
     ("L1", l1),
     ("L2", l2),
     ("E1", e2e::e1),
@@ -288,6 +289,13 @@ fn c1() -> Figure {
         Check::most("C1: the view of a stream and its bytes, of encoding it", rows[1].ratio, 2.5),
     ];
     (rows.into(), checks.into())
+}
+
+fn g1() -> Figure {
+    let row = |n| Row::new("G1", n, 1, 1).timed(4000, &mut Endpoint::new(n), &mut DecodeEndpoints);
+    let rows = [10_000, 10].map(row);
+    let check = Check::most("G1: endpoints change among 10k clusters: of decoding them", rows[0].ratio, 20.0);
+    (rows.into(), [check].into())
 }
 
 /// Measures H1: four times the names may take four times as long, and a little more for the depth of trees, but not

@@ -1,5 +1,7 @@
-//! The workloads: F1 to F12, P1, H1, L1, L2, and C1.
+//! The workloads: F1 to F12, P1, H1, L1, L2, C1, and G1.
 
+#[cfg(feature = "programs")]
+mod chain;
 mod client;
 mod first;
 mod hostile;
@@ -11,6 +13,8 @@ mod poll;
 mod push;
 mod status;
 
+#[cfg(feature = "programs")]
+pub use self::chain::{DecodeEndpoints, Endpoint};
 pub use self::client::{FullResponse, OneByOne, Received, all};
 pub use self::first::{FirstSync, FurtherSync, Reconnect};
 pub use self::hostile::{Hostile, NAMES};
