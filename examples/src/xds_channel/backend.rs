@@ -14,6 +14,8 @@ use tonic::body::Body;
 use xds_machine::client::Backoff;
 use xds_machine_grpc::endpoints::State;
 
+use crate::grpc::dns::Again;
+
 /// A connection that is made, and made again, as long as this exists. Calls under way outlive it.
 pub(super) struct Backend(Arc<Mutex<Link>>);
 
@@ -24,10 +26,10 @@ enum Link {
 }
 
 impl Backend {
-    /// Begins to connect. Each change of the connection is reported.
-    pub(super) fn new(address: SocketAddr, changes: watch::Sender<()>) -> Self {
+    /// Begins to connect. Each change of the connection is reported, and after a loss names are resolved again.
+    pub(super) fn new(address: SocketAddr, changes: watch::Sender<()>, again: Again) -> Self {
         let link = Arc::new(Mutex::new(Link::Connecting));
-        tokio::spawn(keep(address, Arc::downgrade(&link), changes));
+        tokio::spawn(keep(address, Arc::downgrade(&link), changes, again));
         Self(link)
     }
 
@@ -62,7 +64,7 @@ impl Backend {
 
 /// Connects until nobody wants the connection any more. A failure stays one until there is a connection, as in gRPC's
 /// round robin.
-async fn keep(address: SocketAddr, link: Weak<Mutex<Link>>, changes: watch::Sender<()>) {
+async fn keep(address: SocketAddr, link: Weak<Mutex<Link>>, changes: watch::Sender<()>, again: Again) {
     let set = |to: Link| {
         let Some(link) = link.upgrade() else { return false };
         *link.lock().unwrap_or_else(PoisonError::into_inner) = to;
@@ -79,11 +81,13 @@ async fn keep(address: SocketAddr, link: Weak<Mutex<Link>>, changes: watch::Send
                 backoff.reset();
                 // Without a sender, the connection ends after the calls under way.
                 connection.await;
+                again.ask();
                 if !set(Link::Connecting) {
                     return;
                 }
             }
             Err(error) => {
+                again.ask();
                 if !set(Link::Failed(format!("{address}: {error}"))) {
                     return;
                 }

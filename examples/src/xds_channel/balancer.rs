@@ -13,6 +13,7 @@ use xds_machine_grpc::endpoints::{Child, Locality, Priority, State, choose, drop
 
 use super::backend::Backend;
 use super::route::{self, InUse, Level};
+use crate::grpc::dns::Again;
 
 /// What becomes of a call.
 pub(super) enum Pick {
@@ -25,6 +26,7 @@ pub(super) enum Pick {
 pub(super) struct Balancer {
     start: Clock,
     changes: watch::Sender<()>,
+    again: Again,
     /// The configuration, or why there is none; nothing before the first.
     config: Option<Result<InUse, String>>,
     backends: BTreeMap<SocketAddr, Backend>,
@@ -34,9 +36,9 @@ pub(super) struct Balancer {
 }
 
 impl Balancer {
-    pub(super) fn new(changes: watch::Sender<()>) -> Self {
+    pub(super) fn new(changes: watch::Sender<()>, again: Again) -> Self {
         let (backends, children) = (BTreeMap::new(), BTreeMap::new());
-        Self { start: Clock::now(), changes, config: None, backends, children, turn: 0 }
+        Self { start: Clock::now(), changes, again, config: None, backends, children, turn: 0 }
     }
 
     /// Applies a configuration: endpoints that are not in it get no new calls.
@@ -123,8 +125,8 @@ impl Balancer {
 
     fn open(&mut self, priority: &Priority) {
         for address in all(priority) {
-            let changes = &self.changes;
-            self.backends.entry(address).or_insert_with(|| Backend::new(address, changes.clone()));
+            let (changes, again) = (&self.changes, &self.again);
+            self.backends.entry(address).or_insert_with(|| Backend::new(address, changes.clone(), again.clone()));
         }
     }
 

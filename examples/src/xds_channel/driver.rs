@@ -18,10 +18,11 @@ pub(super) async fn run(
     bootstrap: Bootstrap,
     client: XdsClient,
     mut chain: Chain<Arc<Resource>>,
+    mut dns: Dns,
     channel: Weak<Inner>,
 ) {
     let Ok(mut updates) = client.updates().await else { return };
-    let (mut ledgers, mut dns) = (Ledgers::new(), Dns::new());
+    let mut ledgers = Ledgers::new();
     loop {
         if settle(&mut chain, &mut ledgers, &mut dns, &updates, &channel).await.is_none() {
             return;

@@ -44,6 +44,7 @@ use xds_machine_tonic::client::XdsClient;
 
 use self::balancer::{Balancer, Pick};
 use crate::grpc::connect::connector;
+use crate::grpc::dns::Dns;
 
 const AGENT: Agent<'static> = Agent { name: "xds_channel", version: env!("CARGO_PKG_VERSION") };
 
@@ -87,10 +88,11 @@ impl XdsChannel {
         let chain = Chain::new(listener, &authority);
         let authority = authority.parse().map_err(|_| format!("{authority} is no authority"))?;
         let (changes, changed) = watch::channel(());
-        let balancer = Mutex::new(Balancer::new(changes));
+        let dns = Dns::new();
+        let balancer = Mutex::new(Balancer::new(changes, dns.again()));
         let inner = Arc::new(Inner { authority, balancer, changed, driver: Mutex::new(None) });
         // The task has no part in the channel's life: the last clone ends the task.
-        let task = tokio::spawn(driver::run(bootstrap, client, chain, Arc::downgrade(&inner)));
+        let task = tokio::spawn(driver::run(bootstrap, client, chain, dns, Arc::downgrade(&inner)));
         *inner.driver.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
         Ok(Self { inner })
     }

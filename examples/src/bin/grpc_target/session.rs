@@ -22,6 +22,7 @@ pub(crate) struct Session {
     updates: Updates,
     chain: Chain<Arc<Resource>>,
     ledgers: Ledgers<Arc<Resource>>,
+    /// No name is resolved again after a success: a lost connection asks for that, and this program makes none.
     dns: Dns,
     /// The faults that the machine found in a response. What is left of the response may be rejected too.
     faults: Option<(TypeUrl, Nonce, Vec<Rejection>)>,
