@@ -126,8 +126,10 @@ impl Claims {
                 }
                 State::Absent if version == not_found.as_bytes() => _ = names.remove(name),
                 State::Absent if wanted.covers(name) => _ = self.gone.insert(name.into()),
-                State::Absent => _ = self.unwanted.insert(name.into()),
-                State::Present(_) | State::Unknown => {}
+                // What is not known yet may turn out to be gone, too.
+                State::Unknown if wanted.covers(name) => {}
+                State::Absent | State::Unknown => _ = self.unwanted.insert(name.into()),
+                State::Present(_) => {}
             }
         }
         self.note_aliases(of, wanted, view);

@@ -233,6 +233,11 @@ stories! {
     /// wildcard by then, kept that, and the answer to the wildcard did not have its removal.
     what_a_forgotten_alias_stood_for_is_gone: Delta, Setup::full_state(&ALIAS, Budget::PLENTY).tombstones(0).slow_transport(),
         "Sub b, Open, CS, Put a, SR, Sub *, SS, Del a";
+    /// Delta: a client claimed a resource that it had by an alias, while the store did not know the resource yet. The claim
+    /// was forgotten, the resource was deleted, and the wildcard's first answer did not report the removal.
+    a_claim_of_what_is_not_known_yet_stays: Delta,
+        Setup::full_state(&["*", "a", "~a", "c"], Budget::PLENTY).unknown().slow_transport(),
+        "Sub b, Sub c, Open, CS, Put a, SR, SS, CR, Doubt a, Cut, Open, CS, SR, SS, CR, Acc, Sub *, Sent, CS, Del a, Sent";
     /// Delta: what the alias stood for was kept because the alias, which was said to be gone, was asked for again; and claimed
     /// on the next stream, though its name was wanted no longer.
     a_lost_alias_that_is_asked_for_again_keeps_nothing: Delta, Setup::full_state(&ALIAS, Budget::PLENTY),
