@@ -1,0 +1,135 @@
+//! The listing of all keys of a prefix, page by page, as of one revision.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::generated::{KeyValue, RangeRequest, RangeResponse, ResponseHeader};
+
+/// The number of keys of a page.
+const PAGE: i64 = 1000;
+
+/// A listing that is being read: ask [`request`](Self::request), give the answer to [`take`](Self::take) until it is whole.
+#[derive(Debug)]
+pub struct Listing {
+    first: Bytes,
+    end: Bytes,
+    limit: i64,
+    /// The header of the first page, whose revision all further pages are of.
+    header: Option<ResponseHeader>,
+    keys: Vec<KeyValue>,
+}
+
+/// All keys as of a revision, which is that of the header.
+#[derive(Debug)]
+pub struct Listed {
+    pub header: ResponseHeader,
+    pub keys: Vec<KeyValue>,
+}
+
+impl Listing {
+    /// Begins a listing of the keys from the first to before the second.
+    pub fn new((first, end): (Bytes, Bytes)) -> Self {
+        Self { first, end, limit: PAGE, header: None, keys: Vec::new() }
+    }
+
+    /// Returns the request of the next page.
+    pub fn request(&self) -> RangeRequest {
+        let key = match self.keys.last() {
+            Some(last) => {
+                let mut next = BytesMut::from(&last.key[..]);
+                next.put_u8(0); // the first key after it
+                next.freeze()
+            }
+            None => self.first.clone(),
+        };
+        let revision = self.header.map_or(0, |header| header.revision);
+        RangeRequest { key, range_end: self.end.clone(), limit: self.limit, revision, keys_only: false }
+    }
+
+    /// Takes a page. Returns whether the listing is whole.
+    ///
+    /// # Errors
+    ///
+    /// If the page is not what was asked for.
+    pub fn take(&mut self, page: RangeResponse) -> Result<bool, String> {
+        let header = page.header.ok_or("a listing without a header")?;
+        if page.more && page.kvs.is_empty() {
+            return Err("an empty page that is not the last".into());
+        }
+        let mut last = self.keys.last();
+        for next in &page.kvs {
+            if last.is_some_and(|last| last.key >= next.key) {
+                return Err("a listing out of order".into());
+            }
+            last = Some(next);
+        }
+        self.header.get_or_insert(header);
+        self.keys.extend(page.kvs);
+        Ok(!page.more)
+    }
+
+    /// Begins again: the revision of the first page is compacted.
+    pub fn begin_again(&mut self) {
+        self.header = None;
+        self.keys.clear();
+    }
+
+    /// Asks for smaller pages from now on, because one is too large. Returns whether there are any.
+    pub fn shrink(&mut self) -> bool {
+        self.limit /= 2;
+        self.limit > 0
+    }
+
+    /// Returns the whole; `None` before the first page.
+    pub fn finish(self) -> Option<Listed> {
+        Some(Listed { header: self.header?, keys: self.keys })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(revision: i64, keys: &[&'static str], more: bool) -> RangeResponse {
+        let header = Some(ResponseHeader { revision, ..ResponseHeader::default() });
+        let kvs = keys.iter().map(|key| KeyValue { key: (*key).into(), ..KeyValue::default() }).collect();
+        RangeResponse { header, kvs, more }
+    }
+
+    fn listing() -> Listing {
+        Listing::new(("a/".into(), "a0".into()))
+    }
+
+    #[test]
+    fn pages_are_of_the_revision_of_the_first() {
+        let mut listing = listing();
+        assert_eq!((&listing.request().key[..], listing.request().revision), (&b"a/"[..], 0));
+        assert_eq!(listing.take(page(7, &["a/1", "a/2"], true)), Ok(false));
+        let next = listing.request();
+        assert_eq!((&next.key[..], &next.range_end[..], next.revision), (&b"a/2\0"[..], &b"a0"[..], 7));
+        assert_eq!(listing.take(page(9, &["a/3"], false)), Ok(true), "a page's header is that of now");
+        let listed = listing.finish().expect("whole");
+        assert_eq!((listed.header.revision, listed.keys.len()), (7, 3));
+    }
+
+    #[test]
+    fn a_compacted_listing_begins_again() {
+        let mut listing = listing();
+        assert_eq!(listing.take(page(7, &["a/1", "a/2"], true)), Ok(false));
+        listing.begin_again();
+        assert_eq!((&listing.request().key[..], listing.request().revision), (&b"a/"[..], 0));
+        assert_eq!(listing.take(page(9, &["a/2"], false)), Ok(true));
+        let listed = listing.finish().expect("whole");
+        assert_eq!((listed.header.revision, listed.keys.len()), (9, 1));
+    }
+
+    #[test]
+    fn bad_pages() {
+        assert_eq!(listing().take(RangeResponse::default()), Err("a listing without a header".into()));
+        assert_eq!(listing().take(page(1, &[], true)), Err("an empty page that is not the last".into()));
+        let mut listing = listing();
+        assert_eq!(listing.take(page(1, &["a/2"], true)), Ok(false));
+        assert_eq!(listing.take(page(1, &["a/2"], true)), Err("a listing out of order".into()));
+        assert!((0..9).all(|_| listing.shrink()), "to pages of one key");
+        assert!(!listing.shrink());
+    }
+}
