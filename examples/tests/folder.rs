@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use examples::control_plane::folder::{Folder, Touched};
-use examples::control_plane::news::{Contents, Known, News};
+use examples::control_plane::news::{Known, News};
 
 /// A separate folder for each test.
 struct Dir(PathBuf);
@@ -63,7 +63,7 @@ impl Reader {
                 let place = (group.clone(), name.to_string());
                 match known {
                     Known::Present(resource) => {
-                        drop(self.served.insert(place, *resource.body().last().expect("seconds")))
+                        _ = self.served.insert(place, *resource.body().last().expect("seconds"));
                     }
                     Known::Absent => drop(self.served.remove(&place)),
                     Known::Unknown => panic!("a folder knows: {place:?}"),

@@ -103,7 +103,10 @@ impl<T: FnMut(&'static str, &Keys, &News)> Follower<T> {
                 self.list(&mut client, false).await?;
             }
             match self.watch(&mut client, url).await? {
-                End::Compacted => self.list(&mut client, true).await?,
+                End::Compacted => {
+                    tracing::info!("etcd {}: the history is compacted, so all of it is listed again", short(url));
+                    self.list(&mut client, true).await?;
+                }
                 End::Canceled(reason) => return Err(reason),
             }
         }

@@ -143,12 +143,15 @@ impl Keys {
 
     /// Tells the views of what was touched.
     fn tell(&self, Changed { touched, mut news }: Changed) -> News {
-        for (group, key) in touched {
-            match group {
-                Some(_) => self.tell_one(group, key, &mut news),
-                None => self.scopes.keys().for_each(|group| self.tell_one(group.clone(), key.clone(), &mut news)),
+        let mut places = BTreeSet::new();
+        for place in touched {
+            // All groups see what all see.
+            if place.0.is_none() {
+                places.extend(self.scopes.keys().flatten().map(|group| (Some(group.clone()), place.1.clone())));
             }
+            places.insert(place);
         }
+        places.into_iter().for_each(|(group, key)| self.tell_one(group, key, &mut news));
         news
     }
 
