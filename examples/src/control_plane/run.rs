@@ -53,12 +53,17 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
     let feed = Feed { groups: groups.clone(), log: log.clone(), metrics: metrics.clone(), health, source, types };
     let source = Source::open(&arguments).await?;
     let hint = Hint::new(&arguments, address);
+    let is_transactional = matches!(source, Source::Etcd(..));
 
     log.listening(address);
     let assigned = groups.clone();
     let loads = Loads { log: log.clone(), groups: groups.clone(), interval: arguments.load_interval };
     let plane = ControlPlane::builder(move |node, _| Ok(assigned.assign(node)))
-        .configure(move |config| config.with_dialect(arguments.dialect).with_control_plane("xds-machine control_plane"))
+        .configure(move |config| {
+            let config = config.with_dialect(arguments.dialect).with_control_plane("xds-machine control_plane");
+            // A transaction is served whole, make before break, in SotW too.
+            if is_transactional { config.with_sotw_removal_delay() } else { config }
+        })
         .regexes(regexes::compile)
         .observe((Logged(log.clone()), Measured::new(metrics.clone(), groups)))
         .load_reports(loads)
