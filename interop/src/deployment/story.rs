@@ -38,7 +38,7 @@ pub struct Change {
     pub at: Timestamp,
     /// When etcd had it.
     pub done: Timestamp,
-    /// Whether it is a transaction that makes a new cluster, routes to it, and breaks the old one.
+    /// Whether it is a transaction: one makes a cluster, the next routes to it and removes the old one.
     pub is_transaction: bool,
 }
 
@@ -104,13 +104,20 @@ impl Story {
         self.acts.push(Act { at: Timestamp::now(), who, is_kill });
     }
 
-    /// Makes changes at a steady pace: every third is a transaction, the others move the traffic.
+    /// Makes changes at a steady pace: endpoints that move the traffic twice, a transaction that makes a cluster, and one
+    /// that routes to it and removes the old one. (Made and routed to in one transaction, an Envoy gets the route some
+    /// milliseconds before the endpoints, for which it asks once it has the cluster.)
     fn changes(&mut self, count: u32) -> Result<(), String> {
         for number in 0..count {
             let (start, at) = (Instant::now(), Timestamp::now());
-            let is_transaction = number % 3 == 2;
-            let backend = self.cast.backends[(number % 2) as usize];
-            let ops = if is_transaction { self.transaction(backend) } else { vec![endpoints(self.cluster, backend)] };
+            let [a, b] = self.cast.backends;
+            let ops = match number % 4 {
+                0 => vec![endpoints(self.cluster, a)],
+                1 => vec![endpoints(self.cluster, b)],
+                2 => self.make(b),
+                _ => self.switch(),
+            };
+            let is_transaction = ops.len() > 1;
             self.cast.members.change(&ops)?;
             self.changes.push(Change { at, done: Timestamp::now(), is_transaction });
             thread::sleep(PACE.saturating_sub(start.elapsed()));
@@ -118,11 +125,16 @@ impl Story {
         Ok(())
     }
 
-    fn transaction(&mut self, backend: u16) -> Vec<Op> {
-        let (old, new) = (self.cluster, self.cluster + 1);
-        self.cluster = new;
+    fn make(&self, backend: u16) -> Vec<Op> {
+        let new = self.cluster + 1;
+        vec![cluster_of(new, 1), endpoints(new, backend)]
+    }
+
+    fn switch(&mut self) -> Vec<Op> {
+        let old = self.cluster;
+        self.cluster += 1;
         let gone = [format!("c{old}"), format!("e{old}")].map(|name| (key("_", &name), None));
-        gone.into_iter().chain([route(1, new), cluster_of(new, 1), endpoints(new, backend)]).collect()
+        gone.into_iter().chain([route(1, self.cluster)]).collect()
     }
 }
 

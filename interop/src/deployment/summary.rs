@@ -44,7 +44,7 @@ pub fn of(told: &Told) -> Result<Summary, String> {
     let most = delays.last().copied().unwrap_or_default();
     let _ = writeln!(
         table,
-        "| changes | {}, of which {transactions} transactions of five keys; accepted by both Envoys after {:.0} ms (median), {:.0} ms (most) |",
+        "| changes | {}, of which {transactions} transactions; accepted by both Envoys after {:.0} ms (median), {:.0} ms (most) |",
         told.changes.len(),
         middle * 1e3,
         most * 1e3
@@ -84,7 +84,7 @@ fn after_replica(told: &Told, act: &Act, killed: usize, moved: &mut usize) -> St
 }
 
 fn after_member(told: &Told, act: &Act) -> String {
-    let change = told.changes.iter().find(|change| change.done > act.at);
+    let change = told.changes.iter().find(|change| change.at > act.at);
     let done = change.map_or(f64::NAN, |change| seconds(act.at, change.done));
     let ack = change.and_then(|change| last_ack(told, change.at).map(|ack| ack + seconds(act.at, change.at)));
     format!(

@@ -108,7 +108,7 @@ fn changes(table: &mut String) {
         let time = processor / (FLEET.replicas * FLEET.cores) as f64;
         let _ = writeln!(
             table,
-            "| {name} | {} | {} | {processor:.2} | | | | {:.0} ms |",
+            "| {name} | {} | {} | {processor:.2} | | | | {:.1} ms |",
             bytes(all * CHANGE.received),
             bytes(all * CHANGE.sent),
             time * 1e3

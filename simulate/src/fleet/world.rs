@@ -99,8 +99,7 @@ impl<'a> World<'a> {
         let mut next = 0;
         while let Some(Reverse((at, _, event))) = self.events.pop() {
             while next <= at {
-                let streams = self.replicas.iter().map(|replica| replica.streams).collect();
-                self.outcome.streams.push((seconds(next), streams));
+                self.sample(next);
                 next += 250_000;
             }
             self.now = at;
@@ -111,7 +110,13 @@ impl<'a> World<'a> {
                 Event::Served(proxy, replica, life) => self.served(proxy, replica, life),
             }
         }
+        self.sample(self.now);
         self.outcome
+    }
+
+    fn sample(&mut self, at: Time) {
+        let streams = self.replicas.iter().map(|replica| replica.streams).collect();
+        self.outcome.streams.push((seconds(at), streams));
     }
 
     fn push(&mut self, at: Time, event: Event) {

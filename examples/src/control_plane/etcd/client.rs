@@ -62,15 +62,17 @@ impl Client {
         Ok(client)
     }
 
-    /// Returns the state of the store as the members agree on it now.
+    /// Returns the state of the store as the members agree on it now. Without a leader a member waits for seven seconds,
+    /// where another one may already have a new leader: `patience` is less.
     ///
     /// # Errors
     ///
     /// One line that says what failed.
-    pub async fn now(&mut self, key: bytes::Bytes) -> Result<ResponseHeader, String> {
+    pub async fn now(&mut self, key: bytes::Bytes, patience: Duration) -> Result<ResponseHeader, String> {
         let request = RangeRequest { key, limit: 1, keys_only: true, ..RangeRequest::default() };
-        let response: RangeResponse = self.call(RANGE, request).await.map_err(said)?;
-        response.header.ok_or_else(|| "an answer without a header".into())
+        let asking = timeout(patience.min(CALL), self.call::<_, RangeResponse>(RANGE, request));
+        let response = asking.await.map_err(|_| format!("the members do not agree within {patience:?}"))?;
+        response.map_err(said)?.header.ok_or_else(|| "an answer without a header".into())
     }
 
     /// Reads a listing.

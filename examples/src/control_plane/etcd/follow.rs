@@ -17,6 +17,9 @@ use crate::control_plane::news::News;
 /// A watch that lasted so long had no fault that an attempt at once would meet again.
 const LASTED: Duration = Duration::from_secs(1);
 
+/// The time in which members agree on what is now, though they elect a leader; more after each attempt that failed.
+const AGREEMENT: Duration = Duration::from_millis(1500);
+
 /// The longest wait for the next attempt.
 const WAIT: Duration = Duration::from_secs(5);
 
@@ -28,6 +31,8 @@ pub struct Follower<T> {
     /// What was read of the history, and where the watch goes on; `None` before the first listing.
     known: Option<(History, Watching)>,
     backoff: Backoff,
+    /// Attempts in a row that failed.
+    failed: u32,
     /// Since when this attempt has had a watch.
     watched: Option<Instant>,
     /// Faults of this outage that were said already.
@@ -43,25 +48,24 @@ impl<T: FnMut(&'static str, &Keys, &News)> Follower<T> {
     /// Creates a follower that hands over what it finds.
     pub fn new(etcd: Etcd, keys: Keys, take: T) -> Self {
         let backoff = Backoff::envoy().with_max(WAIT);
-        Self { etcd, keys, take, known: None, backoff, watched: None, faults: BTreeSet::new() }
+        Self { etcd, keys, take, known: None, backoff, failed: 0, watched: None, faults: BTreeSet::new() }
     }
 
     /// Follows for ever.
     pub async fn run(mut self) {
         let urls = self.etcd.urls.clone();
-        let mut failed = 0;
         for url in urls.iter().cycle() {
             self.watched = None;
             let Err(error) = self.follow(url).await;
             if self.watched.is_some_and(|since| since.elapsed() > LASTED) {
-                failed = 0;
+                self.failed = 0;
                 self.backoff.reset();
                 tracing::info!("etcd {}: the watch has ended: {error}", short(url));
                 continue; // another member may be there
             }
             self.note_fault(url, &error);
-            failed += 1;
-            if failed % urls.len() == 0 {
+            self.failed += 1;
+            if self.failed as usize % urls.len() == 0 {
                 tokio::time::sleep(self.backoff.next_delay(fastrand::u64(..))).await;
             }
         }
@@ -92,7 +96,7 @@ impl<T: FnMut(&'static str, &Keys, &News)> Follower<T> {
     async fn follow(&mut self, url: &Uri) -> Result<std::convert::Infallible, String> {
         let mut client = Client::connect(&self.etcd, url).await?;
         if let Some((history, _)) = &self.known {
-            let header = client.now(self.keys.range().0).await?;
+            let header = client.now(self.keys.range().0, AGREEMENT.saturating_mul(self.failed + 1)).await?;
             if !history.goes_on(&header) {
                 tracing::warn!("etcd {}: another history than before, so all of it is compared", short(url));
                 self.list(&mut client, false).await?;

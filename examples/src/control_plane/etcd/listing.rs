@@ -4,8 +4,14 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::generated::{KeyValue, RangeRequest, RangeResponse, ResponseHeader};
 
-/// The number of keys of a page.
+/// The number of keys of the first page.
 const PAGE: i64 = 1000;
+
+/// The bytes that further pages are to have: few pages, because etcd looks at all keys of the range for each.
+const BYTES: i64 = 16 << 20;
+
+/// How much larger, or smaller, a page is than the one before.
+const STEP: i64 = 8;
 
 /// A listing that is being read: ask [`request`](Self::request), give the answer to [`take`](Self::take) until it is whole.
 #[derive(Debug)]
@@ -63,6 +69,11 @@ impl Listing {
             last = Some(next);
         }
         self.header.get_or_insert(header);
+        if page.more {
+            let bytes: usize = page.kvs.iter().map(|kv| kv.key.len() + kv.value.len()).sum();
+            let fit = self.limit.saturating_mul(BYTES) / (bytes as i64).max(1);
+            self.limit = fit.clamp((self.limit / STEP).max(1), self.limit.saturating_mul(STEP));
+        }
         self.keys.extend(page.kvs);
         Ok(!page.more)
     }
@@ -109,6 +120,16 @@ mod tests {
         assert_eq!(listing.take(page(9, &["a/3"], false)), Ok(true), "a page's header is that of now");
         let listed = listing.finish().expect("whole");
         assert_eq!((listed.header.revision, listed.keys.len()), (7, 3));
+    }
+
+    #[test]
+    fn pages_grow_and_shrink_towards_a_size() {
+        let mut listing = listing();
+        assert_eq!(listing.take(page(7, &["a/1", "a/2"], true)), Ok(false));
+        assert_eq!(listing.request().limit, 8000);
+        let large = KeyValue { key: "a/3".into(), value: vec![0; 64 << 20].into(), ..KeyValue::default() };
+        assert_eq!(listing.take(RangeResponse { kvs: vec![large], ..page(7, &[], true) }), Ok(false));
+        assert_eq!(listing.request().limit, 1999, "a quarter of it, and the bytes of the key");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub fn read(key: &Key, value: &Bytes) -> Result<Resource, String> {
             let is = DynamicMessage::decode(message, value.clone());
             is.map_err(|error| format!("neither JSON nor a {of}: {error}"))?;
         }
-        value.clone()
+        Bytes::copy_from_slice(value) // a slice would keep the whole answer that it came in
     };
     let body = Any { type_url: type_url.clone(), value };
     match discovery_file::name_of(&body) {
