@@ -20,7 +20,7 @@ use super::news::{Contents, News};
 /// A source that is open, and the first news of it.
 pub enum Source {
     Folder(Box<(Folder, News)>),
-    Etcd(Etcd, Keys),
+    Etcd(Box<(Etcd, Keys)>),
 }
 
 /// Returns the name of the source, for people and for metrics.
@@ -47,7 +47,7 @@ impl Source {
         }
         etcd.urls.iter().try_for_each(|url| etcd.endpoint(url).map(drop))?;
         etcd.login()?;
-        Ok(Self::Etcd(etcd.clone(), Keys::new(Prefix::new(&etcd.prefix), grouped)))
+        Ok(Self::Etcd(Box::new((etcd.clone(), Keys::new(Prefix::new(&etcd.prefix), grouped)))))
     }
 
     /// Hands over what there is, and then what changes, in a thread of its own. `changed` is called after each change.
@@ -68,7 +68,8 @@ impl Source {
                     })
                 });
             }
-            Self::Etcd(etcd, keys) => {
+            Self::Etcd(opened) => {
+                let (etcd, keys) = *opened;
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
                 let runtime = runtime.map_err(|error| error.to_string())?;
                 let take = move |event: &'static str, keys: &Keys, news: &News| {

@@ -61,11 +61,16 @@ pub fn of(told: &Told) -> Result<Summary, String> {
     Ok(Summary { table, lost, moved, silent })
 }
 
-/// Returns the time from a change to the last ACK before the next change.
+/// Returns the time from a change to the last ACK before the next change. What comes later, because a replica was away from
+/// etcd, has several changes at once: then the first ACKs of both Envoys count.
 fn last_ack(told: &Told, at: Timestamp) -> Option<f64> {
     let next = told.changes.iter().map(|change| change.at).find(|next| *next > at).unwrap_or(told.end);
     let acks = told.events.iter().flatten().filter(|seen| seen.event == "ack" && seen.at >= at && seen.at < next);
-    acks.map(|seen| seconds(at, seen.at)).reduce(f64::max)
+    acks.map(|seen| seconds(at, seen.at)).reduce(f64::max).or_else(|| {
+        let all = || told.events.iter().flatten().filter(|seen| seen.event == "ack" && seen.at >= at);
+        let first = |node| all().filter(|seen| seen.node == node).map(|seen| seconds(at, seen.at)).reduce(f64::min);
+        Some(first(ENVOYS[0])?.max(first(ENVOYS[1])?))
+    })
 }
 
 fn after_replica(told: &Told, act: &Act, killed: usize, moved: &mut usize) -> String {

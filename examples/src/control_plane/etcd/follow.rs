@@ -65,7 +65,7 @@ impl<T: FnMut(&'static str, &Keys, &News)> Follower<T> {
             }
             self.note_fault(url, &error);
             self.failed += 1;
-            if self.failed as usize % urls.len() == 0 {
+            if (self.failed as usize).is_multiple_of(urls.len()) {
                 tokio::time::sleep(self.backoff.next_delay(fastrand::u64(..))).await;
             }
         }
