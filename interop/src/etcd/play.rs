@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::resources::{cluster_of, endpoints, route};
-use super::{ALL as EVERYTHING, KINDS, Sent, Stage, key};
+use super::resources::{KINDS, cluster_of, endpoints, key, route};
+use super::stage::{EVERYTHING, Sent, Stage};
 use crate::scenarios::QUIET;
 use crate::wait::{self, so};
 
