@@ -61,7 +61,7 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
     let plane = ControlPlane::builder(move |node, _| Ok(assigned.assign(node)))
         .configure(move |config| {
             let config = config.with_dialect(arguments.dialect).with_control_plane("xds-machine control_plane");
-            // A transaction is served whole, make before break, in SotW too.
+            // The removals of a transaction go last in SotW too.
             if is_transactional { config.with_sotw_removal_delay() } else { config }
         })
         .regexes(regexes::compile)
