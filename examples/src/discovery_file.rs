@@ -2,21 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::LazyLock;
 
 use bytes::Bytes;
 use prost::Message;
-use prost_reflect::{DescriptorPool, DynamicMessage, Kind, MessageDescriptor};
+use prost_reflect::{DynamicMessage, Kind, MessageDescriptor};
 use xds_machine::message::Any;
 use xds_machine::message::sotw::Item;
 use xds_machine::server::Resource;
 use xds_machine::{ResourceName, TypeUrl, WILDCARD, proto, type_url};
 
 use crate::canonical;
-
-/// The descriptors of the xDS API, for files that write messages by field name.
-static DESCRIPTORS: LazyLock<DescriptorPool> =
-    LazyLock::new(|| DescriptorPool::decode(xds_api::FILE_DESCRIPTOR_SET).expect("a descriptor set, checked by tests"));
+use crate::json::DESCRIPTORS;
 
 /// The resources of a file, by type and name.
 pub type Resources = BTreeMap<(TypeUrl, ResourceName), Resource>;
@@ -119,7 +115,7 @@ fn resource(item: Item) -> Result<(TypeUrl, Resource), String> {
 
 /// Returns the name in field 1, where all named types of the xDS API have it; types without a descriptor are assumed to
 /// have it there as well.
-fn name_of(body: &Any) -> Option<ResourceName> {
+pub fn name_of(body: &Any) -> Option<ResourceName> {
     let full_name = body.type_url.as_str().rsplit('/').next()?;
     if let Some(message) = DESCRIPTORS.get_message_by_name(full_name) {
         message.get_field(1).filter(|field| matches!(field.kind(), Kind::String) && !field.is_list())?;

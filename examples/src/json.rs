@@ -56,6 +56,31 @@ pub fn read_yaml_response(yaml: &[u8]) -> Result<sotw::Response, String> {
     response_of(value.0)
 }
 
+/// Reads a resource that an operator wrote, of a type by its full name, and returns its canonical encoding. `@type` may
+/// be left out; an unknown field is an error.
+///
+/// # Errors
+///
+/// One line that says why it is none.
+pub fn read_resource(name: &str, json: &[u8]) -> Result<Vec<u8>, String> {
+    let mut value = parse(json)?;
+    let descriptor = descriptor(name)?;
+    let said = value.as_object_mut().and_then(|fields| fields.remove("@type"));
+    let type_url = format!("type.googleapis.com/{name}");
+    if let Some(said) = said.filter(|said| *said != *type_url) {
+        let said = said.as_str().map_or(said.to_string(), str::to_owned);
+        return Err(format!("its @type is {said}, not {type_url}"));
+    }
+    one_spelling(&descriptor, &value)?;
+    let mut track = serde_path_to_error::Track::new();
+    let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
+    let message = DynamicMessage::deserialize(descriptor, tracked).map_err(|error| match track.path().to_string() {
+        path if path == "." => error.to_string(),
+        path => format!("{path}: {error}"),
+    })?;
+    Ok(canonical::encode(&message))
+}
+
 /// Reads a `DiscoveryResponse` from the text format of protobuf.
 ///
 /// # Errors

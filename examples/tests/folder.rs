@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use examples::control_plane::folder::{Folder, News, Touched};
+use examples::control_plane::folder::{Folder, Touched};
+use examples::control_plane::news::{Known, News};
 
 /// A separate folder for each test.
 struct Dir(PathBuf);
@@ -58,11 +59,14 @@ impl Reader {
     fn take(&mut self, news: &News) {
         for (group, changes) in &news.views {
             let group = group.as_deref().map(str::to_owned);
-            for ((_, name), resource) in changes {
+            for ((_, name), known) in changes {
                 let place = (group.clone(), name.to_string());
-                match resource {
-                    Some(resource) => drop(self.served.insert(place, *resource.body().last().expect("seconds"))),
-                    None => drop(self.served.remove(&place)),
+                match known {
+                    Known::Present(resource) => {
+                        _ = self.served.insert(place, *resource.body().last().expect("seconds"));
+                    }
+                    Known::Absent => drop(self.served.remove(&place)),
+                    Known::Unknown => panic!("a folder knows: {place:?}"),
                 }
             }
         }

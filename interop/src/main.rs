@@ -2,7 +2,9 @@
 
 mod control_plane;
 mod csds;
+mod deployment;
 mod envoy;
+mod etcd;
 mod grpc;
 mod install;
 mod loads;
@@ -130,6 +132,12 @@ fn run(filter: &str) -> Result<Vec<Line>, String> {
         }
     }
     rest::play(&installed, wanted, &mut lines);
+    if wanted("deployment") {
+        deployment::play(&installed, &folder(&installed, "deployment")?, filter == "deployment", &mut lines);
+    }
+    if wanted("etcd") {
+        etcd::play(&installed, &folder(&installed, "etcd")?, &mut lines);
+    }
     Ok(lines)
 }
 

@@ -13,10 +13,22 @@ pub fn free_port() -> Result<u16, String> {
 
 /// Returns the status and the body of a response.
 pub fn get(port: u16, path: &str) -> Result<(u16, String), String> {
+    exchange(port, &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
+}
+
+/// Returns the status and the body of the response to a request with a body, for which a gateway to gRPC has two seconds.
+pub fn post(port: u16, path: &str, body: &str) -> Result<(u16, String), String> {
+    exchange(
+        port,
+        &format!("POST {path} HTTP/1.0\r\nhost: x\r\ngrpc-timeout: 2S\r\ncontent-length: {}\r\n\r\n{body}", body.len()),
+    )
+}
+
+fn exchange(port: u16, request: &str) -> Result<(u16, String), String> {
     let exchange = || -> io::Result<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-        stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes())?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.write_all(request.as_bytes())?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         Ok(answer)

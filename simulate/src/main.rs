@@ -9,7 +9,10 @@
 //! `simulate letter MILLIONS SEED [THREADS]` runs the machines against peers that take the specification by the letter
 //! (`testing/src/letter`), and prints the same table, and for each broken rule the story of the first walk that broke
 //! it.
+//!
+//! `simulate fleet [SEED]` is another kind: what a large fleet costs, from the measured costs of one stream (`fleet/`).
 
+mod fleet;
 mod run;
 mod shrink;
 
@@ -44,9 +47,18 @@ fn main() -> ExitCode {
     {
         return by_letter(millions, seed, number(3).unwrap_or(2));
     }
+    if arguments.first().map(String::as_str) == Some("fleet") {
+        return match fleet::write(number(1).unwrap_or(1)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let (Some(millions), Some(seed)) = (number(0), number(1)) else {
         eprintln!("usage: simulate MILLIONS SEED [THREADS] | simulate explain SEED RUN | simulate survey SEED RUNS");
-        eprintln!("       simulate letter MILLIONS SEED [THREADS]");
+        eprintln!("       simulate letter MILLIONS SEED [THREADS] | simulate fleet [SEED]");
         return ExitCode::from(2);
     };
     let threads = number(2).unwrap_or(2);

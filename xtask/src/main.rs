@@ -29,7 +29,8 @@ usage: cargo xtask RECIPE
                            make what is counted the baseline
   docs                     fail if the rendered documentation refers to what its readers do not have
   fuzz TARGET [SECONDS]    fuzz: world, client, server, wire, variants, csds, poll or load (needs cargo-fuzz)
-  interop [PART]           real Envoy and real gRPC against control_plane, and xds_client against it (needs python3);
+  interop [PART]           real Envoy, real gRPC and a real etcd with control_plane, and xds_client against it (needs
+                           python3, and etcd or apt-get);
                            PART selects clients and modes by name, such as `envoy ads-delta`
   minimise TARGET          make the committed corpus the fewest inputs that reach as much
   model-deep [LIMIT]       the exhaustive check, further than a test run goes: an hour on two cores
@@ -38,9 +39,10 @@ usage: cargo xtask RECIPE
   package                  build the packages that may be published, offline, from the files that they hold
   peers [PEER ..]          our machine beside every peer that is a published crate: a JSON object a line (half an hour;
                            --small takes a few minutes); never part of CI
-  protos                   write src/proto/generated.rs from proto/
+  protos                   write what is generated from the protos, such as src/proto/generated.rs
   scaling                  write the table and the plot of cost against resources and streams (benches/scaling.*)
-  simulate MILLIONS SEED   random steps at full speed; `simulate explain SEED RUN` makes a failure small
+  simulate MILLIONS SEED   random steps at full speed; `simulate explain SEED RUN` makes a failure small;
+                           `simulate fleet` writes what 100,000 proxies cost (simulate/README.md)
   soak [MINUTES] [STREAMS] control_plane under clients that come and go, stall and send garbage, while resources
                            change: nothing may be left of them, and no other client may be held up. By default one
                            minute and 300 streams, for CI; the long one is `soak 30 2000`";

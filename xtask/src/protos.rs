@@ -1,4 +1,4 @@
-//! Generates Rust from the protos of the libraries, without `protoc`.
+//! Generates Rust from the protos, without `protoc`.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::{env, fs, process};
 
 use crate::run::root;
 
-/// The protos of a library, and what is made of them.
+/// The protos of a crate, and what is made of them.
 struct Protos {
     folder: &'static str,
     files: &'static [&'static str],
@@ -15,7 +15,7 @@ struct Protos {
     generated: &'static str,
 }
 
-const ALL: [Protos; 2] = [
+const ALL: [Protos; 3] = [
     Protos {
         folder: "proto",
         files: &["discovery.proto", "load_stats.proto", "client_status.proto"],
@@ -27,6 +27,12 @@ const ALL: [Protos; 2] = [
         files: &["resources.proto"],
         package: "xds_machine_grpc",
         generated: "grpc/src/resources/generated.rs",
+    },
+    Protos {
+        folder: "examples/proto",
+        files: &["etcd.proto"],
+        package: "etcdserverpb",
+        generated: "examples/src/control_plane/etcd/generated.rs",
     },
 ];
 

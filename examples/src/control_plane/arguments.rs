@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
-use clap::{Parser, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, ValueEnum};
 use xds_machine::server::Dialect;
 
+use super::etcd::arguments::Etcd;
 use crate::{dialects, duration};
 
 /// The resources that are served without `--resources`.
 pub const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/resources");
 
-/// Serves a folder of xDS resources to Envoy, gRPC and any other xDS client.
+/// Serves a folder of xDS resources, or those of an etcd, to Envoy, gRPC and any other xDS client.
 #[derive(Debug, Parser)]
 #[command(name = "control_plane", version)]
 pub struct Arguments {
@@ -29,7 +31,10 @@ pub struct Arguments {
                        Without the flag a demo is served")]
     pub resources: PathBuf,
 
-    /// Which part of the node says its group: cluster, id or metadata.KEY; without it sub-folders are not read
+    #[command(flatten)]
+    pub etcd: Etcd,
+
+    /// Which part of the node says its group: cluster, id or metadata.KEY; without it only what all see is read
     #[arg(long, value_name = "WHAT")]
     pub group_by: Option<GroupBy>,
 
@@ -60,6 +65,17 @@ pub struct Arguments {
     /// The format of the log on standard output
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
     pub log: Format,
+}
+
+impl Arguments {
+    /// Reads the command line; ends the program if it is wrong.
+    pub fn read() -> Self {
+        let arguments = Self::parse();
+        if let Err(error) = arguments.etcd.check() {
+            Self::command().error(ErrorKind::ArgumentConflict, error).exit();
+        }
+        arguments
+    }
 }
 
 /// The format of the log.
@@ -127,6 +143,26 @@ mod tests {
         assert!(parse(&["--tls-key", "k"]).expect_err("no certificate").contains("--tls-cert <FILE>"));
         assert!(parse(&["--tls-client-ca", "a"]).expect_err("no certificate").contains("--tls-cert <FILE>"));
         assert!(parse(&["--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "a"]).is_ok());
+    }
+
+    #[test]
+    fn an_etcd_is_instead_of_a_folder() {
+        let etcd = parse(&["--etcd", "a:1,https://b:2"]).expect("an etcd").etcd;
+        assert_eq!((etcd.name().as_str(), etcd.prefix.as_str()), ("http://a:1,https://b:2", "/xds"));
+        let error = parse(&["--etcd", "a:1", "--resources", "dir"]).expect_err("both");
+        assert!(error.contains("'--etcd <URL>' cannot be used with '--resources <DIR>'"), "{error}");
+        for wrong in ["ftp://a", "http://a/b", "http://", "a b"] {
+            assert!(parse(&["--etcd", wrong]).is_err(), "{wrong}");
+        }
+        assert!(parse(&["--etcd-tls-ca", "f"]).expect_err("no etcd").contains("--etcd <URL>"));
+        assert!(
+            parse(&["--etcd", "https://a:1", "--etcd-tls-cert", "f"]).expect_err("no key").contains("--etcd-tls-key")
+        );
+        assert!(
+            parse(&["--etcd", "a:1", "--etcd-user", "u"]).expect_err("no password").contains("--etcd-password-file")
+        );
+        let plain = parse(&["--etcd", "a:1", "--etcd-tls-ca", "f"]).expect("one by one").etcd.check();
+        assert_eq!(plain, Err("certificates need --etcd URLs of https://".into()));
     }
 
     #[test]

@@ -1,45 +1,45 @@
-//! From the folder to the groups, the log and the metrics.
+//! From the source to the groups, the log and the metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use xds_machine::{ResourceName, TypeUrl};
 
-use super::folder::{FileNews, Folder, News};
 use super::groups::Groups;
 use super::health::Health;
 use super::log::{Event, List, Log, grouped, short};
 use super::metrics::Metrics;
+use super::news::{Contents, FileNews, News};
 
-/// Takes what looks at the folder find.
+/// Takes what looks at the source find.
 pub struct Feed {
     pub groups: Arc<Groups>,
     pub log: Log,
     pub metrics: Arc<Metrics>,
     pub health: Arc<Health>,
-    pub source: PathBuf,
+    /// The name of the source in metrics.
+    pub source: String,
     /// The types that had a resource once, whose metric is there.
     pub types: BTreeSet<TypeUrl>,
 }
 
 impl Feed {
     /// Serves what was found. The log names it by `event`.
-    pub fn take(&mut self, event: &str, folder: &Folder, news: &News) {
+    pub fn take(&mut self, event: &str, contents: &impl Contents, news: &News) {
         let is_known =
-            news.complete.is_superset(&std::iter::once(None).chain(folder.groups().cloned().map(Some)).collect());
+            news.complete.is_superset(&std::iter::once(None).chain(contents.groups().cloned().map(Some)).collect());
         if !news.views.is_empty() || !news.complete.is_empty() {
-            self.groups.take(folder, news);
-            self.count(folder);
+            self.groups.take(contents, news);
+            self.count(contents);
         }
         self.health.note(news.is_there, is_known);
-        self.metrics.source_up(&self.source.display().to_string()).set(if news.is_there { 1.0 } else { 0.0 });
+        self.metrics.source_up(&self.source).set(if news.is_there { 1.0 } else { 0.0 });
         news.files.iter().for_each(|file| self.log_file(event, file));
         news.complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
     }
 
-    fn count(&mut self, folder: &Folder) {
-        let counts = folder.counts();
+    fn count(&mut self, contents: &impl Contents) {
+        let counts = contents.counts();
         self.types.extend(counts.keys().map(|type_url| (*type_url).clone()));
         for type_url in &self.types {
             let count = counts.get(type_url).copied().unwrap_or_default();

@@ -1,8 +1,9 @@
-//! The program `control_plane`: serves a folder of resources to xDS clients.
+//! The program `control_plane`: serves the resources of a folder or of an etcd to xDS clients.
 
 pub mod accept;
 pub mod arguments;
 pub mod connection;
+pub mod etcd;
 pub mod feed;
 pub mod folder;
 pub mod groups;
@@ -10,7 +11,9 @@ pub mod health;
 pub mod loads;
 pub mod log;
 pub mod metrics;
+pub mod news;
 mod regexes;
 pub mod rest;
 pub mod run;
+mod source;
 pub mod tls;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -13,10 +11,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use xds_machine_tonic::server::ControlPlane;
 
 use super::accept::{Acceptor, raise_open_files};
-use super::arguments::{Arguments, DEMO};
-use super::feed::{Feed, summary};
-use super::folder::Folder;
-use super::folder::watch::Watch;
+use super::arguments::Arguments;
+use super::feed::Feed;
 use super::groups::Groups;
 use super::health::{self, Health};
 use super::loads::Loads;
@@ -24,6 +20,7 @@ use super::log::{Log, Logged};
 use super::metrics::{Measured, Metrics};
 use super::regexes;
 use super::rest;
+use super::source::{self, Hint, Source};
 use super::tls::{Files, Tls};
 
 /// The time that clients have to read the end of their streams.
@@ -43,43 +40,37 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
     let tls = Files::of(&arguments).map(Tls::open).transpose()?.map(Arc::new);
     let (listener, address) = bind("listen", &arguments.listen).await?;
     let metrics = Arc::new(Metrics::new().map_err(|error| error.to_string())?);
-    let source = arguments.resources.display().to_string();
+    let source = source::name(&arguments);
     metrics.source_up(&source).set(0.0);
-    let health = Arc::new(Health::new(source));
+    let health = Arc::new(Health::new(source.clone()));
     if let Some(address) = &arguments.metrics {
         let (listener, _) = bind("serve metrics", address).await?;
         tokio::spawn(axum::serve(listener, health::pages(metrics.clone(), health.clone())).into_future());
     }
 
     let groups = Arc::new(Groups::new(arguments.group_by.clone()));
-    let source = arguments.resources.clone();
     let types = BTreeSet::new();
-    let mut feed = Feed { groups: groups.clone(), log: log.clone(), metrics: metrics.clone(), health, source, types };
-    let (path, grouped) = (arguments.resources.clone(), arguments.group_by.is_some());
-    let opening = tokio::task::spawn_blocking(move || Folder::open(path, grouped)).await;
-    let (folder, news) = opening
-        .map_err(|error| error.to_string())?
-        .map_err(|error| format!("the folder of resources {}: {error}", arguments.resources.display()))?;
+    let feed = Feed { groups: groups.clone(), log: log.clone(), metrics: metrics.clone(), health, source, types };
+    let source = Source::open(&arguments).await?;
+    let hint = Hint::new(&arguments, address);
+    let is_transactional = matches!(source, Source::Etcd(..));
 
     log.listening(address);
-    feed.take("loaded", &folder, &news);
-    hint(&folder, address, tls.is_some(), &arguments.resources);
-
     let assigned = groups.clone();
     let loads = Loads { log: log.clone(), groups: groups.clone(), interval: arguments.load_interval };
     let plane = ControlPlane::builder(move |node, _| Ok(assigned.assign(node)))
-        .configure(move |config| config.with_dialect(arguments.dialect).with_control_plane("xds-machine control_plane"))
+        .configure(move |config| {
+            let config = config.with_dialect(arguments.dialect).with_control_plane("xds-machine control_plane");
+            // The removals of a transaction go last in SotW too.
+            if is_transactional { config.with_sotw_removal_delay() } else { config }
+        })
         .regexes(regexes::compile)
         .observe((Logged(log.clone()), Measured::new(metrics.clone(), groups)))
         .load_reports(loads)
         .build();
     let changed = plane.clone();
-    thread::spawn(move || {
-        Watch::begin().run(folder, |folder, news| {
-            feed.take("changed", folder, &news);
-            changed.select_loads(); // clients may be served other clusters now
-        })
-    });
+    // Clients may be served other clusters after a change.
+    source.follow(feed, hint, move || changed.select_loads())?;
     if let Some(tls) = tls.clone() {
         tokio::spawn(async move { tls.watch().await });
     }
@@ -129,23 +120,5 @@ async fn report_lost(log: Log) {
             tracing::warn!("{} lines of the log are lost: nobody read them", now - said);
             said = now;
         }
-    }
-}
-
-/// Says what is served, and how to look at it.
-fn hint(folder: &Folder, address: SocketAddr, is_tls: bool, resources: &Path) {
-    let port = address.port();
-    let host = if address.ip().is_unspecified() { format!("127.0.0.1:{port}") } else { address.to_string() };
-    let (scheme, ca) = if is_tls { ("https", " --tls-ca CA.pem") } else { ("http", "") };
-    tracing::info!("serving {}: {}", resources.display(), summary(&folder.counts()));
-    tracing::info!("look at it:");
-    tracing::info!(
-        "  cargo run -p examples --bin xds_client -- --server {scheme}://{host}{ca} --variant delta --subscribe cds --follow"
-    );
-    tracing::info!("or point an Envoy at it:");
-    let note = format!("    # with the address of the cluster `xds` changed to {host}");
-    tracing::info!("  envoy -c examples/envoy.yaml{}", if port == 18000 { "" } else { &note });
-    if resources == Path::new(DEMO) {
-        tracing::info!("  curl http://127.0.0.1:10000/ready    # goes through Envoy: what it has learned here");
     }
 }

@@ -8,10 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::control_plane::news::Group;
 use crate::discovery_file;
-
-/// The name of a sub-folder; `None` for the folder itself.
-pub type Group = Option<Arc<str>>;
 
 /// A file, by the sub-folder and the name in it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]

@@ -3,7 +3,6 @@
 
 mod listing;
 mod names;
-mod news;
 mod settling;
 pub mod watch;
 
@@ -15,12 +14,10 @@ use std::{fs, io};
 
 use xds_machine::TypeUrl;
 
-pub use self::listing::Group;
 use self::listing::{FileId, Listing, Stamp, is_hidden, stamp};
-pub use self::names::Key;
 use self::names::Names;
-pub use self::news::{Change, FileNews, News};
 use self::settling::Settling;
+use super::news::{Contents, Group, Key, News};
 use crate::discovery_file::{self, Resources};
 
 /// A watched folder, and the last valid content of each of its files.
@@ -101,20 +98,6 @@ impl Folder {
     /// Returns whether another look is due soon, because files have not come to rest.
     pub fn is_restless(&self) -> bool {
         !self.settling.is_empty()
-    }
-
-    /// Returns the sub-folders, which are groups.
-    pub fn groups(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.scopes.keys().flatten()
-    }
-
-    /// Returns the number of resources of each type, in the folder and its sub-folders.
-    pub fn counts(&self) -> BTreeMap<&TypeUrl, usize> {
-        let mut counts = BTreeMap::new();
-        for (type_url, count) in self.scopes.values().flat_map(Names::counts) {
-            *counts.entry(type_url).or_default() += count;
-        }
-        counts
     }
 
     /// Returns the folders to watch: those in which a file can appear.
@@ -269,7 +252,7 @@ impl Folder {
 
     fn tell(&self, group: Group, key: Key, news: &mut News) {
         let resource = self.resource(&group, &key).or_else(|| self.resource(&None, &key)).cloned();
-        news.views.entry(group).or_default().push((key, resource));
+        news.views.entry(group).or_default().push((key, resource.into()));
     }
 
     /// Returns the resource of a name that counts in the folder itself, or in a sub-folder.
@@ -301,6 +284,21 @@ impl Folder {
             self.files.iter().filter(|(_, file)| file.content.is_none()).map(|(file, _)| &file.group).collect();
         let groups = self.scopes.keys().filter(|_| !incomplete.contains(&None));
         news.complete = groups.filter(|group| !incomplete.contains(*group)).cloned().collect();
+    }
+}
+
+impl Contents for Folder {
+    /// The sub-folders are groups.
+    fn groups(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.scopes.keys().flatten()
+    }
+
+    fn counts(&self) -> BTreeMap<&TypeUrl, usize> {
+        let mut counts = BTreeMap::new();
+        for (type_url, count) in self.scopes.values().flat_map(Names::counts) {
+            *counts.entry(type_url).or_default() += count;
+        }
+        counts
     }
 }
 

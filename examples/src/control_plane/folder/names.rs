@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-use xds_machine::{ResourceName, TypeUrl};
+use xds_machine::TypeUrl;
 
-/// The type and the name of a resource.
-pub type Key = (TypeUrl, ResourceName);
+use crate::control_plane::news::Key;
 
 /// The files of one folder that hold each name. The first file in the order of file names wins: the outcome is the same
 /// after a restart, whichever file was there first.

@@ -9,7 +9,8 @@ use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::listing::{FolderId, folder_id};
-use super::{Folder, News, Touched};
+use super::{Folder, Touched};
+use crate::control_plane::news::News;
 
 /// The time between two looks at files that were touched.
 const SETTLE: Duration = Duration::from_millis(20);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use xds_machine::server::{Cache, Revision, Source};
 use xds_machine::{Delta, Sotw, TypeUrl, service};
 
-use crate::control_plane::folder::Change;
+use crate::control_plane::news::{Change, Known};
 
 /// A cache, and the times of its last changes.
 #[derive(Clone, Debug)]
@@ -27,10 +27,11 @@ impl Held {
     pub fn change(&mut self, changes: &[Change]) {
         let now = Instant::now();
         let mut types = Vec::new();
-        for ((type_url, name), resource) in changes {
-            let changed = match resource {
-                Some(resource) => self.cache.insert(type_url, resource.clone()),
-                None => self.cache.remove(type_url, name.clone()),
+        for ((type_url, name), known) in changes {
+            let changed = match known {
+                Known::Present(resource) => self.cache.insert(type_url, resource.clone()),
+                Known::Absent => self.cache.remove(type_url, name.clone()),
+                Known::Unknown => self.cache.set_unknown(type_url, name.clone()),
             };
             if changed && !types.contains(&type_url) {
                 types.push(type_url);

@@ -1,4 +1,4 @@
-//! Groups of nodes: what the folder holds for all, and for each sub-folder.
+//! Groups of nodes: what the source holds for all, and for each group.
 
 mod held;
 mod node;
@@ -14,7 +14,7 @@ use xds_machine_tonic::server::{Group, next_epoch};
 use self::held::Held;
 pub use self::view::View;
 use super::arguments::GroupBy;
-use super::folder::{Folder, News};
+use super::news::{Contents, News};
 
 /// The views of all groups.
 pub struct Groups {
@@ -27,10 +27,10 @@ pub struct Groups {
 
 #[derive(Default)]
 struct Views {
-    /// The views that streams have, and those of sub-folders.
+    /// The views that streams have, and those of the source's groups.
     alive: HashMap<Arc<str>, Weak<view::Inner>>,
-    /// The views of sub-folders, which stay without streams.
-    folders: BTreeMap<Arc<str>, View>,
+    /// The views of the source's groups, which stay without streams.
+    groups: BTreeMap<Arc<str>, View>,
 }
 
 impl Groups {
@@ -44,7 +44,7 @@ impl Groups {
     /// Returns the group of a node.
     pub fn assign(&self, node: &Node) -> Group<View> {
         match self.by.as_ref().and_then(|by| by.group(node)) {
-            // The name need not be that of a sub-folder: one may come.
+            // The source need not have such a group: one may come.
             Some(name) => Group::with_store(&name, self.lock().view(&name, &self.all)),
             None => self.rest.clone(),
         }
@@ -58,12 +58,12 @@ impl Groups {
         }
     }
 
-    /// Serves what a look at the folder found.
-    pub fn take(&self, folder: &Folder, news: &News) {
+    /// Serves what a look at the source found.
+    pub fn take(&self, contents: &impl Contents, news: &News) {
         let for_all = news.views.get(&None).map(Vec::as_slice).unwrap_or_default();
-        for (name, view) in self.follow(folder) {
-            // Without a sub-folder the view of a group is that of all.
-            let group = Some(name).filter(|name| folder.groups().any(|there| there == name));
+        for (name, view) in self.follow(contents) {
+            // A group that the source does not have sees what all see.
+            let group = Some(name).filter(|name| contents.groups().any(|there| there == name));
             let changes = match news.views.get(&group) {
                 Some(changes) if group.is_some() => {
                     view.split();
@@ -85,13 +85,13 @@ impl Groups {
         alive.iter().for_each(|(_, view)| view.wake());
     }
 
-    /// Makes the sub-folders that there are now views that stay, and returns all views.
-    fn follow(&self, folder: &Folder) -> Vec<(Arc<str>, View)> {
+    /// Makes the groups that there are now views that stay, and returns all views.
+    fn follow(&self, contents: &impl Contents) -> Vec<(Arc<str>, View)> {
         let mut views = self.lock();
-        let mut folders = std::mem::take(&mut views.folders);
-        for group in folder.groups() {
-            let view = folders.remove(group).unwrap_or_else(|| views.view(group, &self.all));
-            views.folders.insert(group.clone(), view);
+        let mut stay = std::mem::take(&mut views.groups);
+        for group in contents.groups() {
+            let view = stay.remove(group).unwrap_or_else(|| views.view(group, &self.all));
+            views.groups.insert(group.clone(), view);
         }
         views.alive()
     }

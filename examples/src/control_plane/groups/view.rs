@@ -6,13 +6,13 @@ use xds_machine::server::Cache;
 use xds_machine_tonic::server::{Store, Wakers};
 
 use super::held::Held;
-use crate::control_plane::folder::Change;
+use crate::control_plane::news::Change;
 
-/// What the nodes of one group see: what all see, until the group has a folder of its own.
+/// What the nodes of one group see: what all see, until the group has resources of its own.
 ///
 /// Then the view goes on with a copy of the cache of all, at that moment: epoch and revisions stay true, so open streams
 /// continue, and are sent the difference. The copy follows all changes from then on, and is the view's for good, even
-/// when the folder goes.
+/// when the group goes.
 #[derive(Clone)]
 pub struct View(Arc<Inner>);
 

@@ -1,0 +1,49 @@
+//! Whether the history of an etcd goes on from what was read of it.
+
+use super::generated::ResponseHeader;
+
+/// The latest that was read of a history.
+#[derive(Clone, Copy, Debug)]
+pub struct History {
+    cluster: u64,
+    revision: i64,
+    term: u64,
+}
+
+impl History {
+    pub fn of(header: &ResponseHeader) -> Self {
+        Self { cluster: header.cluster_id, revision: header.revision, term: header.raft_term }
+    }
+
+    /// Notes that all up to a revision was read.
+    pub fn advance(&mut self, revision: i64) {
+        self.revision = self.revision.max(revision);
+    }
+
+    /// Returns whether a linearizable answer is of the same history: an etcd whose data was lost, or restored from a
+    /// snapshot, counts its revisions anew, and one revision of it is not the same as before.
+    pub fn goes_on(&self, header: &ResponseHeader) -> bool {
+        header.cluster_id == self.cluster && header.revision >= self.revision && header.raft_term >= self.term
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_history_goes_on_in_the_same_cluster_and_never_back() {
+        let header = |cluster_id, revision, raft_term| ResponseHeader { cluster_id, revision, raft_term, member_id: 1 };
+        let mut history = History::of(&header(7, 10, 3));
+        history.advance(12);
+        for (other, goes_on) in [
+            (header(7, 12, 3), true),
+            (header(7, 30, 4), true),
+            (header(8, 30, 4), false),
+            (header(7, 11, 4), false),
+            (header(7, 30, 2), false),
+        ] {
+            assert_eq!(history.goes_on(&other), goes_on, "{other:?}");
+        }
+    }
+}
