@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex};
 use std::{fs, io};
 
 use clap::Parser;
+use serde_json::json;
 use xds_conformance::control::{Adapter, Directory, Nothing};
 use xds_conformance::message::Variant;
 use xds_conformance::mode::{self, Plan};
 use xds_conformance::net::SharedControl;
-use xds_conformance::report::{self, Glob, KnownFailures};
+use xds_conformance::report::{self, Glob, Implementation, KnownFailures};
 use xds_conformance::run::Verdict;
 
 use crate::arguments::{Arguments, Mode, Options, VariantName};
@@ -43,14 +44,14 @@ fn run(options: &Options, command: &[String]) -> Result<u8, String> {
     };
     let mut features: BTreeSet<String> = options.features.iter().cloned().collect();
     let mut address = options.address.clone();
-    let mut implementation = address.clone().unwrap_or_default();
+    let mut target = address.clone().unwrap_or_default();
     let (control, has_control): (SharedControl, bool) = match options.control.split_once(':') {
         _ if options.control == "none" => (Arc::new(Mutex::new(Nothing)), false),
         _ if options.control == "stdio" => {
             let adapter = Adapter::start(command).map_err(|trouble| trouble.0)?;
             features.extend(adapter.ready().features.iter().cloned());
             address.get_or_insert_with(|| adapter.ready().address.clone());
-            implementation = command.join(" ");
+            target = command.join(" ");
             (Arc::new(Mutex::new(adapter)), true)
         }
         Some(("dir", path)) => {
@@ -64,9 +65,19 @@ fn run(options: &Options, command: &[String]) -> Result<u8, String> {
         VariantName::Sotw => Variant::Sotw,
         VariantName::Delta => Variant::Delta,
     };
+    let details = json!({
+        "address": address,
+        "control": options.control,
+        "command": command,
+        "features": features,
+        "unsupported": options.unsupported.iter().cloned().collect::<BTreeMap<_, _>>(),
+        "types": options.types,
+        "wildcard": options.wildcard,
+    });
+    let details = details.as_object().cloned().unwrap_or_default();
     let plan = Plan {
         address,
-        implementation,
+        implementation: Implementation { target, details },
         has_control,
         has_batches: control.lock().is_ok_and(|control| control.is_atomic()),
         variants: options.variants.iter().map(variant).collect(),

@@ -21,6 +21,11 @@ pub trait Control {
     /// Returns whether changes of several types are taken at once. If not, the order in which a server pushes them says
     /// nothing.
     fn is_atomic(&self) -> bool;
+
+    /// Returns whether the control hears from the server, or from who knows it, that a change is taken.
+    fn is_confirmed(&self) -> bool {
+        false
+    }
 }
 
 /// No control: the kit only asks.

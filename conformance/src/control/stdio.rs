@@ -156,6 +156,9 @@ fn lines(op: &Op) -> Vec<Value> {
         Op::Error { type_url, name, code } => {
             vec![json!({"op": "error", "type": type_url, "name": name, "code": code, "message": "the kit says so"})]
         }
+        Op::Unknown { type_url, name } => vec![json!({"op": "unknown", "type": type_url, "name": name})],
+        Op::Clear => vec![json!({"op": "clear"})],
+        Op::Restart => vec![json!({"op": "restart"})],
     }
 }
 
@@ -169,6 +172,10 @@ impl Control for Adapter {
     }
 
     fn is_atomic(&self) -> bool {
+        true
+    }
+
+    fn is_confirmed(&self) -> bool {
         true
     }
 }
@@ -230,5 +237,9 @@ mod tests {
         let all: Vec<Value> = ops.iter().flat_map(lines).collect();
         assert_eq!(all[0]["any"], STANDARD.encode(crate::resource::body(xds_machine::type_url::CLUSTER, "a", 1)));
         assert_eq!(all[1], json!({"op": "delete", "type": "t", "name": "b"}));
+        let unknown = Op::Unknown { type_url: "t".into(), name: "b".into() };
+        assert_eq!(lines(&unknown), [json!({"op": "unknown", "type": "t", "name": "b"})]);
+        let simple: Vec<Value> = [Op::Clear, Op::Restart].iter().flat_map(lines).collect();
+        assert_eq!(simple, [json!({"op": "clear"}), json!({"op": "restart"})]);
     }
 }

@@ -7,6 +7,8 @@ mod terminal;
 
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 pub use self::json::to_json;
 pub use self::junit::to_junit;
 pub use self::known::{Glob, KnownFailures};
@@ -24,6 +26,8 @@ pub struct Row {
     pub variant: Variant,
     /// How strongly the specification says it.
     pub level: Level,
+    /// The id of the sentence in the catalogue of the specification.
+    pub rule: String,
     /// The sentence.
     pub sentence: String,
     /// The verdict.
@@ -43,8 +47,8 @@ pub struct Row {
 pub struct Report {
     /// The mode: `server`.
     pub mode: String,
-    /// What was tested: an address, or a command.
-    pub implementation: String,
+    /// What was tested.
+    pub implementation: Implementation,
     /// What was measured before the cases.
     pub calibration: Calibration,
     /// The cases.
@@ -53,6 +57,21 @@ pub struct Report {
     pub stale: Vec<String>,
     /// Whether a failure at level SHOULD counts.
     pub strict: bool,
+}
+
+/// What was tested.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Implementation {
+    /// An address, or a command.
+    pub target: String,
+    /// What else is known: how the kit reached it, what it said of itself, what its owner wrote of it.
+    pub details: Map<String, Value>,
+}
+
+impl From<String> for Implementation {
+    fn from(target: String) -> Self {
+        Self { target, details: Map::new() }
+    }
 }
 
 /// What was measured before the cases.
@@ -138,14 +157,15 @@ mod tests {
     use super::*;
 
     fn row(id: &str, level: Level, verdict: Verdict) -> Row {
-        let (sentence, why, ladder) = ("s".into(), "w & <b>".into(), vec!["C> cds [a]".into()]);
+        let (rule, sentence, why, ladder) =
+            ("BASIC-06".into(), "s".into(), "w & <b>".into(), vec!["C> cds [a]".into()]);
         let (variant, time) = (Variant::Sotw, Duration::from_millis(1500));
-        Row { id: id.into(), variant, level, sentence, verdict, why, time, ladder, known: false }
+        Row { id: id.into(), variant, level, rule, sentence, verdict, why, time, ladder, known: false }
     }
 
     fn report(rows: &[(&str, Level, Verdict)]) -> Report {
         let rows = rows.iter().map(|(id, level, verdict)| row(id, *level, *verdict)).collect();
-        Report { mode: "server".into(), implementation: "x".into(), rows, ..Report::default() }
+        Report { mode: "server".into(), implementation: "x".to_owned().into(), rows, ..Report::default() }
     }
 
     #[test]
@@ -171,6 +191,7 @@ mod tests {
         let json = to_json(&report);
         assert_eq!(json["cases"][0]["verdict"], "fail");
         assert_eq!(json["cases"][1]["level"], "MAY");
+        assert_eq!((&json["cases"][0]["rule"], &json["implementation"]["target"]), (&"BASIC-06".into(), &"x".into()));
         assert_eq!(json["summary"]["failed"], 1);
         let junit = to_junit(&report);
         assert!(junit.contains(r#"<failure message="w &amp; &lt;b&gt;">"#), "{junit}");

@@ -29,11 +29,16 @@ impl Runner {
                     Op::Delete { type_url, name } => {
                         last.retain(|other| (&other.type_url, &other.name) != (&type_url, &name));
                     }
-                    Op::Error { .. } => {}
+                    Op::Error { .. } | Op::Unknown { .. } | Op::Clear | Op::Restart => {}
                 }
             }
             for put in &last {
-                self.see(peer, put)?;
+                match self.see(peer, put) {
+                    Err(Stop::Inconclusive(why)) if self.story.trusts && peer.is_confirmed() => {
+                        self.ladder.push(format!("   ({why})"));
+                    }
+                    seen => seen?,
+                }
             }
         }
         self.world.settle();
@@ -44,8 +49,8 @@ impl Runner {
     /// disturbed by it.
     fn marker(&self, unseen: &[Op]) -> Option<Op> {
         let removal = unseen.iter().rev().find_map(|op| match op {
-            Op::Delete { type_url, .. } | Op::Error { type_url, .. } => Some(type_url),
-            Op::Put(_) => None,
+            Op::Delete { type_url, .. } | Op::Error { type_url, .. } | Op::Unknown { type_url, .. } => Some(type_url),
+            Op::Put(_) | Op::Clear | Op::Restart => None,
         })?;
         let markers = self.world.names(removal).count();
         let name = format!("{}marker-{markers}-{}", self.prefix, self.ladder.len());
@@ -60,6 +65,23 @@ impl Runner {
 
     /// Waits until a fresh stream has the resource.
     fn see(&mut self, peer: &mut dyn Peer, put: &Put) -> Result<(), Stop> {
+        let short = crate::resource::short(&put.type_url);
+        if !peer.has_witnesses(self.variant, &put.type_url) {
+            return Err(Stop::Inconclusive(format!("no fresh stream has ever shown any {short} of the kit")));
+        }
+        let seen = self.look(peer, put)?;
+        peer.note_witness(self.variant, &put.type_url, seen);
+        if seen {
+            return Ok(());
+        }
+        let name = self.short_name(&put.name).to_owned();
+        Err(Stop::Inconclusive(format!(
+            "no fresh stream shows {short} {name} at {}: the control may have failed",
+            put.revision
+        )))
+    }
+
+    fn look(&mut self, peer: &mut dyn Peer, put: &Put) -> Result<bool, Stop> {
         let stream = peer.open(self.variant, None)?;
         let request = Request {
             type_url: put.type_url.clone(),
@@ -71,21 +93,14 @@ impl Runner {
         let seen = self.watch(peer, stream, put);
         peer.close(stream);
         if seen? {
-            return Ok(());
+            return Ok(true);
         }
         // A server that never pushes has it on the next stream.
         let again = peer.open(self.variant, None)?;
         peer.send(again, self.variant, &request)?;
         let seen = self.watch(peer, again, put);
         peer.close(again);
-        if seen? {
-            return Ok(());
-        }
-        let name = self.short_name(&put.name).to_owned();
-        Err(Stop::Inconclusive(format!(
-            "no fresh stream shows {name} at {}: the control may have failed",
-            put.revision
-        )))
+        seen
     }
 
     fn watch(&mut self, peer: &mut dyn Peer, stream: StreamId, put: &Put) -> Result<bool, Stop> {

@@ -17,6 +17,8 @@ pub struct Story {
     pub id: String,
     /// How strongly the specification says it.
     pub level: Level,
+    /// The id of the sentence in the catalogue of the specification.
+    pub rule: String,
     /// The sentence of the specification.
     pub sentence: String,
     /// The variants that the story is for.
@@ -27,6 +29,9 @@ pub struct Story {
     pub features: Vec<String>,
     /// Whether the stream is of the one type `T`, and not aggregated.
     pub single: bool,
+    /// Whether the answer of a control is proof enough that the server has taken a change: the case is about the first
+    /// answer, without which no witness can be had.
+    pub trusts: bool,
     /// The steps, each with its line in the file.
     pub steps: Vec<(usize, Step)>,
 }
@@ -41,6 +46,8 @@ pub enum Step {
         /// Whether the changes are one operation.
         batch: bool,
     },
+    /// The server ends and starts again, with what it has kept (feature `restart`).
+    Restart,
     /// All further steps are of this stream, which opens with its first request.
     Stream(usize),
     /// The stream ends, without a word.
@@ -101,6 +108,8 @@ pub enum To {
     Delete,
     /// The resource gets an error with this code (feature `error`).
     Error(i32),
+    /// The server does not know any more whether the resource exists (feature `unknown`).
+    Unknown,
 }
 
 /// A request of a story.
@@ -225,6 +234,11 @@ impl Story {
         };
         let mut steps = self.steps.iter().map(|(_, step)| step).skip_while(|step| is_given(step));
         !steps.any(|step| matches!(step, Step::World { .. }))
+    }
+
+    /// Returns whether the story restarts the server, and so ends the streams of all other stories.
+    pub fn restarts(&self) -> bool {
+        self.steps.iter().any(|(_, step)| matches!(step, Step::Restart))
     }
 
     /// Returns whether the story changes several types at once.

@@ -56,11 +56,13 @@ pub(super) fn variants(source: &str) -> Result<Vec<Variant>, ParseError> {
 struct Header {
     id: Option<String>,
     level: Option<Level>,
+    rule: Option<String>,
     sentence: Option<String>,
     variants: Vec<Variant>,
     types: Vec<String>,
     features: Vec<String>,
     single: bool,
+    trusts: bool,
 }
 
 impl Header {
@@ -73,11 +75,13 @@ impl Header {
             "level" => {
                 self.level = Some(Level::named(value).ok_or_else(|| format!("{value:?} is no level"))?);
             }
+            "rule" => self.rule = Some(value.into()),
             "sentence" => self.sentence = Some(value.into()),
             "variants" => self.variants = words().map(variant_named).collect::<Result<_, _>>()?,
             "types" => self.types = words().map(Into::into).collect(),
             "need" => self.features = words().map(Into::into).collect(),
             "single" => self.single = true,
+            "trusts" => self.trusts = true,
             _ => return Ok(false),
         }
         Ok(true)
@@ -91,11 +95,13 @@ impl Header {
         Ok(Story {
             id: self.id.ok_or("the case is missing")?,
             level: self.level.ok_or("the level is missing")?,
+            rule: self.rule.ok_or("the rule is missing")?,
             sentence: self.sentence.ok_or("the sentence is missing")?,
             variants: self.variants,
             types,
             features: self.features,
             single: self.single,
+            trusts: self.trusts,
             steps,
         })
     }
@@ -149,9 +155,12 @@ fn step(line: &str, variant: Variant) -> Result<Step, String> {
     Ok(step)
 }
 
-/// Reads `world put T a 1`, `world delete T a`, `world error T a 7`, `world puts T a 2..9`,
-/// `world batch "put T a 1" "delete T b"`.
+/// Reads `world put T a 1`, `world delete T a`, `world error T a 7`, `world unknown T a`, `world puts T a 2..9`,
+/// `world batch "put T a 1" "delete T b"`, `world restart`.
 fn world(mut words: Words<'_>) -> Result<Step, String> {
+    if words.take_flag("restart") {
+        return words.end().map(|()| Step::Restart);
+    }
     let batch = words.take_flag("batch");
     if !batch {
         return Ok(Step::World { changes: changes(words)?, batch });
@@ -170,7 +179,7 @@ fn type_name(words: &mut Words<'_>) -> Result<String, String> {
 }
 
 fn changes(mut words: Words<'_>) -> Result<Vec<Change>, String> {
-    let verb = words.take("put, puts, delete or error")?;
+    let verb = words.take("put, puts, delete, unknown or error")?;
     let (type_name, name) = (type_name(&mut words)?, words.take("a name")?.to_owned());
     let change = |to| Change { type_name: type_name.clone(), name: name.clone(), to };
     let put = |revision| change(To::Put { revision, ttl: None, alias: None });
@@ -187,6 +196,7 @@ fn changes(mut words: Words<'_>) -> Result<Vec<Change>, String> {
             (number(from)?..=number(to)?).map(put).collect()
         }
         "delete" => vec![change(To::Delete)],
+        "unknown" => vec![change(To::Unknown)],
         "error" => vec![change(To::Error(number(words.take("a code")?)?))],
         _ => return Err(format!("{verb:?} is no change")),
     };
@@ -261,7 +271,7 @@ fn expected(mut words: Words<'_>) -> Result<Expected, String> {
 mod tests {
     use super::*;
 
-    const HEADER: &str = "case server/x\nlevel MUST\nsentence s\nvariants sotw delta\n";
+    const HEADER: &str = "case server/x\nlevel MUST\nrule R-01\nsentence s\nvariants sotw delta\n";
 
     fn fault(steps: &str) -> String {
         let of = |variant| story(&format!("{HEADER}{steps}"), variant).map(|_| ()).map_err(|error| error.to_string());
@@ -273,7 +283,7 @@ mod tests {
         let text = format!("{HEADER}types eds\nneed ttl\n# a comment\nworld put T a 1\nsotw C> T [a,*] ack=$1 # so\n");
         let story = story(&text, Variant::Sotw).expect("a story");
         assert_eq!((story.id.as_str(), story.level, story.types.len()), ("server/x", Level::Must, 1));
-        assert_eq!(story.steps[1].0, 9);
+        assert_eq!(story.steps[1].0, 10);
         let Step::Send(send) = &story.steps[1].1 else { panic!("a request") };
         assert_eq!(
             (send.names.as_slice(), &send.answers),
@@ -291,17 +301,17 @@ mod tests {
 
     #[test]
     fn faults_name_the_line() {
-        assert_eq!(fault("jump"), "line 5: \"jump\" is no step");
-        assert_eq!(fault("C> T"), "line 5: a SotW request has a list");
-        assert_eq!(fault("C> T [a"), "line 5: a quote or a bracket is not closed");
-        assert_eq!(fault("S~ T {a@x}"), "line 5: \"x\" is no number");
-        assert_eq!(fault("S~ T {a} b"), "line 5: \"b\" has no meaning here");
-        assert_eq!(fault("ack\nlevel MUST"), "line 6: the header comes before the steps");
-        assert_eq!(fault("world put T a"), "line 5: a revision is missing");
-        assert_eq!(fault("world batch"), "line 5: a batch has changes");
-        assert_eq!(fault("bytes 0g"), "line 5: \"0g\" are no bytes");
-        assert_eq!(fault("wait 3"), "line 5: \"3\" is no duration");
-        assert_eq!(fault("C> T [a] v=1"), "line 5: \"1\" is neither $NAME nor a quoted text");
+        assert_eq!(fault("jump"), "line 6: \"jump\" is no step");
+        assert_eq!(fault("C> T"), "line 6: a SotW request has a list");
+        assert_eq!(fault("C> T [a"), "line 6: a quote or a bracket is not closed");
+        assert_eq!(fault("S~ T {a@x}"), "line 6: \"x\" is no number");
+        assert_eq!(fault("S~ T {a} b"), "line 6: \"b\" has no meaning here");
+        assert_eq!(fault("ack\nlevel MUST"), "line 7: the header comes before the steps");
+        assert_eq!(fault("world put T a"), "line 6: a revision is missing");
+        assert_eq!(fault("world batch"), "line 6: a batch has changes");
+        assert_eq!(fault("bytes 0g"), "line 6: \"0g\" are no bytes");
+        assert_eq!(fault("wait 3"), "line 6: \"3\" is no duration");
+        assert_eq!(fault("C> T [a] v=1"), "line 6: \"1\" is neither $NAME nor a quoted text");
         let no_level = story("case x\nsentence s\nvariants sotw\n", Variant::Sotw).expect_err("no level");
         assert_eq!(no_level.to_string(), "the level is missing");
     }

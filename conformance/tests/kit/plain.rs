@@ -260,7 +260,7 @@ impl Peer for Plain {
             let (type_url, name) = match op {
                 Op::Put(put) => (&put.type_url, &put.name),
                 Op::Delete { type_url, name } => (type_url, name),
-                Op::Error { .. } => return Err(Trouble("no errors".into())),
+                _ => return Err(Trouble("neither errors nor restarts".into())),
             };
             let version = self.versions.entry(type_url.clone()).or_insert(1);
             *version += 1;

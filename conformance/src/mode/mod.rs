@@ -1,0 +1,189 @@
+//! The mode `server`: all fixed cases against a server over sockets.
+
+mod calibrate;
+mod job;
+mod known;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use self::calibrate::calibrate;
+use self::job::{Job, Ran};
+use self::known::{Known, learn};
+use crate::message::Variant;
+use crate::net::{Patience, SharedControl, Target};
+use crate::report::{Glob, Implementation, Report, Row, variant_name};
+use crate::resource;
+use crate::run::{Op, Outcome, Trouble, Verdict};
+use crate::story::{Step, Story};
+use crate::suite;
+
+/// The time after which no case begins: one that is not decided by then is inconclusive.
+const WHOLE: Duration = Duration::from_secs(45);
+/// The time after which no failure is played once more.
+const REPEATS: Duration = Duration::from_secs(55);
+
+/// What to run, and against what.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The address of the server.
+    pub address: String,
+    /// What the report calls the server.
+    pub implementation: Implementation,
+    /// Whether the control can change anything.
+    pub has_control: bool,
+    /// Whether the control changes several types at once.
+    pub has_batches: bool,
+    /// The variants to run.
+    pub variants: Vec<Variant>,
+    /// The features of the server.
+    pub features: BTreeSet<String>,
+    /// Features that the server does not have, each with the reason.
+    pub unsupported: BTreeMap<String, String>,
+    /// The types that the server serves, by their short names.
+    pub types: Vec<String>,
+    /// The types that have a wildcard.
+    pub wildcard: Vec<String>,
+    /// Which cases to run.
+    pub filter: Option<Glob>,
+    /// How long to wait for what must come, if the user says.
+    pub patience: Option<Duration>,
+    /// Whether a failure at level SHOULD counts.
+    pub strict: bool,
+}
+
+/// Runs the plan. `on_row` is told of each case as soon as it is decided.
+///
+/// # Errors
+///
+/// If the server cannot be reached.
+pub fn run(plan: &Plan, control: &SharedControl, on_row: &mut dyn FnMut(&Row)) -> Result<Report, Trouble> {
+    let begun = Instant::now();
+    let target = Target::new(plan.address.as_str(), control.clone());
+    let stories = suite::server().map_err(|error| Trouble(error.to_string()))?;
+    if plan.has_control {
+        // What an earlier run left is no concern of this one; a control that cannot clear has nothing left.
+        _ = target.apply(&[Op::Clear]);
+    }
+    let calibration = calibrate(plan, &target)?;
+    let patience = Patience { answer: calibration.patience, quiet: calibration.quiet };
+    let known = if plan.has_control { Known::default() } else { learn(plan, &target, patience)? };
+    let mut lanes = Lanes::default();
+    let mut rows = Vec::new();
+    for (number, (variant, story)) in stories.into_iter().enumerate() {
+        let filtered = plan.filter.as_ref().is_some_and(|filter| !filter.covers(&story.id, variant));
+        if filtered || !plan.variants.contains(&variant) {
+            continue;
+        }
+        match plan.types_of(&story, variant, &known) {
+            Err(why) => {
+                let row = job::row(&story, variant, Duration::ZERO, unsupported(why));
+                on_row(&row);
+                rows.push((number, row));
+            }
+            Ok(types) => {
+                let given = (!plan.has_control).then(|| known.names.clone());
+                lanes.of(&story).push(Job { story, variant, types, number, given, target: target.clone(), patience });
+            }
+        }
+    }
+    lanes.sort();
+    let cases_end = begun + WHOLE;
+    let mut ran: Vec<Ran> = lanes.alone.into_iter().map(|job| job.alone(cases_end, on_row)).collect();
+    let is_quick = |time: Duration| time < Duration::from_millis(100);
+    let workers = if calibration.push.or(calibration.answer).is_some_and(is_quick) { 6 } else { 16 };
+    ran.extend(job::beside(lanes.beside, workers, cases_end, on_row));
+    job::repeat(&mut ran, begun + REPEATS);
+    ran.iter_mut().for_each(Ran::tail);
+    ran.iter_mut().for_each(Ran::clean);
+    // What may end the server, or ends it, comes when nobody else is there any more.
+    for job in lanes.last {
+        let mut done = [job.alone(begun + REPEATS, on_row)];
+        job::repeat(&mut done, begun + REPEATS);
+        ran.extend(done);
+    }
+    rows.extend(ran.into_iter().map(Ran::finish));
+    rows.sort_by_key(|(number, _)| *number);
+    Ok(Report {
+        mode: "server".into(),
+        implementation: plan.implementation.clone(),
+        calibration,
+        rows: rows.into_iter().map(|(_, row)| row).collect(),
+        stale: Vec::new(),
+        strict: plan.strict,
+    })
+}
+
+/// The cases by what they do to each other.
+#[derive(Default)]
+struct Lanes {
+    /// Cases that see everything: they must not see each other.
+    alone: Vec<Job>,
+    /// Cases with names of their own.
+    beside: Vec<Job>,
+    /// Cases that a server may not live through, or that restart it.
+    last: Vec<Job>,
+}
+
+impl Lanes {
+    fn of(&mut self, story: &Story) -> &mut Vec<Job> {
+        let hurts = |step: &Step| match step {
+            Step::Bytes(_) | Step::Restart => true,
+            Step::Send(send) => send.fill >= 1_000,
+            _ => false,
+        };
+        match story {
+            _ if story.steps.iter().any(|(_, step)| hurts(step)) => &mut self.last,
+            _ if story.is_wildcard() => &mut self.alone,
+            _ => &mut self.beside,
+        }
+    }
+
+    /// Puts first what decides most, should the time run out. Restarts come after everything.
+    fn sort(&mut self) {
+        for lane in [&mut self.alone, &mut self.beside, &mut self.last] {
+            lane.sort_by_key(|job| (job.story.restarts(), std::cmp::Reverse(job.story.level)));
+        }
+    }
+}
+
+impl Plan {
+    /// Returns the types that a case runs with, or why it does not run.
+    fn types_of(&self, story: &Story, variant: Variant, known: &Known) -> Result<Vec<String>, String> {
+        let speaks = |name: &str| self.features.contains(name);
+        if (speaks("sotw") || speaks("delta")) && !speaks(variant_name(variant)) {
+            return Err(format!("the server does not speak {}", variant_name(variant)));
+        }
+        for feature in story.features.iter().map(String::as_str).chain([variant_name(variant)]) {
+            if let Some(reason) = self.unsupported.get(feature) {
+                return Err(format!("{feature}: {reason}"));
+            }
+        }
+        if let Some(feature) = story.features.iter().find(|feature| !self.features.contains(*feature)) {
+            return Err(format!("the feature {feature} is not named"));
+        }
+        if story.needs_control() && !self.has_control && !story.only_reads() {
+            return Err("the case needs a control".into());
+        }
+        if story.needs_batch() && !self.has_batches {
+            return Err("the control changes one type at a time".into());
+        }
+        let served = |of: &&String| {
+            let given = self.types.is_empty() || self.types.contains(of) || !resource::is_common(of);
+            let has = self.has_control || known.types.contains(of);
+            given && has && (!story.is_wildcard() || self.wildcard.contains(of))
+        };
+        let types: Vec<String> = story.types.iter().filter(served).cloned().collect();
+        if types.is_empty() { Err("no type of the case is served".into()) } else { Ok(types) }
+    }
+
+    /// Returns whether the server speaks a variant.
+    fn speaks(&self, variant: Variant) -> bool {
+        let named = |name: &str| self.features.contains(name);
+        named(variant_name(variant)) || !(named("sotw") || named("delta"))
+    }
+}
+
+fn unsupported(why: String) -> Outcome {
+    Outcome { verdict: Verdict::Unsupported, why, ladder: Vec::new() }
+}

@@ -1,0 +1,101 @@
+//! What all connections to one server share: its address, its control, and what its witnesses have shown.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::control::Control;
+use crate::message::Variant;
+use crate::run::{Op, Trouble};
+
+/// The control of the server, which all connections share.
+pub type SharedControl = Arc<Mutex<dyn Control + Send>>;
+
+/// The number of witnesses in vain after which no more are tried, if none ever succeeded.
+const VAIN: u32 = 2;
+
+/// A server under test.
+#[derive(Clone)]
+pub struct Target {
+    address: String,
+    control: SharedControl,
+    witnesses: Arc<Mutex<BTreeMap<(&'static str, String), Witnesses>>>,
+}
+
+/// How the witnesses of a type fared.
+#[derive(Clone, Copy, Debug, Default)]
+struct Witnesses {
+    seen: bool,
+    vain: u32,
+}
+
+impl Target {
+    /// A server at this address.
+    pub fn new(address: impl Into<String>, control: SharedControl) -> Self {
+        Self { address: address.into(), control, witnesses: Arc::default() }
+    }
+
+    /// Returns the address.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Changes what the server has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Control::apply`].
+    pub fn apply(&self, ops: &[Op]) -> Result<(), Trouble> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner).apply(ops)
+    }
+
+    /// Returns whether the control's word can be relied on.
+    pub fn is_confirmed(&self) -> bool {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner).is_confirmed()
+    }
+
+    pub(super) fn has_witnesses(&self, variant: Variant, type_url: &str) -> bool {
+        let witnesses = self.witnesses.lock().unwrap_or_else(PoisonError::into_inner);
+        witnesses.get(&(name(variant), type_url.to_owned())).is_none_or(|of| of.seen || of.vain < VAIN)
+    }
+
+    pub(super) fn note_witness(&self, variant: Variant, type_url: &str, seen: bool) {
+        let mut witnesses = self.witnesses.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = witnesses.entry((name(variant), type_url.to_owned())).or_default();
+        of.seen |= seen;
+        of.vain += u32::from(!seen);
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+fn name(variant: Variant) -> &'static str {
+    match variant {
+        Variant::Sotw => "sotw",
+        Variant::Delta => "delta",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Nothing;
+
+    #[test]
+    fn witnesses_are_given_up_only_if_none_ever_succeeded() {
+        let target = Target::new("a:1", Arc::new(Mutex::new(Nothing)));
+        let seen = |seen| target.note_witness(Variant::Sotw, "t", seen);
+        seen(false);
+        assert!(target.has_witnesses(Variant::Sotw, "t"));
+        seen(false);
+        assert!(!target.has_witnesses(Variant::Sotw, "t"));
+        assert!(target.has_witnesses(Variant::Delta, "t") && target.has_witnesses(Variant::Sotw, "u"));
+        seen(true);
+        seen(false);
+        assert!(target.has_witnesses(Variant::Sotw, "t"));
+    }
+}
