@@ -24,6 +24,30 @@ pub(crate) enum Mode {
         #[arg(last = true, value_name = "CMD")]
         command: Vec<String>,
     },
+    /// Walks at random with a server, and makes what is wrong as small as it can
+    Walk {
+        /// Whom to walk with
+        #[arg(value_enum)]
+        side: Side,
+        /// As for the fixed cases
+        #[arg(last = true, value_name = "CMD")]
+        command: Vec<String>,
+    },
+    /// Plays the story of a walk once more
+    Replay {
+        /// The file that the walk has written
+        file: PathBuf,
+        /// As for the fixed cases
+        #[arg(last = true, value_name = "CMD")]
+        command: Vec<String>,
+    },
+}
+
+/// Whom to walk with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Side {
+    /// A server
+    Server,
 }
 
 /// Options, before or after the mode's name
@@ -72,6 +96,26 @@ pub(crate) struct Options {
     /// Run only these cases; the mode's prefix may be left out: 'delta/re*'
     #[arg(long, global = true, value_name = "GLOB")]
     pub(crate) filter: Option<String>,
+
+    /// Of walks: their number
+    #[arg(long, global = true, value_name = "N", default_value_t = 1_000)]
+    pub(crate) walks: usize,
+
+    /// Of walks: how long to walk; what is wrong may be made smaller for as long again
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds, default_value = "60")]
+    pub(crate) seconds: Duration,
+
+    /// Of walks: the number that all chance comes from; another one each time if not given
+    #[arg(long, global = true, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+
+    /// Of walks: the steps of each
+    #[arg(long, global = true, value_name = "K", default_value_t = 30)]
+    pub(crate) steps: usize,
+
+    /// Of walks: the folder for the stories of what is wrong
+    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
+    pub(crate) save: PathBuf,
 
     /// Write the report as JSON; - is standard output, and then nothing else goes there
     #[arg(long, global = true, value_name = "FILE")]
@@ -126,9 +170,22 @@ mod tests {
     #[test]
     fn a_command_stands_last() {
         let line = ["server", "--control", "stdio", "--patience", "2.5", "--", "./adapter", "--strict"];
-        let Arguments { mode: Mode::Server { command }, options } = parse(&line).expect("arguments");
+        let Arguments { mode: Mode::Server { command }, options } = parse(&line).expect("arguments") else {
+            panic!("cases of a server")
+        };
         assert_eq!(command, ["./adapter", "--strict"]);
         assert_eq!((options.patience, options.strict), (Some(Duration::from_millis(2500)), false));
+    }
+
+    #[test]
+    fn walks_have_a_side_and_limits() {
+        let line =
+            ["walk", "server", "--walks", "7", "--seconds", "2", "--steps", "5", "--seed", "9", "--", "./adapter"];
+        let Arguments { mode: Mode::Walk { side, command }, options } = parse(&line).expect("arguments") else {
+            panic!("a walk")
+        };
+        assert_eq!((side, command.len(), options.walks, options.steps), (Side::Server, 1, 7, 5));
+        assert_eq!((options.seconds, options.seed), (Duration::from_secs(2), Some(9)));
     }
 
     #[test]

@@ -184,6 +184,7 @@ impl<D: Defect> Peer for Memory<D> {
         let mut left = match wait {
             Wait::Answer => Duration::from_secs(30),
             Wait::Quiet => Duration::from_secs(2),
+            Wait::Nothing => return self.events.pop_front(),
         };
         while self.events.is_empty() {
             let due = self.streams.values().filter_map(Machine::poll_timeout).min()?;

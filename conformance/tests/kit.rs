@@ -12,3 +12,5 @@ mod program;
 mod referee;
 #[path = "kit/walker.rs"]
 mod walker;
+#[path = "kit/walks.rs"]
+mod walks;

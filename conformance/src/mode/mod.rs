@@ -3,6 +3,7 @@
 mod calibrate;
 mod job;
 mod known;
+mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use self::calibrate::calibrate;
 use self::job::{Job, Ran};
 use self::known::{Known, learn};
+pub use self::walk::{replay, walk_server};
 use crate::message::Variant;
 use crate::net::{Patience, SharedControl, Target};
 use crate::report::{Glob, Implementation, Report, Row, variant_name};
@@ -59,12 +61,9 @@ pub struct Plan {
 /// If the server cannot be reached.
 pub fn run(plan: &Plan, control: &SharedControl, on_row: &mut dyn FnMut(&Row)) -> Result<Report, Trouble> {
     let begun = Instant::now();
-    let target = Target::new(plan.address.as_str(), control.clone());
+    let target = Target::new(plan.address.as_str(), control.clone(), &plan.types);
     let stories = suite::server().map_err(|error| Trouble(error.to_string()))?;
-    if plan.has_control {
-        // What an earlier run left is no concern of this one; a control that cannot clear has nothing left.
-        _ = target.apply(&[Op::Clear]);
-    }
+    clear(plan, &target);
     let calibration = calibrate(plan, &target)?;
     let patience = Patience { answer: calibration.patience, quiet: calibration.quiet };
     let known = if plan.has_control { Known::default() } else { learn(plan, &target, patience)? };
@@ -112,6 +111,13 @@ pub fn run(plan: &Plan, control: &SharedControl, on_row: &mut dyn FnMut(&Row)) -
         stale: Vec::new(),
         strict: plan.strict,
     })
+}
+
+/// Removes what an earlier run left, which is no concern of this one. A control that cannot clear has nothing left.
+fn clear(plan: &Plan, target: &Target) {
+    if plan.has_control {
+        _ = target.apply(&[Op::Clear]);
+    }
 }
 
 /// The cases by what they do to each other.

@@ -149,6 +149,8 @@ impl Peer for Connection {
         let wait = match wait {
             Wait::Answer => self.patience.answer,
             Wait::Quiet => self.patience.quiet,
+            // The reader of the stream must have had its turn.
+            Wait::Nothing => Duration::from_millis(1),
         };
         let events = &mut self.events;
         self.runtime.block_on(async { timeout(wait, events.recv()).await.ok().flatten() })
@@ -165,6 +167,10 @@ impl Peer for Connection {
 
     fn is_confirmed(&self) -> bool {
         self.target.is_confirmed()
+    }
+
+    fn serves(&self, type_url: &str) -> bool {
+        self.target.serves(type_url)
     }
 
     fn has_witnesses(&self, variant: Variant, type_url: &str) -> bool {

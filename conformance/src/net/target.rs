@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::control::Control;
 use crate::message::Variant;
+use crate::resource;
 use crate::run::{Op, Trouble};
 
 /// The control of the server, which all connections share.
@@ -19,6 +20,8 @@ const VAIN: u32 = 2;
 pub struct Target {
     address: String,
     control: SharedControl,
+    /// The types that the server serves; all of them if there are none.
+    types: Vec<String>,
     witnesses: Arc<Mutex<BTreeMap<(&'static str, String), Witnesses>>>,
 }
 
@@ -30,9 +33,14 @@ struct Witnesses {
 }
 
 impl Target {
-    /// A server at this address.
-    pub fn new(address: impl Into<String>, control: SharedControl) -> Self {
-        Self { address: address.into(), control, witnesses: Arc::default() }
+    /// A server at this address. `types` are those that it serves, by their short names; all of them if there are none.
+    pub fn new(address: impl Into<String>, control: SharedControl, types: &[String]) -> Self {
+        let types = types.iter().map(|of| resource::type_url(of).to_owned()).collect();
+        Self { address: address.into(), control, types, witnesses: Arc::default() }
+    }
+
+    pub(super) fn serves(&self, type_url: &str) -> bool {
+        self.types.is_empty() || self.types.iter().any(|of| of == type_url)
     }
 
     /// Returns the address.
@@ -87,7 +95,8 @@ mod tests {
 
     #[test]
     fn witnesses_are_given_up_only_if_none_ever_succeeded() {
-        let target = Target::new("a:1", Arc::new(Mutex::new(Nothing)));
+        let target = Target::new("a:1", Arc::new(Mutex::new(Nothing)), &["cds".into()]);
+        assert!(target.serves(xds_machine::type_url::CLUSTER) && !target.serves(xds_machine::type_url::ROUTE));
         let seen = |seen| target.note_witness(Variant::Sotw, "t", seen);
         seen(false);
         assert!(target.has_witnesses(Variant::Sotw, "t"));

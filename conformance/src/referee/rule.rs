@@ -103,6 +103,8 @@ rules! {
     UnsubscribedInWildcard "unsubscribed-in-wildcard" "ALIAS-09" Must "the server must send a response that includes the specific resource in either the removed_resources field (if it is not included in the wildcard) or in the resources field (if it is included in the wildcard)"
     /// A change of a wanted resource is not sent.
     NotSent "not-sent" "ABSENT-06" Must "Management servers must remember the set of resources being requested by the client, and if one of those resources springs into existence later, the server must send an update to the client informing it of the new resource."
+    /// A legal request, or a change of the world, ended the stream.
+    StreamEnded "stream-ended" "NAMES-04" Must "The management server must supply the requested resources if they exist."
     /// The removal of a wanted resource is not sent.
     NotRemoved "not-removed" "DELETE-01" Must "the server signals the client that a resource should be deleted via the removed_resources field of the response"
 

@@ -5,6 +5,7 @@ mod peer;
 mod send;
 mod stream;
 mod verdict;
+mod walk;
 mod witness;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use bytes::Bytes;
 pub use self::peer::{Event, Op, Peer, StreamId, Trouble, Wait};
 use self::stream::Stream;
 pub use self::verdict::{Outcome, Verdict};
+pub use self::walk::Walked;
 use crate::message::{Response, Variant};
 use crate::referee::{Complaint, Level, World};
 use crate::resource::{self, Put};
@@ -56,6 +58,10 @@ pub struct Runner {
     unseen: Vec<Op>,
     streams: BTreeMap<usize, Stream>,
     current: usize,
+    /// What the streams before the last cut had, by number and type.
+    before: BTreeMap<usize, BTreeMap<String, stream::OfType>>,
+    /// Whether the story is that of a walk: the first complaint ends it, and what cannot be done is left out.
+    is_walk: bool,
     bound: BTreeMap<String, Vec<Response>>,
     complaints: Vec<Complaint>,
     notes: Vec<String>,
@@ -75,6 +81,8 @@ impl Runner {
             unseen: Vec::new(),
             streams: BTreeMap::new(),
             current: 1,
+            before: BTreeMap::new(),
+            is_walk: false,
             bound: BTreeMap::new(),
             complaints: Vec::new(),
             notes: Vec::new(),
@@ -136,6 +144,11 @@ impl Runner {
         }
     }
 
+    /// Returns the conversation so far.
+    pub fn ladder(&self) -> &[String] {
+        &self.ladder
+    }
+
     /// Returns the complaints so far.
     pub fn complaints(&self) -> &[Complaint] {
         &self.complaints
@@ -177,6 +190,7 @@ impl Runner {
             Step::Cut => {
                 if let Some(stream) = self.streams.remove(&self.current) {
                     peer.close(stream.id);
+                    self.before.insert(self.current, stream.types);
                     self.ladder.push("cut".into());
                 }
             }
@@ -187,6 +201,8 @@ impl Runner {
                 self.ladder.push(format!("C> {} bytes that are no message", bytes.len()));
             }
             Step::Answer { nack } => return self.answer_all(peer, *nack),
+            Step::AnswerOne { type_name, nack } => return self.answer_one(peer, type_name, *nack),
+            Step::Hear => self.hear(peer),
             Step::Must(expected) => return self.must(peer, expected),
             Step::Exactly(expected) => return self.exactly(peer, expected),
             Step::MustNot(expected) => return self.must_not(peer, expected),

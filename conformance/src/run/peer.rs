@@ -24,6 +24,8 @@ pub enum Wait {
     Answer,
     /// As long as it takes to believe that nothing comes.
     Quiet,
+    /// Not at all: what is there already.
+    Nothing,
 }
 
 /// A change of what the server has, by its names on the wire.
@@ -108,6 +110,12 @@ pub trait Peer {
 
     /// Returns whether the control's word can be relied on: that the server has taken a change, or will by itself.
     fn is_confirmed(&self) -> bool {
+        true
+    }
+
+    /// Returns whether the server serves a type, as far as its owner says.
+    fn serves(&self, type_url: &str) -> bool {
+        let _ = type_url;
         true
     }
 

@@ -9,15 +9,13 @@ impl Runner {
     /// Makes sure that the server has taken all changes so far. A change that is followed by another of the same
     /// resource is not looked for; a removal is known by a resource that is put after it.
     pub(super) fn see_changes(&mut self, peer: &mut dyn Peer) -> Result<(), Stop> {
-        let mut unseen = std::mem::take(&mut self.unseen);
+        let unseen = std::mem::take(&mut self.unseen);
         if unseen.is_empty() {
             return Ok(());
         }
         if !peer.is_instant() {
-            if let Some(marker) = self.marker(&unseen) {
-                peer.control(std::slice::from_ref(&marker))?;
-                self.world_changes(&marker);
-                unseen.push(marker);
+            if let Some(removal) = self.last_removal(&unseen) {
+                self.see_removal(peer, &removal)?;
             }
             let mut last: Vec<Put> = Vec::new();
             for op in unseen {
@@ -45,25 +43,47 @@ impl Runner {
         Ok(())
     }
 
-    /// Returns the resource that is put after removals: of a type of its own, so that no stream of the story is
-    /// disturbed by it.
-    fn marker(&self, unseen: &[Op]) -> Option<Op> {
-        let removal = unseen.iter().rev().find_map(|op| match op {
-            Op::Delete { type_url, .. } | Op::Error { type_url, .. } | Op::Unknown { type_url, .. } => Some(type_url),
+    /// Returns the type of the last removal.
+    fn last_removal(&self, unseen: &[Op]) -> Option<String> {
+        unseen.iter().rev().find_map(|op| match op {
+            Op::Delete { type_url, .. } | Op::Error { type_url, .. } | Op::Unknown { type_url, .. } => {
+                Some(type_url.clone())
+            }
             Op::Put(_) | Op::Clear | Op::Restart => None,
-        })?;
-        let markers = self.world.names(removal).count();
-        let name = format!("{}marker-{markers}-{}", self.prefix, self.ladder.len());
-        let used = |word: &&str| {
-            let type_url = crate::resource::type_url(word);
-            self.of != type_url && self.streams.values().all(|stream| !stream.types.contains_key(type_url))
-        };
-        let word = ["rds", "eds"].into_iter().find(used)?;
-        let type_url = crate::resource::type_url(word).to_owned();
-        Some(Op::Put(Put { type_url, name, revision: 1, ttl: None, alias: None }))
+        })
     }
 
-    /// Waits until a fresh stream has the resource.
+    /// Puts a resource after a removal, and waits for it. Its type is one that no stream of the story is disturbed by;
+    /// or, if the server serves no such type, the type of the removal.
+    fn see_removal(&mut self, peer: &mut dyn Peer, removal: &str) -> Result<(), Stop> {
+        let variant = self.variant;
+        let is_free = |word: &&str| {
+            let type_url = crate::resource::type_url(word);
+            let used = self.of == type_url || self.streams.values().any(|stream| stream.types.contains_key(type_url));
+            peer.serves(type_url) && !used && peer.has_witnesses(variant, type_url)
+        };
+        let free = ["rds", "eds"].into_iter().find(is_free).map(crate::resource::type_url);
+        if let Some(type_url) = free {
+            let marker = self.marker(peer, type_url)?;
+            match self.see(peer, &marker) {
+                Err(Stop::Inconclusive(_)) => {}
+                seen => return seen,
+            }
+        }
+        let marker = self.marker(peer, removal)?;
+        self.see(peer, &marker)
+    }
+
+    fn marker(&mut self, peer: &mut dyn Peer, type_url: &str) -> Result<Put, Stop> {
+        let name = format!("{}marker-{}-{}", self.prefix, self.world.names(type_url).count(), self.ladder.len());
+        let put = Put { type_url: type_url.to_owned(), name, revision: 1, ttl: None, alias: None };
+        let op = Op::Put(put.clone());
+        // The referees first: a push may be faster than the control's answer.
+        self.world_changes(&op);
+        peer.control(&[op])?;
+        Ok(put)
+    }
+
     fn see(&mut self, peer: &mut dyn Peer, put: &Put) -> Result<(), Stop> {
         let short = crate::resource::short(&put.type_url);
         if !peer.has_witnesses(self.variant, &put.type_url) {

@@ -2,6 +2,7 @@
 
 mod parse;
 mod words;
+mod write;
 
 use std::time::Duration;
 
@@ -61,6 +62,15 @@ pub enum Step {
         /// Whether the responses are rejected.
         nack: bool,
     },
+    /// The kit answers the next response of a type, if one has come; later ones are not read yet.
+    AnswerOne {
+        /// The type.
+        type_name: String,
+        /// Whether the response is rejected.
+        nack: bool,
+    },
+    /// The kit listens until nothing is owed on the stream, or nothing comes.
+    Hear,
     /// Responses with these parts must come, in any grouping.
     Must(Expected),
     /// A response with exactly these resources must come.
@@ -131,12 +141,26 @@ pub struct Send {
     pub version: Option<Text>,
     /// `response_nonce`, if not the usual one.
     pub nonce: Option<Text>,
+    /// Whether the first request of a type claims what the stream of this number had before the last cut.
+    pub resume: Resume,
     /// Whether an error is added, whatever the request answers.
     pub error: bool,
     /// Whether the node is left out though the request is the first of its stream.
     pub nodeless: bool,
     /// Features of the client, on the first request of a stream.
     pub client_features: Vec<String>,
+}
+
+/// What a client claims to have from an earlier stream.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Resume {
+    /// Nothing.
+    #[default]
+    No,
+    /// The versions that it accepted last.
+    Last,
+    /// The versions that it accepted first.
+    Older,
 }
 
 /// What a request answers.
@@ -218,6 +242,22 @@ impl Story {
     /// As [`parse`](Self::parse).
     pub fn variants(text: &str) -> Result<Vec<Variant>, ParseError> {
         parse::variants(text)
+    }
+
+    /// Makes the story of a walk: steps that the referee judges, and nothing else.
+    pub fn of_walk(variant: Variant, steps: &[Step]) -> Self {
+        Self {
+            id: "walk/all".into(),
+            level: Level::Must,
+            rule: String::new(),
+            sentence: String::new(),
+            variants: vec![variant],
+            types: Vec::new(),
+            features: Vec::new(),
+            single: false,
+            trusts: false,
+            steps: steps.iter().cloned().map(|step| (0, step)).collect(),
+        }
     }
 
     /// Returns whether the story changes what the server has, and so needs a control.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::words::{Words, duration, number, text};
-use super::{Answers, Change, Expected, Form, Send, Step, Story, To};
+use super::{Answers, Change, Expected, Form, Resume, Send, Step, Story, To};
 use crate::message::Variant;
 use crate::referee::Level;
 
@@ -138,8 +138,14 @@ fn step(line: &str, variant: Variant) -> Result<Step, String> {
             let bytes: Option<Vec<u8>> = (0..hex.len()).step_by(2).map(byte).collect();
             Step::Bytes(bytes.ok_or_else(|| format!("{hex:?} are no bytes"))?)
         }
-        "ack" => Step::Answer { nack: false },
-        "nack" => Step::Answer { nack: true },
+        verb @ ("ack" | "nack") => {
+            let nack = verb == "nack";
+            match words.take_if(|_| true) {
+                None => Step::Answer { nack },
+                Some(word) => Step::AnswerOne { type_name: word.trim_matches('"').to_owned(), nack },
+            }
+        }
+        "hear" => Step::Hear,
         "S~" => return expected(words).map(Step::Must),
         "S=" => return expected(words).map(Step::Exactly),
         "S!" => return expected(words).map(Step::MustNot),
@@ -214,6 +220,12 @@ fn send(mut words: Words<'_>, variant: Variant) -> Result<Send, String> {
     send.version = words.take_value("v").map(text).transpose()?;
     send.nonce = words.take_value("n").map(text).transpose()?;
     send.nodeless = words.take_flag("nodeless");
+    send.resume = match words.take_value("resume") {
+        None if words.take_flag("resume") => Resume::Last,
+        None => Resume::No,
+        Some("older") => Resume::Older,
+        Some(word) => return Err(format!("{word:?} is not \"older\"")),
+    };
     send.error = words.take_flag("error");
     send.client_features = words.take_list("features[", ']').map(own).unwrap_or_default();
     let variable =
@@ -296,6 +308,18 @@ mod tests {
         let text = format!("{HEADER}sotw C> T [a]\ndelta C> T +a\nack\n");
         for variant in [Variant::Sotw, Variant::Delta] {
             assert_eq!(story(&text, variant).expect("a story").steps.len(), 2);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let sotw = "world put cds a 1\nworld batch \"put eds a 2 alias=b\" \"delete cds a\"\nstream 2\n\
+                    C> cds [a,*] ack resume\nC> untyped [] nack=$1\nack cds\nnack\ncut\nhear\nrest\n";
+        let delta = "C> cds irv{a:$1} +a +* -b nack\nC> cds +a resume=older\nworld restart\n";
+        for (variant, name, steps) in [(Variant::Sotw, "sotw", sotw), (Variant::Delta, "delta", delta)] {
+            let header = "case walk/x\nlevel MUST\nrule R-01\nsentence s\n";
+            let text = format!("{header}variants {name}\nsingle\ntypes cds\n\n{steps}");
+            assert_eq!(story(&text, variant).expect("a story").write(variant), text);
         }
     }
 

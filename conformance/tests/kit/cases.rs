@@ -41,7 +41,7 @@ fn every_case_passes_against_this_projects_server() {
 }
 
 /// The defect that each case is for. Cases that only inform are not here.
-const TABLE: &[(&str, Wrong)] = &[
+pub(crate) const TABLE: &[(&str, Wrong)] = &[
     ("base/first-answer", Wrong::ServesNothing),
     ("base/push", Wrong::NeverPushes),
     ("base/nonce", Wrong::EmptyNonces),

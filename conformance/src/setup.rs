@@ -1,0 +1,73 @@
+//! From options to a server and its control.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use xds_conformance::control::{Adapter, Directory, Nothing};
+use xds_conformance::message::Variant;
+use xds_conformance::mode::Plan;
+use xds_conformance::net::SharedControl;
+use xds_conformance::report::{Glob, Implementation};
+
+use crate::arguments::{Options, VariantName};
+
+/// A server under test.
+pub(crate) struct Setup {
+    pub(crate) plan: Plan,
+    pub(crate) control: SharedControl,
+}
+
+impl Setup {
+    /// Starts what is to be started.
+    pub(crate) fn new(options: &Options, command: &[String]) -> Result<Self, String> {
+        let mut features: BTreeSet<String> = options.features.iter().cloned().collect();
+        let mut address = options.address.clone();
+        let mut target = address.clone().unwrap_or_default();
+        let (control, has_control): (SharedControl, bool) = match options.control.split_once(':') {
+            _ if options.control == "none" => (Arc::new(Mutex::new(Nothing)), false),
+            _ if options.control == "stdio" => {
+                let adapter = Adapter::start(command).map_err(|trouble| trouble.0)?;
+                features.extend(adapter.ready().features.iter().cloned());
+                address.get_or_insert_with(|| adapter.ready().address.clone());
+                target = command.join(" ");
+                (Arc::new(Mutex::new(adapter)), true)
+            }
+            Some(("dir", path)) => {
+                let directory = Directory::new(path).map_err(|error| format!("{path}: {error}"))?;
+                (Arc::new(Mutex::new(directory)), true)
+            }
+            _ => return Err(format!("--control {}: it is none, stdio or dir:DIR", options.control)),
+        };
+        let address = address.ok_or("--address is missing")?;
+        let variant = |name: &VariantName| match name {
+            VariantName::Sotw => Variant::Sotw,
+            VariantName::Delta => Variant::Delta,
+        };
+        let details = json!({
+            "address": address,
+            "control": options.control,
+            "command": command,
+            "features": features,
+            "unsupported": options.unsupported.iter().cloned().collect::<BTreeMap<_, _>>(),
+            "types": options.types,
+            "wildcard": options.wildcard,
+        });
+        let details = details.as_object().cloned().unwrap_or_default();
+        let plan = Plan {
+            address,
+            implementation: Implementation { target, details },
+            has_control,
+            has_batches: control.lock().is_ok_and(|control| control.is_atomic()),
+            variants: options.variants.iter().map(variant).collect(),
+            features,
+            unsupported: options.unsupported.iter().cloned().collect::<BTreeMap<_, _>>(),
+            types: options.types.clone(),
+            wildcard: options.wildcard.clone(),
+            filter: options.filter.clone().map(Glob::new),
+            patience: options.patience,
+            strict: options.strict,
+        };
+        Ok(Self { plan, control })
+    }
+}
