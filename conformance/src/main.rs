@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex};
 use std::{fs, io};
 
 use clap::Parser;
+use xds_conformance::client;
 use xds_conformance::control::{Adapter, Directory, Nothing};
 use xds_conformance::message::Variant;
 use xds_conformance::mode::{self, Plan};
 use xds_conformance::net::SharedControl;
-use xds_conformance::report::{self, Glob, KnownFailures};
+use xds_conformance::report::{self, Glob, KnownFailures, Report, Row};
 use xds_conformance::run::Verdict;
 
 use crate::arguments::{Arguments, Mode, Options, VariantName};
@@ -23,8 +24,12 @@ use crate::arguments::{Arguments, Mode, Options, VariantName};
 const NOT_RUN: u8 = 2;
 
 fn main() -> ExitCode {
-    let Arguments { mode: Mode::Server { command }, options } = Arguments::parse();
-    match run(&options, &command) {
+    let Arguments { mode, options } = Arguments::parse();
+    let result = match mode {
+        Mode::Server { command } => run(&options, &command),
+        Mode::Client { command } => run_client(&options, command),
+    };
+    match result {
         Ok(code) => code.into(),
         Err(why) => {
             eprintln!("xds-conformance: {why}");
@@ -34,13 +39,7 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options, command: &[String]) -> Result<u8, String> {
-    let known = match &options.known_failing {
-        None => KnownFailures::default(),
-        Some(path) => {
-            let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            text.parse().map_err(|error| format!("{}: {error}", path.display()))?
-        }
-    };
+    known_failures(options)?; // before anything starts
     let mut features: BTreeSet<String> = options.features.iter().cloned().collect();
     let mut address = options.address.clone();
     let mut implementation = address.clone().unwrap_or_default();
@@ -60,10 +59,6 @@ fn run(options: &Options, command: &[String]) -> Result<u8, String> {
         _ => return Err(format!("--control {}: it is none, stdio or dir:DIR", options.control)),
     };
     let address = address.ok_or("--address is missing")?;
-    let variant = |name: &VariantName| match name {
-        VariantName::Sotw => Variant::Sotw,
-        VariantName::Delta => Variant::Delta,
-    };
     let plan = Plan {
         address,
         implementation,
@@ -78,30 +73,91 @@ fn run(options: &Options, command: &[String]) -> Result<u8, String> {
         patience: options.patience,
         strict: options.strict,
     };
-    let json_only = options.json.as_deref() == Some(Path::new("-"));
-    let show = |text: &str| {
-        if json_only {
-            eprintln!("{text}");
-        } else {
-            // A reader that has gone away does not end the run: files may be wanted too.
-            _ = writeln!(io::stdout(), "{text}");
-        }
+    let report = mode::run(&plan, &control, &mut |row| show_row(options, row)).map_err(|trouble| trouble.0)?;
+    finish(options, report)
+}
+
+/// Runs the fixed cases with a client.
+fn run_client(options: &Options, command: Vec<String>) -> Result<u8, String> {
+    known_failures(options)?; // before anything starts
+    if options.induced != "stdio" {
+        return Err(format!("--induced {}: it is stdio", options.induced));
+    }
+    let starts = match &options.envoy[..] {
+        [] => options.variants.iter().map(|name| (variant(name), String::new())).collect(),
+        names => names.iter().map(|name| Ok((envoy(name)?, name.clone()))).collect::<Result<_, String>>()?,
     };
-    let mut report = mode::run(&plan, &control, &mut |row| {
-        if matches!(row.verdict, Verdict::Pass | Verdict::Unsupported) {
-            show(&report::line(row));
+    let plan = client::mode::Plan {
+        command,
+        starts,
+        features: options.features.iter().cloned().collect(),
+        unsupported: options.unsupported.iter().cloned().collect(),
+        types: options.types.clone(),
+        wildcard: options.wildcard.clone(),
+        filter: options.filter.clone().map(Glob::new),
+        patience: options.patience,
+        strict: options.strict,
+    };
+    let report = client::mode::run(&plan, &|row| show_row(options, row)).map_err(|trouble| trouble.0)?;
+    finish(options, report)
+}
+
+fn variant(name: &VariantName) -> Variant {
+    match name {
+        VariantName::Sotw => Variant::Sotw,
+        VariantName::Delta => Variant::Delta,
+    }
+}
+
+/// Returns the variant of a bootstrap of Envoy.
+fn envoy(name: &str) -> Result<Variant, String> {
+    let known = || format!("--envoy {name}: it is one of {}", client::launch::envoys().collect::<Vec<_>>().join(", "));
+    client::launch::variant_of_envoy(name).ok_or_else(known)
+}
+
+/// Reads the file of known failures.
+fn known_failures(options: &Options) -> Result<KnownFailures, String> {
+    Ok(match &options.known_failing {
+        None => KnownFailures::default(),
+        Some(path) => {
+            let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            text.parse().map_err(|error| format!("{}: {error}", path.display()))?
         }
     })
-    .map_err(|trouble| trouble.0)?;
-    report.mark_known(&known);
+}
+
+/// Prints a line, but never into the JSON.
+fn show(options: &Options, text: &str) {
+    if json_only(options) {
+        eprintln!("{text}");
+    } else {
+        // A reader that has gone away does not end the run: files may be wanted too.
+        _ = writeln!(io::stdout(), "{text}");
+    }
+}
+
+fn json_only(options: &Options) -> bool {
+    options.json.as_deref() == Some(Path::new("-"))
+}
+
+/// Shows a case that is decided already.
+fn show_row(options: &Options, row: &Row) {
+    if matches!(row.verdict, Verdict::Pass | Verdict::Unsupported) {
+        show(options, &report::line(row));
+    }
+}
+
+/// Writes the report. Returns the exit code.
+fn finish(options: &Options, mut report: Report) -> Result<u8, String> {
+    report.mark_known(&known_failures(options)?);
     // What was played once more, or went on after the story, is decided only now.
     for row in report.rows.iter().filter(|row| matches!(row.verdict, Verdict::Fail | Verdict::Inconclusive)) {
-        show(&report::line(row));
+        show(options, &report::line(row));
     }
-    show(&report::summary_line(&report));
+    show(options, &report::summary_line(&report));
     let json = report::to_json(&report);
     match &options.json {
-        Some(_) if json_only => _ = writeln!(io::stdout(), "{json:#}"),
+        Some(_) if json_only(options) => _ = writeln!(io::stdout(), "{json:#}"),
         Some(path) => write(path, &format!("{json:#}\n"))?,
         None => {}
     }
