@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Judges servers of the xDS transport protocol by the sentences of its specification
+/// Judges servers and clients of the xDS transport protocol by the sentences of its specification
 #[derive(Debug, Parser)]
 #[command(name = "xds-conformance", version)]
 pub(crate) struct Arguments {
@@ -41,6 +41,12 @@ pub(crate) enum Mode {
         #[arg(last = true, value_name = "CMD")]
         command: Vec<String>,
     },
+    /// Runs the fixed cases with a client: the kit is the server
+    Client {
+        /// The command of the client or of its adapter; {port}, {bootstrap}, {envoy} and {variant} are filled in
+        #[arg(last = true, value_name = "CMD", required = true)]
+        command: Vec<String>,
+    },
 }
 
 /// Whom to walk with.
@@ -60,6 +66,14 @@ pub(crate) struct Options {
     /// How the kit changes what the server has: none, stdio or dir:DIR
     #[arg(long, global = true, value_name = "CONTROL", default_value = "none")]
     pub(crate) control: String,
+
+    /// Client: what makes it ask: stdio (its adapter is told) or reference (what the kit serves)
+    #[arg(long, global = true, value_name = "HOW", default_value = "stdio")]
+    pub(crate) induced: String,
+
+    /// Client: the bootstraps that {envoy} stands for, a run each: ads-sotw, ads-delta, sotw, delta, ..
+    #[arg(long, global = true, value_delimiter = ',', value_name = "NAME")]
+    pub(crate) envoy: Vec<String>,
 
     /// The variants to run
     #[arg(long, global = true, value_enum, value_delimiter = ',', default_values = ["sotw", "delta"])]
@@ -170,8 +184,10 @@ mod tests {
     #[test]
     fn a_command_stands_last() {
         let line = ["server", "--control", "stdio", "--patience", "2.5", "--", "./adapter", "--strict"];
-        let Arguments { mode: Mode::Server { command }, options } = parse(&line).expect("arguments") else {
-            panic!("cases of a server")
+        let Arguments { mode: Mode::Server { command } | Mode::Client { command }, options } =
+            parse(&line).expect("arguments")
+        else {
+            panic!("cases")
         };
         assert_eq!(command, ["./adapter", "--strict"]);
         assert_eq!((options.patience, options.strict), (Some(Duration::from_millis(2500)), false));

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
+use xds_conformance::client;
 use xds_conformance::mode;
 use xds_conformance::report::{Report, variant_name};
 use xds_conformance::run::Verdict;
@@ -40,6 +41,7 @@ fn run(mode: &Mode, options: &Options) -> Result<u8, String> {
     let output = Output::new(options)?;
     let report = match mode {
         Mode::Server { command } => server(options, command, &output)?,
+        Mode::Client { command } => client(options, command, &output)?,
         Mode::Walk { side: Side::Server, command } => walk_server(options, command, &output)?,
         Mode::Replay { file, command } => replay(options, file, command)?,
     };
@@ -50,6 +52,16 @@ fn server(options: &Options, command: &[String], output: &Output<'_>) -> Result<
     let setup = Setup::new(options, command)?;
     let report = mode::run(&setup.plan, &setup.control, &mut |row| {
         // What failed is played once more, and what passed may go on after the story.
+        if matches!(row.verdict, Verdict::Pass | Verdict::Unsupported) {
+            output.row(row);
+        }
+    });
+    report.map_err(|trouble| trouble.0)
+}
+
+fn client(options: &Options, command: &[String], output: &Output<'_>) -> Result<Report, String> {
+    let plan = setup::client(options, command)?;
+    let report = client::mode::run(&plan, &|row| {
         if matches!(row.verdict, Verdict::Pass | Verdict::Unsupported) {
             output.row(row);
         }

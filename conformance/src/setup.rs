@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use serde_json::json;
+use serde_json::{Value, json};
+use xds_conformance::client;
 use xds_conformance::control::{Adapter, Directory, Nothing};
 use xds_conformance::message::Variant;
 use xds_conformance::mode::Plan;
@@ -11,6 +12,48 @@ use xds_conformance::net::SharedControl;
 use xds_conformance::report::{Glob, Implementation};
 
 use crate::arguments::{Options, VariantName};
+
+/// Returns what to run with a client.
+pub(crate) fn client(options: &Options, command: &[String]) -> Result<client::mode::Plan, String> {
+    if options.induced != "stdio" {
+        return Err(format!("--induced {}: it is stdio", options.induced));
+    }
+    let starts = match &options.envoy[..] {
+        [] => options.variants.iter().map(|name| (variant(name), String::new())).collect(),
+        names => names.iter().map(|name| Ok((envoy(name)?, name.clone()))).collect::<Result<_, String>>()?,
+    };
+    let details =
+        json!({"command": command, "induced": options.induced, "features": options.features, "types": options.types});
+    Ok(client::mode::Plan {
+        command: command.to_vec(),
+        implementation: implementation(command.join(" "), &details),
+        starts,
+        features: options.features.iter().cloned().collect(),
+        unsupported: options.unsupported.iter().cloned().collect(),
+        types: options.types.clone(),
+        wildcard: options.wildcard.clone(),
+        filter: options.filter.clone().map(Glob::new),
+        patience: options.patience,
+        strict: options.strict,
+    })
+}
+
+fn implementation(target: String, details: &Value) -> Implementation {
+    Implementation { target, details: details.as_object().cloned().unwrap_or_default() }
+}
+
+fn variant(name: &VariantName) -> Variant {
+    match name {
+        VariantName::Sotw => Variant::Sotw,
+        VariantName::Delta => Variant::Delta,
+    }
+}
+
+/// Returns the variant of a bootstrap of Envoy.
+fn envoy(name: &str) -> Result<Variant, String> {
+    let known = || format!("--envoy {name}: it is one of {}", client::launch::envoys().collect::<Vec<_>>().join(", "));
+    client::launch::variant_of_envoy(name).ok_or_else(known)
+}
 
 /// A server under test.
 pub(crate) struct Setup {
@@ -40,10 +83,6 @@ impl Setup {
             _ => return Err(format!("--control {}: it is none, stdio or dir:DIR", options.control)),
         };
         let address = address.ok_or("--address is missing")?;
-        let variant = |name: &VariantName| match name {
-            VariantName::Sotw => Variant::Sotw,
-            VariantName::Delta => Variant::Delta,
-        };
         let details = json!({
             "address": address,
             "control": options.control,
@@ -53,10 +92,9 @@ impl Setup {
             "types": options.types,
             "wildcard": options.wildcard,
         });
-        let details = details.as_object().cloned().unwrap_or_default();
         let plan = Plan {
             address,
-            implementation: Implementation { target, details },
+            implementation: implementation(target, &details),
             has_control,
             has_batches: control.lock().is_ok_and(|control| control.is_atomic()),
             variants: options.variants.iter().map(variant).collect(),

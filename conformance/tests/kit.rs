@@ -2,6 +2,10 @@
 
 #[path = "kit/cases.rs"]
 mod cases;
+#[path = "kit/client_cases.rs"]
+mod client_cases;
+#[path = "kit/client_defects.rs"]
+mod client_defects;
 #[path = "kit/defects.rs"]
 mod defects;
 #[path = "kit/plain.rs"]

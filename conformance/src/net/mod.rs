@@ -1,6 +1,6 @@
 //! A server over sockets: gRPC on plain HTTP/2, with messages as bytes, so that wrong ones can be sent too.
 
-mod stream;
+pub(crate) mod stream;
 mod target;
 
 use std::collections::BTreeMap;

@@ -117,6 +117,24 @@ rules! {
     ErrorWithoutResponse "error-without-response" "ACK-04" Must "NACK signifies unsuccessful configuration and is indicated by the presence of the error_detail field."
     /// A nonce that the server did not give.
     NonceUnknown "nonce-unknown" "BASIC-07" Must "all subsequent requests from the client must set the response_nonce field to the most recent nonce received from the server on that stream"
+    /// A nonce of another type.
+    NonceOfOtherType "nonce-of-other-type" "ADS-02" Must "each resource type is treated as a separate logical stream within the aggregated stream"
+    /// A nonce of an earlier stream.
+    NonceOfOtherStream "nonce-of-other-stream" "BASIC-09" Must "Note that the nonce is valid only in the context of an individual xDS stream; it does not survive stream restarts."
+    /// An error again, of a response that has its answer.
+    ErrorAgain "error-again" "ACK-04" Must "NACK signifies unsuccessful configuration and is indicated by the presence of the error_detail field."
+    /// A response with nothing wrong is rejected.
+    GoodRejected "good-rejected" "ACK-03" Must "ACK signifies successful configuration update"
+    /// A response that cannot be used is accepted.
+    BadAccepted "bad-accepted" "ACK-04" Must "NACK signifies unsuccessful configuration and is indicated by the presence of the error_detail field."
+    /// A NACK that does not say what is wrong.
+    NackCode "nack-code" "REQUEST-09" Should "The error_detail provides the exact error message populated in the message field."
+    /// Names that the client does not want.
+    NamesUnwanted "names-unwanted" "NAMES-03" Must "requests must specify the set of resource names that the client is interested in"
+    /// A client says that it holds what it cannot hold.
+    Claims "claims" "DREQUEST-02" Must "discovery.proto: [..] informing the server of the resources (and their versions) that the client already possesses, using the initial_resource_versions field."
+    /// A client says what it holds at the wrong time.
+    ClaimsLater "claims-later" "DREQUEST-11" Must "discovery.proto: It will not be populated: [..] In any message after the first in a stream for a given type_url."
     /// A nonce that is older than one that the client has answered.
     NonceLatest "nonce-latest" "BASIC-07" Must "all subsequent requests from the client must set the response_nonce field to the most recent nonce received from the server on that stream"
     /// A delta response is answered twice.

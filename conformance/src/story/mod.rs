@@ -10,10 +10,12 @@ use crate::message::Variant;
 use crate::referee::Level;
 
 pub use self::parse::ParseError;
+pub(crate) use self::parse::story;
+pub(crate) use self::words::{Words, duration, number};
 
-/// A case: its header, and the steps of the conversation.
+/// A case: its header, and the steps of the conversation, which are others for clients.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Story {
+pub struct Story<S = Step> {
     /// The id, as in `server/sotw/names-grow`.
     pub id: String,
     /// How strongly the specification says it.
@@ -34,7 +36,7 @@ pub struct Story {
     /// answer, without which no witness can be had.
     pub trusts: bool,
     /// The steps, each with its line in the file.
-    pub steps: Vec<(usize, Step)>,
+    pub steps: Vec<(usize, S)>,
 }
 
 /// A step of a story.
@@ -232,7 +234,7 @@ impl Story {
     ///
     /// Names the line, and what is wrong in it.
     pub fn parse(text: &str, variant: Variant) -> Result<Self, ParseError> {
-        parse::story(text, variant)
+        parse::story(text, variant, parse::step)
     }
 
     /// Returns the variants that the header of a story names.

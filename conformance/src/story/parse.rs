@@ -24,7 +24,12 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-pub(super) fn story(source: &str, variant: Variant) -> Result<Story, ParseError> {
+/// Reads a story with steps of this kind.
+pub(crate) fn story<S>(
+    source: &str,
+    variant: Variant,
+    step: impl Fn(&str, Variant) -> Result<S, String>,
+) -> Result<Story<S>, ParseError> {
     let mut header = Header::default();
     let mut steps = Vec::new();
     for (at, line) in source.lines().enumerate() {
@@ -87,7 +92,7 @@ impl Header {
         Ok(true)
     }
 
-    fn finish(self, steps: Vec<(usize, Step)>) -> Result<Story, String> {
+    fn finish<S>(self, steps: Vec<(usize, S)>) -> Result<Story<S>, String> {
         let types = if self.types.is_empty() { vec!["cds".into(), "eds".into()] } else { self.types };
         if self.variants.is_empty() {
             return Err("the variants are missing".into());
@@ -125,7 +130,7 @@ fn of_variant(line: &str, variant: Variant) -> Option<&str> {
     if line.starts_with(other) { None } else { Some(line.strip_prefix(mine).unwrap_or(line)) }
 }
 
-fn step(line: &str, variant: Variant) -> Result<Step, String> {
+pub(super) fn step(line: &str, variant: Variant) -> Result<Step, String> {
     let mut words = Words::new(line)?;
     let step = match words.take("a step")? {
         "world" => return world(words),
@@ -286,14 +291,15 @@ mod tests {
     const HEADER: &str = "case server/x\nlevel MUST\nrule R-01\nsentence s\nvariants sotw delta\n";
 
     fn fault(steps: &str) -> String {
-        let of = |variant| story(&format!("{HEADER}{steps}"), variant).map(|_| ()).map_err(|error| error.to_string());
+        let of =
+            |variant| story(&format!("{HEADER}{steps}"), variant, step).map(|_| ()).map_err(|error| error.to_string());
         of(Variant::Sotw).expect_err("a fault")
     }
 
     #[test]
     fn a_story_is_read() {
         let text = format!("{HEADER}types eds\nneed ttl\n# a comment\nworld put T a 1\nsotw C> T [a,*] ack=$1 # so\n");
-        let story = story(&text, Variant::Sotw).expect("a story");
+        let story = story(&text, Variant::Sotw, step).expect("a story");
         assert_eq!((story.id.as_str(), story.level, story.types.len()), ("server/x", Level::Must, 1));
         assert_eq!(story.steps[1].0, 10);
         let Step::Send(send) = &story.steps[1].1 else { panic!("a request") };
@@ -307,7 +313,7 @@ mod tests {
     fn lines_of_the_other_variant_are_left_out() {
         let text = format!("{HEADER}sotw C> T [a]\ndelta C> T +a\nack\n");
         for variant in [Variant::Sotw, Variant::Delta] {
-            assert_eq!(story(&text, variant).expect("a story").steps.len(), 2);
+            assert_eq!(story(&text, variant, step).expect("a story").steps.len(), 2);
         }
     }
 
@@ -319,7 +325,7 @@ mod tests {
         for (variant, name, steps) in [(Variant::Sotw, "sotw", sotw), (Variant::Delta, "delta", delta)] {
             let header = "case walk/x\nlevel MUST\nrule R-01\nsentence s\n";
             let text = format!("{header}variants {name}\nsingle\ntypes cds\n\n{steps}");
-            assert_eq!(story(&text, variant).expect("a story").write(variant), text);
+            assert_eq!(story(&text, variant, step).expect("a story").write(variant), text);
         }
     }
 
@@ -336,7 +342,7 @@ mod tests {
         assert_eq!(fault("bytes 0g"), "line 6: \"0g\" are no bytes");
         assert_eq!(fault("wait 3"), "line 6: \"3\" is no duration");
         assert_eq!(fault("C> T [a] v=1"), "line 6: \"1\" is neither $NAME nor a quoted text");
-        let no_level = story("case x\nsentence s\nvariants sotw\n", Variant::Sotw).expect_err("no level");
+        let no_level = story("case x\nsentence s\nvariants sotw\n", Variant::Sotw, step).expect_err("no level");
         assert_eq!(no_level.to_string(), "the level is missing");
     }
 }
