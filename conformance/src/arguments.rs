@@ -54,6 +54,8 @@ pub(crate) enum Mode {
 pub(crate) enum Side {
     /// A server
     Server,
+    /// A client
+    Client,
 }
 
 /// Options, before or after the mode's name

@@ -12,10 +12,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::Parser;
 use xds_conformance::client;
 use xds_conformance::mode;
-use xds_conformance::report::{Report, variant_name};
+use xds_conformance::report::{Report, Row, variant_name};
 use xds_conformance::run::Verdict;
 use xds_conformance::story::Story;
-use xds_conformance::walk::{Finding, Limits};
+use xds_conformance::walk::Limits;
 
 use crate::arguments::{Arguments, Mode, Options, Side};
 use crate::output::Output;
@@ -43,6 +43,7 @@ fn run(mode: &Mode, options: &Options) -> Result<u8, String> {
         Mode::Server { command } => server(options, command, &output)?,
         Mode::Client { command } => client(options, command, &output)?,
         Mode::Walk { side: Side::Server, command } => walk_server(options, command, &output)?,
+        Mode::Walk { side: Side::Client, command } => walk_client(options, command, &output)?,
         Mode::Replay { file, command } => replay(options, file, command)?,
     };
     output.finish(report)
@@ -71,25 +72,42 @@ fn client(options: &Options, command: &[String], output: &Output<'_>) -> Result<
 
 fn walk_server(options: &Options, command: &[String], output: &Output<'_>) -> Result<Report, String> {
     let setup = Setup::new(options, command)?;
+    let result = mode::walk_server(&setup.plan, &setup.control, limits(options), seed(options));
+    Ok(walked(options, output, result.map_err(|trouble| trouble.0)?))
+}
+
+fn walk_client(options: &Options, command: &[String], output: &Output<'_>) -> Result<Report, String> {
+    let plan = setup::client(options, command)?;
+    let result = mode::walk_client(&plan, limits(options), seed(options));
+    Ok(walked(options, output, result.map_err(|trouble| trouble.0)?))
+}
+
+fn limits(options: &Options) -> Limits {
     let (walks, time, steps) = (options.walks, options.seconds, options.steps);
-    let limits = Limits { walks, time, steps, workers: WORKERS };
+    Limits { walks, time, steps, workers: WORKERS }
+}
+
+fn seed(options: &Options) -> u64 {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| u64::from(time.subsec_nanos()));
-    let seed = options.seed.unwrap_or_else(now);
-    let walked = mode::walk_server(&setup.plan, &setup.control, limits, seed);
-    let (report, findings) = walked.map_err(|trouble| trouble.0)?;
-    for finding in &findings {
-        output.say(&save(finding, &options.save));
+    options.seed.unwrap_or_else(now)
+}
+
+/// Saves the stories of violations.
+fn walked(options: &Options, output: &Output<'_>, (report, stories): (Report, Vec<String>)) -> Report {
+    let failed = report.rows.iter().filter(|row| row.verdict == Verdict::Fail);
+    for (row, story) in failed.zip(&stories) {
+        output.say(&save(row, story, &options.save));
     }
     report.rows.iter().filter(|row| row.verdict == Verdict::Pass).for_each(|row| output.row(row));
-    Ok(report)
+    report
 }
 
 /// Writes the story of a violation. Returns what to tell of it.
-fn save(finding: &Finding, folder: &Path) -> String {
-    let (rule, variant) = (finding.complaint.rule.id(), variant_name(finding.variant));
-    let file = folder.join(format!("walk-{rule}-{variant}.txt"));
-    match fs::write(&file, finding.story().write(finding.variant)) {
-        Ok(()) => format!("{} is the story of walk/{rule} {variant}: xds-conformance replay plays it", file.display()),
+fn save(row: &Row, story: &str, folder: &Path) -> String {
+    let (id, variant) = (&row.id, variant_name(row.variant));
+    let file = folder.join(format!("{}-{variant}.txt", id.replace('/', "-")));
+    match fs::write(&file, story) {
+        Ok(()) => format!("{} is the story of {id} {variant}: xds-conformance replay plays it", file.display()),
         // The report has the story too.
         Err(error) => format!("{}: {error}", file.display()),
     }
@@ -100,7 +118,11 @@ fn replay(options: &Options, file: &Path, command: &[String]) -> Result<Report, 
     let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;
     let variants = Story::variants(&text).map_err(|error| wrong(&error))?;
     let variant = *variants.first().ok_or("the story has no variant")?;
-    let story = Story::parse(&text, variant).map_err(|error| wrong(&error))?;
+    let Ok(story) = Story::parse(&text, variant) else {
+        // A story of a client has other steps.
+        let story = client::story::parse(&text, variant).map_err(|error| wrong(&error))?;
+        return Ok(mode::replay_client(&setup::client(options, command)?, variant, &story));
+    };
     let setup = Setup::new(options, command)?;
     mode::replay(&setup.plan, &setup.control, variant, &story).map_err(|trouble| trouble.0)
 }

@@ -6,6 +6,8 @@ mod cases;
 mod client_cases;
 #[path = "kit/client_defects.rs"]
 mod client_defects;
+#[path = "kit/client_walks.rs"]
+mod client_walks;
 #[path = "kit/defects.rs"]
 mod defects;
 #[path = "kit/plain.rs"]

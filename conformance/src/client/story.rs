@@ -190,6 +190,34 @@ pub fn parse(text: &str, variant: Variant) -> Result<ClientStory, ParseError> {
     story::story(text, variant, |line, _| step(line))
 }
 
+/// Writes a step of a walk as a line of a story. Steps that only fixed cases have are not written.
+pub fn write_step(step: &Step) -> Option<String> {
+    Some(match step {
+        Step::Want { type_name, add, remove } => {
+            let remove = remove.iter().map(|name| format!(" -{name}"));
+            let names: String = remove.chain(add.iter().map(|name| format!(" +{name}"))).collect();
+            format!("want {type_name}{names}")
+        }
+        Step::Send(send) => {
+            let item = |item: &Item| match item.content {
+                Content::Revision(revision) => format!("{}@{revision}", item.name),
+                Content::Bad => format!("{}!", item.name),
+                Content::Beat => format!("{}^", item.name),
+            };
+            let items: Vec<String> = send.items.iter().map(item).collect();
+            let removed =
+                if send.removed.is_empty() { String::new() } else { format!(" rm[{}]", send.removed.join(",")) };
+            format!("S> {} {{{}}}{removed}", send.type_name, items.join(","))
+        }
+        Step::Cut(End::Unavailable) => "cut".into(),
+        Step::Cut(End::Ok) => "cut ok".into(),
+        Step::Cut(End::Reset) => "cut reset".into(),
+        Step::Cut(End::Connection) => "cut connection".into(),
+        Step::Barrier => "barrier".into(),
+        _ => return None,
+    })
+}
+
 impl ClientStory {
     /// Returns the features that the steps need: `wildcard`, `names`.
     pub fn induced(&self) -> Vec<&'static str> {
@@ -380,6 +408,14 @@ mod tests {
         let Ok(Step::Must(wish)) = step("C~ T [a,*] +b -c ack=$1 v=\"\" n=\"\" first clean") else { panic!("a step") };
         assert_eq!(wish.names, Some(vec!["a".into(), "*".into()]));
         assert_eq!((wish.ack.as_deref(), wish.version.as_deref(), wish.no_nonce), (Some("1"), Some(""), true));
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for line in ["want T -a +a +*", "S> cds {a@1,b!,c^} rm[d]", "S> eds {}", "cut", "cut connection", "barrier"] {
+            assert_eq!(step(line).ok().as_ref().and_then(write_step).as_deref(), Some(line));
+        }
+        assert_eq!(write_step(&Step::Lives), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod calibrate;
 mod job;
 mod known;
 mod walk;
+mod walk_client;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use self::calibrate::calibrate;
 use self::job::{Job, Ran};
 use self::known::{Known, learn};
 pub use self::walk::{replay, walk_server};
+pub use self::walk_client::{replay_client, walk_client};
 use crate::message::Variant;
 use crate::net::{Patience, SharedControl, Target};
 use crate::report::{Glob, Implementation, Report, Row, variant_name};

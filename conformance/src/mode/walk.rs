@@ -10,12 +10,12 @@ use crate::net::{Connection, Patience, SharedControl, Target};
 use crate::report::{Calibration, Report};
 use crate::run::{Peer, Trouble};
 use crate::story::Story;
-use crate::walk::{self, Arena, Finding, Limits, Pace, Walks};
+use crate::walk::{self, Arena, Limits, Pace, Walks};
 
 /// The patience of walks that only look for a shorter one.
 const LEAST_HASTE: Duration = Duration::from_millis(300);
 
-/// Walks with the server of the plan. Returns the violations too, with their stories.
+/// Walks with the server of the plan. Returns the stories of the violations, too.
 ///
 /// # Errors
 ///
@@ -25,7 +25,7 @@ pub fn walk_server(
     control: &SharedControl,
     limits: Limits,
     seed: u64,
-) -> Result<(Report, Vec<Finding>), Trouble> {
+) -> Result<(Report, Vec<String>), Trouble> {
     let ground = Ground::survey(plan, control)?;
     let variants: Vec<Variant> = plan.variants.iter().copied().filter(|variant| plan.speaks(*variant)).collect();
     if variants.is_empty() {
@@ -42,8 +42,11 @@ pub fn walk_server(
     }
     let (wildcard, has_control, has_batches) = (plan.wildcard.clone(), plan.has_control, plan.has_batches);
     let walks = Walks { variants, types, wildcard, has_control, has_batches, seed };
-    let (rows, findings) = ground.enter(plan, |arena| walk::run(arena, &walks, limits));
-    Ok((ground.report(plan, "walk server", rows), findings))
+    let (rows, stories) = ground.enter(plan, |arena| {
+        let (rows, findings) = walk::run(arena, &walks, limits);
+        (rows, findings.iter().map(|finding| finding.story(arena)).collect())
+    });
+    Ok((ground.report(plan, "walk server", rows), stories))
 }
 
 /// Plays the story of a walk once more.

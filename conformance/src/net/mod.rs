@@ -169,6 +169,10 @@ impl Peer for Connection {
         self.target.is_confirmed()
     }
 
+    fn is_ordered(&self) -> bool {
+        self.target.is_ordered()
+    }
+
     fn serves(&self, type_url: &str) -> bool {
         self.target.serves(type_url)
     }

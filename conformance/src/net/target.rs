@@ -57,6 +57,10 @@ impl Target {
         self.control.lock().unwrap_or_else(PoisonError::into_inner).apply(ops)
     }
 
+    pub(super) fn is_ordered(&self) -> bool {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner).is_atomic()
+    }
+
     /// Returns whether the control's word can be relied on.
     pub fn is_confirmed(&self) -> bool {
         self.control.lock().unwrap_or_else(PoisonError::into_inner).is_confirmed()

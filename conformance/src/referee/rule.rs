@@ -141,6 +141,8 @@ rules! {
     AnsweredTwice "answered-twice" "DELTA-03" Must "In the delta xDS wire protocol, the nonce field is required and used to pair a DeltaDiscoveryResponse to a DeltaDiscoveryRequest ACK or NACK."
     /// An ACK has the version of another response.
     AckVersion "ack-version" "ACK-03" Must "ACK signifies successful configuration update and contains the version_info from the DiscoveryResponse."
+    /// The client has ended, or does not come back.
+    Gone "gone" "BASIC-05" Must "After processing the DiscoveryResponse, Envoy will send a new request on the stream"
     /// A version that the client cannot use.
     NackVersion "nack-version" "ACK-05" Must "The version_info indicates the most recent version that the client is using"
     /// A response without ACK and NACK.

@@ -113,6 +113,11 @@ pub trait Peer {
         true
     }
 
+    /// Returns whether changes of different types are taken in their order: then one type shows what became of another.
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
     /// Returns whether the server serves a type, as far as its owner says.
     fn serves(&self, type_url: &str) -> bool {
         let _ = type_url;

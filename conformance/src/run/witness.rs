@@ -14,8 +14,10 @@ impl Runner {
             return Ok(());
         }
         if !peer.is_instant() {
-            if let Some(removal) = self.last_removal(&unseen) {
-                self.see_removal(peer, &removal)?;
+            let removals = removals(&unseen);
+            // One type shows all, if changes are taken in order.
+            for removal in removals.iter().take(if peer.is_ordered() { 1 } else { removals.len() }) {
+                self.see_removal(peer, removal)?;
             }
             let mut last: Vec<Put> = Vec::new();
             for op in unseen {
@@ -43,16 +45,6 @@ impl Runner {
         Ok(())
     }
 
-    /// Returns the type of the last removal.
-    fn last_removal(&self, unseen: &[Op]) -> Option<String> {
-        unseen.iter().rev().find_map(|op| match op {
-            Op::Delete { type_url, .. } | Op::Error { type_url, .. } | Op::Unknown { type_url, .. } => {
-                Some(type_url.clone())
-            }
-            Op::Put(_) | Op::Clear | Op::Restart => None,
-        })
-    }
-
     /// Puts a resource after a removal, and waits for it. Its type is one that no stream of the story is disturbed by;
     /// or, if the server serves no such type, the type of the removal.
     fn see_removal(&mut self, peer: &mut dyn Peer, removal: &str) -> Result<(), Stop> {
@@ -60,7 +52,7 @@ impl Runner {
         let is_free = |word: &&str| {
             let type_url = crate::resource::type_url(word);
             let used = self.of == type_url || self.streams.values().any(|stream| stream.types.contains_key(type_url));
-            peer.serves(type_url) && !used && peer.has_witnesses(variant, type_url)
+            peer.is_ordered() && peer.serves(type_url) && !used && peer.has_witnesses(variant, type_url)
         };
         let free = ["rds", "eds"].into_iter().find(is_free).map(crate::resource::type_url);
         if let Some(type_url) = free {
@@ -164,4 +156,20 @@ impl Runner {
         };
         Ok(peer.send(stream, self.variant, &request)?)
     }
+}
+
+/// Returns the types of removals, the last first.
+fn removals(unseen: &[Op]) -> Vec<String> {
+    let mut types: Vec<String> = Vec::new();
+    for op in unseen.iter().rev() {
+        match op {
+            Op::Delete { type_url, .. } | Op::Error { type_url, .. } | Op::Unknown { type_url, .. }
+                if !types.contains(type_url) =>
+            {
+                types.push(type_url.clone());
+            }
+            _ => {}
+        }
+    }
+    types
 }

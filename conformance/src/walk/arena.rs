@@ -1,25 +1,18 @@
-//! Where walks are walked: a peer, and what is known of it.
+//! Walks with a server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::ground::{Ground, Pace, Played};
+use crate::memory::{Faultless, Memory};
 use crate::message::Variant;
-use crate::run::{Peer, Runner, Trouble, Walked};
+use crate::run::{Peer, Runner, Trouble};
 use crate::story::{Step, Story};
-
-/// How long a walk waits for what must come.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Pace {
-    /// As long as a case does: what counts.
-    Patient,
-    /// A few times what was measured: what only looks for a shorter walk.
-    Hasty,
-}
 
 /// Connects to the peer.
 type Connect<'a> = dyn Fn(Pace) -> Result<Box<dyn Peer>, Trouble> + Sync + 'a;
 
-/// A peer to walk with.
+/// A server to walk with.
 pub struct Arena<'a> {
     connect: &'a Connect<'a>,
     /// The beginning of all names.
@@ -30,28 +23,20 @@ pub struct Arena<'a> {
     played: AtomicUsize,
 }
 
-/// A walk that was walked.
-#[derive(Clone, Debug)]
-pub struct Played {
-    /// How it ended.
-    pub walked: Walked,
-    /// The conversation.
-    pub ladder: Vec<String>,
-    /// Whether there was a peer at all.
-    pub is_there: bool,
-}
-
 impl<'a> Arena<'a> {
     /// Makes an arena. `prefix` begins all names; without a control, `given` names resources that the server has.
     pub fn new(connect: &'a Connect<'a>, prefix: impl Into<String>, given: Option<Vec<String>>) -> Self {
         Self { connect, prefix: prefix.into(), given, played: AtomicUsize::new(0) }
     }
+}
 
-    /// Walks the steps, on a connection and with names of its own.
-    pub fn play(&self, variant: Variant, steps: &[Step], pace: Pace) -> Played {
+impl Ground for Arena<'_> {
+    type Step = Step;
+
+    fn play(&self, variant: Variant, steps: &[Step], pace: Pace) -> Played {
         let mut peer = match (self.connect)(pace) {
             Ok(peer) => peer,
-            Err(why) => return Played { walked: Walked::Inconclusive(why.0), ladder: Vec::new(), is_there: false },
+            Err(why) => return Played::with_nobody(why.0),
         };
         let number = self.played.fetch_add(1, Ordering::Relaxed);
         let story = Arc::new(Story::of_walk(variant, steps));
@@ -60,5 +45,14 @@ impl<'a> Arena<'a> {
         let walked = runner.walk(peer.as_mut());
         runner.clean(peer.as_mut());
         Played { walked, ladder: runner.ladder().to_vec(), is_there: true }
+    }
+
+    fn write(&self, variant: Variant, steps: &[Step]) -> Vec<String> {
+        steps.iter().filter_map(|step| step.write(variant)).collect()
+    }
+
+    fn ours(&self, variant: Variant, steps: &[Step]) -> Vec<String> {
+        let connect = |_| Ok(Box::new(Memory::new(Faultless)) as Box<dyn Peer>);
+        Arena::new(&connect, "ours-", None).play(variant, steps, Pace::Patient).ladder
     }
 }

@@ -6,35 +6,30 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fastrand::Rng;
-
-use super::arena::{Arena, Pace};
 use super::finding::Finding;
-use super::generate::{Shape, generate};
+use super::ground::{Ground, Pace};
 use crate::message::Variant;
 use crate::referee::Rule;
 use crate::report::{Row, variant_name};
 use crate::run::{Verdict, Walked};
-use crate::story::{Step, Story};
+use crate::story::Story;
 
-/// One walk of this many uses wildcards, and so must be alone.
-const WILDCARDS: usize = 3;
+/// The walks of one side: what each is made of.
+pub trait Source: Sync {
+    /// A step of a walk.
+    type Step;
 
-/// What to walk.
-#[derive(Clone, Debug)]
-pub struct Walks {
-    /// The variants, in turn.
-    pub variants: Vec<Variant>,
-    /// The types that the server serves, by their short names: a walk has two of them.
-    pub types: Vec<String>,
-    /// The types that have a wildcard.
-    pub wildcard: Vec<String>,
-    /// Whether what the server has can be changed, and at once.
-    pub has_control: bool,
-    /// Whether changes can be made at once.
-    pub has_batches: bool,
     /// The number that all chance comes from.
-    pub seed: u64,
+    fn seed(&self) -> u64;
+
+    /// The variants, in turn.
+    fn variants(&self) -> &[Variant];
+
+    /// Returns whether a walk sees what others do, and so must be alone.
+    fn is_alone(&self, number: usize) -> bool;
+
+    /// Returns the variant of a walk, and its story.
+    fn story(&self, number: usize, steps: usize) -> (Variant, Vec<Self::Step>);
 }
 
 /// When to end.
@@ -51,9 +46,8 @@ pub struct Limits {
 }
 
 /// What the walks came to.
-#[derive(Default)]
-struct Met {
-    findings: Vec<Finding>,
+struct Met<S> {
+    findings: Vec<Finding<S>>,
     /// How often each rule was broken.
     broken: BTreeMap<(Rule, &'static str), usize>,
     walks: usize,
@@ -64,12 +58,17 @@ struct Met {
 }
 
 /// Walks, and returns a row for each violation, and its story; or the row of `walk/all`.
-pub fn run(arena: &Arena<'_>, walks: &Walks, limits: Limits) -> (Vec<Row>, Vec<Finding>) {
+pub fn run<G: Ground>(
+    ground: &G,
+    source: &impl Source<Step = G::Step>,
+    limits: Limits,
+) -> (Vec<Row>, Vec<Finding<G::Step>>) {
     let begun = Instant::now();
-    let met = Mutex::new(Met::default());
+    let (findings, broken) = (Vec::new(), BTreeMap::new());
+    let met = Mutex::new(Met { findings, broken, walks: 0, steps: 0, inconclusive: 0, why: String::new() });
     let walk = |number: usize| {
-        let (variant, steps) = walks.story(number, limits.steps);
-        let played = arena.play(variant, &steps, Pace::Patient);
+        let (variant, steps) = source.story(number, limits.steps);
+        let played = ground.play(variant, &steps, Pace::Patient);
         let mut met = met.lock().unwrap_or_else(PoisonError::into_inner);
         met.walks += 1;
         met.steps += steps.len();
@@ -90,8 +89,7 @@ pub fn run(arena: &Arena<'_>, walks: &Walks, limits: Limits) -> (Vec<Row>, Vec<F
         }
     };
     // Walks that see everything come first, one after the other, in a part of the time.
-    let uses_wildcard = |number: &usize| walks.shape(*number, 0).is_alone();
-    let (alone, beside): (Vec<usize>, Vec<usize>) = (0..limits.walks).partition(uses_wildcard);
+    let (alone, beside): (Vec<usize>, Vec<usize>) = (0..limits.walks).partition(|number| source.is_alone(*number));
     let part = if beside.is_empty() { limits.time } else { limits.time / 2 };
     for number in alone {
         if begun.elapsed() >= part {
@@ -113,13 +111,19 @@ pub fn run(arena: &Arena<'_>, walks: &Walks, limits: Limits) -> (Vec<Row>, Vec<F
         }
     });
     let met = met.into_inner().unwrap_or_else(PoisonError::into_inner);
-    conclude(arena, walks, met, Instant::now() + limits.time, begun)
+    conclude(ground, source, met, Instant::now() + limits.time, begun)
 }
 
 /// The stories of a violation that are tried, the shortest first: one that does not come again may be luck.
 const KEPT: usize = 3;
 
-fn conclude(arena: &Arena<'_>, walks: &Walks, met: Met, until: Instant, begun: Instant) -> (Vec<Row>, Vec<Finding>) {
+fn conclude<G: Ground>(
+    ground: &G,
+    source: &impl Source<Step = G::Step>,
+    met: Met<G::Step>,
+    until: Instant,
+    begun: Instant,
+) -> (Vec<Row>, Vec<Finding<G::Step>>) {
     let Met { mut findings, broken, walks: number, steps, inconclusive, why } = met;
     findings.sort_by_key(|finding| (finding.complaint.rule, variant_name(finding.variant), finding.steps.len()));
     let (mut rows, mut sure, mut flaky) = (Vec::new(), Vec::new(), BTreeSet::new());
@@ -131,10 +135,10 @@ fn conclude(arena: &Arena<'_>, walks: &Walks, met: Met, until: Instant, begun: I
             continue;
         }
         let share = until.saturating_duration_since(Instant::now()) / u32::try_from(left).unwrap_or(u32::MAX);
-        match finding.confirm(arena, Instant::now() + share) {
+        match finding.confirm(ground, Instant::now() + share) {
             Ok(finding) => {
-                let mut row = finding.row(begun.elapsed());
-                row.why += &format!("; {} of {number} walks, seed {}", broken[&key], walks.seed);
+                let mut row = finding.row(ground, begun.elapsed());
+                row.why += &format!("; {} of {number} walks, seed {}", broken[&key], source.seed());
                 rows.push(row);
                 sure.push(finding);
                 decided.insert(key);
@@ -144,7 +148,7 @@ fn conclude(arena: &Arena<'_>, walks: &Walks, met: Met, until: Instant, begun: I
         }
     }
     if rows.is_empty() {
-        let mut notes = vec![format!("{number} walks, {steps} steps, seed {}", walks.seed)];
+        let mut notes = vec![format!("{number} walks, {steps} steps, seed {}", source.seed())];
         if inconclusive > 0 {
             notes.push(format!("{inconclusive} inconclusive: {why}"));
         }
@@ -153,16 +157,16 @@ fn conclude(arena: &Arena<'_>, walks: &Walks, met: Met, until: Instant, begun: I
             notes.push(format!("did not come again three times: {}", names.join(", ")));
         }
         let verdict = if inconclusive >= number { Verdict::Inconclusive } else { Verdict::Pass };
-        rows.push(all(walks, verdict, notes.join("; "), begun.elapsed()));
+        rows.push(all(source.variants(), verdict, notes.join("; "), begun.elapsed()));
     }
     (rows, sure)
 }
 
-fn all(walks: &Walks, verdict: Verdict, why: String, time: Duration) -> Row {
+fn all(variants: &[Variant], verdict: Verdict, why: String, time: Duration) -> Row {
     let rule = Rule::NotSent;
     Row {
         id: "walk/all".into(),
-        variant: walks.variants.first().copied().unwrap_or(Variant::Sotw),
+        variant: variants.first().copied().unwrap_or(Variant::Sotw),
         level: rule.level(),
         rule: rule.spec_id().into(),
         sentence: rule.sentence().into(),
@@ -175,16 +179,16 @@ fn all(walks: &Walks, verdict: Verdict, why: String, time: Duration) -> Row {
 }
 
 /// Plays a story of a walk once more.
-pub fn replay(arena: &Arena<'_>, variant: Variant, story: &Story) -> Row {
+pub fn replay<G: Ground>(ground: &G, variant: Variant, story: &Story<G::Step>) -> Row {
     let begun = Instant::now();
-    let steps: Vec<Step> = story.steps.iter().map(|(_, step)| step.clone()).collect();
-    let played = arena.play(variant, &steps, Pace::Patient);
+    let steps: Vec<G::Step> = story.steps.iter().map(|(_, step)| step.clone()).collect();
+    let played = ground.play(variant, &steps, Pace::Patient);
     let (verdict, why) = match played.walked {
         Walked::Silent => (Verdict::Pass, String::new()),
         Walked::Inconclusive(why) => (Verdict::Inconclusive, why),
         Walked::Complaint(complaint) => {
             let (walk, before, ladder) = (0, steps.len(), played.ladder);
-            return Finding { variant, complaint, steps, before, walk, ladder }.row(begun.elapsed());
+            return Finding { variant, complaint, steps, before, walk, ladder }.row(ground, begun.elapsed());
         }
     };
     Row {
@@ -198,40 +202,5 @@ pub fn replay(arena: &Arena<'_>, variant: Variant, story: &Story) -> Row {
         time: begun.elapsed(),
         ladder: played.ladder,
         known: false,
-    }
-}
-
-impl Walks {
-    /// Returns the shape of a walk.
-    fn shape(&self, number: usize, steps: usize) -> Shape {
-        let variant = self.variants[number % self.variants.len()];
-        let round = number / self.variants.len();
-        let mut rng = Rng::with_seed(self.seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let pairs: Vec<Vec<&str>> = [["cds", "eds"], ["cds", "eds"], ["cds", "eds"], ["lds", "rds"]]
-            .map(|pair| pair.into_iter().filter(|of| self.types.iter().any(|other| other == of)).collect())
-            .into();
-        let pair = &pairs[rng.usize(..pairs.len())];
-        let types: Vec<String> = match pair[..] {
-            [] => self.types.clone(),
-            _ => pair.iter().map(|of| (*of).to_owned()).collect(),
-        };
-        let all = round % WILDCARDS == 0;
-        let wildcard = types.iter().filter(|of| all && self.wildcard.contains(of)).cloned().collect();
-        let (has_control, has_batches) = (self.has_control, self.has_batches);
-        Shape { variant, types, wildcard, has_control, has_batches, streams: 1 + rng.usize(..3), steps }
-    }
-
-    /// Returns the story of a walk.
-    pub fn story(&self, number: usize, steps: usize) -> (Variant, Vec<Step>) {
-        let shape = self.shape(number, steps);
-        let mut rng = Rng::with_seed(self.seed.wrapping_add(1 + number as u64));
-        (shape.variant, generate(&mut rng, &shape))
-    }
-}
-
-impl Shape {
-    /// Returns whether a walk sees what others do.
-    fn is_alone(&self) -> bool {
-        !self.wildcard.is_empty()
     }
 }

@@ -81,7 +81,7 @@ fn every_case_passes_with_the_dialects_of_this_projects_client() {
 }
 
 /// The defect that each case is for, of SotW and of delta. Cases that only inform are not here.
-const TABLE: &[(&str, Wrong, Wrong)] = &[
+pub(crate) const TABLE: &[(&str, Wrong, Wrong)] = &[
     ("c/node", Wrong::NoNode, Wrong::NoNode),
     ("c/first-request", Wrong::KeepsNonce, Wrong::NewStreamKeepsError),
     ("c/nothing-wanted", Wrong::AsksForNothing, Wrong::AsksForNothing),

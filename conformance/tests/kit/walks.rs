@@ -150,8 +150,8 @@ fn a_violation_is_small_sure_and_can_be_played_again() {
     let (row, finding) = (&rows[at], &findings[at]);
     assert_eq!((row.rule.as_str(), row.sentence.as_str()), ("NONE-01", Rule::Unanswered.sentence()));
     assert!(finding.steps.len() <= 4, "{}", row.ladder.join("\n"));
-    assert!(row.ladder.contains(&"-- xds-machine's server would have said".to_owned()));
-    let text = finding.story().write(Variant::Delta);
+    assert!(row.ladder.contains(&"-- what xds-machine would have said".to_owned()));
+    let text = finding.story(&arena);
     let again = walk::replay(&arena, Variant::Delta, &Story::parse(&text, Variant::Delta).expect("a story"));
     assert_eq!((again.id.as_str(), again.verdict), ("walk/unanswered", Verdict::Fail), "{text}");
     let connect = |_| Ok(Box::new(Memory::new(Faultless)) as Box<dyn Peer>);
