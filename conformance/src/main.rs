@@ -80,9 +80,11 @@ fn run(options: &Options, command: &[String]) -> Result<u8, String> {
 /// Runs the fixed cases with a client.
 fn run_client(options: &Options, command: Vec<String>) -> Result<u8, String> {
     known_failures(options)?; // before anything starts
-    if options.induced != "stdio" {
-        return Err(format!("--induced {}: it is stdio", options.induced));
-    }
+    let reference = match options.induced.as_str() {
+        "stdio" => false,
+        "reference" => true,
+        other => return Err(format!("--induced {other}: it is stdio or reference")),
+    };
     let starts = match &options.envoy[..] {
         [] => options.variants.iter().map(|name| (variant(name), String::new())).collect(),
         names => names.iter().map(|name| Ok((envoy(name)?, name.clone()))).collect::<Result<_, String>>()?,
@@ -97,6 +99,7 @@ fn run_client(options: &Options, command: Vec<String>) -> Result<u8, String> {
         filter: options.filter.clone().map(Glob::new),
         patience: options.patience,
         strict: options.strict,
+        reference,
     };
     let report = client::mode::run(&plan, &|row| show_row(options, row)).map_err(|trouble| trouble.0)?;
     finish(options, report)

@@ -215,8 +215,11 @@ impl ClientDefect for Seeded {
     fn says(&mut self, mut request: Request) -> Vec<Request> {
         let type_url = request.type_url.clone();
         if is_barrier(&type_url) && !matches!(self.wrong, Wrong::NoNode | Wrong::AsksForNothing) {
-            let late = self.wrong == Wrong::AcksUnknownTypes;
-            return vec![request].into_iter().chain(self.old.take().filter(|_| late)).collect();
+            let late = {
+                let late = self.wrong == Wrong::AcksUnknownTypes;
+                self.old.take_if(|_| late)
+            };
+            return vec![request].into_iter().chain(late).collect();
         }
         let delta = request.version.is_empty() && (!request.unsubscribe.is_empty() || !request.initial.is_empty());
         let response = self.of(&request).cloned();

@@ -148,9 +148,8 @@ impl ClientReferee {
         let held = self.earlier.resources.get(&request.type_url);
         check_claims(request, first, held, &mut complain);
         of.read_names(self.variant, request, first);
-        if let Some(wanted) = &self.settled {
-            let wanted = wanted.get(&request.type_url).cloned().unwrap_or_default();
-            of.check_names(self.variant, request, first, &wanted, &mut complain);
+        if let Some(wanted) = self.settled.as_ref().and_then(|wanted| wanted.get(&request.type_url)) {
+            of.check_names(self.variant, request, first, wanted, &mut complain);
         }
         complaints
     }
