@@ -132,6 +132,7 @@ impl Player {
         if self.next == 0 {
             (self.start, self.ladder) = (session.log.len(), session.ladder.len());
             self.complaints = session.complaints.len();
+            session.wait_reference();
         }
         while let Some((line, step)) = story.steps.get(self.next) {
             self.next += 1;
@@ -201,7 +202,9 @@ impl Player {
                 session.ladder.push("-- the client does not unsubscribe".into());
             }
         }
-        if failed && !self.is_long && !session.streams.is_empty() {
+        // An Envoy whose stream ends while a cluster waits for its endpoints does not ask for clusters for a while.
+        let may_cut = !self.is_long && session.reference.is_none() && !session.streams.is_empty();
+        if failed && may_cut {
             session.cut(End::Unavailable);
         }
         if !self.is_long {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::message::{Item, Response, Variant};
+use crate::message::{Item, Request, Response, Variant};
 use crate::resource::{self, field};
 
 const ROUTER: &str = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router";
@@ -36,6 +36,11 @@ impl Reference {
         [resource::type_url("lds"), resource::type_url("cds")].contains(&type_url)
     }
 
+    /// Returns whether the client always asks for all clusters, as an Envoy does.
+    pub(super) fn asks_for_clusters(&self) -> bool {
+        self.listener.is_none()
+    }
+
     /// Changes the names that the client is to ask for. Returns what to serve then.
     pub(super) fn want(&mut self, names: &[String], leave: bool, variant: Variant) -> Response {
         for name in names {
@@ -61,13 +66,8 @@ impl Reference {
     }
 
     /// Takes a request. Returns what to serve.
-    pub(super) fn request(
-        &mut self,
-        type_url: &str,
-        names: &[String],
-        first: bool,
-        variant: Variant,
-    ) -> Option<Response> {
+    pub(super) fn request(&mut self, request: &Request, first: bool, variant: Variant) -> Option<Response> {
+        let (type_url, names) = (&request.type_url, &request.names);
         if type_url == resource::type_url("lds") {
             let name = names.iter().find(|name| *name != "*");
             self.listener = name.cloned().or(self.listener.take());
@@ -79,7 +79,9 @@ impl Reference {
         let is_new = |name: &String| self.clusters.contains(name) && !self.served.contains(name);
         if self.listener.is_none() {
             let items = self.clusters.iter().map(|name| self.cluster(name, variant)).collect();
-            return first.then(|| response(resource::type_url("cds"), items));
+            // What went while there was no stream.
+            let gone = request.initial.keys().filter(|name| !self.clusters.contains(*name)).cloned().collect();
+            return first.then(|| Response { removed: gone, ..response(resource::type_url("cds"), items) });
         }
         if !names.iter().any(is_new) {
             return None;

@@ -155,6 +155,9 @@ impl<'p> Session<'p> {
     pub(super) fn tell(&mut self, type_url: &str, names: &[String], leave: bool) -> Result<(), Trouble> {
         self.streams.values_mut().for_each(|stream| stream.referee.unsettle());
         self.before.values_mut().for_each(ClientReferee::unsettle);
+        if self.reference.is_some() && type_url != resource::type_url("eds") {
+            return Err(Trouble(format!("nothing makes the client ask for {}", resource::short(type_url))));
+        }
         let wanted = self.wanted.entry(type_url.to_owned()).or_default();
         let sign = if leave { '-' } else { '+' };
         for name in names {
@@ -167,9 +170,6 @@ impl<'p> Session<'p> {
         let list: Vec<String> = names.iter().map(|name| format!("{sign}{}", self.short_name(name))).collect();
         self.ladder.push(format!("want {} {}", resource::short(type_url), list.join(" ")));
         if let Some(reference) = &mut self.reference {
-            if type_url != resource::type_url("eds") {
-                return Err(Trouble(format!("nothing makes the client ask for {}", resource::short(type_url))));
-            }
             let response = reference.want(names, leave, self.variant);
             self.serve(response);
             return Ok(());
@@ -213,6 +213,13 @@ impl<'p> Session<'p> {
             }
         }
         asks
+    }
+
+    /// Waits until the kit can make the client ask.
+    pub(super) fn wait_reference(&mut self) {
+        if self.reference.as_ref().is_some_and(Reference::asks_for_clusters) {
+            self.wait_asked(resource::type_url("cds"));
+        }
     }
 
     /// Returns the next version of a type.
@@ -284,7 +291,11 @@ impl<'p> Session<'p> {
         let referees = self.streams.values_mut().map(|stream| &mut stream.referee);
         let complaints: Vec<Complaint> = referees.flat_map(|referee| referee.rest(&wanted)).collect();
         for complaint in complaints {
-            self.complain(complaint);
+            // An Envoy does not answer for clusters before it has their endpoints.
+            let may_wait = self.reference.is_some() && Reference::serves(&complaint.type_url);
+            if !(may_wait && complaint.rule == Rule::NotAnswered) {
+                self.complain(complaint);
+            }
         }
     }
 
@@ -408,13 +419,12 @@ impl<'p> Session<'p> {
                 self.complain(complaint);
             }
         }
-        let (type_url, names) = (request.type_url.clone(), request.names.clone());
-        self.log.push(Entry::Request { first, request });
-        if Reference::serves(&type_url) {
-            let variant = self.variant;
-            let response = self.reference.as_mut().and_then(|of| of.request(&type_url, &names, first, variant));
-            response.into_iter().for_each(|response| self.serve(response));
+        let mut serves = None;
+        if Reference::serves(&request.type_url) {
+            serves = self.reference.as_mut().and_then(|reference| reference.request(&request, first, self.variant));
         }
+        self.log.push(Entry::Request { first, request });
+        serves.into_iter().for_each(|response| self.serve(response));
     }
 
     fn complain(&mut self, complaint: Complaint) {
