@@ -33,6 +33,12 @@ pub(crate) enum Mode {
         #[arg(last = true, value_name = "CMD")]
         command: Vec<String>,
     },
+    /// Makes one page of several reports in JSON: cases and peers
+    Matrix {
+        /// The reports
+        #[arg(required = true, value_name = "REPORT.json")]
+        reports: Vec<PathBuf>,
+    },
     /// Plays the story of a walk once more
     Replay {
         /// The file that the walk has written
@@ -136,6 +142,10 @@ pub(crate) struct Options {
     /// Write the report as JSON; - is standard output, and then nothing else goes there
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    /// Write the report as a page of HTML
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 
     /// Write the report as JUnit's XML
     #[arg(long, global = true, value_name = "FILE")]

@@ -5,14 +5,14 @@ mod output;
 mod setup;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
 use xds_conformance::client;
 use xds_conformance::mode;
-use xds_conformance::report::{Report, Row, variant_name};
+use xds_conformance::report::{self, Report, Row, variant_name};
 use xds_conformance::run::Verdict;
 use xds_conformance::story::Story;
 use xds_conformance::walk::Limits;
@@ -40,6 +40,7 @@ fn main() -> ExitCode {
 fn run(mode: &Mode, options: &Options) -> Result<u8, String> {
     let output = Output::new(options)?;
     let report = match mode {
+        Mode::Matrix { reports } => return matrix(options, reports),
         Mode::Server { command } => server(options, command, &output)?,
         Mode::Client { command } => client(options, command, &output)?,
         Mode::Walk { side: Side::Server, command } => walk_server(options, command, &output)?,
@@ -111,6 +112,23 @@ fn save(row: &Row, story: &str, folder: &Path) -> String {
         // The report has the story too.
         Err(error) => format!("{}: {error}", file.display()),
     }
+}
+
+/// Makes the page of several reports: into the file of `--html`, or to standard output.
+fn matrix(options: &Options, files: &[PathBuf]) -> Result<u8, String> {
+    let mut reports = Vec::new();
+    for file in files {
+        let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+        let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        reports.push((name, serde_json::from_str(&text).map_err(|error| wrong(&error))?));
+    }
+    let page = report::matrix(&reports)?;
+    match &options.html {
+        Some(path) => output::write(path, &page)?,
+        None => print!("{page}"),
+    }
+    Ok(0)
 }
 
 fn replay(options: &Options, file: &Path, command: &[String]) -> Result<Report, String> {

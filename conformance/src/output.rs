@@ -63,10 +63,13 @@ impl<'a> Output<'a> {
         if let Some(path) = &self.options.junit {
             write(path, &report::to_junit(&report))?;
         }
+        if let Some(path) = &self.options.html {
+            write(path, &report::to_html(&report))?;
+        }
         Ok(report.exit_code())
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -21,6 +21,8 @@ pub(crate) struct Program {
     child: Child,
     input: Option<ChildStdin>,
     errors: Arc<Mutex<VecDeque<String>>>,
+    /// How long the command may take to end, once its input has ended.
+    patience: Duration,
 }
 
 impl Program {
@@ -57,7 +59,7 @@ impl Program {
             }
         });
         let input = child.stdin.take();
-        Ok(Self { child, input, errors })
+        Ok(Self { child, input, errors, patience: END })
     }
 
     /// Writes a line. Returns whether the command takes it.
@@ -65,6 +67,11 @@ impl Program {
         let line = format!("{line}\n");
         let written = self.input.as_mut().map(|input| input.write_all(line.as_bytes()).and_then(|()| input.flush()));
         matches!(written, Some(Ok(())))
+    }
+
+    /// The command is to end with the value, and does not listen.
+    pub(crate) fn end_at_once(&mut self) {
+        self.patience = Duration::ZERO;
     }
 
     /// Returns whether the command has ended.
@@ -85,7 +92,7 @@ impl Drop for Program {
     /// The end of its input ends the command; one that stays is killed.
     fn drop(&mut self) {
         drop(self.input.take());
-        let end = Instant::now() + END;
+        let end = Instant::now() + self.patience;
         while Instant::now() < end {
             if self.has_ended() {
                 return;

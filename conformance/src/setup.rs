@@ -15,9 +15,11 @@ use crate::arguments::{Options, VariantName};
 
 /// Returns what to run with a client.
 pub(crate) fn client(options: &Options, command: &[String]) -> Result<client::mode::Plan, String> {
-    if options.induced != "stdio" {
-        return Err(format!("--induced {}: it is stdio", options.induced));
-    }
+    let reference = match options.induced.as_str() {
+        "stdio" => false,
+        "reference" => true,
+        other => return Err(format!("--induced {other}: it is stdio or reference")),
+    };
     let starts = match &options.envoy[..] {
         [] => options.variants.iter().map(|name| (variant(name), String::new())).collect(),
         names => names.iter().map(|name| Ok((envoy(name)?, name.clone()))).collect::<Result<_, String>>()?,
@@ -28,6 +30,7 @@ pub(crate) fn client(options: &Options, command: &[String]) -> Result<client::mo
         command: command.to_vec(),
         implementation: implementation(command.join(" "), &details),
         starts,
+        reference,
         features: options.features.iter().cloned().collect(),
         unsupported: options.unsupported.iter().cloned().collect(),
         types: options.types.clone(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::player::{Player, Stop};
+use super::player::{Player, Stop, not_asked};
 use super::session::{Entry, Session, kit_item};
 use super::story::{Applied, How, Wish};
 use crate::message::{Request, Response, Variant};
@@ -21,8 +21,10 @@ impl Player {
         let mark = self.mark(&type_url);
         // A client that has no stream may wait before it opens the next.
         if !session.is_asked(&type_url) && !session.wait_asked(&type_url) {
-            let why = session.gone.clone().unwrap_or_else(|| self.said(session, wish, "no request of the type came"));
-            return Err(Stop::Late(why));
+            return Err(match &session.gone {
+                Some(why) => Stop::Late(why.clone()),
+                None => not_asked(session, &type_url),
+            });
         }
         let found = |session: &Session<'_>| self.find(session, wish, &type_url, mark);
         session.wait_until(session.timing.answer, |session| found(session).is_ok());
@@ -147,7 +149,7 @@ impl Player {
     pub(super) fn names(&mut self, session: &mut Session<'_>, type_name: &str, names: &[String]) -> Result<(), Stop> {
         let type_url = self.type_url(type_name);
         if !names.is_empty() && !session.wait_asked(&type_url) {
-            return Err(Stop::Late(format!("the client does not ask for {}", resource::short(&type_url))));
+            return Err(not_asked(session, &type_url));
         }
         let wanted: BTreeSet<String> = names.iter().map(|name| self.name(name)).collect();
         let has = |session: &Session<'_>| -> BTreeSet<String> {
@@ -284,6 +286,9 @@ impl Player {
         within: Option<(Duration, Duration)>,
     ) -> Result<(), Stop> {
         let (type_url, wire) = (self.type_url(type_name), self.name(name));
+        if session.reference.is_some() {
+            return Err(Stop::Inconclusive("the client does not say what does not exist".into()));
+        }
         let from = self.start;
         let said = |session: &Session<'_>| {
             session.log[from..].iter().find_map(|entry| match entry {

@@ -12,6 +12,7 @@ pub mod memory;
 pub mod mode;
 pub mod peer;
 pub mod player;
+mod reference;
 pub mod run;
 pub mod server;
 pub mod session;

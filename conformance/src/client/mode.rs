@@ -36,6 +36,8 @@ pub struct Plan {
     pub patience: Option<Duration>,
     /// Whether a failure at level SHOULD counts.
     pub strict: bool,
+    /// Whether the client cannot be told what to ask for.
+    pub reference: bool,
 }
 
 /// Runs the plan. `on_row` is told of each case as soon as it is played.
@@ -85,6 +87,8 @@ fn one(plan: &Plan, variant: Variant, envoy: &str, on_row: &dyn Fn(&Row)) -> Res
         unsupported: plan.unsupported.clone(),
         filter: plan.filter.clone(),
         patience: plan.patience,
+        reference: plan.reference,
+        separate: ["sotw", "delta"].contains(&envoy),
     };
     if let Some(reason) = plan.unsupported.get(name) {
         return unsupported(&settings, &format!("{name}: {reason}"), on_row);
@@ -92,6 +96,10 @@ fn one(plan: &Plan, variant: Variant, envoy: &str, on_row: &dyn Fn(&Row)) -> Res
     let port = Port::open()?;
     let launch =
         Launch::new(&plan.command, port.number(), variant, envoy).map_err(|error| Trouble(error.to_string()))?;
+    if plan.reference {
+        let mut peer = port.start_alone(launch.command())?;
+        return run::run(&mut peer, &settings, &mut |row| on_row(row));
+    }
     let (mut peer, ready) = port.start(launch.command())?;
     settings.features.extend(ready.features);
     if variant != Variant::Sotw && !settings.features.contains(name) {

@@ -39,6 +39,12 @@ impl From<Trouble> for Stop {
     }
 }
 
+/// The client does not ask. One that cannot be told may have its reasons.
+pub(super) fn not_asked(session: &Session<'_>, type_url: &str) -> Stop {
+    let why = format!("the client does not ask for {}", resource::short(type_url));
+    if session.reference.is_some() { Stop::Inconclusive(why) } else { Stop::Late(why) }
+}
+
 /// A story that is over.
 pub struct Played {
     /// What it came to.
@@ -126,6 +132,7 @@ impl Player {
         if self.next == 0 {
             (self.start, self.ladder) = (session.log.len(), session.ladder.len());
             self.complaints = session.complaints.len();
+            session.wait_reference();
         }
         while let Some((line, step)) = story.steps.get(self.next) {
             self.next += 1;
@@ -169,7 +176,12 @@ impl Player {
         if verdict == Verdict::Fail && level == Level::May {
             verdict = Verdict::Inconclusive; // what the text leaves open cannot be done wrong
         }
-        if let Some(error) = session.unusable.get(&self.of).cloned().filter(|_| verdict != Verdict::Unsupported) {
+        // What makes the client ask has to be to its liking, too.
+        let unusable = match session.reference {
+            Some(_) => session.unusable.values().next(),
+            None => session.unusable.get(&self.of),
+        };
+        if let Some(error) = unusable.cloned().filter(|_| verdict != Verdict::Unsupported) {
             let what = format!("the client rejects what the kit serves of {}: {error}", resource::short(&self.of));
             let is_about_it = self.story.id == super::suite::ACK;
             (verdict, why) = (if is_about_it { Verdict::Fail } else { Verdict::Inconclusive }, what);
@@ -190,7 +202,9 @@ impl Player {
                 session.ladder.push("-- the client does not unsubscribe".into());
             }
         }
-        if failed && !self.is_long && !session.streams.is_empty() {
+        // An Envoy whose stream ends while a cluster waits for its endpoints does not ask for clusters for a while.
+        let may_cut = !self.is_long && session.reference.is_none() && !session.streams.is_empty();
+        if failed && may_cut {
             session.cut(End::Unavailable);
         }
         if !self.is_long {
@@ -275,7 +289,7 @@ impl Player {
     fn send(&mut self, session: &mut Session<'_>, send: &Send) -> Result<(), Stop> {
         let type_url = self.type_url(&send.type_name);
         if session.wanted.get(&type_url).is_some_and(|names| !names.is_empty()) && !session.wait_asked(&type_url) {
-            return Err(Stop::Late(format!("the client does not ask for {}", resource::short(&type_url))));
+            return Err(not_asked(session, &type_url));
         }
         let mut response = Response { type_url: type_url.clone(), ..Response::default() };
         response.version = send.version.clone().unwrap_or_else(|| session.next_version());

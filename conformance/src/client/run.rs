@@ -43,6 +43,10 @@ pub struct Settings {
     pub filter: Option<Glob>,
     /// How long to wait for what must come, if the user says.
     pub patience: Option<Duration>,
+    /// Whether the client cannot be told what to ask for.
+    pub reference: bool,
+    /// Whether such a client has a stream for each type.
+    pub separate: bool,
 }
 
 /// A case that was played.
@@ -212,6 +216,11 @@ fn attribute(ran: &mut [Ran]) {
 impl Settings {
     /// Lets the client ask for the barrier.
     fn begin(&self, session: &mut Session<'_>) -> Result<(), Trouble> {
+        if self.reference {
+            let asks = session.calibrate_reference(self.separate);
+            let why = || Trouble(session.gone.clone().unwrap_or_else(|| "the client asks for no listeners".into()));
+            return if asks { Ok(()) } else { Err(why()) };
+        }
         let served = |of: &&&str| self.types.is_empty() || self.types.iter().any(|own| own == **of);
         let mut refused = None;
         for of in BARRIERS.iter().filter(served) {
@@ -255,6 +264,7 @@ impl Settings {
         let has_all = induced.contains(&"wildcard");
         let served = |of: &&String| {
             (self.types.is_empty() || self.types.contains(of))
+                && (!self.reference || *of == "eds")
                 && (!has_all || self.wildcard.contains(of))
                 && !session.is_barrier(resource::type_url(of))
         };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::peer::{ClientPeer, End, Event, Tell};
+use super::reference::Reference;
 use crate::message::{Item, Node, Request, Response, Variant};
 use crate::referee::{ClientReferee, Complaint, Merit, Rule, Wanted};
 use crate::resource;
@@ -71,6 +72,8 @@ pub struct Session<'p> {
     /// Whether the client says what it applies, and what does not exist.
     pub(super) says_apply: bool,
     barrier: Option<Barrier>,
+    /// What makes the client ask, if it cannot be told.
+    pub(super) reference: Option<Reference>,
     nonces: u64,
     /// The longest time that an answer took.
     pub(super) slowest: Duration,
@@ -97,6 +100,7 @@ impl<'p> Session<'p> {
             unusable: BTreeMap::new(),
             says_apply: false,
             barrier: None,
+            reference: None,
             nonces: 0,
             slowest: Duration::ZERO,
             complaints: Vec::new(),
@@ -151,6 +155,9 @@ impl<'p> Session<'p> {
     pub(super) fn tell(&mut self, type_url: &str, names: &[String], leave: bool) -> Result<(), Trouble> {
         self.streams.values_mut().for_each(|stream| stream.referee.unsettle());
         self.before.values_mut().for_each(ClientReferee::unsettle);
+        if self.reference.is_some() && type_url != resource::type_url("eds") {
+            return Err(Trouble(format!("nothing makes the client ask for {}", resource::short(type_url))));
+        }
         let wanted = self.wanted.entry(type_url.to_owned()).or_default();
         let sign = if leave { '-' } else { '+' };
         for name in names {
@@ -162,6 +169,11 @@ impl<'p> Session<'p> {
         }
         let list: Vec<String> = names.iter().map(|name| format!("{sign}{}", self.short_name(name))).collect();
         self.ladder.push(format!("want {} {}", resource::short(type_url), list.join(" ")));
+        if let Some(reference) = &mut self.reference {
+            let response = reference.want(names, leave, self.variant);
+            self.serve(response);
+            return Ok(());
+        }
         self.peer.tell(&Tell { type_url: type_url.to_owned(), names: names.to_vec(), leave })
     }
 
@@ -177,6 +189,37 @@ impl<'p> Session<'p> {
         }
         self.peer.send(id, &response.encode(self.variant));
         true
+    }
+
+    /// Sends what makes the client ask.
+    fn serve(&mut self, mut response: Response) {
+        if self.is_asked(&response.type_url) {
+            response.version = self.next_version();
+            self.send(&mut response, None, Merit::Good);
+        }
+    }
+
+    /// Waits for a client that cannot be told what to ask for, and measures how long its answers take. Returns whether
+    /// it asks.
+    pub fn calibrate_reference(&mut self, separate: bool) -> bool {
+        self.reference = Some(Reference::new(separate));
+        let type_url = resource::type_url("lds");
+        self.barrier = Some(Barrier { type_url: type_url.into(), name: String::new(), revision: 0 });
+        let asks = self.wait_asked(type_url);
+        for _ in 0..4 {
+            if !asks || !self.answers_barrier() {
+                self.barrier = None;
+                break;
+            }
+        }
+        asks
+    }
+
+    /// Waits until the kit can make the client ask.
+    pub(super) fn wait_reference(&mut self) {
+        if self.reference.as_ref().is_some_and(Reference::asks_for_clusters) {
+            self.wait_asked(resource::type_url("cds"));
+        }
     }
 
     /// Returns the next version of a type.
@@ -248,7 +291,11 @@ impl<'p> Session<'p> {
         let referees = self.streams.values_mut().map(|stream| &mut stream.referee);
         let complaints: Vec<Complaint> = referees.flat_map(|referee| referee.rest(&wanted)).collect();
         for complaint in complaints {
-            self.complain(complaint);
+            // An Envoy does not answer for clusters before it has their endpoints.
+            let may_wait = self.reference.is_some() && Reference::serves(&complaint.type_url);
+            if !(may_wait && complaint.rule == Rule::NotAnswered) {
+                self.complain(complaint);
+            }
         }
     }
 
@@ -271,13 +318,14 @@ impl<'p> Session<'p> {
         let Some(barrier) = &mut self.barrier else { return false };
         barrier.revision += 1;
         let (type_url, name, revision) = (barrier.type_url.clone(), barrier.name.clone(), barrier.revision);
-        let item = kit_item(&type_url, &name, revision);
-        let mut response = Response {
-            version: self.next_version(),
-            resources: vec![item],
-            type_url: type_url.clone(),
-            ..Response::default()
+        let mut response = match &self.reference {
+            Some(reference) => reference.listeners(),
+            None => {
+                let resources = vec![kit_item(&type_url, &name, revision)];
+                Response { resources, type_url: type_url.clone(), ..Response::default() }
+            }
         };
+        response.version = self.next_version();
         let begun = self.peer.now();
         let mark = self.log.len();
         if !self.send(&mut response, None, Merit::Good) {
@@ -371,7 +419,12 @@ impl<'p> Session<'p> {
                 self.complain(complaint);
             }
         }
+        let mut serves = None;
+        if Reference::serves(&request.type_url) {
+            serves = self.reference.as_mut().and_then(|reference| reference.request(&request, first, self.variant));
+        }
         self.log.push(Entry::Request { first, request });
+        serves.into_iter().for_each(|response| self.serve(response));
     }
 
     fn complain(&mut self, complaint: Complaint) {

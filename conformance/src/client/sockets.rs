@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::adapter::{Adapter, Ready};
 use super::peer::{ClientPeer, End, Event, Tell};
 use super::server::Server;
+use crate::program::Program;
 use crate::run::{StreamId, Trouble};
 
 /// How often the kit looks whether the command still runs.
@@ -18,14 +19,32 @@ pub struct Port {
     sender: Sender<Event>,
 }
 
-/// A client over sockets, told by its adapter what to ask for.
+/// A client over sockets.
 pub struct Sockets {
     /// Ends first: a client that loses its server need not say so.
-    adapter: Adapter,
+    told: Told,
     server: Server,
     events: Receiver<Event>,
     start: Instant,
     gone: bool,
+}
+
+/// The command of a client.
+enum Told {
+    /// It is told what to ask for.
+    Adapter(Adapter),
+    /// It asks by itself.
+    Alone(Program),
+}
+
+impl Told {
+    /// Returns the last words of a command that has ended.
+    fn last_words(&mut self) -> Option<String> {
+        match self {
+            Self::Adapter(adapter) => adapter.last_words(),
+            Self::Alone(program) => program.has_ended().then(|| program.trouble("it has ended").0),
+        }
+    }
 }
 
 impl Port {
@@ -53,13 +72,29 @@ impl Port {
     pub fn start(self, command: &[String]) -> Result<(Sockets, Ready), Trouble> {
         let (adapter, ready) = Adapter::start(command, self.sender)?;
         let (server, events) = (self.server, self.events);
-        Ok((Sockets { adapter, server, events, start: Instant::now(), gone: false }, ready))
+        let told = Told::Adapter(adapter);
+        Ok((Sockets { told, server, events, start: Instant::now(), gone: false }, ready))
+    }
+
+    /// Starts a client that asks by itself.
+    ///
+    /// # Errors
+    ///
+    /// If it does not start.
+    pub fn start_alone(self, command: &[String]) -> Result<Sockets, Trouble> {
+        let mut program = Program::start(command, |_| true)?;
+        program.end_at_once();
+        let (server, events) = (self.server, self.events);
+        Ok(Sockets { told: Told::Alone(program), server, events, start: Instant::now(), gone: false })
     }
 }
 
 impl ClientPeer for Sockets {
     fn tell(&mut self, tell: &Tell) -> Result<(), Trouble> {
-        self.adapter.tell(tell)
+        match &mut self.told {
+            Told::Adapter(adapter) => adapter.tell(tell),
+            Told::Alone(_) => Err(Trouble("the client cannot be told what to ask for".into())),
+        }
     }
 
     fn send(&mut self, stream: StreamId, message: &[u8]) {
@@ -79,7 +114,7 @@ impl ClientPeer for Sockets {
                 Err(RecvTimeoutError::Timeout) if left > LOOK => {}
                 Err(_) => return None,
             }
-            if let Some(why) = self.adapter.last_words().filter(|_| !self.gone) {
+            if let Some(why) = self.told.last_words().filter(|_| !self.gone) {
                 self.gone = true;
                 return Some(Event::Gone(why));
             }

@@ -21,6 +21,9 @@ const TYPES: [&str; 4] = ["cds", "eds", "lds", "rds"];
 ///
 /// If the client does not start, or speaks no variant of the plan.
 pub fn walk_client(plan: &Plan, limits: Limits, seed: u64) -> Result<(Report, Vec<String>), Trouble> {
+    if plan.reference {
+        return Err(Trouble("a client that cannot be told what to ask for cannot be walked with".into()));
+    }
     let (mut variants, mut features, mut trouble) = (Vec::new(), BTreeSet::new(), None);
     for (variant, envoy) in &plan.starts {
         match start(plan, *variant, envoy) {

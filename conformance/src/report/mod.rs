@@ -1,17 +1,21 @@
 //! What a run came to: the terminal, JSON, JUnit, and the exit code.
 
+mod html;
 mod json;
 mod junit;
 mod known;
+mod matrix;
 mod terminal;
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+pub use self::html::to_html;
 pub use self::json::to_json;
 pub use self::junit::to_junit;
 pub use self::known::{Glob, KnownFailures};
+pub use self::matrix::matrix;
 pub use self::terminal::{line, summary_line};
 use crate::message::Variant;
 use crate::referee::Level;
@@ -196,6 +200,17 @@ mod tests {
         let junit = to_junit(&report);
         assert!(junit.contains(r#"<failure message="w &amp; &lt;b&gt;">"#), "{junit}");
         assert!(junit.contains(r#"tests="2" failures="1" skipped="0""#), "{junit}");
+        let html = to_html(&report);
+        assert!(html.contains("<td class=fail>fail<td>MUST<td>sotw<td><details id=\"server/x-sotw\">"), "{html}");
+        assert!(html.contains("<p>w &amp; &lt;b&gt;</p><pre>C&gt; cds [a]</pre>"), "{html}");
+        let page = matrix(&[("one".into(), json.clone()), ("<two>".into(), json)]).expect("reports");
+        assert!(
+            page.contains("<tr><td>server/y<td>sotw<td>MAY<td class=pass title=\"w &amp; &lt;b&gt;\">✓<td"),
+            "{page}"
+        );
+        assert!(page.contains("<th>one<th>&lt;two&gt;") && page.contains("<th>1, 1<th>1, 1"), "{page}");
+        let none = matrix(&[("x".into(), Value::Null)]);
+        assert_eq!(none, Err("x is no report: it has no cases".into()));
         let lines = summary_line(&report);
         assert_eq!(lines, "server: 1 passed, 1 failed (0 known), 0 unsupported, 0 inconclusive\n1 passed, 1 failed");
     }

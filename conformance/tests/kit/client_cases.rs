@@ -29,6 +29,8 @@ pub(crate) fn settings(variant: Variant) -> Settings {
         unsupported: BTreeMap::new(),
         filter: None,
         patience: None,
+        reference: false,
+        separate: false,
     }
 }
 

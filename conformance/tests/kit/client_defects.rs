@@ -75,6 +75,8 @@ pub(crate) struct Seeded {
     claims: BTreeMap<String, BTreeMap<String, String>>,
     error: Option<(i32, String)>,
     last_nonce: String,
+    /// By type: the names of the first request of all.
+    early: BTreeMap<String, BTreeSet<String>>,
     old: Option<Request>,
     old_stream: u32,
     /// The names that were left, or removed.
@@ -97,6 +99,7 @@ impl Seeded {
             claims: BTreeMap::new(),
             error: None,
             last_nonce: String::new(),
+            early: BTreeMap::new(),
             old: None,
             old_stream: 0,
             left: BTreeSet::new(),
@@ -215,8 +218,11 @@ impl ClientDefect for Seeded {
     fn says(&mut self, mut request: Request) -> Vec<Request> {
         let type_url = request.type_url.clone();
         if is_barrier(&type_url) && !matches!(self.wrong, Wrong::NoNode | Wrong::AsksForNothing) {
-            let late = self.wrong == Wrong::AcksUnknownTypes;
-            return vec![request].into_iter().chain(self.old.take().filter(|_| late)).collect();
+            let late = {
+                let late = self.wrong == Wrong::AcksUnknownTypes;
+                self.old.take_if(|_| late)
+            };
+            return vec![request].into_iter().chain(late).collect();
         }
         let delta = request.version.is_empty() && (!request.unsubscribe.is_empty() || !request.initial.is_empty());
         let response = self.of(&request).cloned();
@@ -230,6 +236,8 @@ impl ClientDefect for Seeded {
         let nack = request.error.is_some();
         let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>();
         let mut extra = Vec::new();
+        let names = request.names.iter().cloned().collect();
+        let early = self.early.entry(type_url.clone()).or_insert(names).clone();
         match self.wrong {
             Wrong::NoNode => request.node = request.node.filter(|_| self.streams < 2),
             Wrong::KeepsNonce if first => request.nonce.clone_from(&last.nonce),
@@ -287,8 +295,7 @@ impl ClientDefect for Seeded {
                 request.names = list(&wants);
             }
             Wrong::ForgetsLateNames if first && self.streams > 1 => {
-                let early = self.claims.get(&type_url).cloned().unwrap_or_default();
-                request.names.retain(|name| early.contains_key(name));
+                request.names.retain(|name| early.contains(name));
             }
             Wrong::LastOnDemandOnly if !first && !request.names.is_empty() && response.is_none() => {
                 request

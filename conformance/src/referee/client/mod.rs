@@ -148,9 +148,8 @@ impl ClientReferee {
         let held = self.earlier.resources.get(&request.type_url);
         check_claims(request, first, held, &mut complain);
         of.read_names(self.variant, request, first);
-        if let Some(wanted) = &self.settled {
-            let wanted = wanted.get(&request.type_url).cloned().unwrap_or_default();
-            of.check_names(self.variant, request, first, &wanted, &mut complain);
+        if let Some(wanted) = self.settled.as_ref().and_then(|wanted| wanted.get(&request.type_url)) {
+            of.check_names(wanted, &mut complain);
         }
         complaints
     }
@@ -186,8 +185,9 @@ fn check_claims(
         complain(Rule::ClaimsLater, "initial_resource_versions after the first request of the type".into());
         return;
     }
+    // An empty version claims nothing: the client wants the resource, whatever the server believes.
     let unknown = |(name, version): &(&String, &String)| {
-        held.is_none_or(|held| !held.contains(&((*name).clone(), (*version).clone())))
+        !version.is_empty() && held.is_none_or(|held| !held.contains(&((*name).clone(), (*version).clone())))
     };
     if let Some((name, version)) = request.initial.iter().find(unknown) {
         complain(Rule::Claims, format!("claims {name:?} at {version:?}, which it cannot hold"));

@@ -141,7 +141,8 @@ impl OfType {
     ) {
         let (in_use, nonce, answered) = (&request.version, &request.nonce, &self.sent[at]);
         if request.error.is_none() && !again {
-            if *in_use != answered.version {
+            // A client that wants nothing uses no version.
+            if *in_use != answered.version && !request.names.is_empty() {
                 let version = &answered.version;
                 let what = format!("the ACK of {nonce:?} has the version {in_use:?}, and the response had {version:?}");
                 complain(Rule::AckVersion, what);
@@ -177,27 +178,12 @@ impl OfType {
         self.named |= !request.names.is_empty() || (!first && !request.unsubscribe.is_empty());
     }
 
-    /// Checks the names of a request at a time at which nothing changes.
-    pub(super) fn check_names(
-        &self,
-        variant: Variant,
-        request: &Request,
-        first: bool,
-        wanted: &BTreeSet<String>,
-        complain: &mut impl FnMut(Rule, String),
-    ) {
+    /// Checks the names at a time at which nothing changes.
+    pub(super) fn check_names(&self, wanted: &BTreeSet<String>, complain: &mut impl FnMut(Rule, String)) {
         let unwanted = self.names.iter().find(|name| !wanted.contains(*name));
         if let Some(name) = unwanted {
             complain(Rule::NamesUnwanted, format!("asks for {name:?}, and wants {wanted:?}"));
         }
-        // A first request may say a part of the names, and the next one the rest.
-        let missing = wanted.iter().find(|name| !self.names.contains(*name)).filter(|_| !first);
-        let is_drop = match variant {
-            Variant::Sotw => true,
-            Variant::Delta => !request.unsubscribe.is_empty(),
-        };
-        if let Some(name) = missing.filter(|_| is_drop) {
-            complain(Rule::Names, format!("leaves out {name:?}, and wants {wanted:?}"));
-        }
+        // That a name is left out is judged at the next rest: one that is to be sent once more may go and come back.
     }
 }
