@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Judges servers and clients of the xDS transport protocol by the sentences of its specification
 #[derive(Debug, Parser)]
-#[command(name = "xds-conformance", version)]
+#[command(name = "xds-conformance", version, args_override_self = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) mode: Mode,
@@ -32,6 +32,12 @@ pub(crate) enum Mode {
         /// As for the fixed cases
         #[arg(last = true, value_name = "CMD")]
         command: Vec<String>,
+    },
+    /// Only looks: asks a server for everything, ACKs, and judges what comes; safe in production
+    Watch {
+        /// How long: 90s, 10m, 2h
+        #[arg(long = "for", value_name = "TIME", value_parser = span, default_value = "10m")]
+        time: Duration,
     },
     /// Makes one page of several reports in JSON: cases and peers
     Matrix {
@@ -71,7 +77,7 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "HOST:PORT")]
     pub(crate) address: Option<String>,
 
-    /// How the kit changes what the server has: none, stdio or dir:DIR
+    /// How the kit changes what the server has: none, stdio, dir:DIR or exec
     #[arg(long, global = true, value_name = "CONTROL", default_value = "none")]
     pub(crate) control: String,
 
@@ -82,6 +88,22 @@ pub(crate) struct Options {
     /// Client: the bootstraps that {envoy} stands for, a run each: ads-sotw, ads-delta, sotw, delta, ..
     #[arg(long, global = true, value_delimiter = ',', value_name = "NAME")]
     pub(crate) envoy: Vec<String>,
+
+    /// With --control exec: the command that puts the resource of XC_TYPE, XC_NAME, XC_REV and XC_FILE
+    #[arg(long, global = true, value_name = "CMD")]
+    pub(crate) put: Option<String>,
+
+    /// With --control exec: the command that deletes the resource of XC_TYPE and XC_NAME
+    #[arg(long, global = true, value_name = "CMD")]
+    pub(crate) delete: Option<String>,
+
+    /// The version of the transport API
+    #[arg(long, global = true, value_name = "VERSION", default_value = "v3", value_parser = ["v2", "v3"])]
+    pub(crate) transport: String,
+
+    /// A file of options, xds-conformance.toml; those of the command line have the last word
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 
     /// The variants to run
     #[arg(long, global = true, value_enum, value_delimiter = ',', default_values = ["sotw", "delta"])]
@@ -163,6 +185,19 @@ pub(crate) enum VariantName {
 fn reason(text: &str) -> Result<(String, String), String> {
     let (feature, reason) = text.split_once('=').ok_or("it is FEATURE=REASON")?;
     Ok((feature.to_owned(), reason.to_owned()))
+}
+
+/// Reads a time with its unit: 90s, 10m, 2h.
+fn span(text: &str) -> Result<Duration, String> {
+    let unit = |char: char| match char {
+        's' => Some(1),
+        'm' => Some(60),
+        'h' => Some(3600),
+        _ => None,
+    };
+    let factor = text.chars().last().and_then(unit).ok_or("it is 90s, 10m or 2h")?;
+    let time = seconds(&text[..text.len() - 1])?;
+    time.checked_mul(factor).ok_or_else(|| "too long".into())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

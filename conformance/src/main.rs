@@ -1,6 +1,7 @@
 //! The command `xds-conformance`: `xds-conformance --help`.
 
 mod arguments;
+mod config;
 mod output;
 mod setup;
 
@@ -27,8 +28,11 @@ const NOT_RUN: u8 = 2;
 const WORKERS: usize = 4;
 
 fn main() -> ExitCode {
-    let Arguments { mode, options } = Arguments::parse();
-    match run(&mode, &options) {
+    let result = config::with_config(std::env::args_os().collect()).and_then(|arguments| {
+        let Arguments { mode, options } = Arguments::parse_from(arguments);
+        run(&mode, &options)
+    });
+    match result {
         Ok(code) => code.into(),
         Err(why) => {
             eprintln!("xds-conformance: {why}");
@@ -45,6 +49,10 @@ fn run(mode: &Mode, options: &Options) -> Result<u8, String> {
         Mode::Client { command } => client(options, command, &output)?,
         Mode::Walk { side: Side::Server, command } => walk_server(options, command, &output)?,
         Mode::Walk { side: Side::Client, command } => walk_client(options, command, &output)?,
+        Mode::Watch { time } => {
+            let setup = Setup::new(options, &[])?;
+            mode::watch(&setup.plan, &setup.control, *time).map_err(|trouble| trouble.0)?
+        }
         Mode::Replay { file, command } => replay(options, file, command)?,
     };
     output.finish(report)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use xds_conformance::client;
-use xds_conformance::control::{Adapter, Directory, Nothing};
+use xds_conformance::control::{Adapter, Directory, Exec, Nothing};
 use xds_conformance::message::Variant;
 use xds_conformance::mode::Plan;
 use xds_conformance::net::SharedControl;
@@ -79,11 +79,16 @@ impl Setup {
                 target = command.join(" ");
                 (Arc::new(Mutex::new(adapter)), true)
             }
+            _ if options.control == "exec" => {
+                let commands = options.put.clone().zip(options.delete.clone());
+                let (put, delete) = commands.ok_or("--control exec needs --put CMD and --delete CMD")?;
+                (Arc::new(Mutex::new(Exec::new(put, delete).map_err(|error| error.to_string())?)), true)
+            }
             Some(("dir", path)) => {
                 let directory = Directory::new(path).map_err(|error| format!("{path}: {error}"))?;
                 (Arc::new(Mutex::new(directory)), true)
             }
-            _ => return Err(format!("--control {}: it is none, stdio or dir:DIR", options.control)),
+            _ => return Err(format!("--control {}: it is none, stdio, dir:DIR or exec", options.control)),
         };
         let address = address.ok_or("--address is missing")?;
         let details = json!({
@@ -107,6 +112,7 @@ impl Setup {
             wildcard: options.wildcard.clone(),
             filter: options.filter.clone().map(Glob::new),
             patience: options.patience,
+            v2: options.transport == "v2",
             strict: options.strict,
         };
         Ok(Self { plan, control })

@@ -307,8 +307,11 @@ impl Player {
             }
         }
         let bad = send.items.iter().filter(|item| item.content == Content::Bad).count();
+        // What the client has not asked for, it may ignore, whatever it is.
+        let is_asked = |item: &super::story::Item| session.asks_for(&type_url, &self.name(&item.name));
+        let is_ignored = send.items.iter().any(|item| item.content == Content::Bad && !is_asked(item));
         let merit = match bad {
-            _ if send.open => Merit::Open,
+            _ if send.open || is_ignored => Merit::Open,
             0 => Merit::Good,
             all if all == send.items.len() && send.removed.is_empty() => Merit::Bad,
             _ => Merit::Mixed,

@@ -239,6 +239,14 @@ impl<'p> Session<'p> {
         self.streams.values().any(|stream| stream.referee.is_asked(type_url))
     }
 
+    /// Returns whether a name is asked for on an open stream, by itself or by the wildcard.
+    pub(super) fn asks_for(&self, type_url: &str, name: &str) -> bool {
+        self.streams.values().any(|stream| {
+            let names = stream.referee.names(type_url);
+            names.contains(name) || names.contains("*")
+        })
+    }
+
     /// Waits until a type is asked for. Returns whether it is.
     pub(super) fn wait_asked(&mut self, type_url: &str) -> bool {
         self.wait_until(self.timing.again, |session| session.is_asked(type_url))

@@ -1,11 +1,13 @@
 //! The control side of a server: how the kit changes what the server has.
 
 mod dir;
+mod exec;
 mod stdio;
 
 use crate::run::{Op, Trouble};
 
 pub use self::dir::Directory;
+pub use self::exec::Exec;
 pub use self::stdio::Adapter;
 
 /// A control.

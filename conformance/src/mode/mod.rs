@@ -5,6 +5,7 @@ mod job;
 mod known;
 mod walk;
 mod walk_client;
+mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use self::job::{Job, Ran};
 use self::known::{Known, learn};
 pub use self::walk::{replay, walk_server};
 pub use self::walk_client::{replay_client, walk_client};
+pub use self::watch::watch;
 use crate::message::Variant;
 use crate::net::{Patience, SharedControl, Target};
 use crate::report::{Glob, Implementation, Report, Row, variant_name};
@@ -52,6 +54,8 @@ pub struct Plan {
     pub filter: Option<Glob>,
     /// How long to wait for what must come, if the user says.
     pub patience: Option<Duration>,
+    /// Whether the server speaks version 2 of the transport API.
+    pub v2: bool,
     /// Whether a failure at level SHOULD counts.
     pub strict: bool,
 }
@@ -63,7 +67,7 @@ pub struct Plan {
 /// If the server cannot be reached.
 pub fn run(plan: &Plan, control: &SharedControl, on_row: &mut dyn FnMut(&Row)) -> Result<Report, Trouble> {
     let begun = Instant::now();
-    let target = Target::new(plan.address.as_str(), control.clone(), &plan.types);
+    let target = Target::new(plan.address.as_str(), control.clone(), &plan.types).with_v2(plan.v2);
     let stories = suite::server().map_err(|error| Trouble(error.to_string()))?;
     clear(plan, &target);
     let calibration = calibrate(plan, &target)?;

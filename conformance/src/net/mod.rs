@@ -2,6 +2,7 @@
 
 pub(crate) mod stream;
 mod target;
+mod v2;
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -19,6 +20,7 @@ use xds_machine::service::Method;
 
 pub use self::target::{SharedControl, Target};
 use crate::message::{Request, Variant};
+use crate::resource;
 use crate::run::{Event, Op, Peer, StreamId, Trouble, Wait};
 
 /// How long to wait for what.
@@ -103,7 +105,8 @@ impl Peer for Connection {
     fn open(&mut self, variant: Variant, single: Option<&str>) -> Result<StreamId, Trouble> {
         let own = |type_url: &str| crate::resource::TYPES.into_iter().find(|(_, known)| *known == type_url);
         let type_url = single.and_then(own).map(|(_, url)| url);
-        let path = Method { variant, type_url }.path().ok_or_else(|| Trouble("the type has no service".into()))?;
+        let path = if self.target.is_v2() { v2::path(variant, type_url) } else { Method { variant, type_url }.path() };
+        let path = path.ok_or_else(|| Trouble("the type has no service".into()))?;
         let request = http::Request::post(format!("http://{}{path}", self.target.address()))
             .header("content-type", "application/grpc")
             .header("te", "trailers")
@@ -127,7 +130,11 @@ impl Peer for Connection {
     }
 
     fn send(&mut self, stream: StreamId, variant: Variant, request: &Request) -> Result<(), Trouble> {
-        self.send_bytes(stream, &request.encode(variant))
+        if !self.target.is_v2() {
+            return self.send_bytes(stream, &request.encode(variant));
+        }
+        let old = Request { type_url: v2::old(&request.type_url).to_owned(), ..request.clone() };
+        self.send_bytes(stream, &old.encode(variant))
     }
 
     fn send_bytes(&mut self, stream: StreamId, bytes: &[u8]) -> Result<(), Trouble> {
@@ -153,7 +160,16 @@ impl Peer for Connection {
             Wait::Nothing => Duration::from_millis(1),
         };
         let events = &mut self.events;
-        self.runtime.block_on(async { timeout(wait, events.recv()).await.ok().flatten() })
+        let mut event = self.runtime.block_on(async { timeout(wait, events.recv()).await.ok().flatten() });
+        if let (true, Some(Event::Response(_, response))) = (self.target.is_v2(), &mut event) {
+            response.type_url = v2::new(&response.type_url).to_owned();
+            for item in &mut response.resources {
+                item.any_type = v2::new(&item.any_type).to_owned();
+                // The content is read by its type.
+                item.revision = item.body.as_ref().and_then(|body| resource::revision(&item.any_type, body));
+            }
+        }
+        event
     }
 
     fn pass(&mut self, time: Duration) {

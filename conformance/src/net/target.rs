@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::v2;
 use crate::control::Control;
 use crate::message::Variant;
-use crate::resource;
+use crate::resource::{self, Put};
 use crate::run::{Op, Trouble};
 
 /// The control of the server, which all connections share.
@@ -22,6 +23,7 @@ pub struct Target {
     control: SharedControl,
     /// The types that the server serves; all of them if there are none.
     types: Vec<String>,
+    v2: bool,
     witnesses: Arc<Mutex<BTreeMap<(&'static str, String), Witnesses>>>,
 }
 
@@ -36,7 +38,19 @@ impl Target {
     /// A server at this address. `types` are those that it serves, by their short names; all of them if there are none.
     pub fn new(address: impl Into<String>, control: SharedControl, types: &[String]) -> Self {
         let types = types.iter().map(|of| resource::type_url(of).to_owned()).collect();
-        Self { address: address.into(), control, types, witnesses: Arc::default() }
+        Self { address: address.into(), control, types, v2: false, witnesses: Arc::default() }
+    }
+
+    /// Says whether the server speaks version 2 of the transport API.
+    #[must_use]
+    pub fn with_v2(mut self, v2: bool) -> Self {
+        self.v2 = v2;
+        self
+    }
+
+    /// Returns whether the server speaks version 2 of the transport API.
+    pub fn is_v2(&self) -> bool {
+        self.v2
     }
 
     pub(super) fn serves(&self, type_url: &str) -> bool {
@@ -54,6 +68,8 @@ impl Target {
     ///
     /// As [`Control::apply`].
     pub fn apply(&self, ops: &[Op]) -> Result<(), Trouble> {
+        let old: Vec<Op> = if self.v2 { ops.iter().cloned().map(as_v2).collect() } else { Vec::new() };
+        let ops = if self.v2 { &old } else { ops };
         self.control.lock().unwrap_or_else(PoisonError::into_inner).apply(ops)
     }
 
@@ -83,6 +99,18 @@ impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target").field("address", &self.address).finish_non_exhaustive()
     }
+}
+
+/// Returns a change with the type URL of version 2.
+fn as_v2(mut op: Op) -> Op {
+    match &mut op {
+        Op::Put(Put { type_url, .. })
+        | Op::Delete { type_url, .. }
+        | Op::Error { type_url, .. }
+        | Op::Unknown { type_url, .. } => *type_url = v2::old(type_url).to_owned(),
+        Op::Clear | Op::Restart => {}
+    }
+    op
 }
 
 fn name(variant: Variant) -> &'static str {

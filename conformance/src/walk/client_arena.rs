@@ -9,6 +9,7 @@ use xds_machine::message::Node;
 use xds_machine::{Delta, Sotw};
 
 use super::ground::{Ground, Pace, Played};
+use super::legal::legal;
 use crate::client::ClientPeer;
 use crate::client::memory::{Faultless, Memory};
 use crate::client::player::Player;
@@ -61,7 +62,7 @@ impl<'a> ClientArena<'a> {
         let answer = (slowest * 20).clamp(least, MOST_PATIENCE);
         session.set_timing(Timing { answer, quiet: (slowest * 4).clamp(LEAST_QUIET, MOST_QUIET), again: AGAIN });
         let number = self.played.fetch_add(1, Ordering::Relaxed);
-        let story = Arc::new(story_of(variant, steps));
+        let story = Arc::new(story_of(variant, &legal(steps)));
         let player = Player::new(story, resource::type_url("cds"), &format!("kit-w{number}-"));
         let played = player.play(&mut session);
         let told = |rule, what: &str| Complaint { rule, type_url: String::new(), what: what.to_owned() };
@@ -107,7 +108,7 @@ impl Ground for ClientArena<'_> {
     }
 
     fn write(&self, _: Variant, steps: &[Step]) -> Vec<String> {
-        steps.iter().filter_map(story::write_step).collect()
+        legal(steps).iter().filter_map(story::write_step).collect()
     }
 
     fn ours(&self, variant: Variant, steps: &[Step]) -> Vec<String> {

@@ -10,6 +10,7 @@ mod client_walks;
 mod finding;
 mod generate;
 mod ground;
+mod legal;
 mod run;
 mod shrink;
 mod walks;

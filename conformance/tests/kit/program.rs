@@ -25,7 +25,7 @@ fn wrong_usage_ends_with_2() {
     assert_eq!((missing.status.code(), stderr(&missing)), (Some(2), "xds-conformance: --address is missing\n".into()));
     let control = run(&["server", "--address", "127.0.0.1:1", "--control", "magic"]);
     assert_eq!(control.status.code(), Some(2));
-    assert_eq!(stderr(&control), "xds-conformance: --control magic: it is none, stdio or dir:DIR\n");
+    assert_eq!(stderr(&control), "xds-conformance: --control magic: it is none, stdio, dir:DIR or exec\n");
     let nobody = run(&["server", "--address", "127.0.0.1:1"]);
     assert_eq!(nobody.status.code(), Some(2));
     assert!(stderr(&nobody).starts_with("xds-conformance: no connection to 127.0.0.1:1: "), "{}", stderr(&nobody));
