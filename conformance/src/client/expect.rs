@@ -186,19 +186,25 @@ impl Player {
             (name, version.unwrap_or_default())
         };
         let wanted: BTreeMap<String, String> = held.iter().map(version).collect();
-        if claimed == wanted {
-            return Ok(());
+        let list = |map: &BTreeMap<String, String>| {
+            let held = map.iter().map(|(name, version)| format!("{}:{version}", session.short_name(name)));
+            held.collect::<Vec<_>>().join(",")
+        };
+        let wrong = claimed.iter().any(|(name, version)| wanted.get(name) != Some(version));
+        let has_all = session.wanted.get(&type_url).is_some_and(|names| names.contains("*"));
+        let lists = format!("holds {{{}}}, and claims {{{}}}", list(&wanted), list(&claimed));
+        match claimed.len() {
+            _ if wrong => Err(Stop::Fail(lists)),
+            all if all == wanted.len() => Ok(()),
+            0 if has_all => self.drops_unclaimed(session, &type_url, &wanted),
+            // The server cannot say that it is gone.
+            _ if has_all => Err(Stop::Fail(lists)),
+            // The client asks for it by its name, and is told of it anyway.
+            _ => {
+                self.notes.push(lists);
+                Ok(())
+            }
         }
-        if !claimed.is_empty() {
-            let list = |map: &BTreeMap<String, String>| {
-                map.iter()
-                    .map(|(name, version)| format!("{}:{version}", session.short_name(name)))
-                    .collect::<Vec<_>>()
-                    .join(",")
-            };
-            return Err(Stop::Fail(format!("holds {{{}}}, and claims {{{}}}", list(&wanted), list(&claimed))));
-        }
-        self.drops_unclaimed(session, &type_url, &wanted)
     }
 
     /// A client that does not say what it holds cannot be told what is gone. It must find out by itself.
@@ -208,8 +214,7 @@ impl Player {
         type_url: &str,
         held: &BTreeMap<String, String>,
     ) -> Result<(), Stop> {
-        let has_all = session.wanted.get(type_url).is_some_and(|names| names.contains("*"));
-        let (Some(first), true) = (held.keys().next().cloned(), has_all && held.len() > 1) else {
+        let Some(first) = held.keys().next().cloned() else {
             self.notes.push("the client does not claim what it holds".into());
             return Ok(());
         };

@@ -173,6 +173,10 @@ impl Player {
         if let (Verdict::Pass, Some(complaint)) = (verdict, session.complaints[self.complaints..].iter().find(own)) {
             (verdict, why) = (Verdict::Fail, complaint.to_string());
         }
+        if verdict == Verdict::Fail && session.spread.contains(&self.of) {
+            let what = format!("the client asks for each resource on a stream of its own; {why}");
+            (verdict, why) = (Verdict::Inconclusive, what);
+        }
         if verdict == Verdict::Fail && level == Level::May {
             verdict = Verdict::Inconclusive; // what the text leaves open cannot be done wrong
         }
