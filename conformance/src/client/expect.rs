@@ -20,15 +20,26 @@ impl Player {
         }
         let mark = self.mark(&type_url);
         // A client that has no stream may wait before it opens the next.
-        if !session.is_asked(&type_url) && !session.wait_asked(&type_url) {
+        let wants = session.wanted.get(&type_url).is_none_or(|names| !names.is_empty());
+        if wants && !session.wait_asked(&type_url) {
             return Err(match &session.gone {
                 Some(why) => Stop::Late(why.clone()),
                 None => not_asked(session, &type_url),
             });
         }
         let found = |session: &Session<'_>| self.find(session, wish, &type_url, mark);
-        session.wait_until(session.timing.answer, |session| found(session).is_ok());
+        // A client that wants nothing more of a stream may end it instead.
+        let wants_none = session.wanted.get(&type_url).is_some_and(BTreeSet::is_empty);
+        let ended = |session: &Session<'_>| {
+            let has_ended = session.log[mark..].iter().any(|entry| matches!(entry, Entry::Closed));
+            wants_none && has_ended && !session.is_asked(&type_url)
+        };
+        session.wait_until(session.timing.answer, |session| found(session).is_ok() || ended(session));
         let found = found(session);
+        if found.is_err() && ended(session) {
+            self.ended_stream = true;
+            return Ok(());
+        }
         match found {
             Ok(used) => {
                 self.used.extend(used);

@@ -171,3 +171,19 @@ fn what_the_text_leaves_open_is_never_a_failure() {
         }
     }
 }
+
+#[test]
+fn every_file_is_a_case_for_clients_and_every_case_is_named_by_its_file() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/cases/client/c");
+    let files = std::fs::read_dir(folder).expect("the folder").map(|file| {
+        let path = file.expect("an entry").path();
+        format!("c/{}", path.file_stem().expect("a name").to_string_lossy())
+    });
+    let cases: BTreeSet<String> = CLIENT.iter().map(|(id, _)| (*id).to_owned()).collect();
+    assert_eq!(files.collect::<BTreeSet<_>>(), cases);
+    for variant in VARIANTS {
+        for story in xds_conformance::client::suite::client(variant).expect("stories") {
+            assert!(cases.contains(story.id.strip_prefix("client/").expect("the prefix")), "{}", story.id);
+        }
+    }
+}
