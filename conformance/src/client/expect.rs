@@ -20,15 +20,26 @@ impl Player {
         }
         let mark = self.mark(&type_url);
         // A client that has no stream may wait before it opens the next.
-        if !session.is_asked(&type_url) && !session.wait_asked(&type_url) {
+        let wants = session.wanted.get(&type_url).is_none_or(|names| !names.is_empty());
+        if wants && !session.wait_asked(&type_url) {
             return Err(match &session.gone {
                 Some(why) => Stop::Late(why.clone()),
                 None => not_asked(session, &type_url),
             });
         }
         let found = |session: &Session<'_>| self.find(session, wish, &type_url, mark);
-        session.wait_until(session.timing.answer, |session| found(session).is_ok());
+        // A client that wants nothing more of a stream may end it instead.
+        let wants_none = session.wanted.get(&type_url).is_some_and(BTreeSet::is_empty);
+        let ended = |session: &Session<'_>| {
+            let has_ended = session.log[mark..].iter().any(|entry| matches!(entry, Entry::Closed));
+            wants_none && has_ended && !session.is_asked(&type_url)
+        };
+        session.wait_until(session.timing.answer, |session| found(session).is_ok() || ended(session));
         let found = found(session);
+        if found.is_err() && ended(session) {
+            self.ended_stream = true;
+            return Ok(());
+        }
         match found {
             Ok(used) => {
                 self.used.extend(used);
@@ -186,19 +197,25 @@ impl Player {
             (name, version.unwrap_or_default())
         };
         let wanted: BTreeMap<String, String> = held.iter().map(version).collect();
-        if claimed == wanted {
-            return Ok(());
+        let list = |map: &BTreeMap<String, String>| {
+            let held = map.iter().map(|(name, version)| format!("{}:{version}", session.short_name(name)));
+            held.collect::<Vec<_>>().join(",")
+        };
+        let wrong = claimed.iter().any(|(name, version)| wanted.get(name) != Some(version));
+        let has_all = session.wanted.get(&type_url).is_some_and(|names| names.contains("*"));
+        let lists = format!("holds {{{}}}, and claims {{{}}}", list(&wanted), list(&claimed));
+        match claimed.len() {
+            _ if wrong => Err(Stop::Fail(lists)),
+            all if all == wanted.len() => Ok(()),
+            0 if has_all => self.drops_unclaimed(session, &type_url, &wanted),
+            // The server cannot say that it is gone.
+            _ if has_all => Err(Stop::Fail(lists)),
+            // The client asks for it by its name, and is told of it anyway.
+            _ => {
+                self.notes.push(lists);
+                Ok(())
+            }
         }
-        if !claimed.is_empty() {
-            let list = |map: &BTreeMap<String, String>| {
-                map.iter()
-                    .map(|(name, version)| format!("{}:{version}", session.short_name(name)))
-                    .collect::<Vec<_>>()
-                    .join(",")
-            };
-            return Err(Stop::Fail(format!("holds {{{}}}, and claims {{{}}}", list(&wanted), list(&claimed))));
-        }
-        self.drops_unclaimed(session, &type_url, &wanted)
     }
 
     /// A client that does not say what it holds cannot be told what is gone. It must find out by itself.
@@ -208,8 +225,7 @@ impl Player {
         type_url: &str,
         held: &BTreeMap<String, String>,
     ) -> Result<(), Stop> {
-        let has_all = session.wanted.get(type_url).is_some_and(|names| names.contains("*"));
-        let (Some(first), true) = (held.keys().next().cloned(), has_all && held.len() > 1) else {
+        let Some(first) = held.keys().next().cloned() else {
             self.notes.push("the client does not claim what it holds".into());
             return Ok(());
         };

@@ -8,10 +8,9 @@ use std::time::Duration;
 use super::launch::Launch;
 use super::run::{self, Settings};
 use super::sockets::Port;
-use super::suite;
 use crate::message::Variant;
 use crate::report::{Calibration, Glob, Implementation, Report, Row, variant_name};
-use crate::run::{Trouble, Verdict};
+use crate::run::Trouble;
 
 /// What to run, and with what.
 #[derive(Clone, Debug)]
@@ -91,7 +90,8 @@ fn one(plan: &Plan, variant: Variant, envoy: &str, on_row: &dyn Fn(&Row)) -> Res
         separate: ["sotw", "delta"].contains(&envoy),
     };
     if let Some(reason) = plan.unsupported.get(name) {
-        return unsupported(&settings, &format!("{name}: {reason}"), on_row);
+        let rows = run::unsupported(&settings, &format!("{name}: {reason}"), &mut |row| on_row(row))?;
+        return Ok((rows, Calibration::default()));
     }
     let port = Port::open()?;
     let launch =
@@ -103,28 +103,9 @@ fn one(plan: &Plan, variant: Variant, envoy: &str, on_row: &dyn Fn(&Row)) -> Res
     let (mut peer, ready) = port.start(launch.command())?;
     settings.features.extend(ready.features);
     if variant != Variant::Sotw && !settings.features.contains(name) {
-        return unsupported(&settings, &format!("the client does not name {name}"), on_row);
+        let why = format!("the client does not name {name}");
+        let rows = run::unsupported(&settings, &why, &mut |row| on_row(row))?;
+        return Ok((rows, Calibration::default()));
     }
     run::run(&mut peer, &settings, &mut |row| on_row(row))
-}
-
-/// Returns all cases of a variant that the client does not speak.
-fn unsupported(settings: &Settings, why: &str, on_row: &dyn Fn(&Row)) -> Result<(Vec<Row>, Calibration), Trouble> {
-    let stories = suite::client(settings.variant).map_err(|error| Trouble(error.to_string()))?;
-    let covers = |id: &str| settings.filter.as_ref().is_none_or(|filter| filter.covers(id, settings.variant));
-    let rows = stories.into_iter().filter(|story| covers(&story.id)).map(|story| Row {
-        id: story.id.clone(),
-        variant: settings.variant,
-        level: story.level,
-        rule: story.rule.clone(),
-        sentence: story.sentence.clone(),
-        verdict: Verdict::Unsupported,
-        why: why.to_owned(),
-        time: Duration::ZERO,
-        ladder: Vec::new(),
-        known: false,
-    });
-    let rows: Vec<Row> = rows.collect();
-    rows.iter().for_each(on_row);
-    Ok((rows, Calibration::default()))
 }

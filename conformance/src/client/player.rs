@@ -80,6 +80,8 @@ pub struct Player {
     pub(super) sent_marks: BTreeMap<String, usize>,
     pub(super) start: usize,
     pub(super) notes: Vec<String>,
+    /// Whether the client ended a stream of which it wanted nothing more.
+    pub(super) ended_stream: bool,
     /// When the last request came that a step waited for.
     pub(super) asked_at: Duration,
     told: BTreeMap<String, BTreeSet<String>>,
@@ -107,6 +109,7 @@ impl Player {
             sent_marks: BTreeMap::new(),
             start: 0,
             notes: Vec::new(),
+            ended_stream: false,
             asked_at: Duration::ZERO,
             told: BTreeMap::new(),
             next: 0,
@@ -172,6 +175,14 @@ impl Player {
         };
         if let (Verdict::Pass, Some(complaint)) = (verdict, session.complaints[self.complaints..].iter().find(own)) {
             (verdict, why) = (Verdict::Fail, complaint.to_string());
+        }
+        if verdict == Verdict::Fail && session.spread.contains(&self.of) {
+            let what = format!("the client asks for each resource on a stream of its own; {why}");
+            (verdict, why) = (Verdict::Inconclusive, what);
+        }
+        if late && self.ended_stream {
+            let what = format!("the client ends a stream of which it wants nothing more; {why}");
+            (verdict, why) = (Verdict::Inconclusive, what);
         }
         if verdict == Verdict::Fail && level == Level::May {
             verdict = Verdict::Inconclusive; // what the text leaves open cannot be done wrong

@@ -76,6 +76,7 @@ impl Reference {
         if first {
             self.served.clear();
         }
+        self.served.retain(|name| names.contains(name));
         let is_new = |name: &String| self.clusters.contains(name) && !self.served.contains(name);
         if self.listener.is_none() {
             let items = self.clusters.iter().map(|name| self.cluster(name, variant)).collect();

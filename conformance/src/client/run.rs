@@ -11,7 +11,7 @@ use super::story::ClientStory;
 use super::suite::{self, own_case};
 use crate::message::Variant;
 use crate::referee::{Complaint, Level};
-use crate::report::{Calibration, Glob, Row};
+use crate::report::{Calibration, Glob, Row, variant_name};
 use crate::resource;
 use crate::run::{Outcome, Trouble, Verdict};
 
@@ -69,28 +69,43 @@ pub fn run(
     let patience = settings.patience.unwrap_or(LEAST_PATIENCE);
     let timing = Timing { answer: patience.max(LEAST_PATIENCE), quiet: LEAST_QUIET, again: AGAIN };
     let mut session = Session::new(peer, settings.variant, timing);
-    settings.begin(&mut session)?;
+    if let Err(trouble) = settings.begin(&mut session) {
+        if !session.is_of_other_variant() {
+            return Err(trouble);
+        }
+        let why = format!("the client does not speak {}", variant_name(settings.variant));
+        return Ok((unsupported(settings, &why, on_row)?, Calibration::default()));
+    }
     let slowest = session.slowest();
     let answer = settings.patience.unwrap_or((slowest * 20).clamp(LEAST_PATIENCE, MOST_PATIENCE));
     let quiet = (slowest * 4).clamp(LEAST_QUIET, MOST_QUIET);
     session.set_timing(Timing { answer, quiet, again: AGAIN.max(answer) });
-    let (mut ran, mut long) = (Vec::new(), Vec::new());
+    let (mut ran, mut long): (Vec<Ran>, _) = (Vec::new(), Vec::new());
     let covers = |story: &&Arc<ClientStory>| {
         settings.filter.as_ref().is_none_or(|filter| filter.covers(&story.id, settings.variant))
     };
     for (number, story) in stories.iter().filter(covers).enumerate() {
         match settings.types_of(story, &session) {
-            Err(why) => {
-                let outcome = Outcome { verdict: Verdict::Unsupported, why, ladder: Vec::new() };
-                ran.push(Ran { row: row(story, settings.variant, Duration::ZERO, outcome), complaints: Vec::new() });
-            }
             Ok(types) if story.is_long() => {
                 long.push((number, story.clone(), types));
                 continue;
             }
-            Ok(types) => ran.push(play(&mut session, story, &types, number)),
+            result => {
+                for done in play_long(&mut session, std::mem::take(&mut long)) {
+                    on_row(&done.row);
+                    ran.push(done);
+                }
+                let done = match result {
+                    Ok(types) => play(&mut session, story, &types, number),
+                    Err(why) => {
+                        let outcome = Outcome { verdict: Verdict::Unsupported, why, ladder: Vec::new() };
+                        Ran { row: row(story, settings.variant, Duration::ZERO, outcome), complaints: Vec::new() }
+                    }
+                };
+                on_row(&done.row);
+                ran.push(done);
+            }
         }
-        ran.iter().last().into_iter().for_each(|ran| on_row(&ran.row));
     }
     for done in play_long(&mut session, long) {
         on_row(&done.row);
@@ -99,6 +114,23 @@ pub fn run(
     attribute(&mut ran);
     let calibration = Calibration { answer: Some(slowest), push: None, patience: answer, quiet };
     Ok((ran.into_iter().map(|ran| ran.row).collect(), calibration))
+}
+
+/// Returns all cases of a variant that the client does not speak.
+///
+/// # Errors
+///
+/// If a case is wrong: a defect of the kit.
+pub(super) fn unsupported(settings: &Settings, why: &str, on_row: &mut dyn FnMut(&Row)) -> Result<Vec<Row>, Trouble> {
+    let stories = suite::client(settings.variant).map_err(|error| Trouble(error.to_string()))?;
+    let covers = |id: &str| settings.filter.as_ref().is_none_or(|filter| filter.covers(id, settings.variant));
+    let of = |story: Arc<ClientStory>| {
+        let outcome = Outcome { verdict: Verdict::Unsupported, why: why.to_owned(), ladder: Vec::new() };
+        row(&story, settings.variant, Duration::ZERO, outcome)
+    };
+    let rows: Vec<Row> = stories.into_iter().filter(|story| covers(&story.id)).map(of).collect();
+    rows.iter().for_each(on_row);
+    Ok(rows)
 }
 
 /// Plays a case with each of its types, up to the first failure; what only came late, once more.

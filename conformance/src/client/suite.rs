@@ -13,7 +13,7 @@ pub(super) const ACK: &str = "client/c/ack";
 macro_rules! cases {
     ($($id:literal)+) => {
         /// The cases for clients: the id without `client/`, and the story. Those that end streams come after those
-        /// that don't, and those that wait long come last.
+        /// that don't, and last those that some clients do not survive.
         pub const CLIENT: &[(&str, &str)] = &[$(($id, include_str!(concat!("../../cases/client/", $id, ".txt"))),)+];
     };
 }
@@ -46,7 +46,6 @@ cases! {
     "c/created-later"
     "c/delta-removed-unknown"
     "c/ttl-expires"
-    "c/unknown-type"
     "c/node"
     "c/first-request"
     "c/nothing-wanted"
@@ -61,11 +60,12 @@ cases! {
     "c/cut-anywhere"
     "c/ondemand"
     "c/empty-nonce"
-    "c/hostile"
     "c/federation-fallback"
     "c/reconnect-backoff"
     "c/timer-not-for-held"
     "c/missing-timeout"
+    "c/unknown-type"
+    "c/hostile"
 }
 
 /// Returns the stories of the fixed cases of a variant, in the order in which they are played.

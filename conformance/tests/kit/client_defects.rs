@@ -75,6 +75,8 @@ pub(crate) struct Seeded {
     claims: BTreeMap<String, BTreeMap<String, String>>,
     error: Option<(i32, String)>,
     last_nonce: String,
+    /// The version of the last response that is not of the barrier.
+    heard_version: String,
     /// By type: the names of the first request of all.
     early: BTreeMap<String, BTreeSet<String>>,
     old: Option<Request>,
@@ -99,6 +101,7 @@ impl Seeded {
             claims: BTreeMap::new(),
             error: None,
             last_nonce: String::new(),
+            heard_version: String::new(),
             early: BTreeMap::new(),
             old: None,
             old_stream: 0,
@@ -204,6 +207,9 @@ impl ClientDefect for Seeded {
             }
             _ => true,
         };
+        if !is_barrier(&own.type_url) {
+            self.heard_version.clone_from(&own.version);
+        }
         if self.wrong == Wrong::TakesUnrequested {
             let more: Vec<String> =
                 own.resources.iter().map(|item| item.name.clone()).filter(|name| !wanted(name)).collect();
@@ -285,6 +291,9 @@ impl ClientDefect for Seeded {
             }
             Wrong::ForgetsVersion if first => request.version.clear(),
             Wrong::ClaimsNothing => request.initial.clear(),
+            Wrong::ClaimsRejected if first && !request.version.is_empty() => {
+                request.version.clone_from(&self.heard_version);
+            }
             Wrong::ClaimsRejected | Wrong::ClaimsRemoved if first => {
                 let claims = self.claims.get(&type_url).cloned().unwrap_or_default();
                 request.initial =

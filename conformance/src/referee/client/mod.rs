@@ -79,6 +79,17 @@ impl ClientReferee {
         Self { earlier, settled: self.settled.clone(), ..Self::new(self.variant) }
     }
 
+    /// Takes over what streams before another one had, which ended at the same time.
+    pub fn learn(&mut self, other: &Self) {
+        for (type_url, versions) in &other.earlier.versions {
+            self.earlier.versions.entry(type_url.clone()).or_default().extend(versions.iter().cloned());
+        }
+        for (type_url, resources) in &other.earlier.resources {
+            self.earlier.resources.entry(type_url.clone()).or_default().extend(resources.iter().cloned());
+        }
+        self.earlier.nonces.extend(other.earlier.nonces.iter().cloned());
+    }
+
     /// Records a response that was sent, of which the client may think what it likes.
     pub fn response(&mut self, response: &Response) {
         self.response_with(response, Merit::Open);
