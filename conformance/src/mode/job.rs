@@ -37,6 +37,8 @@ pub(super) struct Ran {
     live: Option<(Connection, Vec<Played>)>,
     /// Whether no other case ran meanwhile.
     was_alone: bool,
+    /// Whether there was no server any more when the case was to be played once more.
+    is_gone: bool,
 }
 
 impl Job {
@@ -46,7 +48,7 @@ impl Job {
         let inconclusive = |why| Outcome { verdict: Verdict::Inconclusive, why, ladder: Vec::new() };
         let not_run = |job: Self, why| {
             let row = row(&job.story, job.variant, begun.elapsed(), inconclusive(why));
-            Ran { row, job, live: None, was_alone: false }
+            Ran { row, job, live: None, was_alone: false, is_gone: false }
         };
         if begun >= until {
             return not_run(self, "the time of the whole run was over: run the case by itself, with --filter".into());
@@ -62,7 +64,7 @@ impl Job {
         let played =
             suite::play(&self.story, self.variant, &self.types, &prefix, self.given.as_deref(), &mut connection);
         let row = row(&self.story, self.variant, begun.elapsed(), suite::worst(&played));
-        Ran { row, job: self, live: Some((connection, played)), was_alone: false }
+        Ran { row, job: self, live: Some((connection, played)), was_alone: false, is_gone: false }
     }
 
     /// Runs the case while no other runs; its streams end at once.
@@ -117,6 +119,21 @@ pub(super) fn repeat(ran: &mut [Ran], until: Instant) {
             scope.spawn(work);
         }
     });
+    let gone = ran.iter_mut().filter(|done| done.is_gone).map(|done| &mut done.row);
+    blame_the_first(gone);
+}
+
+/// The server was gone when failures were to be played once more. The first of them has ended it, as far as can be told;
+/// the others may have failed because of that.
+fn blame_the_first<'r>(rows: impl Iterator<Item = &'r mut Row>) {
+    for (at, row) in rows.enumerate() {
+        if at == 0 {
+            row.why += "; and then the server was gone";
+        } else {
+            row.verdict = Verdict::Inconclusive;
+            row.why = format!("failed ({}), and then the server was gone", row.why);
+        }
+    }
 }
 
 impl Ran {
@@ -126,12 +143,11 @@ impl Ran {
             return; // nothing but the server can have been slow
         }
         let mut again = Job { number: self.job.number + 10_000, ..self.job.clone() }.run(until);
-        let is_gone = again.live.is_none() && !is_late;
+        self.is_gone = again.live.is_none() && !is_late;
         again.clean();
         match again.row.verdict {
             Verdict::Fail => self.row.ladder = again.row.ladder,
-            // A case that runs by itself, after which nobody can connect, has ended the server.
-            _ if is_gone && self.was_alone => self.row.why += "; and then the server was gone",
+            _ if self.is_gone => {}
             verdict => {
                 let before = std::mem::take(&mut self.row.why);
                 self.row.verdict = Verdict::Inconclusive;
@@ -175,4 +191,24 @@ pub(super) fn row(story: &Story, variant: Variant, time: Duration, outcome: Outc
     let Outcome { verdict, why, ladder } = outcome;
     let (id, level, rule, sentence) = (story.id.clone(), story.level, story.rule.clone(), story.sentence.clone());
     Row { id, variant, level, rule, sentence, verdict, why, time, ladder, known: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite;
+
+    #[test]
+    fn the_first_failure_has_ended_the_server() {
+        let story = &suite::server().expect("stories")[0].1;
+        let failed = |why: &str| {
+            let outcome = Outcome { verdict: Verdict::Fail, why: why.into(), ladder: Vec::new() };
+            row(story, Variant::Sotw, Duration::ZERO, outcome)
+        };
+        let mut rows = [failed("it ends"), failed("no answer")];
+        blame_the_first(rows.iter_mut());
+        assert_eq!((rows[0].verdict, rows[0].why.as_str()), (Verdict::Fail, "it ends; and then the server was gone"));
+        let why = "failed (no answer), and then the server was gone";
+        assert_eq!((rows[1].verdict, rows[1].why.as_str()), (Verdict::Inconclusive, why));
+    }
 }

@@ -67,6 +67,7 @@ const FOUND: &[(Wrong, &str)] = &[
     (Wrong::EmptyError, "nack-code"),
     (Wrong::RepeatsError, "error-again"),
     (Wrong::ForgetsVersion, ""),
+    (Wrong::ClaimsNothing, ""),
     (Wrong::ClaimsRejected, "claims"),
     (Wrong::AcksDuplicates, ""),
     (Wrong::TakesUnrequested, "names-unwanted"),
