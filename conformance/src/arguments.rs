@@ -39,6 +39,15 @@ pub(crate) enum Mode {
         #[arg(long = "for", value_name = "TIME", value_parser = span, default_value = "10m")]
         time: Duration,
     },
+    /// A judging proxy between a client and a server; ends, and reports, at an interrupt
+    Tap {
+        /// Where to listen
+        #[arg(long, value_name = "HOST:PORT")]
+        listen: String,
+        /// The server
+        #[arg(long, value_name = "HOST:PORT")]
+        upstream: String,
+    },
     /// Makes one page of several reports in JSON: cases and peers
     Matrix {
         /// The reports

@@ -16,6 +16,7 @@ use xds_conformance::mode;
 use xds_conformance::report::{self, Report, Row, variant_name};
 use xds_conformance::run::Verdict;
 use xds_conformance::story::Story;
+use xds_conformance::tap;
 use xds_conformance::walk::Limits;
 
 use crate::arguments::{Arguments, Mode, Options, Side};
@@ -52,6 +53,11 @@ fn run(mode: &Mode, options: &Options) -> Result<u8, String> {
         Mode::Watch { time } => {
             let setup = Setup::new(options, &[])?;
             mode::watch(&setup.plan, &setup.control, *time).map_err(|trouble| trouble.0)?
+        }
+        Mode::Tap { listen, upstream } => {
+            let json_only = options.json.as_deref() == Some(Path::new("-"));
+            let say = move |line: &str| if json_only { eprintln!("{line}") } else { println!("{line}") };
+            tap::run(listen, upstream, options.strict, say).map_err(|trouble| trouble.0)?
         }
         Mode::Replay { file, command } => replay(options, file, command)?,
     };

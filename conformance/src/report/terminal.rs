@@ -37,6 +37,9 @@ pub fn line(row: &Row) -> String {
             _ = write!(text, "\n    repeat: xds-conformance replay {id}-{variant}.txt, with the same options");
             return text;
         }
+        if ["tap/", "watch/"].iter().any(|mode| row.id.starts_with(mode)) {
+            return text;
+        }
         let short = row.id.split_once('/').map_or(row.id.as_str(), |(_, short)| short);
         _ = write!(text, "\n    repeat: --filter '{short}' --variants {}", variant_name(row.variant));
     }
