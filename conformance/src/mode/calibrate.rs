@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::Plan;
+use super::plan::Plan;
 use crate::message::{Node, Request, Variant};
 use crate::net::{Connection, Patience, Target};
 use crate::report::{Calibration, variant_name};

@@ -3,24 +3,23 @@
 mod calibrate;
 mod job;
 mod known;
+mod plan;
 mod walk;
 mod walk_client;
 mod watch;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use self::calibrate::calibrate;
 use self::job::{Job, Ran};
 use self::known::{Known, learn};
+pub use self::plan::Plan;
 pub use self::walk::{replay, walk_server};
 pub use self::walk_client::{replay_client, walk_client};
 pub use self::watch::watch;
-use crate::message::Variant;
 use crate::net::{Patience, SharedControl, Target};
-use crate::report::{Glob, Implementation, Report, Row, variant_name};
-use crate::resource;
-use crate::run::{Op, Outcome, Trouble, Verdict};
+use crate::report::{Report, Row};
+use crate::run::{Outcome, Trouble, Verdict};
 use crate::story::{Step, Story};
 use crate::suite;
 
@@ -28,37 +27,6 @@ use crate::suite;
 const WHOLE: Duration = Duration::from_secs(45);
 /// The time after which no failure is played once more.
 const REPEATS: Duration = Duration::from_secs(55);
-
-/// What to run, and against what.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The address of the server.
-    pub address: String,
-    /// What the report calls the server.
-    pub implementation: Implementation,
-    /// Whether the control can change anything.
-    pub has_control: bool,
-    /// Whether the control changes several types at once.
-    pub has_batches: bool,
-    /// The variants to run.
-    pub variants: Vec<Variant>,
-    /// The features of the server.
-    pub features: BTreeSet<String>,
-    /// Features that the server does not have, each with the reason.
-    pub unsupported: BTreeMap<String, String>,
-    /// The types that the server serves, by their short names.
-    pub types: Vec<String>,
-    /// The types that have a wildcard.
-    pub wildcard: Vec<String>,
-    /// Which cases to run.
-    pub filter: Option<Glob>,
-    /// How long to wait for what must come, if the user says.
-    pub patience: Option<Duration>,
-    /// Whether the server speaks version 2 of the transport API.
-    pub v2: bool,
-    /// Whether a failure at level SHOULD counts.
-    pub strict: bool,
-}
 
 /// Runs the plan. `on_row` is told of each case as soon as it is decided.
 ///
@@ -69,7 +37,7 @@ pub fn run(plan: &Plan, control: &SharedControl, on_row: &mut dyn FnMut(&Row)) -
     let begun = Instant::now();
     let target = Target::new(plan.address.as_str(), control.clone(), &plan.types).with_v2(plan.v2);
     let stories = suite::server().map_err(|error| Trouble(error.to_string()))?;
-    clear(plan, &target);
+    plan.clear(&target);
     let calibration = calibrate(plan, &target)?;
     let patience = Patience { answer: calibration.patience, quiet: calibration.quiet };
     let known = if plan.has_control { Known::default() } else { learn(plan, &target, patience)? };
@@ -119,13 +87,6 @@ pub fn run(plan: &Plan, control: &SharedControl, on_row: &mut dyn FnMut(&Row)) -
     })
 }
 
-/// Removes what an earlier run left, which is no concern of this one. A control that cannot clear has nothing left.
-fn clear(plan: &Plan, target: &Target) {
-    if plan.has_control {
-        _ = target.apply(&[Op::Clear]);
-    }
-}
-
 /// The cases by what they do to each other.
 #[derive(Default)]
 struct Lanes {
@@ -156,43 +117,6 @@ impl Lanes {
         for lane in [&mut self.alone, &mut self.beside, &mut self.last] {
             lane.sort_by_key(|job| (job.story.restarts(), std::cmp::Reverse(job.story.level)));
         }
-    }
-}
-
-impl Plan {
-    /// Returns the types that a case runs with, or why it does not run.
-    fn types_of(&self, story: &Story, variant: Variant, known: &Known) -> Result<Vec<String>, String> {
-        let speaks = |name: &str| self.features.contains(name);
-        if (speaks("sotw") || speaks("delta")) && !speaks(variant_name(variant)) {
-            return Err(format!("the server does not speak {}", variant_name(variant)));
-        }
-        for feature in story.features.iter().map(String::as_str).chain([variant_name(variant)]) {
-            if let Some(reason) = self.unsupported.get(feature) {
-                return Err(format!("{feature}: {reason}"));
-            }
-        }
-        if let Some(feature) = story.features.iter().find(|feature| !self.features.contains(*feature)) {
-            return Err(format!("the feature {feature} is not named"));
-        }
-        if story.needs_control() && !self.has_control && !story.only_reads() {
-            return Err("the case needs a control".into());
-        }
-        if story.needs_batch() && !self.has_batches {
-            return Err("the control changes one type at a time".into());
-        }
-        let served = |of: &&String| {
-            let given = self.types.is_empty() || self.types.contains(of) || !resource::is_common(of);
-            let has = self.has_control || known.types.contains(of);
-            given && has && (!story.is_wildcard() || self.wildcard.contains(of))
-        };
-        let types: Vec<String> = story.types.iter().filter(served).cloned().collect();
-        if types.is_empty() { Err("no type of the case is served".into()) } else { Ok(types) }
-    }
-
-    /// Returns whether the server speaks a variant.
-    fn speaks(&self, variant: Variant) -> bool {
-        let named = |name: &str| self.features.contains(name);
-        named(variant_name(variant)) || !(named("sotw") || named("delta"))
     }
 }
 

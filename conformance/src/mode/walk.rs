@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::calibrate::calibrate;
 use super::known::{Known, learn};
-use super::{Plan, clear};
+use super::plan::Plan;
 use crate::message::Variant;
 use crate::net::{Connection, Patience, SharedControl, Target};
 use crate::report::{Calibration, Report};
@@ -70,7 +70,7 @@ struct Ground {
 impl Ground {
     fn survey(plan: &Plan, control: &SharedControl) -> Result<Self, Trouble> {
         let target = Target::new(plan.address.as_str(), control.clone(), &plan.types).with_v2(plan.v2);
-        clear(plan, &target);
+        plan.clear(&target);
         let calibration = calibrate(plan, &target)?;
         let patience = Patience { answer: calibration.patience, quiet: calibration.quiet };
         let known = if plan.has_control { Known::default() } else { learn(plan, &target, patience)? };

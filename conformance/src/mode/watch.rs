@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::Plan;
+use super::plan::Plan;
 use crate::message::{Node, Request, Variant};
 use crate::net::{Connection, Patience, SharedControl, Target};
 use crate::referee::{Complaint, Rule, ServerReferee, World};

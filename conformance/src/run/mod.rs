@@ -15,8 +15,7 @@ use bytes::Bytes;
 
 pub use self::peer::{Event, Op, Peer, StreamId, Trouble, Wait};
 use self::stream::Stream;
-pub use self::verdict::{Outcome, Verdict};
-pub use self::walk::Walked;
+pub use self::verdict::{Outcome, Verdict, Walked};
 use crate::message::{Response, Variant};
 use crate::referee::{Complaint, Level, World};
 use crate::resource::{self, Put};

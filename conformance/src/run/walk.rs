@@ -1,20 +1,10 @@
 //! Plays the story of a walk: the referee judges every message, and the first complaint ends it.
 
 use super::peer::{Peer, Wait};
+use super::verdict::Walked;
 use super::{MOST_MESSAGES, Runner, Stop};
 use crate::referee::{Complaint, Rule};
 use crate::story::Step;
-
-/// How a walk ended.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Walked {
-    /// Nothing to complain of.
-    Silent,
-    /// The first complaint.
-    Complaint(Complaint),
-    /// The walk could not be walked to its end: why.
-    Inconclusive(String),
-}
 
 impl Runner {
     /// Plays the story of a walk. What a step needs and is not there, is left out: an ACK of nothing, for example.
