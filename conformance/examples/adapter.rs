@@ -2,50 +2,75 @@
 
 use std::error::Error;
 use std::io::{BufRead, Write, stdin, stdout};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use xds_machine::server::{Cache, Resource, Source, State};
 use xds_machine::{ResourceName, Status, TypeUrl, type_url};
 use xds_machine_tonic::server::{ControlPlane, Group};
 
-const FEATURES: [&str; 9] = ["sotw", "delta", "per-type", "ads-order", "ttl", "alias", "vhds", "glob", "error"];
+const FEATURES: [&str; 11] =
+    ["sotw", "delta", "per-type", "ads-order", "ttl", "alias", "vhds", "glob", "error", "unknown", "restart"];
 
 const TYPES: [&str; 5] =
     [type_url::CLUSTER, type_url::ENDPOINT, type_url::LISTENER, type_url::ROUTE, type_url::VIRTUAL_HOST];
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
-    let group = Group::new("kit");
-    TYPES.iter().for_each(|known| drop(group.replace(&(*known).into(), []))); // nothing, and known to be so
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    say(&json!({"ready": {"address": listener.local_addr()?.to_string(), "features": FEATURES}}))?;
-    let plane = ControlPlane::new(group.clone());
-    let server = Server::builder().add_service(plane.service());
-    let server = server.serve_with_incoming(plane.incoming(TcpIncoming::from(listener)));
-    let control = tokio::task::spawn_blocking(move || {
-        for line in stdin().lock().lines() {
-            let answer = match serde_json::from_str(&line?)
-                .map_err(|error| error.to_string())
-                .and_then(|op| group.update(|cache| apply(cache, &op)).0)
-            {
-                Ok(()) => json!({}),
-                Err(why) => json!({"error": why}),
-            };
-            say(&answer)?;
-        }
-        Ok::<_, std::io::Error>(())
-    });
-    tokio::select! {
-        served = server => served?,
-        ended = control => ended??, // the end of the input ends the adapter
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut server = Running::start("127.0.0.1:0".parse()?)?;
+    say(&json!({"ready": {"address": server.address.to_string(), "features": FEATURES}}))?;
+    // The end of the input ends the adapter.
+    for line in stdin().lock().lines() {
+        let op: Value = serde_json::from_str(&line?)?;
+        let done = if op["op"] == "restart" {
+            let address = server.address;
+            server.runtime.shutdown_background();
+            server = Running::start(address)?;
+            Ok(())
+        } else {
+            server.group.update(|cache| apply(cache, &op)).0
+        };
+        say(&done.map_or_else(|why| json!({"error": why}), |()| json!({})))?;
     }
     Ok(())
+}
+
+/// The server: a restart forgets the store, and begins with other versions.
+struct Running {
+    runtime: Runtime,
+    address: SocketAddr,
+    group: Group,
+}
+
+impl Running {
+    fn start(address: SocketAddr) -> std::io::Result<Self> {
+        let group = Group::new("kit");
+        TYPES.iter().for_each(|known| drop(group.replace(&(*known).into(), []))); // nothing, and known to be so
+        let runtime = Runtime::new()?;
+        let _in_runtime = runtime.enter();
+        let listener = runtime.block_on(async {
+            // The streams of the server before this one may still be closing.
+            for _ in 0..100 {
+                match TcpListener::bind(address).await {
+                    Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+                    bound => return bound,
+                }
+            }
+            TcpListener::bind(address).await
+        })?;
+        let address = listener.local_addr()?;
+        let plane = ControlPlane::new(group.clone());
+        let server = Server::builder().add_service(plane.service());
+        runtime.spawn(server.serve_with_incoming(plane.incoming(TcpIncoming::from(listener))));
+        drop(_in_runtime);
+        Ok(Self { runtime, address, group })
+    }
 }
 
 /// Applies an operation to the store.
@@ -70,6 +95,7 @@ fn apply(cache: &mut Cache, op: &Value) -> Result<(), String> {
             cache.insert(&of, Resource::new(name, body));
         }
         "delete" => _ = cache.remove(&of, name),
+        "unknown" => _ = cache.set_unknown(&of, name),
         "alias" => _ = cache.insert(&of, present()?.with_aliases([text("alias")?])),
         "ttl" => {
             let ttl = op["ms"].as_u64().ok_or("ms is missing")?;

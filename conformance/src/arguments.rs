@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Judges servers of the xDS transport protocol by the sentences of its specification
+/// Judges servers and clients of the xDS transport protocol by the sentences of its specification
 #[derive(Debug, Parser)]
-#[command(name = "xds-conformance", version)]
+#[command(name = "xds-conformance", version, args_override_self = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) mode: Mode,
@@ -24,6 +24,59 @@ pub(crate) enum Mode {
         #[arg(last = true, value_name = "CMD")]
         command: Vec<String>,
     },
+    /// Walks at random with a server, and makes what is wrong as small as it can
+    Walk {
+        /// Whom to walk with
+        #[arg(value_enum)]
+        side: Side,
+        /// As for the fixed cases
+        #[arg(last = true, value_name = "CMD")]
+        command: Vec<String>,
+    },
+    /// Only looks: asks a server for everything, ACKs, and judges what comes; safe in production
+    Watch {
+        /// How long: 90s, 10m, 2h
+        #[arg(long = "for", value_name = "TIME", value_parser = span, default_value = "10m")]
+        time: Duration,
+    },
+    /// A judging proxy between a client and a server; ends, and reports, at an interrupt
+    Tap {
+        /// Where to listen
+        #[arg(long, value_name = "HOST:PORT")]
+        listen: String,
+        /// The server
+        #[arg(long, value_name = "HOST:PORT")]
+        upstream: String,
+    },
+    /// Makes one page of several reports in JSON: cases and peers
+    Matrix {
+        /// The reports
+        #[arg(required = true, value_name = "REPORT.json")]
+        reports: Vec<PathBuf>,
+    },
+    /// Plays the story of a walk once more
+    Replay {
+        /// The file that the walk has written
+        file: PathBuf,
+        /// As for the fixed cases
+        #[arg(last = true, value_name = "CMD")]
+        command: Vec<String>,
+    },
+    /// Runs the fixed cases with a client: the kit is the server
+    Client {
+        /// The command of the client or of its adapter; {port}, {bootstrap}, {envoy} and {variant} are filled in
+        #[arg(last = true, value_name = "CMD", required = true)]
+        command: Vec<String>,
+    },
+}
+
+/// Whom to walk with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Side {
+    /// A server
+    Server,
+    /// A client
+    Client,
 }
 
 /// Options, before or after the mode's name
@@ -33,9 +86,33 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "HOST:PORT")]
     pub(crate) address: Option<String>,
 
-    /// How the kit changes what the server has: none, stdio or dir:DIR
+    /// How the kit changes what the server has: none, stdio, dir:DIR or exec
     #[arg(long, global = true, value_name = "CONTROL", default_value = "none")]
     pub(crate) control: String,
+
+    /// Client: what makes it ask: stdio (its adapter is told) or reference (what the kit serves)
+    #[arg(long, global = true, value_name = "HOW", default_value = "stdio")]
+    pub(crate) induced: String,
+
+    /// Client: the bootstraps that {envoy} stands for, a run each: ads-sotw, ads-delta, sotw, delta, ..
+    #[arg(long, global = true, value_delimiter = ',', value_name = "NAME")]
+    pub(crate) envoy: Vec<String>,
+
+    /// With --control exec: the command that puts the resource of XC_TYPE, XC_NAME, XC_REV and XC_FILE
+    #[arg(long, global = true, value_name = "CMD")]
+    pub(crate) put: Option<String>,
+
+    /// With --control exec: the command that deletes the resource of XC_TYPE and XC_NAME
+    #[arg(long, global = true, value_name = "CMD")]
+    pub(crate) delete: Option<String>,
+
+    /// The version of the transport API
+    #[arg(long, global = true, value_name = "VERSION", default_value = "v3", value_parser = ["v2", "v3"])]
+    pub(crate) transport: String,
+
+    /// A file of options, xds-conformance.toml; those of the command line have the last word
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 
     /// The variants to run
     #[arg(long, global = true, value_enum, value_delimiter = ',', default_values = ["sotw", "delta"])]
@@ -73,9 +150,33 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "GLOB")]
     pub(crate) filter: Option<String>,
 
+    /// Of walks: their number
+    #[arg(long, global = true, value_name = "N", default_value_t = 1_000)]
+    pub(crate) walks: usize,
+
+    /// Of walks: how long to walk; what is wrong may be made smaller for as long again
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds, default_value = "60")]
+    pub(crate) seconds: Duration,
+
+    /// Of walks: the number that all chance comes from; another one each time if not given
+    #[arg(long, global = true, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+
+    /// Of walks: the steps of each
+    #[arg(long, global = true, value_name = "K", default_value_t = 30)]
+    pub(crate) steps: usize,
+
+    /// Of walks: the folder for the stories of what is wrong
+    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
+    pub(crate) save: PathBuf,
+
     /// Write the report as JSON; - is standard output, and then nothing else goes there
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    /// Write the report as a page of HTML
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 
     /// Write the report as JUnit's XML
     #[arg(long, global = true, value_name = "FILE")]
@@ -93,6 +194,19 @@ pub(crate) enum VariantName {
 fn reason(text: &str) -> Result<(String, String), String> {
     let (feature, reason) = text.split_once('=').ok_or("it is FEATURE=REASON")?;
     Ok((feature.to_owned(), reason.to_owned()))
+}
+
+/// Reads a time with its unit: 90s, 10m, 2h.
+fn span(text: &str) -> Result<Duration, String> {
+    let unit = |char: char| match char {
+        's' => Some(1),
+        'm' => Some(60),
+        'h' => Some(3600),
+        _ => None,
+    };
+    let factor = text.chars().last().and_then(unit).ok_or("it is 90s, 10m or 2h")?;
+    let time = seconds(&text[..text.len() - 1])?;
+    time.checked_mul(factor).ok_or_else(|| "too long".into())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -126,9 +240,24 @@ mod tests {
     #[test]
     fn a_command_stands_last() {
         let line = ["server", "--control", "stdio", "--patience", "2.5", "--", "./adapter", "--strict"];
-        let Arguments { mode: Mode::Server { command }, options } = parse(&line).expect("arguments");
+        let Arguments { mode: Mode::Server { command } | Mode::Client { command }, options } =
+            parse(&line).expect("arguments")
+        else {
+            panic!("cases")
+        };
         assert_eq!(command, ["./adapter", "--strict"]);
         assert_eq!((options.patience, options.strict), (Some(Duration::from_millis(2500)), false));
+    }
+
+    #[test]
+    fn walks_have_a_side_and_limits() {
+        let line =
+            ["walk", "server", "--walks", "7", "--seconds", "2", "--steps", "5", "--seed", "9", "--", "./adapter"];
+        let Arguments { mode: Mode::Walk { side, command }, options } = parse(&line).expect("arguments") else {
+            panic!("a walk")
+        };
+        assert_eq!((side, command.len(), options.walks, options.steps), (Side::Server, 1, 7, 5));
+        assert_eq!((options.seconds, options.seed), (Duration::from_secs(2), Some(9)));
     }
 
     #[test]

@@ -6,17 +6,22 @@
 //! - [`referee`] judges one stream by the sentences of the specification, without I/O and without time.
 //! - [`story`] and [`suite`] are the fixed cases, as text; [`run`] plays one against a peer.
 //! - [`net`] is a peer over sockets, [`memory`] a server of this project, with or without a defect.
-//! - [`control`] changes what a server has; [`mode`] runs all cases; [`report`] writes what came of it.
+//! - [`control`] changes what a server has; [`mode`] runs all cases, [`walk`] random walks, [`tap`] a proxy; [`report`] writes what came of it.
+//! - [`client`] is the kit as a server: the fixed cases for clients.
 //! - [`message`] and [`resource`] are what the kit says and reads.
 
+pub mod client;
 pub mod control;
 pub mod memory;
 pub mod message;
 pub mod mode;
 pub mod net;
+mod program;
 pub mod referee;
 pub mod report;
 pub mod resource;
 pub mod run;
 pub mod story;
 pub mod suite;
+pub mod tap;
+pub mod walk;

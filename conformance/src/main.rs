@@ -1,30 +1,39 @@
 //! The command `xds-conformance`: `xds-conformance --help`.
 
 mod arguments;
+mod config;
+mod output;
+mod setup;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
-use std::{fs, io};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
-use xds_conformance::control::{Adapter, Directory, Nothing};
-use xds_conformance::message::Variant;
-use xds_conformance::mode::{self, Plan};
-use xds_conformance::net::SharedControl;
-use xds_conformance::report::{self, Glob, KnownFailures};
+use xds_conformance::client;
+use xds_conformance::mode;
+use xds_conformance::report::{self, Report, Row, variant_name};
 use xds_conformance::run::Verdict;
+use xds_conformance::story::Story;
+use xds_conformance::tap;
+use xds_conformance::walk::Limits;
 
-use crate::arguments::{Arguments, Mode, Options, VariantName};
+use crate::arguments::{Arguments, Mode, Options, Side};
+use crate::output::Output;
+use crate::setup::Setup;
 
 /// Usage, or a peer that did not start.
 const NOT_RUN: u8 = 2;
+/// The number of walks at a time, where they do not disturb each other.
+const WORKERS: usize = 4;
 
 fn main() -> ExitCode {
-    let Arguments { mode: Mode::Server { command }, options } = Arguments::parse();
-    match run(&options, &command) {
+    let result = config::with_config(std::env::args_os().collect()).and_then(|arguments| {
+        let Arguments { mode, options } = Arguments::parse_from(arguments);
+        run(&mode, &options)
+    });
+    match result {
         Ok(code) => code.into(),
         Err(why) => {
             eprintln!("xds-conformance: {why}");
@@ -33,84 +42,119 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(options: &Options, command: &[String]) -> Result<u8, String> {
-    let known = match &options.known_failing {
-        None => KnownFailures::default(),
-        Some(path) => {
-            let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            text.parse().map_err(|error| format!("{}: {error}", path.display()))?
+fn run(mode: &Mode, options: &Options) -> Result<u8, String> {
+    let output = Output::new(options)?;
+    let report = match mode {
+        Mode::Matrix { reports } => return matrix(options, reports),
+        Mode::Server { command } => server(options, command, &output)?,
+        Mode::Client { command } => client(options, command, &output)?,
+        Mode::Walk { side: Side::Server, command } => walk_server(options, command, &output)?,
+        Mode::Walk { side: Side::Client, command } => walk_client(options, command, &output)?,
+        Mode::Watch { time } => {
+            let setup = Setup::new(options, &[])?;
+            mode::watch(&setup.plan, &setup.control, *time).map_err(|trouble| trouble.0)?
         }
-    };
-    let mut features: BTreeSet<String> = options.features.iter().cloned().collect();
-    let mut address = options.address.clone();
-    let mut implementation = address.clone().unwrap_or_default();
-    let (control, has_control): (SharedControl, bool) = match options.control.split_once(':') {
-        _ if options.control == "none" => (Arc::new(Mutex::new(Nothing)), false),
-        _ if options.control == "stdio" => {
-            let adapter = Adapter::start(command).map_err(|trouble| trouble.0)?;
-            features.extend(adapter.ready().features.iter().cloned());
-            address.get_or_insert_with(|| adapter.ready().address.clone());
-            implementation = command.join(" ");
-            (Arc::new(Mutex::new(adapter)), true)
+        Mode::Tap { listen, upstream } => {
+            let json_only = options.json.as_deref() == Some(Path::new("-"));
+            let say = move |line: &str| if json_only { eprintln!("{line}") } else { println!("{line}") };
+            tap::run(listen, upstream, options.strict, say).map_err(|trouble| trouble.0)?
         }
-        Some(("dir", path)) => {
-            let directory = Directory::new(path).map_err(|error| format!("{path}: {error}"))?;
-            (Arc::new(Mutex::new(directory)), true)
-        }
-        _ => return Err(format!("--control {}: it is none, stdio or dir:DIR", options.control)),
+        Mode::Replay { file, command } => replay(options, file, command)?,
     };
-    let address = address.ok_or("--address is missing")?;
-    let variant = |name: &VariantName| match name {
-        VariantName::Sotw => Variant::Sotw,
-        VariantName::Delta => Variant::Delta,
-    };
-    let plan = Plan {
-        address,
-        implementation,
-        has_control,
-        has_batches: control.lock().is_ok_and(|control| control.is_atomic()),
-        variants: options.variants.iter().map(variant).collect(),
-        features,
-        unsupported: options.unsupported.iter().cloned().collect::<BTreeMap<_, _>>(),
-        types: options.types.clone(),
-        wildcard: options.wildcard.clone(),
-        filter: options.filter.clone().map(Glob::new),
-        patience: options.patience,
-        strict: options.strict,
-    };
-    let json_only = options.json.as_deref() == Some(Path::new("-"));
-    let show = |text: &str| {
-        if json_only {
-            eprintln!("{text}");
-        } else {
-            // A reader that has gone away does not end the run: files may be wanted too.
-            _ = writeln!(io::stdout(), "{text}");
-        }
-    };
-    let mut report = mode::run(&plan, &control, &mut |row| {
-        if matches!(row.verdict, Verdict::Pass | Verdict::Unsupported) {
-            show(&report::line(row));
-        }
-    })
-    .map_err(|trouble| trouble.0)?;
-    report.mark_known(&known);
-    // What was played once more, or went on after the story, is decided only now.
-    for row in report.rows.iter().filter(|row| matches!(row.verdict, Verdict::Fail | Verdict::Inconclusive)) {
-        show(&report::line(row));
-    }
-    show(&report::summary_line(&report));
-    let json = report::to_json(&report);
-    match &options.json {
-        Some(_) if json_only => _ = writeln!(io::stdout(), "{json:#}"),
-        Some(path) => write(path, &format!("{json:#}\n"))?,
-        None => {}
-    }
-    if let Some(path) = &options.junit {
-        write(path, &report::to_junit(&report))?;
-    }
-    Ok(report.exit_code())
+    output.finish(report)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+fn server(options: &Options, command: &[String], output: &Output<'_>) -> Result<Report, String> {
+    let setup = Setup::new(options, command)?;
+    let report = mode::run(&setup.plan, &setup.control, &mut |row| {
+        // What failed is played once more, and what passed may go on after the story.
+        if matches!(row.verdict, Verdict::Pass | Verdict::Unsupported) {
+            output.row(row);
+        }
+    });
+    report.map_err(|trouble| trouble.0)
+}
+
+fn client(options: &Options, command: &[String], output: &Output<'_>) -> Result<Report, String> {
+    let plan = setup::client(options, command)?;
+    let report = client::mode::run(&plan, &|row| {
+        if matches!(row.verdict, Verdict::Pass | Verdict::Unsupported) {
+            output.row(row);
+        }
+    });
+    report.map_err(|trouble| trouble.0)
+}
+
+fn walk_server(options: &Options, command: &[String], output: &Output<'_>) -> Result<Report, String> {
+    let setup = Setup::new(options, command)?;
+    let result = mode::walk_server(&setup.plan, &setup.control, limits(options), seed(options));
+    Ok(walked(options, output, result.map_err(|trouble| trouble.0)?))
+}
+
+fn walk_client(options: &Options, command: &[String], output: &Output<'_>) -> Result<Report, String> {
+    let plan = setup::client(options, command)?;
+    let result = mode::walk_client(&plan, limits(options), seed(options));
+    Ok(walked(options, output, result.map_err(|trouble| trouble.0)?))
+}
+
+fn limits(options: &Options) -> Limits {
+    let (walks, time, steps) = (options.walks, options.seconds, options.steps);
+    Limits { walks, time, steps, workers: WORKERS }
+}
+
+fn seed(options: &Options) -> u64 {
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| u64::from(time.subsec_nanos()));
+    options.seed.unwrap_or_else(now)
+}
+
+/// Saves the stories of violations.
+fn walked(options: &Options, output: &Output<'_>, (report, stories): (Report, Vec<String>)) -> Report {
+    let failed = report.rows.iter().filter(|row| row.verdict == Verdict::Fail);
+    for (row, story) in failed.zip(&stories) {
+        output.say(&save(row, story, &options.save));
+    }
+    report.rows.iter().filter(|row| row.verdict == Verdict::Pass).for_each(|row| output.row(row));
+    report
+}
+
+/// Writes the story of a violation. Returns what to tell of it.
+fn save(row: &Row, story: &str, folder: &Path) -> String {
+    let (id, variant) = (&row.id, variant_name(row.variant));
+    let file = folder.join(format!("{}-{variant}.txt", id.replace('/', "-")));
+    match fs::write(&file, story) {
+        Ok(()) => format!("{} is the story of {id} {variant}: xds-conformance replay plays it", file.display()),
+        // The report has the story too.
+        Err(error) => format!("{}: {error}", file.display()),
+    }
+}
+
+/// Makes the page of several reports: into the file of `--html`, or to standard output.
+fn matrix(options: &Options, files: &[PathBuf]) -> Result<u8, String> {
+    let mut reports = Vec::new();
+    for file in files {
+        let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+        let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        reports.push((name, serde_json::from_str(&text).map_err(|error| wrong(&error))?));
+    }
+    let page = report::matrix(&reports)?;
+    match &options.html {
+        Some(path) => output::write(path, &page)?,
+        None => print!("{page}"),
+    }
+    Ok(0)
+}
+
+fn replay(options: &Options, file: &Path, command: &[String]) -> Result<Report, String> {
+    let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+    let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let variants = Story::variants(&text).map_err(|error| wrong(&error))?;
+    let variant = *variants.first().ok_or("the story has no variant")?;
+    let Ok(story) = Story::parse(&text, variant) else {
+        // A story of a client has other steps.
+        let story = client::story::parse(&text, variant).map_err(|error| wrong(&error))?;
+        return Ok(mode::replay_client(&setup::client(options, command)?, variant, &story));
+    };
+    let setup = Setup::new(options, command)?;
+    mode::replay(&setup.plan, &setup.control, variant, &story).map_err(|trouble| trouble.0)
 }

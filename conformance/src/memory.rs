@@ -100,6 +100,7 @@ pub struct Memory<D> {
     streams: BTreeMap<StreamId, Machine>,
     opened: StreamId,
     events: VecDeque<Event>,
+    epoch: u64,
     defect: D,
 }
 
@@ -107,7 +108,7 @@ impl<D: Defect> Memory<D> {
     /// Makes a server with this defect.
     pub fn new(defect: D) -> Self {
         let (streams, events) = (BTreeMap::new(), VecDeque::new());
-        Self { cache: Cache::new(1), now: Instant::EPOCH, streams, opened: 0, events, defect }
+        Self { cache: Cache::new(1), now: Instant::EPOCH, streams, opened: 0, events, epoch: 1, defect }
     }
 
     /// Sends what there is to send on every stream.
@@ -183,6 +184,7 @@ impl<D: Defect> Peer for Memory<D> {
         let mut left = match wait {
             Wait::Answer => Duration::from_secs(30),
             Wait::Quiet => Duration::from_secs(2),
+            Wait::Nothing => return self.events.pop_front(),
         };
         while self.events.is_empty() {
             let due = self.streams.values().filter_map(Machine::poll_timeout).min()?;
@@ -217,6 +219,19 @@ impl<D: Defect> Peer for Memory<D> {
                 Op::Error { type_url, name, code } => {
                     let status = Status { code: *code, message: "the kit says so".into() };
                     self.cache.set_error(&TypeUrl::from(type_url.as_str()), name.as_str(), status);
+                }
+                Op::Unknown { type_url, name } => {
+                    self.cache.set_unknown(&TypeUrl::from(type_url.as_str()), name.as_str());
+                }
+                Op::Clear => {
+                    resource::TYPES.iter().for_each(|(_, url)| self.cache.replace(&TypeUrl::from(*url), []));
+                }
+                Op::Restart => {
+                    self.epoch += 1;
+                    self.cache = Cache::new(self.epoch);
+                    for id in std::mem::take(&mut self.streams).into_keys() {
+                        self.events.push_back(Event::Closed(id, "the server ends".into()));
+                    }
                 }
             }
         }

@@ -99,6 +99,18 @@ impl Request {
         }
     }
 
+    /// Reads the bytes of a request.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not a request.
+    pub fn decode(variant: Variant, bytes: Bytes) -> Result<Self, proto::DecodeError> {
+        Ok(match variant {
+            Variant::Sotw => (&proto::sotw::decode_request(bytes)?).into(),
+            Variant::Delta => (&proto::delta::decode_request(bytes)?).into(),
+        })
+    }
+
     /// Returns the message for a machine of the SotW variant.
     pub fn to_sotw(&self) -> sotw::Request {
         sotw::Request {
@@ -222,6 +234,29 @@ impl Response {
         }
     }
 
+    /// Returns the message as bytes. `errors` are not written: the kit sends none to clients.
+    pub fn encode(&self, variant: Variant) -> Vec<u8> {
+        match variant {
+            Variant::Sotw => proto::sotw::encode_response(&sotw::Response {
+                version: self.version.as_str().into(),
+                resources: self.resources.iter().map(Item::to_sotw).collect(),
+                type_url: self.type_url.as_str().into(),
+                nonce: self.nonce.as_str().into(),
+                control_plane: String::new(),
+                errors: Vec::new(),
+            }),
+            Variant::Delta => proto::delta::encode_response(&delta::Response {
+                system_version: self.version.as_str().into(),
+                resources: self.resources.iter().map(Item::to_resource).collect(),
+                removed: self.removed.iter().map(Into::into).collect(),
+                type_url: self.type_url.as_str().into(),
+                nonce: self.nonce.as_str().into(),
+                control_plane: String::new(),
+                errors: Vec::new(),
+            }),
+        }
+    }
+
     /// Returns whether the response says anything of this name: its content, its removal or its error.
     pub fn mentions(&self, name: &str) -> bool {
         self.resources.iter().any(|item| item.answers(name))
@@ -230,6 +265,27 @@ impl Response {
 }
 
 impl Item {
+    fn to_any(&self) -> Option<message::Any> {
+        self.body.clone().map(|value| message::Any { type_url: self.any_type.as_str().into(), value })
+    }
+
+    fn to_sotw(&self) -> sotw::Item {
+        match self.to_any() {
+            Some(any) if !self.wrapped => sotw::Item::Bare(any),
+            _ => sotw::Item::Wrapped(Box::new(self.to_resource())),
+        }
+    }
+
+    fn to_resource(&self) -> message::Resource {
+        message::Resource {
+            name: self.name.as_str().into(),
+            version: self.version.as_str().into(),
+            aliases: self.aliases.iter().map(Into::into).collect(),
+            body: self.to_any(),
+            ttl: self.ttl,
+        }
+    }
+
     fn new(resource: &message::Resource, revision_of: RevisionOf) -> Self {
         let body = resource.body.as_ref();
         Self {

@@ -145,6 +145,27 @@ fn find(mut body: &[u8], number: u64) -> Option<Value<'_>> {
     }
 }
 
+/// Returns whether bytes are a message at all: what the kit's bad resource is not.
+pub fn decodes(mut body: &[u8]) -> bool {
+    while !body.is_empty() {
+        let Some((key, rest)) = varint(body) else { return false };
+        let len = match key & 7 {
+            0 => varint(rest).map(|(_, after)| rest.len() - after.len()),
+            1 => Some(8),
+            2 => {
+                varint(rest).and_then(|(len, after)| (rest.len() - after.len()).checked_add(usize::try_from(len).ok()?))
+            }
+            5 => Some(4),
+            _ => None,
+        };
+        match len.and_then(|len| rest.get(len..)) {
+            Some(rest) => body = rest,
+            None => return false,
+        }
+    }
+    true
+}
+
 /// Reads a varint. Returns the bytes after it, too.
 pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0u64;
@@ -199,5 +220,6 @@ mod tests {
         }
         assert_eq!(revision(type_url::CLUSTER, &[0x0a, 0xff, 0xff, 0xff]), None);
         assert_eq!(revision(type_url::CLUSTER, &[0xff; 20]), None);
+        assert!(decodes(&good) && decodes(&[]) && !decodes(&[0x0a, 0xff, 0xff, 0xff]) && !decodes(&good[..2]));
     }
 }

@@ -96,6 +96,8 @@ cases! {
     "glob/members"
     "errors/per-name"
     "ondemand/late-name"
+    "unknown/later"
+    "restart/version"
 }
 
 /// The commit of the specification (`xds_protocol.rst`) that the sentences are from.

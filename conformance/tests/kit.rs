@@ -2,6 +2,12 @@
 
 #[path = "kit/cases.rs"]
 mod cases;
+#[path = "kit/client_cases.rs"]
+mod client_cases;
+#[path = "kit/client_defects.rs"]
+mod client_defects;
+#[path = "kit/client_walks.rs"]
+mod client_walks;
 #[path = "kit/defects.rs"]
 mod defects;
 #[path = "kit/plain.rs"]
@@ -12,3 +18,5 @@ mod program;
 mod referee;
 #[path = "kit/walker.rs"]
 mod walker;
+#[path = "kit/walks.rs"]
+mod walks;

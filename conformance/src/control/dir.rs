@@ -78,7 +78,14 @@ impl Control for Directory {
                     self.resources.entry(type_url.clone()).or_default().remove(name);
                     type_url
                 }
+                Op::Clear => {
+                    self.resources.clear();
+                    types = resource::TYPES.map(|(_, type_url)| type_url).to_vec();
+                    continue;
+                }
                 Op::Error { .. } => return Err(Trouble("a folder has no errors".into())),
+                Op::Unknown { .. } => return Err(Trouble("a folder has what it has".into())),
+                Op::Restart => return Err(Trouble("a folder restarts no server".into())),
             };
             if !types.contains(&type_url.as_str()) {
                 types.push(type_url);

@@ -1,11 +1,13 @@
 //! The control side of a server: how the kit changes what the server has.
 
 mod dir;
+mod exec;
 mod stdio;
 
 use crate::run::{Op, Trouble};
 
 pub use self::dir::Directory;
+pub use self::exec::Exec;
 pub use self::stdio::Adapter;
 
 /// A control.
@@ -21,6 +23,11 @@ pub trait Control {
     /// Returns whether changes of several types are taken at once. If not, the order in which a server pushes them says
     /// nothing.
     fn is_atomic(&self) -> bool;
+
+    /// Returns whether the control hears from the server, or from who knows it, that a change is taken.
+    fn is_confirmed(&self) -> bool {
+        false
+    }
 }
 
 /// No control: the kit only asks.

@@ -1,12 +1,7 @@
 //! An adapter: a command of the server's owner, told over its standard input, a JSON object a line each way.
 
-use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,13 +9,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Control;
+use crate::program::Program;
 use crate::run::{Op, Trouble};
 
 /// How long an adapter may take to start, and to answer.
 const START: Duration = Duration::from_secs(60);
 const ANSWER: Duration = Duration::from_secs(30);
-/// The number of lines of standard error that are kept.
-const KEPT: usize = 40;
 
 /// What an adapter says when it is ready.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -42,10 +36,8 @@ struct Line {
 
 /// A running adapter. Ends with the value.
 pub struct Adapter {
-    child: Child,
-    input: Option<ChildStdin>,
+    program: Program,
     lines: Receiver<String>,
-    errors: Arc<Mutex<VecDeque<String>>>,
     ready: Ready,
 }
 
@@ -56,44 +48,21 @@ impl Adapter {
     ///
     /// If the command cannot be started, ends, or says something else.
     pub fn start(command: &[String]) -> Result<Self, Trouble> {
-        let (program, arguments) = command.split_first().ok_or_else(|| Trouble("no command".into()))?;
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| Trouble(format!("{program}: {error}")))?;
         let (sender, lines) = channel();
-        let output = child.stdout.take().map(BufReader::new);
-        thread::spawn(move || {
-            for line in output.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        let errors = Arc::new(Mutex::new(VecDeque::new()));
-        let (kept, output) = (errors.clone(), child.stderr.take().map(BufReader::new));
-        thread::spawn(move || {
-            for line in output.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                if kept.len() == KEPT {
-                    kept.pop_front();
-                }
-                kept.push_back(line);
-            }
-        });
-        let input = child.stdin.take();
-        let mut adapter = Self { child, input, lines, errors, ready: Ready::default() };
+        let program = Program::start(command, move |line| sender.send(line).is_ok())?;
+        let mut adapter = Self { program, lines, ready: Ready::default() };
         let line = adapter.line(START)?;
         match line.ready {
-            Some(ready) if ready.address.is_empty() => Err(adapter.trouble("the adapter is ready without an address")),
+            Some(ready) if ready.address.is_empty() => {
+                Err(adapter.program.trouble("the adapter is ready without an address"))
+            }
             Some(ready) => {
                 adapter.ready = ready;
                 Ok(adapter)
             }
-            None => Err(adapter.trouble(&format!("the adapter does not start: {}", line.error.unwrap_or_default()))),
+            None => {
+                Err(adapter.program.trouble(&format!("the adapter does not start: {}", line.error.unwrap_or_default())))
+            }
         }
     }
 
@@ -104,10 +73,8 @@ impl Adapter {
 
     /// Sends an operation, and waits for the answer.
     fn ask(&mut self, op: &Value) -> Result<(), Trouble> {
-        let line = format!("{op}\n");
-        let written = self.input.as_mut().map(|input| input.write_all(line.as_bytes()).and_then(|()| input.flush()));
-        if !matches!(written, Some(Ok(()))) {
-            return Err(self.trouble("the adapter takes no more operations"));
+        if !self.program.say(op) {
+            return Err(self.program.trouble("the adapter takes no more operations"));
         }
         match self.line(ANSWER)?.error {
             None => Ok(()),
@@ -117,20 +84,13 @@ impl Adapter {
 
     fn line(&mut self, wait: Duration) -> Result<Line, Trouble> {
         let line = self.lines.recv_timeout(wait).map_err(|error| {
-            self.trouble(match error {
+            self.program.trouble(match error {
                 RecvTimeoutError::Timeout => "the adapter does not answer",
                 RecvTimeoutError::Disconnected => "the adapter has ended",
             })
         })?;
-        serde_json::from_str(&line).map_err(|error| self.trouble(&format!("the adapter says {line:?}: {error}")))
-    }
-
-    /// Adds what the adapter printed on standard error.
-    fn trouble(&self, what: &str) -> Trouble {
-        thread::sleep(Duration::from_millis(100)); // the last words may still be on their way
-        let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines: Vec<&str> = errors.iter().map(String::as_str).collect();
-        Trouble(if lines.is_empty() { what.to_owned() } else { format!("{what}:\n{}", lines.join("\n")) })
+        serde_json::from_str(&line)
+            .map_err(|error| self.program.trouble(&format!("the adapter says {line:?}: {error}")))
     }
 }
 
@@ -156,6 +116,9 @@ fn lines(op: &Op) -> Vec<Value> {
         Op::Error { type_url, name, code } => {
             vec![json!({"op": "error", "type": type_url, "name": name, "code": code, "message": "the kit says so"})]
         }
+        Op::Unknown { type_url, name } => vec![json!({"op": "unknown", "type": type_url, "name": name})],
+        Op::Clear => vec![json!({"op": "clear"})],
+        Op::Restart => vec![json!({"op": "restart"})],
     }
 }
 
@@ -171,21 +134,9 @@ impl Control for Adapter {
     fn is_atomic(&self) -> bool {
         true
     }
-}
 
-impl Drop for Adapter {
-    /// The end of its input ends the adapter; one that stays is killed.
-    fn drop(&mut self) {
-        drop(self.input.take());
-        let end = Instant::now() + Duration::from_secs(3);
-        while Instant::now() < end {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        _ = self.child.kill(); // it has ended meanwhile
-        _ = self.child.wait();
+    fn is_confirmed(&self) -> bool {
+        true
     }
 }
 
@@ -230,5 +181,9 @@ mod tests {
         let all: Vec<Value> = ops.iter().flat_map(lines).collect();
         assert_eq!(all[0]["any"], STANDARD.encode(crate::resource::body(xds_machine::type_url::CLUSTER, "a", 1)));
         assert_eq!(all[1], json!({"op": "delete", "type": "t", "name": "b"}));
+        let unknown = Op::Unknown { type_url: "t".into(), name: "b".into() };
+        assert_eq!(lines(&unknown), [json!({"op": "unknown", "type": "t", "name": "b"})]);
+        let simple: Vec<Value> = [Op::Clear, Op::Restart].iter().flat_map(lines).collect();
+        assert_eq!(simple, [json!({"op": "clear"}), json!({"op": "restart"})]);
     }
 }

@@ -1,12 +1,13 @@
 //! A server over sockets: gRPC on plain HTTP/2, with messages as bytes, so that wrong ones can be sent too.
 
-mod stream;
+pub(crate) mod stream;
+mod target;
+mod v2;
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use h2::SendStream;
@@ -17,8 +18,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use xds_machine::service::Method;
 
-use crate::control::Control;
+pub use self::target::{SharedControl, Target};
 use crate::message::{Request, Variant};
+use crate::resource;
 use crate::run::{Event, Op, Peer, StreamId, Trouble, Wait};
 
 /// How long to wait for what.
@@ -30,9 +32,6 @@ pub struct Patience {
     pub quiet: Duration,
 }
 
-/// The control of the server, which all connections share.
-pub type SharedControl = Arc<Mutex<dyn Control + Send>>;
-
 /// A connection to the server.
 pub struct Connection {
     runtime: Runtime,
@@ -41,8 +40,7 @@ pub struct Connection {
     opened: StreamId,
     events: UnboundedReceiver<Event>,
     sender: UnboundedSender<Event>,
-    authority: String,
-    control: SharedControl,
+    target: Target,
     patience: Patience,
 }
 
@@ -52,26 +50,30 @@ impl Connection {
     /// # Errors
     ///
     /// If the server cannot be reached, or does not speak HTTP/2.
-    pub fn new(address: &str, control: SharedControl, patience: Patience) -> io::Result<Self> {
+    pub fn new(target: &Target, patience: Patience) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let requests = runtime.block_on(async {
-            let connect = async {
-                let tcp = TcpStream::connect(address).await?;
-                tcp.set_nodelay(true)?;
-                let mut builder = h2::client::Builder::new();
-                builder.initial_window_size(1 << 20).initial_connection_window_size(1 << 24);
-                let (requests, connection) = builder.handshake(tcp).await.map_err(io::Error::other)?;
-                tokio::spawn(async move {
-                    _ = connection.await; // the streams report it
-                });
-                requests.ready().await.map_err(io::Error::other)
-            };
-            let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time");
-            timeout(patience.answer, connect).await.map_err(late)?
-        })?;
+        let requests = runtime.block_on(connect(target.address(), patience.answer))?;
         let (sender, events) = unbounded_channel();
-        let streams = BTreeMap::new();
-        Ok(Self { runtime, requests, streams, opened: 0, events, sender, authority: address.into(), control, patience })
+        let (streams, target) = (BTreeMap::new(), target.clone());
+        Ok(Self { runtime, requests, streams, opened: 0, events, sender, target, patience })
+    }
+
+    /// Connects once more, to a server that has been started again.
+    fn reconnect(&mut self) -> Result<(), Trouble> {
+        self.streams.clear();
+        let until = Instant::now() + self.patience.answer.max(RESTART);
+        loop {
+            match self.runtime.block_on(connect(self.target.address(), self.patience.answer)) {
+                Ok(requests) => {
+                    self.requests = requests;
+                    return Ok(());
+                }
+                Err(error) if Instant::now() >= until => {
+                    return Err(Trouble(format!("no connection to {}: {error}", self.target.address())));
+                }
+                Err(_) => self.pass(Duration::from_millis(20)),
+            }
+        }
     }
 
     /// Changes the patience, once it is known what the server needs.
@@ -80,12 +82,32 @@ impl Connection {
     }
 }
 
+/// How long a server may take to start again.
+const RESTART: Duration = Duration::from_secs(10);
+
+async fn connect(address: &str, patience: Duration) -> io::Result<SendRequest<Bytes>> {
+    let connect = async {
+        let tcp = TcpStream::connect(address).await?;
+        tcp.set_nodelay(true)?;
+        let mut builder = h2::client::Builder::new();
+        builder.initial_window_size(1 << 20).initial_connection_window_size(1 << 24);
+        let (requests, connection) = builder.handshake(tcp).await.map_err(io::Error::other)?;
+        tokio::spawn(async move {
+            _ = connection.await; // the streams report it
+        });
+        requests.ready().await.map_err(io::Error::other)
+    };
+    let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no connection in time");
+    timeout(patience, connect).await.map_err(late)?
+}
+
 impl Peer for Connection {
     fn open(&mut self, variant: Variant, single: Option<&str>) -> Result<StreamId, Trouble> {
         let own = |type_url: &str| crate::resource::TYPES.into_iter().find(|(_, known)| *known == type_url);
         let type_url = single.and_then(own).map(|(_, url)| url);
-        let path = Method { variant, type_url }.path().ok_or_else(|| Trouble("the type has no service".into()))?;
-        let request = http::Request::post(format!("http://{}{path}", self.authority))
+        let path = if self.target.is_v2() { v2::path(variant, type_url) } else { Method { variant, type_url }.path() };
+        let path = path.ok_or_else(|| Trouble("the type has no service".into()))?;
+        let request = http::Request::post(format!("http://{}{path}", self.target.address()))
             .header("content-type", "application/grpc")
             .header("te", "trailers")
             .header("user-agent", concat!("xds-conformance/", env!("CARGO_PKG_VERSION")))
@@ -108,7 +130,11 @@ impl Peer for Connection {
     }
 
     fn send(&mut self, stream: StreamId, variant: Variant, request: &Request) -> Result<(), Trouble> {
-        self.send_bytes(stream, &request.encode(variant))
+        if !self.target.is_v2() {
+            return self.send_bytes(stream, &request.encode(variant));
+        }
+        let old = Request { type_url: v2::old(&request.type_url).to_owned(), ..request.clone() };
+        self.send_bytes(stream, &old.encode(variant))
     }
 
     fn send_bytes(&mut self, stream: StreamId, bytes: &[u8]) -> Result<(), Trouble> {
@@ -130,9 +156,20 @@ impl Peer for Connection {
         let wait = match wait {
             Wait::Answer => self.patience.answer,
             Wait::Quiet => self.patience.quiet,
+            // The reader of the stream must have had its turn.
+            Wait::Nothing => Duration::from_millis(1),
         };
         let events = &mut self.events;
-        self.runtime.block_on(async { timeout(wait, events.recv()).await.ok().flatten() })
+        let mut event = self.runtime.block_on(async { timeout(wait, events.recv()).await.ok().flatten() });
+        if let (true, Some(Event::Response(_, response))) = (self.target.is_v2(), &mut event) {
+            response.type_url = v2::new(&response.type_url).to_owned();
+            for item in &mut response.resources {
+                item.any_type = v2::new(&item.any_type).to_owned();
+                // The content is read by its type.
+                item.revision = item.body.as_ref().and_then(|body| resource::revision(&item.any_type, body));
+            }
+        }
+        event
     }
 
     fn pass(&mut self, time: Duration) {
@@ -140,7 +177,28 @@ impl Peer for Connection {
     }
 
     fn control(&mut self, ops: &[Op]) -> Result<(), Trouble> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner).apply(ops)
+        self.target.apply(ops)?;
+        if ops.contains(&Op::Restart) { self.reconnect() } else { Ok(()) }
+    }
+
+    fn is_confirmed(&self) -> bool {
+        self.target.is_confirmed()
+    }
+
+    fn is_ordered(&self) -> bool {
+        self.target.is_ordered()
+    }
+
+    fn serves(&self, type_url: &str) -> bool {
+        self.target.serves(type_url)
+    }
+
+    fn has_witnesses(&self, variant: Variant, type_url: &str) -> bool {
+        self.target.has_witnesses(variant, type_url)
+    }
+
+    fn note_witness(&mut self, variant: Variant, type_url: &str, seen: bool) {
+        self.target.note_witness(variant, type_url, seen);
     }
 
     fn is_instant(&self) -> bool {

@@ -16,7 +16,7 @@ use crate::run::{Event, StreamId};
 const LARGEST: usize = 256 << 20;
 
 /// Puts the head of a gRPC frame before a message.
-pub(super) fn frame(message: &[u8]) -> Bytes {
+pub(crate) fn frame(message: &[u8]) -> Bytes {
     let mut frame = Vec::with_capacity(message.len() + 5);
     frame.push(0);
     frame.extend(u32::try_from(message.len()).unwrap_or(u32::MAX).to_be_bytes());
@@ -25,7 +25,7 @@ pub(super) fn frame(message: &[u8]) -> Bytes {
 }
 
 /// Writes all bytes, as flow control lets them through.
-pub(super) async fn write(to: &mut SendStream<Bytes>, mut bytes: Bytes) -> Result<(), h2::Error> {
+pub(crate) async fn write(to: &mut SendStream<Bytes>, mut bytes: Bytes) -> Result<(), h2::Error> {
     while !bytes.is_empty() {
         to.reserve_capacity(bytes.len());
         let room = poll_fn(|cx| to.poll_capacity(cx)).await;
@@ -80,7 +80,7 @@ async fn read_all(
 }
 
 /// Takes a message from the buffer, if there is a whole one.
-fn next_message(buffer: &mut BytesMut) -> Option<Result<Bytes, String>> {
+pub(crate) fn next_message(buffer: &mut BytesMut) -> Option<Result<Bytes, String>> {
     let len = u32::from_be_bytes(buffer.get(1..5)?.try_into().ok()?) as usize;
     if len > LARGEST {
         buffer.clear();

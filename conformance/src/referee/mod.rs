@@ -11,7 +11,7 @@ mod rule;
 mod server;
 mod world;
 
-pub use self::client::ClientReferee;
+pub use self::client::{ClientReferee, Merit, Wanted};
 pub use self::rule::{Level, Rule};
 pub use self::server::ServerReferee;
 pub use self::world::World;

@@ -1,6 +1,6 @@
 //! What the server has, as far as the kit can know: a control is taken late, so a resource may have several states.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The resources of a server, each with the states that it may have now.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -10,6 +10,8 @@ pub struct World {
     states: BTreeMap<(String, String), Vec<Option<u64>>>,
     /// Names with this beginning exist only if the kit put them; `None`: nothing is known of any other name.
     own: Option<String>,
+    /// Resources of which nothing is known all the same.
+    forgotten: BTreeSet<(String, String)>,
 }
 
 impl World {
@@ -33,10 +35,17 @@ impl World {
         self.change(type_url, name, None);
     }
 
+    /// Records that nothing is known of a resource any more.
+    pub fn forget(&mut self, type_url: &str, name: &str) {
+        self.states.remove(&(type_url.to_owned(), name.to_owned()));
+        self.forgotten.insert((type_url.to_owned(), name.to_owned()));
+    }
+
     fn change(&mut self, type_url: &str, name: &str, state: Option<u64>) {
-        let before = self.initial(name);
-        let states = self.states.entry((type_url.to_owned(), name.to_owned())).or_insert_with(|| before.to_vec());
-        states.push(state);
+        let key = (type_url.to_owned(), name.to_owned());
+        // A forgotten resource may have any state before this one: the state is certain once it is settled.
+        let before = if self.forgotten.remove(&key) { &[None] } else { self.initial(name) };
+        self.states.entry(key).or_insert_with(|| before.to_vec()).push(state);
     }
 
     /// The states of a name that no change was made to.
@@ -53,8 +62,9 @@ impl World {
 
     /// Returns the states that a resource may have; none if nothing is known.
     pub fn states(&self, type_url: &str, name: &str) -> &[Option<u64>] {
-        let states = self.states.get(&(type_url.to_owned(), name.to_owned()));
-        states.map_or(self.initial(name), Vec::as_slice)
+        let key = (type_url.to_owned(), name.to_owned());
+        let initial = || if self.forgotten.contains(&key) { &[] } else { self.initial(name) };
+        self.states.get(&key).map_or_else(initial, Vec::as_slice)
     }
 
     /// Returns the state that a resource has for certain.

@@ -11,10 +11,12 @@ use crate::suite::SPEC_REVISION;
 pub fn to_json(report: &Report) -> Value {
     let summary = report.summary();
     let ms = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e3);
+    let mut implementation = report.implementation.details.clone();
+    implementation.insert("target".into(), report.implementation.target.as_str().into());
     json!({
         "kit": concat!("xds-conformance ", env!("CARGO_PKG_VERSION")),
         "spec_revision": SPEC_REVISION,
-        "implementation": {"target": report.implementation},
+        "implementation": implementation,
         "mode": report.mode,
         "calibration": {
             "answer_ms": ms(report.calibration.answer),
@@ -42,7 +44,7 @@ fn case(row: &Row) -> Value {
         "verdict": row.verdict.name(),
         "known": row.known,
         "why": row.why,
-        "rule": row.id,
+        "rule": row.rule,
         "sentence": row.sentence,
         "seconds": row.time.as_secs_f64(),
         "ladder": row.ladder,

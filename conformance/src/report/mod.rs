@@ -1,15 +1,21 @@
 //! What a run came to: the terminal, JSON, JUnit, and the exit code.
 
+mod html;
 mod json;
 mod junit;
 mod known;
+mod matrix;
 mod terminal;
 
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
+pub use self::html::to_html;
 pub use self::json::to_json;
 pub use self::junit::to_junit;
 pub use self::known::{Glob, KnownFailures};
+pub use self::matrix::matrix;
 pub use self::terminal::{line, summary_line};
 use crate::message::Variant;
 use crate::referee::Level;
@@ -24,6 +30,8 @@ pub struct Row {
     pub variant: Variant,
     /// How strongly the specification says it.
     pub level: Level,
+    /// The id of the sentence in the catalogue of the specification.
+    pub rule: String,
     /// The sentence.
     pub sentence: String,
     /// The verdict.
@@ -43,8 +51,8 @@ pub struct Row {
 pub struct Report {
     /// The mode: `server`.
     pub mode: String,
-    /// What was tested: an address, or a command.
-    pub implementation: String,
+    /// What was tested.
+    pub implementation: Implementation,
     /// What was measured before the cases.
     pub calibration: Calibration,
     /// The cases.
@@ -53,6 +61,21 @@ pub struct Report {
     pub stale: Vec<String>,
     /// Whether a failure at level SHOULD counts.
     pub strict: bool,
+}
+
+/// What was tested.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Implementation {
+    /// An address, or a command.
+    pub target: String,
+    /// What else is known: how the kit reached it, what it said of itself, what its owner wrote of it.
+    pub details: Map<String, Value>,
+}
+
+impl From<String> for Implementation {
+    fn from(target: String) -> Self {
+        Self { target, details: Map::new() }
+    }
 }
 
 /// What was measured before the cases.
@@ -138,14 +161,15 @@ mod tests {
     use super::*;
 
     fn row(id: &str, level: Level, verdict: Verdict) -> Row {
-        let (sentence, why, ladder) = ("s".into(), "w & <b>".into(), vec!["C> cds [a]".into()]);
+        let (rule, sentence, why, ladder) =
+            ("BASIC-06".into(), "s".into(), "w & <b>".into(), vec!["C> cds [a]".into()]);
         let (variant, time) = (Variant::Sotw, Duration::from_millis(1500));
-        Row { id: id.into(), variant, level, sentence, verdict, why, time, ladder, known: false }
+        Row { id: id.into(), variant, level, rule, sentence, verdict, why, time, ladder, known: false }
     }
 
     fn report(rows: &[(&str, Level, Verdict)]) -> Report {
         let rows = rows.iter().map(|(id, level, verdict)| row(id, *level, *verdict)).collect();
-        Report { mode: "server".into(), implementation: "x".into(), rows, ..Report::default() }
+        Report { mode: "server".into(), implementation: "x".to_owned().into(), rows, ..Report::default() }
     }
 
     #[test]
@@ -171,10 +195,22 @@ mod tests {
         let json = to_json(&report);
         assert_eq!(json["cases"][0]["verdict"], "fail");
         assert_eq!(json["cases"][1]["level"], "MAY");
+        assert_eq!((&json["cases"][0]["rule"], &json["implementation"]["target"]), (&"BASIC-06".into(), &"x".into()));
         assert_eq!(json["summary"]["failed"], 1);
         let junit = to_junit(&report);
         assert!(junit.contains(r#"<failure message="w &amp; &lt;b&gt;">"#), "{junit}");
         assert!(junit.contains(r#"tests="2" failures="1" skipped="0""#), "{junit}");
+        let html = to_html(&report);
+        assert!(html.contains("<td class=fail>fail<td>MUST<td>sotw<td><details id=\"server/x-sotw\">"), "{html}");
+        assert!(html.contains("<p>w &amp; &lt;b&gt;</p><pre>C&gt; cds [a]</pre>"), "{html}");
+        let page = matrix(&[("one".into(), json.clone()), ("<two>".into(), json)]).expect("reports");
+        assert!(
+            page.contains("<tr><td>server/y<td>sotw<td>MAY<td class=pass title=\"w &amp; &lt;b&gt;\">✓<td"),
+            "{page}"
+        );
+        assert!(page.contains("<th>one<th>&lt;two&gt;") && page.contains("<th>1, 1<th>1, 1"), "{page}");
+        let none = matrix(&[("x".into(), Value::Null)]);
+        assert_eq!(none, Err("x is no report: it has no cases".into()));
         let lines = summary_line(&report);
         assert_eq!(lines, "server: 1 passed, 1 failed (0 known), 0 unsupported, 0 inconclusive\n1 passed, 1 failed");
     }

@@ -23,12 +23,22 @@ pub fn line(row: &Row) -> String {
     }
     if row.verdict == Verdict::Fail {
         _ = write!(text, "\n    {}\n    {}: \"{}\" (xds_protocol.rst)", row.why, row.level.name(), row.sentence);
-        let skipped = row.ladder.len().saturating_sub(SHOWN);
+        // What a walk has found is small, and its story comes first.
+        let is_walk = row.id.starts_with("walk/");
+        let skipped = if is_walk { 0 } else { row.ladder.len().saturating_sub(SHOWN) };
         if skipped > 0 {
             _ = write!(text, "\n    | .. {skipped} lines before");
         }
         for step in &row.ladder[skipped..] {
             _ = write!(text, "\n    | {step}");
+        }
+        if is_walk {
+            let (id, variant) = (row.id.replace('/', "-"), variant_name(row.variant));
+            _ = write!(text, "\n    repeat: xds-conformance replay {id}-{variant}.txt, with the same options");
+            return text;
+        }
+        if ["tap/", "watch/"].iter().any(|mode| row.id.starts_with(mode)) {
+            return text;
         }
         let short = row.id.split_once('/').map_or(row.id.as_str(), |(_, short)| short);
         _ = write!(text, "\n    repeat: --filter '{short}' --variants {}", variant_name(row.variant));

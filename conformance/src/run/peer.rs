@@ -24,6 +24,8 @@ pub enum Wait {
     Answer,
     /// As long as it takes to believe that nothing comes.
     Quiet,
+    /// Not at all: what is there already.
+    Nothing,
 }
 
 /// A change of what the server has, by its names on the wire.
@@ -47,6 +49,17 @@ pub enum Op {
         /// The code of gRPC.
         code: i32,
     },
+    /// The server is not to know whether a resource exists, until the next change of it.
+    Unknown {
+        /// The type URL.
+        type_url: String,
+        /// The name.
+        name: String,
+    },
+    /// Everything is removed.
+    Clear,
+    /// The server ends and starts again at the same address; what it had before, the control may have to give it again.
+    Restart,
 }
 
 /// Why a peer could not do what it was told: never the peer's fault in the sense of the protocol.
@@ -94,4 +107,31 @@ pub trait Peer {
 
     /// Returns whether changes are taken before [`control`](Self::control) returns, so that no witness is needed.
     fn is_instant(&self) -> bool;
+
+    /// Returns whether the control's word can be relied on: that the server has taken a change, or will by itself.
+    fn is_confirmed(&self) -> bool {
+        true
+    }
+
+    /// Returns whether changes of different types are taken in their order: then one type shows what became of another.
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
+    /// Returns whether the server serves a type, as far as its owner says.
+    fn serves(&self, type_url: &str) -> bool {
+        let _ = type_url;
+        true
+    }
+
+    /// Returns whether a witness of this type is worth waiting for: not if several came in vain, and none ever succeeded.
+    fn has_witnesses(&self, variant: Variant, type_url: &str) -> bool {
+        let _ = (variant, type_url);
+        true
+    }
+
+    /// Is told whether a witness has shown a change.
+    fn note_witness(&mut self, variant: Variant, type_url: &str, seen: bool) {
+        let _ = (variant, type_url, seen);
+    }
 }

@@ -1,11 +1,13 @@
 //! The kit's requests.
 
+use std::collections::BTreeMap;
+
 use super::peer::Peer;
 use super::stream::OfType;
 use super::{Runner, Stop};
 use crate::message::{Node, Request, Response, Variant};
 use crate::resource;
-use crate::story::{Answers, Send, Text};
+use crate::story::{Answers, Resume, Send, Text};
 
 /// The error of a NACK.
 const ERROR: (i32, &str) = (3, "the kit rejects this, to see what follows");
@@ -26,27 +28,38 @@ impl Runner {
             };
             Ok((name, version))
         });
-        let initial = initial.collect::<Result<_, Stop>>()?;
+        let mut initial = initial.collect::<Result<BTreeMap<_, _>, Stop>>()?;
         let answered = match &send.answers {
             Answers::Nothing => None,
+            Answers::Ack(None) | Answers::Nack(None) if self.is_walk => self.next_to_answer(&key),
             Answers::Ack(variable) | Answers::Nack(variable) => Some(self.answered(&key, variable.as_deref())?),
         };
-        let is_nack = matches!(send.answers, Answers::Nack(_));
+        let is_nack = matches!(send.answers, Answers::Nack(_)) && answered.is_some();
         let (version, nonce) = (self.literal(send.version.as_ref(), true)?, self.literal(send.nonce.as_ref(), false)?);
         let unsubscribe = send.unsubscribe.iter().map(|name| self.name(name)).collect();
         let sotw = self.variant == Variant::Sotw;
         let node = Node { id: format!("{}node", self.prefix), features: send.client_features.clone() };
+        let before = self.before.get(&self.current).and_then(|types| types.get(&key));
+        let (claimed, held) = before.map(|before| before.claims(send.resume, &names)).unwrap_or_default();
         let stream = self.here()?;
         let first = !std::mem::replace(&mut stream.begun, true);
         let of = stream.types.entry(key).or_default();
+        let first_of_type = !std::mem::replace(&mut of.asked, true);
+        if first_of_type && sotw && !claimed.is_empty() {
+            of.version = claimed;
+        } else if first_of_type && !sotw {
+            initial.extend(held);
+        }
         if sotw {
             of.names.clone_from(&names);
         }
+        let is_answer = answered.is_some();
         if let Some(response) = answered {
             of.answer(&response, is_nack);
         }
         let usual_nonce = match &send.answers {
             Answers::Nothing if !sotw => String::new(),
+            _ if !sotw && !is_answer => String::new(),
             _ => of.nonce.clone(),
         };
         let request = Request {
@@ -76,6 +89,24 @@ impl Runner {
             }
         }
         Ok(())
+    }
+
+    /// Reads the next response of a type, if there is one.
+    fn next_to_answer(&mut self, type_url: &str) -> Option<Response> {
+        if let Some(response) = self.read(type_url) {
+            return Some(response);
+        }
+        let of = self.streams.get(&self.current)?.types.get(type_url)?;
+        of.pending.first().cloned()
+    }
+
+    /// Answers the next response of a type, if one has come.
+    pub(super) fn answer_one(&mut self, peer: &mut dyn Peer, type_name: &str, nack: bool) -> Result<(), Stop> {
+        let type_url = self.type_url(type_name);
+        match self.next_to_answer(&type_url) {
+            Some(response) => self.answer(peer, &response, nack),
+            None => Ok(()),
+        }
     }
 
     /// Answers one response that was read.
@@ -165,8 +196,32 @@ impl OfType {
     /// Records that a response is answered.
     fn answer(&mut self, response: &Response, nack: bool) {
         self.pending.retain(|pending| pending.nonce != response.nonce);
-        if !nack {
-            self.version.clone_from(&response.version);
+        if nack {
+            return;
         }
+        self.version.clone_from(&response.version);
+        if self.first_version.is_empty() {
+            self.first_version.clone_from(&response.version);
+        }
+        for item in response.resources.iter().filter(|item| item.body.is_some()) {
+            self.held.insert(item.name.clone(), item.version.clone());
+            self.first_held.entry(item.name.clone()).or_insert_with(|| item.version.clone());
+        }
+        for name in &response.removed {
+            self.held.remove(name);
+            self.first_held.remove(name);
+        }
+    }
+
+    /// Returns what a client claims that had these names on an earlier stream: SotW its version, delta its resources.
+    fn claims(&self, resume: Resume, names: &[String]) -> (String, BTreeMap<String, String>) {
+        let (version, held) = match resume {
+            Resume::No => return Default::default(),
+            Resume::Last => (&self.version, &self.held),
+            Resume::Older => (&self.first_version, &self.first_held),
+        };
+        let wanted = |name: &String| names.iter().any(|of| of == "*" || of == name);
+        let held = held.iter().filter(|(name, _)| wanted(name));
+        (version.clone(), held.map(|(name, version)| (name.clone(), version.clone())).collect())
     }
 }

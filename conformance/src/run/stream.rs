@@ -22,7 +22,7 @@ pub(super) struct Stream {
 }
 
 /// What a client remembers of a type.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct OfType {
     /// SotW: the list that was sent last.
     pub names: Vec<String>,
@@ -31,6 +31,13 @@ pub(super) struct OfType {
     /// SotW: the version and the nonce for the next request.
     pub version: String,
     pub nonce: String,
+    /// SotW: the version that was accepted first.
+    pub first_version: String,
+    /// Delta: the versions that were accepted last, and first.
+    pub held: BTreeMap<String, String>,
+    pub first_held: BTreeMap<String, String>,
+    /// Whether a request was sent.
+    pub asked: bool,
 }
 
 impl Runner {

@@ -1,6 +1,6 @@
 //! Verdicts.
 
-use crate::referee::Rule;
+use crate::referee::{Complaint, Rule};
 
 /// What a case came to.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -36,6 +36,17 @@ pub struct Outcome {
     pub why: String,
     /// The conversation, a line for each message.
     pub ladder: Vec<String>,
+}
+
+/// How a walk ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Walked {
+    /// Nothing to complain of.
+    Silent,
+    /// The first complaint.
+    Complaint(Complaint),
+    /// The walk could not be walked to its end: why.
+    Inconclusive(String),
 }
 
 /// Returns the case that a rule of every response belongs to, so that one defect is one failure and not a hundred.

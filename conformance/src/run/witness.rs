@@ -9,15 +9,15 @@ impl Runner {
     /// Makes sure that the server has taken all changes so far. A change that is followed by another of the same
     /// resource is not looked for; a removal is known by a resource that is put after it.
     pub(super) fn see_changes(&mut self, peer: &mut dyn Peer) -> Result<(), Stop> {
-        let mut unseen = std::mem::take(&mut self.unseen);
+        let unseen = std::mem::take(&mut self.unseen);
         if unseen.is_empty() {
             return Ok(());
         }
         if !peer.is_instant() {
-            if let Some(marker) = self.marker(&unseen) {
-                peer.control(std::slice::from_ref(&marker))?;
-                self.world_changes(&marker);
-                unseen.push(marker);
+            let removals = removals(&unseen);
+            // One type shows all, if changes are taken in order.
+            for removal in removals.iter().take(if peer.is_ordered() { 1 } else { removals.len() }) {
+                self.see_removal(peer, removal)?;
             }
             let mut last: Vec<Put> = Vec::new();
             for op in unseen {
@@ -29,37 +29,71 @@ impl Runner {
                     Op::Delete { type_url, name } => {
                         last.retain(|other| (&other.type_url, &other.name) != (&type_url, &name));
                     }
-                    Op::Error { .. } => {}
+                    Op::Error { .. } | Op::Unknown { .. } | Op::Clear | Op::Restart => {}
                 }
             }
             for put in &last {
-                self.see(peer, put)?;
+                match self.see(peer, put) {
+                    Err(Stop::Inconclusive(why)) if self.story.trusts && peer.is_confirmed() => {
+                        self.ladder.push(format!("   ({why})"));
+                    }
+                    seen => seen?,
+                }
             }
         }
         self.world.settle();
         Ok(())
     }
 
-    /// Returns the resource that is put after removals: of a type of its own, so that no stream of the story is
-    /// disturbed by it.
-    fn marker(&self, unseen: &[Op]) -> Option<Op> {
-        let removal = unseen.iter().rev().find_map(|op| match op {
-            Op::Delete { type_url, .. } | Op::Error { type_url, .. } => Some(type_url),
-            Op::Put(_) => None,
-        })?;
-        let markers = self.world.names(removal).count();
-        let name = format!("{}marker-{markers}-{}", self.prefix, self.ladder.len());
-        let used = |word: &&str| {
+    /// Puts a resource after a removal, and waits for it. Its type is one that no stream of the story is disturbed by;
+    /// or, if the server serves no such type, the type of the removal.
+    fn see_removal(&mut self, peer: &mut dyn Peer, removal: &str) -> Result<(), Stop> {
+        let variant = self.variant;
+        let is_free = |word: &&str| {
             let type_url = crate::resource::type_url(word);
-            self.of != type_url && self.streams.values().all(|stream| !stream.types.contains_key(type_url))
+            let used = self.of == type_url || self.streams.values().any(|stream| stream.types.contains_key(type_url));
+            peer.is_ordered() && peer.serves(type_url) && !used && peer.has_witnesses(variant, type_url)
         };
-        let word = ["rds", "eds"].into_iter().find(used)?;
-        let type_url = crate::resource::type_url(word).to_owned();
-        Some(Op::Put(Put { type_url, name, revision: 1, ttl: None, alias: None }))
+        let free = ["rds", "eds"].into_iter().find(is_free).map(crate::resource::type_url);
+        if let Some(type_url) = free {
+            let marker = self.marker(peer, type_url)?;
+            match self.see(peer, &marker) {
+                Err(Stop::Inconclusive(_)) => {}
+                seen => return seen,
+            }
+        }
+        let marker = self.marker(peer, removal)?;
+        self.see(peer, &marker)
     }
 
-    /// Waits until a fresh stream has the resource.
+    fn marker(&mut self, peer: &mut dyn Peer, type_url: &str) -> Result<Put, Stop> {
+        let name = format!("{}marker-{}-{}", self.prefix, self.world.names(type_url).count(), self.ladder.len());
+        let put = Put { type_url: type_url.to_owned(), name, revision: 1, ttl: None, alias: None };
+        let op = Op::Put(put.clone());
+        // The referees first: a push may be faster than the control's answer.
+        self.world_changes(&op);
+        peer.control(&[op])?;
+        Ok(put)
+    }
+
     fn see(&mut self, peer: &mut dyn Peer, put: &Put) -> Result<(), Stop> {
+        let short = crate::resource::short(&put.type_url);
+        if !peer.has_witnesses(self.variant, &put.type_url) {
+            return Err(Stop::Inconclusive(format!("no fresh stream has ever shown any {short} of the kit")));
+        }
+        let seen = self.look(peer, put)?;
+        peer.note_witness(self.variant, &put.type_url, seen);
+        if seen {
+            return Ok(());
+        }
+        let name = self.short_name(&put.name).to_owned();
+        Err(Stop::Inconclusive(format!(
+            "no fresh stream shows {short} {name} at {}: the control may have failed",
+            put.revision
+        )))
+    }
+
+    fn look(&mut self, peer: &mut dyn Peer, put: &Put) -> Result<bool, Stop> {
         let stream = peer.open(self.variant, None)?;
         let request = Request {
             type_url: put.type_url.clone(),
@@ -71,21 +105,14 @@ impl Runner {
         let seen = self.watch(peer, stream, put);
         peer.close(stream);
         if seen? {
-            return Ok(());
+            return Ok(true);
         }
         // A server that never pushes has it on the next stream.
         let again = peer.open(self.variant, None)?;
         peer.send(again, self.variant, &request)?;
         let seen = self.watch(peer, again, put);
         peer.close(again);
-        if seen? {
-            return Ok(());
-        }
-        let name = self.short_name(&put.name).to_owned();
-        Err(Stop::Inconclusive(format!(
-            "no fresh stream shows {name} at {}: the control may have failed",
-            put.revision
-        )))
+        seen
     }
 
     fn watch(&mut self, peer: &mut dyn Peer, stream: StreamId, put: &Put) -> Result<bool, Stop> {
@@ -129,4 +156,20 @@ impl Runner {
         };
         Ok(peer.send(stream, self.variant, &request)?)
     }
+}
+
+/// Returns the types of removals, the last first.
+fn removals(unseen: &[Op]) -> Vec<String> {
+    let mut types: Vec<String> = Vec::new();
+    for op in unseen.iter().rev() {
+        match op {
+            Op::Delete { type_url, .. } | Op::Error { type_url, .. } | Op::Unknown { type_url, .. }
+                if !types.contains(type_url) =>
+            {
+                types.push(type_url.clone());
+            }
+            _ => {}
+        }
+    }
+    types
 }

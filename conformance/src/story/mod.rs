@@ -2,6 +2,7 @@
 
 mod parse;
 mod words;
+mod write;
 
 use std::time::Duration;
 
@@ -9,14 +10,18 @@ use crate::message::Variant;
 use crate::referee::Level;
 
 pub use self::parse::ParseError;
+pub(crate) use self::parse::story;
+pub(crate) use self::words::{Words, duration, number};
 
-/// A case: its header, and the steps of the conversation.
+/// A case: its header, and the steps of the conversation, which are others for clients.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Story {
+pub struct Story<S = Step> {
     /// The id, as in `server/sotw/names-grow`.
     pub id: String,
     /// How strongly the specification says it.
     pub level: Level,
+    /// The id of the sentence in the catalogue of the specification.
+    pub rule: String,
     /// The sentence of the specification.
     pub sentence: String,
     /// The variants that the story is for.
@@ -27,8 +32,11 @@ pub struct Story {
     pub features: Vec<String>,
     /// Whether the stream is of the one type `T`, and not aggregated.
     pub single: bool,
+    /// Whether the answer of a control is proof enough that the server has taken a change: the case is about the first
+    /// answer, without which no witness can be had.
+    pub trusts: bool,
     /// The steps, each with its line in the file.
-    pub steps: Vec<(usize, Step)>,
+    pub steps: Vec<(usize, S)>,
 }
 
 /// A step of a story.
@@ -41,6 +49,8 @@ pub enum Step {
         /// Whether the changes are one operation.
         batch: bool,
     },
+    /// The server ends and starts again, with what it has kept (feature `restart`).
+    Restart,
     /// All further steps are of this stream, which opens with its first request.
     Stream(usize),
     /// The stream ends, without a word.
@@ -54,6 +64,15 @@ pub enum Step {
         /// Whether the responses are rejected.
         nack: bool,
     },
+    /// The kit answers the next response of a type, if one has come; later ones are not read yet.
+    AnswerOne {
+        /// The type.
+        type_name: String,
+        /// Whether the response is rejected.
+        nack: bool,
+    },
+    /// The kit listens until nothing is owed on the stream, or nothing comes.
+    Hear,
     /// Responses with these parts must come, in any grouping.
     Must(Expected),
     /// A response with exactly these resources must come.
@@ -101,6 +120,8 @@ pub enum To {
     Delete,
     /// The resource gets an error with this code (feature `error`).
     Error(i32),
+    /// The server does not know any more whether the resource exists (feature `unknown`).
+    Unknown,
 }
 
 /// A request of a story.
@@ -122,12 +143,26 @@ pub struct Send {
     pub version: Option<Text>,
     /// `response_nonce`, if not the usual one.
     pub nonce: Option<Text>,
+    /// Whether the first request of a type claims what the stream of this number had before the last cut.
+    pub resume: Resume,
     /// Whether an error is added, whatever the request answers.
     pub error: bool,
     /// Whether the node is left out though the request is the first of its stream.
     pub nodeless: bool,
     /// Features of the client, on the first request of a stream.
     pub client_features: Vec<String>,
+}
+
+/// What a client claims to have from an earlier stream.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Resume {
+    /// Nothing.
+    #[default]
+    No,
+    /// The versions that it accepted last.
+    Last,
+    /// The versions that it accepted first.
+    Older,
 }
 
 /// What a request answers.
@@ -199,7 +234,7 @@ impl Story {
     ///
     /// Names the line, and what is wrong in it.
     pub fn parse(text: &str, variant: Variant) -> Result<Self, ParseError> {
-        parse::story(text, variant)
+        parse::story(text, variant, parse::step)
     }
 
     /// Returns the variants that the header of a story names.
@@ -209,6 +244,22 @@ impl Story {
     /// As [`parse`](Self::parse).
     pub fn variants(text: &str) -> Result<Vec<Variant>, ParseError> {
         parse::variants(text)
+    }
+
+    /// Makes the story of a walk: steps that the referee judges, and nothing else.
+    pub fn of_walk(variant: Variant, steps: &[Step]) -> Self {
+        Self {
+            id: "walk/all".into(),
+            level: Level::Must,
+            rule: String::new(),
+            sentence: String::new(),
+            variants: vec![variant],
+            types: Vec::new(),
+            features: Vec::new(),
+            single: false,
+            trusts: false,
+            steps: steps.iter().cloned().map(|step| (0, step)).collect(),
+        }
     }
 
     /// Returns whether the story changes what the server has, and so needs a control.
@@ -225,6 +276,11 @@ impl Story {
         };
         let mut steps = self.steps.iter().map(|(_, step)| step).skip_while(|step| is_given(step));
         !steps.any(|step| matches!(step, Step::World { .. }))
+    }
+
+    /// Returns whether the story restarts the server, and so ends the streams of all other stories.
+    pub fn restarts(&self) -> bool {
+        self.steps.iter().any(|(_, step)| matches!(step, Step::Restart))
     }
 
     /// Returns whether the story changes several types at once.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::words::{Words, duration, number, text};
-use super::{Answers, Change, Expected, Form, Send, Step, Story, To};
+use super::{Answers, Change, Expected, Form, Resume, Send, Step, Story, To};
 use crate::message::Variant;
 use crate::referee::Level;
 
@@ -24,7 +24,12 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-pub(super) fn story(source: &str, variant: Variant) -> Result<Story, ParseError> {
+/// Reads a story with steps of this kind.
+pub(crate) fn story<S>(
+    source: &str,
+    variant: Variant,
+    step: impl Fn(&str, Variant) -> Result<S, String>,
+) -> Result<Story<S>, ParseError> {
     let mut header = Header::default();
     let mut steps = Vec::new();
     for (at, line) in source.lines().enumerate() {
@@ -56,11 +61,13 @@ pub(super) fn variants(source: &str) -> Result<Vec<Variant>, ParseError> {
 struct Header {
     id: Option<String>,
     level: Option<Level>,
+    rule: Option<String>,
     sentence: Option<String>,
     variants: Vec<Variant>,
     types: Vec<String>,
     features: Vec<String>,
     single: bool,
+    trusts: bool,
 }
 
 impl Header {
@@ -73,17 +80,19 @@ impl Header {
             "level" => {
                 self.level = Some(Level::named(value).ok_or_else(|| format!("{value:?} is no level"))?);
             }
+            "rule" => self.rule = Some(value.into()),
             "sentence" => self.sentence = Some(value.into()),
             "variants" => self.variants = words().map(variant_named).collect::<Result<_, _>>()?,
             "types" => self.types = words().map(Into::into).collect(),
             "need" => self.features = words().map(Into::into).collect(),
             "single" => self.single = true,
+            "trusts" => self.trusts = true,
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    fn finish(self, steps: Vec<(usize, Step)>) -> Result<Story, String> {
+    fn finish<S>(self, steps: Vec<(usize, S)>) -> Result<Story<S>, String> {
         let types = if self.types.is_empty() { vec!["cds".into(), "eds".into()] } else { self.types };
         if self.variants.is_empty() {
             return Err("the variants are missing".into());
@@ -91,11 +100,13 @@ impl Header {
         Ok(Story {
             id: self.id.ok_or("the case is missing")?,
             level: self.level.ok_or("the level is missing")?,
+            rule: self.rule.ok_or("the rule is missing")?,
             sentence: self.sentence.ok_or("the sentence is missing")?,
             variants: self.variants,
             types,
             features: self.features,
             single: self.single,
+            trusts: self.trusts,
             steps,
         })
     }
@@ -119,7 +130,7 @@ fn of_variant(line: &str, variant: Variant) -> Option<&str> {
     if line.starts_with(other) { None } else { Some(line.strip_prefix(mine).unwrap_or(line)) }
 }
 
-fn step(line: &str, variant: Variant) -> Result<Step, String> {
+pub(super) fn step(line: &str, variant: Variant) -> Result<Step, String> {
     let mut words = Words::new(line)?;
     let step = match words.take("a step")? {
         "world" => return world(words),
@@ -132,8 +143,14 @@ fn step(line: &str, variant: Variant) -> Result<Step, String> {
             let bytes: Option<Vec<u8>> = (0..hex.len()).step_by(2).map(byte).collect();
             Step::Bytes(bytes.ok_or_else(|| format!("{hex:?} are no bytes"))?)
         }
-        "ack" => Step::Answer { nack: false },
-        "nack" => Step::Answer { nack: true },
+        verb @ ("ack" | "nack") => {
+            let nack = verb == "nack";
+            match words.take_if(|_| true) {
+                None => Step::Answer { nack },
+                Some(word) => Step::AnswerOne { type_name: word.trim_matches('"').to_owned(), nack },
+            }
+        }
+        "hear" => Step::Hear,
         "S~" => return expected(words).map(Step::Must),
         "S=" => return expected(words).map(Step::Exactly),
         "S!" => return expected(words).map(Step::MustNot),
@@ -149,9 +166,12 @@ fn step(line: &str, variant: Variant) -> Result<Step, String> {
     Ok(step)
 }
 
-/// Reads `world put T a 1`, `world delete T a`, `world error T a 7`, `world puts T a 2..9`,
-/// `world batch "put T a 1" "delete T b"`.
+/// Reads `world put T a 1`, `world delete T a`, `world error T a 7`, `world unknown T a`, `world puts T a 2..9`,
+/// `world batch "put T a 1" "delete T b"`, `world restart`.
 fn world(mut words: Words<'_>) -> Result<Step, String> {
+    if words.take_flag("restart") {
+        return words.end().map(|()| Step::Restart);
+    }
     let batch = words.take_flag("batch");
     if !batch {
         return Ok(Step::World { changes: changes(words)?, batch });
@@ -170,7 +190,7 @@ fn type_name(words: &mut Words<'_>) -> Result<String, String> {
 }
 
 fn changes(mut words: Words<'_>) -> Result<Vec<Change>, String> {
-    let verb = words.take("put, puts, delete or error")?;
+    let verb = words.take("put, puts, delete, unknown or error")?;
     let (type_name, name) = (type_name(&mut words)?, words.take("a name")?.to_owned());
     let change = |to| Change { type_name: type_name.clone(), name: name.clone(), to };
     let put = |revision| change(To::Put { revision, ttl: None, alias: None });
@@ -187,6 +207,7 @@ fn changes(mut words: Words<'_>) -> Result<Vec<Change>, String> {
             (number(from)?..=number(to)?).map(put).collect()
         }
         "delete" => vec![change(To::Delete)],
+        "unknown" => vec![change(To::Unknown)],
         "error" => vec![change(To::Error(number(words.take("a code")?)?))],
         _ => return Err(format!("{verb:?} is no change")),
     };
@@ -204,6 +225,12 @@ fn send(mut words: Words<'_>, variant: Variant) -> Result<Send, String> {
     send.version = words.take_value("v").map(text).transpose()?;
     send.nonce = words.take_value("n").map(text).transpose()?;
     send.nodeless = words.take_flag("nodeless");
+    send.resume = match words.take_value("resume") {
+        None if words.take_flag("resume") => Resume::Last,
+        None => Resume::No,
+        Some("older") => Resume::Older,
+        Some(word) => return Err(format!("{word:?} is not \"older\"")),
+    };
     send.error = words.take_flag("error");
     send.client_features = words.take_list("features[", ']').map(own).unwrap_or_default();
     let variable =
@@ -261,19 +288,20 @@ fn expected(mut words: Words<'_>) -> Result<Expected, String> {
 mod tests {
     use super::*;
 
-    const HEADER: &str = "case server/x\nlevel MUST\nsentence s\nvariants sotw delta\n";
+    const HEADER: &str = "case server/x\nlevel MUST\nrule R-01\nsentence s\nvariants sotw delta\n";
 
     fn fault(steps: &str) -> String {
-        let of = |variant| story(&format!("{HEADER}{steps}"), variant).map(|_| ()).map_err(|error| error.to_string());
+        let of =
+            |variant| story(&format!("{HEADER}{steps}"), variant, step).map(|_| ()).map_err(|error| error.to_string());
         of(Variant::Sotw).expect_err("a fault")
     }
 
     #[test]
     fn a_story_is_read() {
         let text = format!("{HEADER}types eds\nneed ttl\n# a comment\nworld put T a 1\nsotw C> T [a,*] ack=$1 # so\n");
-        let story = story(&text, Variant::Sotw).expect("a story");
+        let story = story(&text, Variant::Sotw, step).expect("a story");
         assert_eq!((story.id.as_str(), story.level, story.types.len()), ("server/x", Level::Must, 1));
-        assert_eq!(story.steps[1].0, 9);
+        assert_eq!(story.steps[1].0, 10);
         let Step::Send(send) = &story.steps[1].1 else { panic!("a request") };
         assert_eq!(
             (send.names.as_slice(), &send.answers),
@@ -285,24 +313,36 @@ mod tests {
     fn lines_of_the_other_variant_are_left_out() {
         let text = format!("{HEADER}sotw C> T [a]\ndelta C> T +a\nack\n");
         for variant in [Variant::Sotw, Variant::Delta] {
-            assert_eq!(story(&text, variant).expect("a story").steps.len(), 2);
+            assert_eq!(story(&text, variant, step).expect("a story").steps.len(), 2);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let sotw = "world put cds a 1\nworld batch \"put eds a 2 alias=b\" \"delete cds a\"\nstream 2\n\
+                    C> cds [a,*] ack resume\nC> untyped [] nack=$1\nack cds\nnack\ncut\nhear\nrest\n";
+        let delta = "C> cds irv{a:$1} +a +* -b nack\nC> cds +a resume=older\nworld restart\n";
+        for (variant, name, steps) in [(Variant::Sotw, "sotw", sotw), (Variant::Delta, "delta", delta)] {
+            let header = "case walk/x\nlevel MUST\nrule R-01\nsentence s\n";
+            let text = format!("{header}variants {name}\nsingle\ntypes cds\n\n{steps}");
+            assert_eq!(story(&text, variant, step).expect("a story").write(variant), text);
         }
     }
 
     #[test]
     fn faults_name_the_line() {
-        assert_eq!(fault("jump"), "line 5: \"jump\" is no step");
-        assert_eq!(fault("C> T"), "line 5: a SotW request has a list");
-        assert_eq!(fault("C> T [a"), "line 5: a quote or a bracket is not closed");
-        assert_eq!(fault("S~ T {a@x}"), "line 5: \"x\" is no number");
-        assert_eq!(fault("S~ T {a} b"), "line 5: \"b\" has no meaning here");
-        assert_eq!(fault("ack\nlevel MUST"), "line 6: the header comes before the steps");
-        assert_eq!(fault("world put T a"), "line 5: a revision is missing");
-        assert_eq!(fault("world batch"), "line 5: a batch has changes");
-        assert_eq!(fault("bytes 0g"), "line 5: \"0g\" are no bytes");
-        assert_eq!(fault("wait 3"), "line 5: \"3\" is no duration");
-        assert_eq!(fault("C> T [a] v=1"), "line 5: \"1\" is neither $NAME nor a quoted text");
-        let no_level = story("case x\nsentence s\nvariants sotw\n", Variant::Sotw).expect_err("no level");
+        assert_eq!(fault("jump"), "line 6: \"jump\" is no step");
+        assert_eq!(fault("C> T"), "line 6: a SotW request has a list");
+        assert_eq!(fault("C> T [a"), "line 6: a quote or a bracket is not closed");
+        assert_eq!(fault("S~ T {a@x}"), "line 6: \"x\" is no number");
+        assert_eq!(fault("S~ T {a} b"), "line 6: \"b\" has no meaning here");
+        assert_eq!(fault("ack\nlevel MUST"), "line 7: the header comes before the steps");
+        assert_eq!(fault("world put T a"), "line 6: a revision is missing");
+        assert_eq!(fault("world batch"), "line 6: a batch has changes");
+        assert_eq!(fault("bytes 0g"), "line 6: \"0g\" are no bytes");
+        assert_eq!(fault("wait 3"), "line 6: \"3\" is no duration");
+        assert_eq!(fault("C> T [a] v=1"), "line 6: \"1\" is neither $NAME nor a quoted text");
+        let no_level = story("case x\nsentence s\nvariants sotw\n", Variant::Sotw, step).expect_err("no level");
         assert_eq!(no_level.to_string(), "the level is missing");
     }
 }

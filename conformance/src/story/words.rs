@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::Text;
 
 /// The words of a line, separated by spaces outside of quotes, brackets and braces.
-pub(super) struct Words<'a>(Vec<&'a str>);
+pub(crate) struct Words<'a>(Vec<&'a str>);
 
 impl<'a> Words<'a> {
-    pub(super) fn new(line: &'a str) -> Result<Self, String> {
+    pub(crate) fn new(line: &'a str) -> Result<Self, String> {
         let (mut words, mut depth, mut quoted, mut start) = (Vec::new(), 0usize, false, 0);
         for (at, char) in line.char_indices().chain([(line.len(), ' ')]) {
             match char {
@@ -33,42 +33,42 @@ impl<'a> Words<'a> {
     }
 
     /// Takes the first word.
-    pub(super) fn take(&mut self, what: &str) -> Result<&'a str, String> {
+    pub(crate) fn take(&mut self, what: &str) -> Result<&'a str, String> {
         if self.0.is_empty() { Err(format!("{what} is missing")) } else { Ok(self.0.remove(0)) }
     }
 
     /// Takes the first word if it is one of a few.
-    pub(super) fn take_if(&mut self, is: impl Fn(&str) -> bool) -> Option<&'a str> {
+    pub(crate) fn take_if(&mut self, is: impl Fn(&str) -> bool) -> Option<&'a str> {
         let word = self.0.first().copied().filter(|word| is(word))?;
         self.0.remove(0);
         Some(word)
     }
 
     /// Takes a word that stands anywhere.
-    pub(super) fn take_flag(&mut self, flag: &str) -> bool {
+    pub(crate) fn take_flag(&mut self, flag: &str) -> bool {
         let at = self.0.iter().position(|word| *word == flag);
         at.map(|at| self.0.remove(at)).is_some()
     }
 
     /// Takes the value of `key=value`.
-    pub(super) fn take_value(&mut self, key: &str) -> Option<&'a str> {
+    pub(crate) fn take_value(&mut self, key: &str) -> Option<&'a str> {
         let at = self.0.iter().position(|word| word.strip_prefix(key).is_some_and(|rest| rest.starts_with('=')))?;
         Some(&self.0.remove(at)[key.len() + 1..])
     }
 
     /// Takes the items between the brackets of a word such as `rm[a,b]`.
-    pub(super) fn take_list(&mut self, open: &str, close: char) -> Option<Vec<&'a str>> {
+    pub(crate) fn take_list(&mut self, open: &str, close: char) -> Option<Vec<&'a str>> {
         let at = self.0.iter().position(|word| word.starts_with(open) && word.ends_with(close))?;
         let inside = &self.0.remove(at)[open.len()..];
         Some(inside[..inside.len() - 1].split(',').map(str::trim).filter(|item| !item.is_empty()).collect())
     }
 
     /// Returns the words that are left.
-    pub(super) fn rest(self) -> Vec<&'a str> {
+    pub(crate) fn rest(self) -> Vec<&'a str> {
         self.0
     }
 
-    pub(super) fn end(self) -> Result<(), String> {
+    pub(crate) fn end(self) -> Result<(), String> {
         match self.0.first() {
             None => Ok(()),
             Some(word) => Err(format!("{word:?} has no meaning here")),
@@ -77,7 +77,7 @@ impl<'a> Words<'a> {
 }
 
 /// Reads `$1` or `"text"`.
-pub(super) fn text(word: &str) -> Result<Text, String> {
+pub(crate) fn text(word: &str) -> Result<Text, String> {
     if let Some(variable) = word.strip_prefix('$') {
         return Ok(Text::Of(variable.into()));
     }
@@ -86,12 +86,12 @@ pub(super) fn text(word: &str) -> Result<Text, String> {
 }
 
 /// Reads a number.
-pub(super) fn number<N: std::str::FromStr>(word: &str) -> Result<N, String> {
+pub(crate) fn number<N: std::str::FromStr>(word: &str) -> Result<N, String> {
     word.parse().map_err(|_| format!("{word:?} is no number"))
 }
 
 /// Reads a duration: `3s`, `200ms`.
-pub(super) fn duration(word: &str) -> Result<Duration, String> {
+pub(crate) fn duration(word: &str) -> Result<Duration, String> {
     match word.strip_suffix("ms") {
         Some(millis) => number(millis).map(Duration::from_millis),
         None => match word.strip_suffix('s') {

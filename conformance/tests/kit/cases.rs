@@ -41,7 +41,7 @@ fn every_case_passes_against_this_projects_server() {
 }
 
 /// The defect that each case is for. Cases that only inform are not here.
-const TABLE: &[(&str, Wrong)] = &[
+pub(crate) const TABLE: &[(&str, Wrong)] = &[
     ("base/first-answer", Wrong::ServesNothing),
     ("base/push", Wrong::NeverPushes),
     ("base/nonce", Wrong::EmptyNonces),
@@ -114,6 +114,8 @@ const TABLE: &[(&str, Wrong)] = &[
     ("vhds/missing", Wrong::ServesNothing),
     ("glob/members", Wrong::NoGlobs),
     ("ondemand/late-name", Wrong::IgnoresUnsubscribe),
+    ("unknown/later", Wrong::ForgetsTheMissing),
+    ("restart/version", Wrong::TrustsVersions),
 ];
 
 #[test]
@@ -141,7 +143,7 @@ fn what_the_text_leaves_open_is_never_a_failure() {
     for (variant, story) in stories().into_iter().filter(|(_, story)| story.level == Level::May) {
         for (_, wrong) in TABLE {
             let outcome = play(&story, variant, Seeded::new(*wrong));
-            assert_ne!(outcome.verdict, Verdict::Fail, "{} {wrong:?}: {}", story.id, outcome.why);
+            assert_eq!(outcome.verdict, Verdict::Pass, "{} {wrong:?}: {}", story.id, outcome.why);
         }
     }
 }
@@ -163,5 +165,5 @@ fn every_file_is_a_case_and_every_case_is_named_by_its_file() {
     for (_, story) in stories() {
         assert!(cases.contains(story.id.strip_prefix("server/").expect("the prefix")), "{}", story.id);
     }
-    assert_eq!(cases.len(), 81);
+    assert_eq!(cases.len(), 83);
 }

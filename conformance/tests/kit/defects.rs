@@ -192,7 +192,7 @@ impl Defect for Seeded {
                 true
             }
             Wrong::DropsOldNonces => !first || request.nonce.is_empty(),
-            Wrong::TrustsVersions => !first || request.version.is_empty(),
+            Wrong::TrustsVersions => !first || (request.version.is_empty() && request.initial.is_empty()),
             Wrong::IgnoresResubscribe => {
                 request.names.retain(|name| !before.contains(name));
                 true

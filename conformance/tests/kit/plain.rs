@@ -13,7 +13,7 @@ use xds_conformance::suite;
 
 /// The choices that the specification leaves open.
 #[derive(Clone, Copy, Debug, Default)]
-struct Style {
+pub(crate) struct Style {
     /// Delta: each resource has a response of its own.
     split: bool,
     /// SotW: a response of a partial type has everything that is wanted, too.
@@ -44,7 +44,7 @@ struct Stream {
 }
 
 /// A server that sends at once, and never waits for an ACK.
-struct Plain {
+pub(crate) struct Plain {
     style: Style,
     resources: BTreeMap<(String, String), (Put, u64)>,
     versions: BTreeMap<String, u64>,
@@ -54,7 +54,7 @@ struct Plain {
 }
 
 impl Plain {
-    fn new(style: Style) -> Self {
+    pub(crate) fn new(style: Style) -> Self {
         let (resources, versions) = (BTreeMap::new(), BTreeMap::new());
         Self { style, resources, versions, streams: BTreeMap::new(), opened: 0, events: VecDeque::new() }
     }
@@ -260,7 +260,7 @@ impl Peer for Plain {
             let (type_url, name) = match op {
                 Op::Put(put) => (&put.type_url, &put.name),
                 Op::Delete { type_url, name } => (type_url, name),
-                Op::Error { .. } => return Err(Trouble("no errors".into())),
+                _ => return Err(Trouble("neither errors nor restarts".into())),
             };
             let version = self.versions.entry(type_url.clone()).or_insert(1);
             *version += 1;
@@ -285,7 +285,7 @@ impl Peer for Plain {
     }
 }
 
-fn styles() -> impl Iterator<Item = Style> {
+pub(crate) fn styles() -> impl Iterator<Item = Style> {
     (0..64).map(|bits| {
         let bit = |at: u32| bits >> at & 1 == 1;
         Style {

@@ -106,7 +106,11 @@ impl<V: Judged> Walk<V> {
         let (url, name) = (TYPES[of], self.random.pick(&NAMES));
         let type_url = TypeUrl::from(url);
         let wanted = if of == 0 && self.random.one_in(3) { "*" } else { name };
-        match self.random.below(16) {
+        let choice = self.random.below(16);
+        if (2..=4).contains(&choice) {
+            self.watcher.iter_mut().for_each(ClientReferee::unsettle);
+        }
+        match choice {
             0 => {
                 self.revision += 1;
                 let content = self.revision % 2 + 1; // contents come back

@@ -106,6 +106,12 @@ impl ServerReferee {
         self.changed(type_url, name);
     }
 
+    /// Records that nothing is known of a resource any more.
+    pub fn forget(&mut self, type_url: &str, name: &str) {
+        self.world.forget(type_url, name);
+        self.changed(type_url, name);
+    }
+
     fn changed(&mut self, type_url: &str, name: &str) {
         if let Some(of) = self.types.get_mut(type_url) {
             of.give_reason_for(name);

@@ -50,6 +50,8 @@ pub(super) struct OfType {
     pub reasons: u32,
     pub reasons_for_all: u32,
     pub reasons_for: BTreeMap<String, u32>,
+    /// How often each name has used the reasons for all: a response may come in parts.
+    pub used_of_all: BTreeMap<String, u32>,
     /// The revision of each name at a version.
     pub versions: BTreeMap<(String, String), u64>,
     /// Whether resources have TTLs: then any resource may be repeated.
@@ -92,12 +94,28 @@ impl OfType {
         self.reasons_for_all = self.reasons_for_all.saturating_add(1);
     }
 
+    /// Uses a reason for all names, if there is one left for each name that is the same again.
+    pub(super) fn use_reason_for_all(&mut self, names: &[&str], whole: bool) -> bool {
+        if whole || names.is_empty() {
+            let left = self.reasons_for_all.checked_sub(1);
+            return left.map(|left| self.reasons_for_all = left).is_some();
+        }
+        let used = |name: &&&str| self.used_of_all.get(**name).copied().unwrap_or_default() >= self.reasons_for_all;
+        if names.iter().any(|name| used(&name)) {
+            return false;
+        }
+        names.iter().for_each(|name| *self.used_of_all.entry((*name).to_owned()).or_default() += 1);
+        true
+    }
+
     /// Ends the wildcard: what was held because of it, is not any more.
     pub(super) fn leave_wildcard(&mut self) {
         self.left_wildcard |= self.wildcard != Wildcard::No;
         self.wildcard = Wildcard::No;
         let names = &self.names;
         self.held.retain(|name, _| names.contains(name));
+        // Whether a name is included in the wildcard is of no interest any more.
+        self.owed.retain(|_, rule| *rule != Rule::UnsubscribedInWildcard);
     }
 }
 

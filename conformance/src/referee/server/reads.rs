@@ -157,12 +157,18 @@ impl OfType {
             self.check_full_state(response, world, complain);
         }
         let needless = self.needless(variant, response).filter(|_| !self.beats);
-        match (needless, self.reasons_for_all.checked_sub(1)) {
+        match needless {
             // A reason for everything is kept for a response that has no other: what crossed it does not use it up.
             // And such a response leaves the other reasons.
-            (Some(_), Some(left)) => self.reasons_for_all = left,
-            (Some(what), None) => complain(Rule::Needless, what),
-            (None, _) => self.use_up(response),
+            Some(what) => {
+                let again = response.resources.iter().filter(|item| self.is_same(item)).map(|item| item.name.as_str());
+                let names: Vec<&str> = again.chain(response.removed.iter().map(String::as_str)).collect();
+                let whole = variant == Variant::Sotw && self.full_state;
+                if !self.use_reason_for_all(&names, whole) {
+                    complain(Rule::Needless, what);
+                }
+            }
+            None => self.use_up(response),
         }
         self.owed.retain(|name, _| !response.mentions(name));
         self.hold(variant, response);
@@ -206,9 +212,14 @@ impl OfType {
         }
     }
 
+    /// Returns whether a faithful client holds exactly this.
+    fn is_same(&self, item: &Item) -> bool {
+        self.held.get(&item.name) == Some(&Held::Sent(item.revision))
+    }
+
     /// Returns what is needless in a response.
     fn needless(&self, variant: Variant, response: &Response) -> Option<String> {
-        let same = |item: &&Item| self.held.get(&item.name) == Some(&Held::Sent(item.revision));
+        let same = |item: &&Item| self.is_same(item);
         if variant == Variant::Sotw {
             let all_same = response.resources.iter().all(|item| same(&item));
             let smaller = self.full_state && self.held.len() > response.resources.len();

@@ -22,6 +22,7 @@ impl OfType {
         self.left_wildcard = false;
         (self.reasons, self.reasons_for_all) = (0, 0);
         self.reasons_for.clear();
+        self.used_of_all.clear();
         let owed = std::mem::take(&mut self.owed);
         let mut told = BTreeSet::new();
         for (name, rule) in owed {

@@ -1,0 +1,183 @@
+//! The judge of a tap: a referee for each side of each stream.
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::message::{Request, Response, Variant};
+use crate::referee::{ClientReferee, Complaint, ServerReferee, World};
+use crate::report::Row;
+use crate::resource;
+use crate::run::Verdict;
+
+/// The lines of a conversation that are kept.
+const KEPT: usize = 60;
+
+/// What a tap has seen.
+pub(super) struct Judge {
+    streams: BTreeMap<u64, Stream>,
+    opened: u64,
+    messages: u64,
+    rows: Vec<Row>,
+    begun: Instant,
+    on_complaint: Box<dyn Fn(&str) + Send>,
+}
+
+struct Stream {
+    variant: Variant,
+    server: ServerReferee,
+    client: ClientReferee,
+    ladder: Vec<String>,
+}
+
+impl Judge {
+    pub(super) fn new(on_complaint: impl Fn(&str) + Send + 'static) -> Self {
+        let (streams, rows) = (BTreeMap::new(), Vec::new());
+        let on_complaint = Box::new(on_complaint);
+        Self { streams, opened: 0, messages: 0, rows, begun: Instant::now(), on_complaint }
+    }
+
+    pub(super) fn open(&mut self, variant: Variant, single: Option<&str>) -> u64 {
+        self.opened += 1;
+        let server = ServerReferee::new(variant, single, World::unknown());
+        let client = ClientReferee::new(variant);
+        self.streams.insert(self.opened, Stream { variant, server, client, ladder: Vec::new() });
+        self.opened
+    }
+
+    pub(super) fn close(&mut self, id: u64) {
+        self.streams.remove(&id);
+    }
+
+    /// Judges a message of the client, which is on its way to the server.
+    pub(super) fn request(&mut self, id: u64, message: Bytes) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        self.messages += 1;
+        let Ok(request) = Request::decode(stream.variant, message) else {
+            return stream.say(format!("C{id}> no request"));
+        };
+        let (of, names) = (resource::short(&request.type_url), &request.names);
+        let nack = if request.error.is_some() { " NACK" } else { "" };
+        let unsubscribe = &request.unsubscribe;
+        stream.say(format!("C{id}> {of} {names:?} -{unsubscribe:?} v={} n={}{nack}", request.version, request.nonce));
+        stream.server.request(&request);
+        let complaints = stream.client.request(&request);
+        self.complain(id, complaints);
+    }
+
+    /// Judges a message of the server, which is on its way to the client.
+    pub(super) fn response(&mut self, id: u64, message: Bytes) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        self.messages += 1;
+        let Ok(response) = Response::decode(stream.variant, message, digest) else {
+            return stream.say(format!("S{id}> no response"));
+        };
+        let (of, names) = (resource::short(&response.type_url), response.resources.iter().map(|item| &item.name));
+        let names: Vec<&String> = names.take(20).collect();
+        stream
+            .say(format!("S{id}> {of} {names:?} rm{:?} v={} n={}", response.removed, response.version, response.nonce));
+        stream.client.response(&response);
+        let complaints = stream.server.response(&response);
+        self.complain(id, complaints);
+    }
+
+    fn complain(&mut self, id: u64, complaints: Vec<Complaint>) {
+        for complaint in complaints {
+            let Some(stream) = self.streams.get_mut(&id) else { return };
+            stream.say(format!("   !! {complaint}"));
+            (self.on_complaint)(&format!("stream {id}: {complaint}"));
+            let (rule, variant, ladder) = (complaint.rule, stream.variant, stream.ladder.clone());
+            let row_id = format!("tap/{}", rule.id());
+            if self.rows.iter().any(|row| row.id == row_id && row.variant == variant) {
+                continue;
+            }
+            self.rows.push(Row {
+                id: row_id,
+                variant,
+                level: rule.level(),
+                rule: rule.spec_id().into(),
+                sentence: rule.sentence().into(),
+                verdict: Verdict::Fail,
+                why: complaint.to_string(),
+                time: self.begun.elapsed(),
+                ladder,
+                known: false,
+            });
+        }
+    }
+
+    /// Returns the violations, or a row that there was none.
+    pub(super) fn rows(&self) -> Vec<Row> {
+        if !self.rows.is_empty() {
+            return self.rows.clone();
+        }
+        let rule = crate::referee::Rule::Nonce;
+        let verdict = if self.messages > 0 { Verdict::Pass } else { Verdict::Inconclusive };
+        vec![Row {
+            id: "tap/all".into(),
+            variant: Variant::Sotw,
+            level: rule.level(),
+            rule: rule.spec_id().into(),
+            sentence: rule.sentence().into(),
+            verdict,
+            why: format!("{} messages on {} streams", self.messages, self.opened),
+            time: Duration::from_secs(self.begun.elapsed().as_secs()),
+            ladder: Vec::new(),
+            known: false,
+        }]
+    }
+}
+
+impl Stream {
+    fn say(&mut self, line: String) {
+        if self.ladder.len() == KEPT {
+            self.ladder.remove(0);
+        }
+        self.ladder.push(line);
+    }
+}
+
+/// What stands for the content of any resource: its own revision is not known.
+fn digest(_: &str, body: &[u8]) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    Some(hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Item, Node};
+
+    #[test]
+    fn both_sides_are_judged() {
+        let mut judge = Judge::new(|_| {});
+        let id = judge.open(Variant::Sotw, None);
+        let eds = resource::type_url("eds").to_owned();
+        let node = Some(Node { id: "n".into(), ..Node::default() });
+        let first = Request { type_url: eds.clone(), names: vec!["a".into()], node, ..Request::default() };
+        judge.request(id, first.encode(Variant::Sotw).into());
+        let body = Some(resource::body(&eds, "a", 1).into());
+        let item = Item { name: "a".into(), any_type: eds.clone(), body, ..Item::default() };
+        let response = |nonce: &str| Response {
+            type_url: eds.clone(),
+            version: "1".into(),
+            nonce: nonce.into(),
+            resources: vec![item.clone()],
+            ..Response::default()
+        };
+        judge.response(id, response("n1").encode(Variant::Sotw).into());
+        let ack = Request { node: None, version: "1".into(), nonce: "n1".into(), ..first };
+        judge.request(id, ack.encode(Variant::Sotw).into());
+        assert_eq!(judge.rows()[0].id, "tap/all");
+        assert_eq!(judge.rows()[0].why, "3 messages on 1 streams");
+        judge.response(id, response("n2").encode(Variant::Sotw).into());
+        let wrong = Request { nonce: "n9".into(), ..ack };
+        judge.request(id, wrong.encode(Variant::Sotw).into());
+        let ids: Vec<String> = judge.rows().into_iter().map(|row| row.id).collect();
+        assert_eq!(ids, ["tap/needless", "tap/nonce-unknown"]);
+    }
+}

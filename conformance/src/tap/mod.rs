@@ -1,0 +1,50 @@
+//! The mode `tap`: a judging proxy between any client and any server. Messages pass unchanged; both sides are judged by
+//! what the wire shows, without knowing what the server has.
+
+mod judge;
+mod proxy;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::net::TcpListener;
+use tokio::runtime::Builder;
+
+use self::judge::Judge;
+use crate::report::{Calibration, Implementation, Report};
+use crate::run::Trouble;
+
+/// Listens at one address, passes everything on to another, and judges until the program is told to end (SIGINT).
+/// `on_complaint` is told of each violation at once.
+///
+/// # Errors
+///
+/// If the address cannot be listened at.
+pub fn run(
+    listen: &str,
+    upstream: &str,
+    strict: bool,
+    on_complaint: impl Fn(&str) + Send + 'static,
+) -> Result<Report, Trouble> {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| Trouble(error.to_string()))?;
+    let judge = Arc::new(Mutex::new(Judge::new(on_complaint)));
+    let shared = judge.clone();
+    runtime.block_on(async {
+        let listener = TcpListener::bind(listen).await.map_err(|error| Trouble(format!("{listen}: {error}")))?;
+        tokio::select! {
+            () = proxy::accept(listener, upstream.to_owned(), shared) => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+        Ok::<_, Trouble>(())
+    })?;
+    runtime.shutdown_background();
+    let rows = judge.lock().unwrap_or_else(PoisonError::into_inner).rows();
+    Ok(Report {
+        mode: "tap".into(),
+        implementation: Implementation::from(upstream.to_owned()),
+        calibration: Calibration::default(),
+        rows,
+        stale: Vec::new(),
+        strict,
+    })
+}

@@ -1,0 +1,140 @@
+//! The walks with a client: what each is made of.
+//!
+//! What is told and what is sent is legal wherever it stands. A resource that cannot be used is sent only when the client
+//! must know that it wants the name, because a client may ignore what it does not want.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fastrand::Rng;
+
+use super::run::Source;
+use crate::client::End;
+use crate::client::story::{Content, Item, Send, Step};
+use crate::message::Variant;
+use crate::resource;
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+/// The contents that a resource may have; they come back.
+const REVISIONS: u64 = 3;
+
+/// What to walk with a client.
+#[derive(Clone, Debug)]
+pub struct ClientWalks {
+    /// The variants, in turn.
+    pub variants: Vec<Variant>,
+    /// The types that the client can ask for, by their short names.
+    pub types: Vec<String>,
+    /// Those of which it can ask for everything.
+    pub wildcard: Vec<String>,
+    /// The number that all chance comes from.
+    pub seed: u64,
+}
+
+impl Source for ClientWalks {
+    type Step = Step;
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn variants(&self) -> &[Variant] {
+        &self.variants
+    }
+
+    /// Each walk has a client of its own.
+    fn is_alone(&self, _: usize) -> bool {
+        false
+    }
+
+    fn story(&self, number: usize, steps: usize) -> (Variant, Vec<Step>) {
+        let variant = self.variants[number % self.variants.len()];
+        let rng = Rng::with_seed(self.seed.wrapping_add(1 + number as u64));
+        let wanted = BTreeMap::new();
+        let mut walk = Walk { rng, walks: self, variant, wanted, steps: Vec::new() };
+        for _ in 0..steps {
+            walk.step();
+        }
+        walk.steps.push(Step::Barrier);
+        (variant, walk.steps)
+    }
+}
+
+struct Walk<'a> {
+    rng: Rng,
+    walks: &'a ClientWalks,
+    variant: Variant,
+    /// What the client is told to ask for, by type.
+    wanted: BTreeMap<String, BTreeSet<String>>,
+    steps: Vec<Step>,
+}
+
+impl Walk<'_> {
+    fn one_in(&mut self, times: usize) -> bool {
+        self.rng.usize(..times) == 0
+    }
+
+    fn name(&mut self) -> String {
+        NAMES[self.rng.usize(..NAMES.len())].to_owned()
+    }
+
+    fn step(&mut self) {
+        let of = self.walks.types[self.rng.usize(..self.walks.types.len())].clone();
+        match self.rng.usize(..100) {
+            0..35 => self.want(of),
+            35..80 => self.send(of),
+            80..93 => self.steps.push(Step::Barrier),
+            _ => {
+                let end = [End::Unavailable, End::Ok, End::Reset, End::Connection][self.rng.usize(..4)];
+                self.steps.push(Step::Cut(end));
+            }
+        }
+    }
+
+    /// One name more or less, or both at once, which a server must be able to tell from nothing.
+    fn want(&mut self, of: String) {
+        let wildcard = self.walks.wildcard.contains(&of) && self.one_in(4);
+        let name = if wildcard { "*".to_owned() } else { self.name() };
+        let (again, and_another) = (self.one_in(6), self.one_in(6));
+        let other = self.name();
+        let wanted = self.wanted.entry(of.clone()).or_default();
+        let (mut add, mut remove) = (Vec::new(), Vec::new());
+        if wanted.contains(&name) {
+            remove.push(name.clone());
+            add.extend(again.then(|| name.clone()));
+        } else {
+            add.push(name.clone());
+        }
+        if and_another && other != name && !wanted.contains(&other) {
+            add.push(other);
+        }
+        remove.iter().for_each(|name| _ = wanted.remove(name));
+        wanted.extend(add.iter().cloned());
+        self.steps.push(Step::Want { type_name: of, add, remove });
+    }
+
+    fn send(&mut self, of: String) {
+        let wanted = self.wanted.get(&of).cloned().unwrap_or_default();
+        if wanted.is_empty() {
+            return;
+        }
+        let full_state = self.variant == Variant::Sotw && resource::is_full_state(resource::type_url(&of));
+        let has = |name: &str| wanted.contains(name) || wanted.contains("*");
+        let names: Vec<&str> = NAMES.into_iter().filter(|name| has(name)).collect();
+        let mut send = Send { type_name: of, ..Send::default() };
+        for name in names {
+            let is_in = self.one_in(3);
+            if full_state && !is_in || !full_state && is_in || self.one_in(2) {
+                let content = Content::Revision(1 + self.rng.u64(..REVISIONS));
+                send.items.push(Item { name: name.to_owned(), content });
+            } else if self.variant == Variant::Delta && self.one_in(3) {
+                send.removed.push(name.to_owned());
+            }
+        }
+        if !send.items.is_empty() && self.one_in(6) {
+            let at = self.rng.usize(..send.items.len());
+            send.items[at].content = Content::Bad;
+            self.steps.push(Step::Barrier);
+        }
+        self.steps.push(Step::Send(send));
+    }
+}

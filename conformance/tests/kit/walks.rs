@@ -1,0 +1,182 @@
+//! Walks: silent about correct servers, and what they find of the seeded defects.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use xds_conformance::memory::{Defect, Faultless, Memory};
+use xds_conformance::message::{Response, Variant};
+use xds_conformance::referee::Rule;
+use xds_conformance::report::Row;
+use xds_conformance::run::{Peer, StreamId, Verdict};
+use xds_conformance::story::Story;
+use xds_conformance::walk::{self, Arena, Limits, Walks};
+
+use crate::defects::{Seeded, Wrong};
+use crate::plain::{Plain, styles};
+
+fn walks(variants: &[Variant], seed: u64) -> Walks {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Walks {
+        variants: variants.to_vec(),
+        types: names(&["cds", "eds", "lds", "rds"]),
+        wildcard: names(&["cds", "lds"]),
+        has_control: true,
+        has_batches: true,
+        seed,
+    }
+}
+
+fn limits(walks: usize) -> Limits {
+    Limits { walks, time: Duration::from_secs(600), steps: 40, workers: 1 }
+}
+
+/// Walks with servers that `connect` makes, a new one for each walk.
+fn walk<P: Peer + 'static>(variants: &[Variant], number: usize, connect: impl Fn() -> P + Sync) -> Vec<Row> {
+    let connect = |_| Ok(Box::new(connect()) as Box<dyn Peer>);
+    let arena = Arena::new(&connect, "k-", None);
+    walk::run(&arena, &walks(variants, 1), limits(number)).0
+}
+
+fn shown(rows: &[Row]) -> String {
+    let row = |row: &Row| format!("{} {}\n{}", row.id, row.why, row.ladder.join("\n"));
+    rows.iter().map(row).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn no_walk_complains_of_this_projects_server() {
+    for variant in [Variant::Sotw, Variant::Delta] {
+        let rows = walk(&[variant], 2_000, || Memory::new(Faultless));
+        assert_eq!((rows[0].id.as_str(), rows[0].verdict), ("walk/all", Verdict::Pass), "{}", shown(&rows));
+        assert!(rows[0].why.starts_with("2000 walks, ") && !rows[0].why.contains(';'), "{}", rows[0].why);
+    }
+}
+
+#[test]
+fn no_walk_complains_of_another_correct_server() {
+    for style in styles() {
+        let rows = walk(&[Variant::Sotw, Variant::Delta], 200, || Plain::new(style));
+        assert_eq!((rows[0].id.as_str(), rows[0].verdict), ("walk/all", Verdict::Pass), "{style:?}\n{}", shown(&rows));
+    }
+}
+
+/// What a hundred walks find of each seeded defect; nothing where the fixed cases alone do: odd types and requests, more
+/// names and changes than a walk has, features, order, and what delta permits.
+const FOUND: &[(Wrong, &str)] = &[
+    (Wrong::ServesNothing, "owed"),
+    (Wrong::NeverPushes, "not-sent"),
+    (Wrong::EmptyNonces, "nonce"),
+    (Wrong::OneVersion, "version"),
+    (Wrong::OtherAnyType, "any-type"),
+    (Wrong::SaysTwice, "twice"),
+    (Wrong::NeedsNodeAlways, "not-sent"),
+    (Wrong::OneTypeAStream, "not-sent"),
+    (Wrong::DiesOfUnknownTypes, ""),
+    (Wrong::NeedsTypeUrl, ""),
+    (Wrong::DiesOfNacks, "not-removed"),
+    (Wrong::DropsManyNames, ""),
+    (Wrong::DiesOfManyNames, ""),
+    (Wrong::ResendsOnAck, "needless"),
+    (Wrong::ResendsOnNack, "needless"),
+    (Wrong::GivesUpOnNack, "not-removed"),
+    (Wrong::ComparesVersions, "needless"),
+    (Wrong::ResendsOnNackOfItsVersion, ""),
+    (Wrong::IgnoresNamesOnAck, "owed"),
+    (Wrong::IgnoresNamesOnNack, "owed"),
+    (Wrong::OneRequestPerNonce, "not-sent"),
+    (Wrong::WildcardHidesNames, ""),
+    (Wrong::ResendsOnFewerNames, "needless"),
+    (Wrong::NeverForgetsNames, "owed"),
+    (Wrong::IgnoresEmptyLists, "unwanted"),
+    (Wrong::NoLegacyWildcard, "not-sent"),
+    (Wrong::LiteralWildcard, "not-sent"),
+    (Wrong::EmptyMeansAll, "unwanted"),
+    (Wrong::LateWildcardIgnored, "not-sent"),
+    (Wrong::ForgetsTheMissing, "not-sent"),
+    (Wrong::PartOfFullState, "full-state"),
+    (Wrong::NeverRemoves, "not-removed"),
+    (Wrong::AnswersStale, "needless"),
+    (Wrong::LosesStaleNames, "owed"),
+    (Wrong::DropsOldNonces, "unwanted"),
+    (Wrong::TrustsVersions, "owed"),
+    (Wrong::DropsChanges, ""),
+    (Wrong::NoNotFound, "not-removed"),
+    (Wrong::IgnoresResubscribe, "unanswered"),
+    (Wrong::TellsMissingOnce, "not-removed"),
+    (Wrong::AnswersUnsubscribe, "needless"),
+    (Wrong::DiesOfPhantoms, "not-sent"),
+    (Wrong::IgnoresUnsubscribe, "unsubscribed-in-wildcard"),
+    (Wrong::WildcardForEver, ""),
+    (Wrong::NoNamesMeansAll, ""),
+    (Wrong::ResendsAllOnChange, "content"),
+    (Wrong::LosesRemovalsBeforeAck, "content"),
+    (Wrong::DropsStale, "owed"),
+    (Wrong::DropsWhileWaiting, "owed"),
+    (Wrong::IgnoresClaims, ""),
+    (Wrong::DropsClaims, "owed"),
+    (Wrong::WaitsForClusters, "not-sent"),
+    (Wrong::ClustersLast, "needless"),
+    (Wrong::NoWarming, "not-removed"),
+    (Wrong::NoBeats, "not-removed"),
+    (Wrong::NeverWraps, ""),
+    (Wrong::NoAliases, ""),
+    (Wrong::NoGlobs, ""),
+];
+
+#[test]
+fn what_walks_find_of_the_seeded_defects() {
+    let mut faults = Vec::new();
+    for (_, wrong) in crate::cases::TABLE {
+        assert!(FOUND.iter().any(|(known, _)| known == wrong), "{wrong:?} is not in the table");
+    }
+    for (wrong, rule) in FOUND {
+        let rows = walk(&[Variant::Sotw, Variant::Delta], 100, || Memory::new(Seeded::new(*wrong)));
+        let failed = rows.iter().filter(|row| row.verdict == Verdict::Fail);
+        let rules: BTreeSet<&str> = failed.map(|row| row.id.trim_start_matches("walk/")).collect();
+        if if rule.is_empty() { !rules.is_empty() } else { !rules.contains(rule) } {
+            faults.push(format!("{wrong:?}: {rule:?} is expected; {rules:?}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn a_violation_is_small_sure_and_can_be_played_again() {
+    let connect = |_| Ok(Box::new(Memory::new(Seeded::new(Wrong::IgnoresResubscribe))) as Box<dyn Peer>);
+    let arena = Arena::new(&connect, "k-", None);
+    let (rows, findings) = walk::run(&arena, &walks(&[Variant::Delta], 1), limits(100));
+    let at = rows.iter().position(|row| row.id == "walk/unanswered").expect("the violation");
+    let (row, finding) = (&rows[at], &findings[at]);
+    assert_eq!((row.rule.as_str(), row.sentence.as_str()), ("NONE-01", Rule::Unanswered.sentence()));
+    assert!(finding.steps.len() <= 4, "{}", row.ladder.join("\n"));
+    assert!(row.ladder.contains(&"-- what xds-machine would have said".to_owned()));
+    let text = finding.story(&arena);
+    let again = walk::replay(&arena, Variant::Delta, &Story::parse(&text, Variant::Delta).expect("a story"));
+    assert_eq!((again.id.as_str(), again.verdict), ("walk/unanswered", Verdict::Fail), "{text}");
+    let connect = |_| Ok(Box::new(Memory::new(Faultless)) as Box<dyn Peer>);
+    let ours = Arena::new(&connect, "k-", None);
+    let again = walk::replay(&ours, Variant::Delta, &Story::parse(&text, Variant::Delta).expect("a story"));
+    assert_eq!((again.id.as_str(), again.verdict), ("walk/unanswered", Verdict::Pass));
+}
+
+/// A server that is wrong once, and then never again.
+struct Once(Arc<AtomicBool>);
+
+impl Defect for Once {
+    fn response(&mut self, _: StreamId, response: &mut Response) -> bool {
+        if !self.0.swap(true, Ordering::Relaxed) {
+            response.nonce.clear();
+        }
+        true
+    }
+}
+
+#[test]
+fn what_does_not_come_again_three_times_is_no_violation() {
+    let done = Arc::new(AtomicBool::new(false));
+    let rows = walk(&[Variant::Sotw], 20, || Memory::new(Once(done.clone())));
+    assert_eq!((rows[0].id.as_str(), rows[0].verdict), ("walk/all", Verdict::Pass));
+    let why = rows[0].why.split("; ").last().expect("a note");
+    assert_eq!(why, "did not come again three times: nonce sotw");
+}
