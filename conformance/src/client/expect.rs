@@ -274,7 +274,7 @@ impl Player {
                 if wish.how == How::MustNot {
                     session.rest();
                 }
-                if !session.says_apply {
+                if wish.how == How::MustNot && !session.says_apply {
                     return Err(Stop::Inconclusive("the client does not say what it applies".into()));
                 }
                 let (applied, removed) = self.applies(session, &type_url, mark);
