@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::peer::End;
+use super::reference::Reference;
 use super::session::{Entry, Session, kit_item};
 use super::story::{ClientStory, Content, LONG, Send, Step};
 use super::suite::own_case;
@@ -214,7 +215,8 @@ impl Player {
             }
         }
         // An Envoy whose stream ends while a cluster waits for its endpoints does not ask for clusters for a while.
-        let may_cut = !self.is_long && session.reference.is_none() && !session.streams.is_empty();
+        let is_envoy = session.reference.as_ref().is_some_and(Reference::asks_for_clusters);
+        let may_cut = !self.is_long && !is_envoy && !session.streams.is_empty();
         if failed && may_cut {
             session.cut(End::Unavailable);
         }
