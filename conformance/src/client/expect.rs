@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::item::kit_item;
 use super::player::{Player, Stop, not_asked};
-use super::session::{Entry, Session, kit_item};
+use super::session::{Entry, Session};
 use super::story::{Applied, How, Wish};
 use crate::message::{Request, Response, Variant};
 use crate::referee::Merit;
