@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::item::kit_item;
 use super::player::{Player, Stop, not_asked};
-use super::session::{Entry, Session, kit_item};
+use super::session::{Entry, Session};
 use super::story::{Applied, How, Wish};
 use crate::message::{Request, Response, Variant};
 use crate::referee::Merit;
@@ -274,7 +275,7 @@ impl Player {
                 if wish.how == How::MustNot {
                     session.rest();
                 }
-                if !session.says_apply {
+                if wish.how == How::MustNot && !session.says_apply {
                     return Err(Stop::Inconclusive("the client does not say what it applies".into()));
                 }
                 let (applied, removed) = self.applies(session, &type_url, mark);

@@ -6,7 +6,9 @@
 //! - [`mode`] runs all cases; [`suite`] lists them, and says which case a fault belongs to.
 
 pub mod adapter;
+mod barrier;
 mod expect;
+mod item;
 pub mod launch;
 pub mod memory;
 pub mod mode;
@@ -14,6 +16,7 @@ pub mod peer;
 pub mod player;
 mod reference;
 pub mod run;
+mod send;
 pub mod server;
 pub mod session;
 pub mod sockets;

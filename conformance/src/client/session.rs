@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::peer::{ClientPeer, End, Event, Tell};
 use super::reference::Reference;
-use crate::message::{Item, Node, Request, Response, Variant};
+use crate::message::{Node, Request, Response, Variant};
 use crate::referee::{ClientReferee, Complaint, Merit, Rule, Wanted};
 use crate::resource;
 use crate::run::{StreamId, Trouble};
@@ -47,10 +47,10 @@ pub(super) struct Stream {
 }
 
 /// A resource by which the client shows that it has read everything before.
-struct Barrier {
-    type_url: String,
-    name: String,
-    revision: u64,
+pub(super) struct Barrier {
+    pub(super) type_url: String,
+    pub(super) name: String,
+    pub(super) revision: u64,
 }
 
 /// The kit as the server of one client.
@@ -73,7 +73,7 @@ pub struct Session<'p> {
     pub(super) spread: BTreeSet<String>,
     /// Whether the client says what it applies, and what does not exist.
     pub(super) says_apply: bool,
-    barrier: Option<Barrier>,
+    pub(super) barrier: Option<Barrier>,
     /// What makes the client ask, if it cannot be told.
     pub(super) reference: Option<Reference>,
     nonces: u64,
@@ -114,32 +114,6 @@ impl<'p> Session<'p> {
             opened: (false, false),
             gone: None,
         }
-    }
-
-    /// Lets the client subscribe to a resource for barriers, for as long as the session lasts, and measures how long
-    /// its answers take.
-    ///
-    /// Returns whether the client asks for it. A client that asks and does not answer has no barrier.
-    ///
-    /// # Errors
-    ///
-    /// If the client refuses.
-    pub fn calibrate(&mut self, type_url: &str, name: &str) -> Result<bool, Trouble> {
-        let wildcard = name == "*";
-        self.tell(type_url, &[name.to_owned()], false)?;
-        let name = if wildcard { "kit-barrier".to_owned() } else { name.to_owned() };
-        self.barrier = Some(Barrier { type_url: type_url.to_owned(), name, revision: 0 });
-        if !self.wait_asked(type_url) {
-            self.barrier = None;
-            return Ok(false);
-        }
-        for _ in 0..4 {
-            if !self.answers_barrier() {
-                self.barrier = None;
-                break;
-            }
-        }
-        Ok(true)
     }
 
     /// Returns whether the client speaks only the other variant.
@@ -208,22 +182,6 @@ impl<'p> Session<'p> {
             response.version = self.next_version();
             self.send(&mut response, None, Merit::Good);
         }
-    }
-
-    /// Waits for a client that cannot be told what to ask for, and measures how long its answers take. Returns whether
-    /// it asks.
-    pub fn calibrate_reference(&mut self, separate: bool) -> bool {
-        self.reference = Some(Reference::new(separate));
-        let type_url = resource::type_url("lds");
-        self.barrier = Some(Barrier { type_url: type_url.into(), name: String::new(), revision: 0 });
-        let asks = self.wait_asked(type_url);
-        for _ in 0..4 {
-            if !asks || !self.answers_barrier() {
-                self.barrier = None;
-                break;
-            }
-        }
-        asks
     }
 
     /// Waits until the kit can make the client ask.
@@ -297,82 +255,6 @@ impl<'p> Session<'p> {
     pub(super) fn pass(&mut self, time: Duration) {
         self.ladder.push(format!("-- {} ms", time.as_millis()));
         self.wait_until(time, |_| false);
-    }
-
-    /// Makes sure that the client has read everything, as far as that can be known: it answers another response, and
-    /// then says nothing for a while.
-    pub(super) fn rest(&mut self) {
-        if !self.settle() {
-            return;
-        }
-        self.drain(self.timing.quiet);
-        let wanted = self.wanted.clone();
-        let complaints = |session: &Self| -> Vec<Complaint> {
-            session.streams.values().flat_map(|stream| stream.referee.clone().rest(&wanted)).collect()
-        };
-        let is_known = |session: &Self, complaint: &Complaint| {
-            session
-                .complaints
-                .iter()
-                .any(|known| (known.rule, &known.type_url) == (complaint.rule, &complaint.type_url))
-        };
-        // A client may be slow to say what it wants. What it did not say once is not waited for again.
-        if complaints(self).iter().any(|complaint| !is_known(self, complaint)) {
-            self.wait_until(self.timing.answer, |session| complaints(session).is_empty());
-        }
-        let referees = self.streams.values_mut().map(|stream| &mut stream.referee);
-        let complaints: Vec<Complaint> = referees.flat_map(|referee| referee.rest(&wanted)).collect();
-        for complaint in complaints {
-            // An Envoy does not answer for clusters before it has their endpoints.
-            let may_wait = self.reference.is_some() && Reference::serves(&complaint.type_url);
-            if !(may_wait && complaint.rule == Rule::NotAnswered) {
-                self.complain(complaint);
-            }
-        }
-    }
-
-    /// Lets the client answer something else. Returns whether the client is still there.
-    pub(super) fn settle(&mut self) -> bool {
-        let Some(barrier) = self.barrier.as_ref().map(|barrier| barrier.type_url.clone()) else {
-            self.drain(self.timing.quiet);
-            return self.gone.is_none();
-        };
-        if self.wait_asked(&barrier) {
-            self.answers_barrier();
-        } else if self.gone.is_none() {
-            self.gone = Some(format!("the client does not come back within {} s", self.timing.again.as_secs()));
-        }
-        self.gone.is_none()
-    }
-
-    /// Sends the barrier's resource, and waits for the answer. Returns whether it came.
-    fn answers_barrier(&mut self) -> bool {
-        let Some(barrier) = &mut self.barrier else { return false };
-        barrier.revision += 1;
-        let (type_url, name, revision) = (barrier.type_url.clone(), barrier.name.clone(), barrier.revision);
-        let mut response = match &self.reference {
-            Some(reference) => reference.listeners(),
-            None => {
-                let resources = vec![kit_item(&type_url, &name, revision)];
-                Response { resources, type_url: type_url.clone(), ..Response::default() }
-            }
-        };
-        response.version = self.next_version();
-        let begun = self.peer.now();
-        let mark = self.log.len();
-        if !self.send(&mut response, None, Merit::Good) {
-            return false;
-        }
-        let nonce = response.nonce;
-        let is_answer = |entry: &Entry| match entry {
-            Entry::Request { request, .. } => request.type_url == type_url && request.nonce == nonce,
-            _ => false,
-        };
-        let came = self.wait_until(self.timing.answer, |session| session.log[mark..].iter().any(is_answer));
-        if came {
-            self.slowest = self.slowest.max(self.peer.now() - begun);
-        }
-        came
     }
 
     /// Ends all streams.
@@ -468,7 +350,7 @@ impl<'p> Session<'p> {
         serves.into_iter().for_each(|response| self.serve(response));
     }
 
-    fn complain(&mut self, complaint: Complaint) {
+    pub(super) fn complain(&mut self, complaint: Complaint) {
         // No stream has all names, and the kit does not send each resource on its own.
         let of_one_stream = [Rule::Names, Rule::BadAccepted, Rule::NotAnswered].contains(&complaint.rule);
         if of_one_stream && self.spread.contains(&complaint.type_url) {
@@ -476,17 +358,5 @@ impl<'p> Session<'p> {
         }
         self.ladder.push(format!("   !! {complaint}"));
         self.complaints.push(complaint);
-    }
-}
-
-/// Makes a resource of the kit, as it is in a response.
-pub(super) fn kit_item(type_url: &str, name: &str, revision: u64) -> Item {
-    Item {
-        name: name.to_owned(),
-        version: format!("r{revision}"),
-        body: Some(resource::body(type_url, name, revision).into()),
-        any_type: type_url.to_owned(),
-        revision: Some(revision),
-        ..Item::default()
     }
 }

@@ -175,7 +175,7 @@ pub enum How {
     Must,
     /// It must not come, to the next rest.
     MustNot,
-    /// It must not have come by now.
+    /// It must not have come by now, where the client says such things at all.
     NotYet,
     /// Whether it comes is reported.
     Maybe,

@@ -89,7 +89,7 @@ pub(crate) const TABLE: &[(&str, Wrong, Wrong)] = &[
     ("c/nothing-wanted", Wrong::AsksForNothing, Wrong::AsksForNothing),
     ("c/wildcard-form", Wrong::LegacyForEver, Wrong::LeavesAll),
     ("c/ack", Wrong::AckWithOldVersion, Wrong::AcksNothing),
-    ("c/ack-every", Wrong::AnswersFirstOnly, Wrong::AnswersFirstOnly),
+    ("c/ack-every", Wrong::AnswersTwice, Wrong::AnswersFirstOnly),
     ("c/nack", Wrong::NackHasNewVersion, Wrong::NackWithoutError),
     ("c/nack-first", Wrong::NackHasVersionAtFirst, Wrong::NackHasVersionAtFirst),
     ("c/nack-then-good", Wrong::ErrorStays, Wrong::ErrorStays),

@@ -20,6 +20,7 @@ pub(crate) enum Wrong {
     AckWithOldVersion,
     AcksNothing,
     AnswersFirstOnly,
+    AnswersTwice,
     NackHasNewVersion,
     NackWithoutError,
     NackHasVersionAtFirst,
@@ -261,6 +262,7 @@ impl ClientDefect for Seeded {
             Wrong::NackHasVersionAtFirst if nack && request.version.is_empty() => {
                 request.version = response.iter().map(|response| response.version.clone()).collect();
             }
+            Wrong::AnswersTwice if response.is_some() && !again => extra.push(request.clone()),
             Wrong::NackWithoutError => request.error = None,
             Wrong::ErrorStays if response.is_some() => request.error = request.error.or(self.error.clone()),
             Wrong::RepeatsError if again || (response.is_none() && !first) => request.error = self.error.clone(),

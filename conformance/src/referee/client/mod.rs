@@ -147,6 +147,11 @@ impl ClientReferee {
                 let what = format!("the first request of the type has the nonce {:?}", request.nonce);
                 complain(Rule::FirstRequest, what);
             }
+            let given = self.earlier.versions.get(&request.type_url);
+            if !request.version.is_empty() && given.is_none_or(|given| !given.contains(&request.version)) {
+                let what = format!("the first request of the type has the version {:?}, never given", request.version);
+                complain(Rule::FirstRequest, what);
+            }
             of.claimed.clone_from(&request.version);
         } else if is_of_other {
             complain(Rule::NonceOfOtherType, format!("the nonce {:?} was given for another type", request.nonce));
