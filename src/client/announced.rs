@@ -387,6 +387,11 @@ impl Announced {
         self.asked && !self.states.contains_key(name) && !self.unconfirmed.contains(name)
     }
 
+    /// Returns the names that the server may not have known when it made the last response, or forgot since.
+    pub(super) fn unheard(&self) -> impl Iterator<Item = &ResourceName> {
+        self.states.keys().chain(&self.unconfirmed)
+    }
+
     /// Returns whether the server may send the resource of a name because it was subscribed to by that name before.
     pub(super) fn may_be_left(&self, name: &str) -> bool {
         self.left.contains(name) || self.is_any_back()

@@ -148,7 +148,10 @@ impl<T: Clone> Subscription<T> {
         let mut not_found = core::mem::take(&mut incoming.not_found);
         not_found.retain(|(name, _)| effects.removed.binary_search(name).is_ok());
         let out = self.offer(epoch, incoming, effects.removed, settings);
-        let out = Out { not_found, has_all, completes: V::completes(self), ..out };
+        let completes = V::completes(self);
+        let by_wildcard = completes && self.wants(WILDCARD);
+        let unheard = if V::CLAIMS_HELD_VERSIONS || by_wildcard { Vec::new() } else { self.unheard() };
+        let out = Out { not_found, has_all, completes, unheard, ..out };
         if !out.offer.resources.is_empty() || !out.offer.removed.is_empty() {
             act(Action::Apply(Update { token: out.token.clone(), offer: out.offer.clone() }));
             self.in_flight.set_out(out);
@@ -158,6 +161,13 @@ impl<T: Clone> Subscription<T> {
             act(Action::Synced { type_url });
         }
         self.settle::<V>(now, out, Vec::new(), settings);
+    }
+
+    /// Returns the held names that the server may not have known when it made the last response: a wildcard brought the
+    /// resource, and left before the name was announced.
+    fn unheard(&self) -> Vec<ResourceName> {
+        let is_held = |name: &&ResourceName| self.holdings.held().contains_key(*name);
+        self.announced.unheard().filter(is_held).cloned().collect()
     }
 
     /// Keeps only the wanted resources of a response.
@@ -188,7 +198,7 @@ impl<T: Clone> Subscription<T> {
         let all_fails = self.failures.contains_key(WILDCARD);
         let offer = Arc::new(Offer { resources: incoming.resources, removed, drops_rejected, all_fails });
         let (unsubscribed, unannounced) = (BTreeSet::new(), BTreeSet::new());
-        let (not_found, has_all, completes) = (Vec::new(), false, false);
+        let (not_found, has_all, completes, unheard) = (Vec::new(), false, false, Vec::new());
         Out {
             token,
             offer,
@@ -196,6 +206,7 @@ impl<T: Clone> Subscription<T> {
             not_found,
             has_all,
             completes,
+            unheard,
             live: true,
             unsubscribed,
             unannounced,
@@ -244,6 +255,9 @@ impl<T: Clone> Subscription<T> {
             rejections.iter().filter_map(|rejection| rejection.name.as_ref()).collect();
         let whole = rejections.is_empty() && out.faults.is_empty();
         let implied = whole && V::implies_version(&self.resource_type);
+        if whole {
+            out.unheard.iter().for_each(|name| self.holdings.unclaim(name));
+        }
         self.holdings.take(now, &Taken { out: &out, rejected: &rejected, implied, aliases: V::ALIASES });
         self.drop_uncovered_failures::<V>();
         if !out.unannounced.is_empty() {

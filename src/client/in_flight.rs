@@ -43,6 +43,8 @@ pub(super) struct Out {
     pub(super) has_all: bool,
     /// Whether the version of the response covers all resources of the wildcard.
     pub(super) completes: bool,
+    /// Held names that the server may not have known when it made the response (SotW): its version does not cover them.
+    pub(super) unheard: Vec<ResourceName>,
     /// Whether the response was received on this stream, so that its ACK or NACK can be sent.
     pub(super) live: bool,
     /// Names in the offer that were unsubscribed at some time since.

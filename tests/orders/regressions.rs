@@ -233,6 +233,11 @@ stories! {
     /// wildcard by then, kept that, and the answer to the wildcard did not have its removal.
     what_a_forgotten_alias_stood_for_is_gone: Delta, Setup::full_state(&ALIAS, Budget::PLENTY).tombstones(0).slow_transport(),
         "Sub b, Open, CS, Put a, SR, Sub *, SS, Del a";
+    /// SotW, partial: a wildcard brought a resource and left before its name was announced. The version of a response to the
+    /// other names was claimed for all on the next stream.
+    no_version_covers_a_name_that_the_server_does_not_know: Sotw,
+        Setup { legacy_wildcard: false, ..Setup::partial(&NAMES, Budget::PLENTY) },
+        "Sub b, Sub *, Put b, Open, Sub a, Put a, CS, Uns a, SR, SS, CR, Acc, Sub a, Uns *, CS, SR, Fail b, Put a, SS, CR, CS, Put b, SR, SS, CR, Acc, Cut, Open";
     /// Delta: a client claimed a resource that it had by an alias, while the store did not know the resource yet. The claim
     /// was forgotten, the resource was deleted, and the wildcard's first answer did not report the removal.
     a_claim_of_what_is_not_known_yet_stays: Delta,

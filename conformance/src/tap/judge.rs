@@ -174,10 +174,11 @@ mod tests {
         judge.request(id, ack.encode(Variant::Sotw).into());
         assert_eq!(judge.rows()[0].id, "tap/all");
         assert_eq!(judge.rows()[0].why, "3 messages on 1 streams");
-        judge.response(id, response("n2").encode(Variant::Sotw).into());
+        let twice = Response { resources: vec![item.clone(), item.clone()], ..response("n2") };
+        judge.response(id, twice.encode(Variant::Sotw).into());
         let wrong = Request { nonce: "n9".into(), ..ack };
         judge.request(id, wrong.encode(Variant::Sotw).into());
         let ids: Vec<String> = judge.rows().into_iter().map(|row| row.id).collect();
-        assert_eq!(ids, ["tap/needless", "tap/nonce-unknown"]);
+        assert_eq!(ids, ["tap/twice", "tap/nonce-unknown"]);
     }
 }
