@@ -98,6 +98,7 @@ const FOUND: &[(Wrong, &str)] = &[
     (Wrong::NeverReturns, "gone"),
     (Wrong::DiesOfEmptyNames, "gone"),
     (Wrong::LastOnDemandOnly, "names"),
+    (Wrong::AnswersTwice, "answered-twice"),
     (Wrong::NoTtl, ""),
 ];
 
