@@ -1,6 +1,6 @@
 //! The mode `walk`: random legal conversations with somebody else's peer, judged message by message.
 //!
-//! A walk is a story: [`Source`] makes one of a seed, [`shrink`] leaves out what a violation does not need, and a story
+//! A walk is a story: [`Source`] makes one of a seed, [`shrink()`] leaves out what a violation does not need, and a story
 //! that is written can be played again ([`replay`]). [`Walks`] are with a server in an [`Arena`], [`ClientWalks`] with a
 //! client in a [`ClientArena`].
 
