@@ -12,6 +12,7 @@
 
 pub mod client;
 pub mod control;
+mod dialogue;
 pub mod memory;
 pub mod message;
 pub mod mode;

@@ -3,9 +3,10 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use super::adapter::{Adapter, Ready};
+use super::adapter::Adapter;
 use super::peer::{ClientPeer, End, Event, Tell};
 use super::server::Server;
+use crate::dialogue::Ready;
 use crate::program::Program;
 use crate::run::{StreamId, Trouble};
 

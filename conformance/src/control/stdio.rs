@@ -1,43 +1,16 @@
 //! An adapter: a command of the server's owner, told over its standard input, a JSON object a line each way.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Control;
-use crate::program::Program;
+use crate::dialogue::{Dialogue, Ready};
 use crate::run::{Op, Trouble};
-
-/// How long an adapter may take to start, and to answer.
-const START: Duration = Duration::from_secs(60);
-const ANSWER: Duration = Duration::from_secs(30);
-
-/// What an adapter says when it is ready.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct Ready {
-    /// Where the server listens.
-    #[serde(default)]
-    pub address: String,
-    /// The features of the server.
-    #[serde(default)]
-    pub features: Vec<String>,
-}
-
-/// A line of an adapter.
-#[derive(Debug, Default, Deserialize)]
-struct Line {
-    ready: Option<Ready>,
-    error: Option<String>,
-}
 
 /// A running adapter. Ends with the value.
 pub struct Adapter {
-    program: Program,
-    lines: Receiver<String>,
+    dialogue: Dialogue,
     ready: Ready,
 }
 
@@ -48,49 +21,16 @@ impl Adapter {
     ///
     /// If the command cannot be started, ends, or says something else.
     pub fn start(command: &[String]) -> Result<Self, Trouble> {
-        let (sender, lines) = channel();
-        let program = Program::start(command, move |line| sender.send(line).is_ok())?;
-        let mut adapter = Self { program, lines, ready: Ready::default() };
-        let line = adapter.line(START)?;
-        match line.ready {
-            Some(ready) if ready.address.is_empty() => {
-                Err(adapter.program.trouble("the adapter is ready without an address"))
-            }
-            Some(ready) => {
-                adapter.ready = ready;
-                Ok(adapter)
-            }
-            None => {
-                Err(adapter.program.trouble(&format!("the adapter does not start: {}", line.error.unwrap_or_default())))
-            }
+        let (mut dialogue, ready) = Dialogue::start(command, |line, answers| answers.send(line).is_ok())?;
+        if ready.address.is_empty() {
+            return Err(dialogue.program().trouble("the adapter is ready without an address"));
         }
+        Ok(Self { dialogue, ready })
     }
 
     /// Returns what the adapter said when it was ready.
     pub fn ready(&self) -> &Ready {
         &self.ready
-    }
-
-    /// Sends an operation, and waits for the answer.
-    fn ask(&mut self, op: &Value) -> Result<(), Trouble> {
-        if !self.program.say(op) {
-            return Err(self.program.trouble("the adapter takes no more operations"));
-        }
-        match self.line(ANSWER)?.error {
-            None => Ok(()),
-            Some(why) => Err(Trouble(format!("the adapter refuses {}: {why}", op["op"]))),
-        }
-    }
-
-    fn line(&mut self, wait: Duration) -> Result<Line, Trouble> {
-        let line = self.lines.recv_timeout(wait).map_err(|error| {
-            self.program.trouble(match error {
-                RecvTimeoutError::Timeout => "the adapter does not answer",
-                RecvTimeoutError::Disconnected => "the adapter has ended",
-            })
-        })?;
-        serde_json::from_str(&line)
-            .map_err(|error| self.program.trouble(&format!("the adapter says {line:?}: {error}")))
     }
 }
 
@@ -128,7 +68,7 @@ impl Control for Adapter {
         if ops.len() > 1 {
             lines = vec![json!({"op": "batch", "ops": lines})];
         }
-        lines.iter().try_for_each(|line| self.ask(line))
+        lines.iter().try_for_each(|line| self.dialogue.ask(line, &line["op"]))
     }
 
     fn is_atomic(&self) -> bool {

@@ -118,16 +118,8 @@ impl Watched {
 
     fn rows(self, time: Duration) -> Vec<Row> {
         let row = |rule: Rule, id: String, verdict, why| Row {
-            id,
-            variant: self.variant,
-            level: rule.level(),
-            rule: rule.spec_id().into(),
-            sentence: rule.sentence().into(),
-            verdict,
-            why,
-            time,
             ladder: self.ladder.clone(),
-            known: false,
+            ..Row::of(rule, id, self.variant, verdict, why, time)
         };
         let mut rows: Vec<Row> = Vec::new();
         for complaint in &self.complaints {

@@ -18,7 +18,7 @@ pub use self::known::{Glob, KnownFailures};
 pub use self::matrix::matrix;
 pub use self::terminal::{line, summary_line};
 use crate::message::Variant;
-use crate::referee::Level;
+use crate::referee::{Level, Rule};
 use crate::run::Verdict;
 
 /// The row of a case in one variant.
@@ -44,6 +44,15 @@ pub struct Row {
     pub ladder: Vec<String>,
     /// Whether the failure was expected.
     pub known: bool,
+}
+
+impl Row {
+    /// Returns the row of a rule of the referee, with no conversation.
+    pub(crate) fn of(rule: Rule, id: String, variant: Variant, verdict: Verdict, why: String, time: Duration) -> Self {
+        let (level, sentence) = (rule.level(), rule.sentence().into());
+        let (rule, ladder) = (rule.spec_id().into(), Vec::new());
+        Self { id, variant, level, rule, sentence, verdict, why, time, ladder, known: false }
+    }
 }
 
 /// A run.

@@ -227,6 +227,24 @@ impl Expected {
     }
 }
 
+impl<S: Clone> Story<S> {
+    /// Makes the story of a walk: steps that the referee judges, and nothing else.
+    pub fn of_walk(variant: Variant, steps: &[S]) -> Self {
+        Self {
+            id: "walk/all".into(),
+            level: Level::Must,
+            rule: String::new(),
+            sentence: String::new(),
+            variants: vec![variant],
+            types: Vec::new(),
+            features: Vec::new(),
+            single: false,
+            trusts: false,
+            steps: steps.iter().cloned().map(|step| (0, step)).collect(),
+        }
+    }
+}
+
 impl Story {
     /// Reads a story of one variant: lines for the other are left out.
     ///
@@ -244,22 +262,6 @@ impl Story {
     /// As [`parse`](Self::parse).
     pub fn variants(text: &str) -> Result<Vec<Variant>, ParseError> {
         parse::variants(text)
-    }
-
-    /// Makes the story of a walk: steps that the referee judges, and nothing else.
-    pub fn of_walk(variant: Variant, steps: &[Step]) -> Self {
-        Self {
-            id: "walk/all".into(),
-            level: Level::Must,
-            rule: String::new(),
-            sentence: String::new(),
-            variants: vec![variant],
-            types: Vec::new(),
-            features: Vec::new(),
-            single: false,
-            trusts: false,
-            steps: steps.iter().cloned().map(|step| (0, step)).collect(),
-        }
     }
 
     /// Returns whether the story changes what the server has, and so needs a control.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use crate::message::{Request, Response, Variant};
-use crate::referee::{ClientReferee, Complaint, ServerReferee, World};
+use crate::referee::{ClientReferee, Complaint, Rule, ServerReferee, World};
 use crate::report::Row;
 use crate::resource;
 use crate::run::Verdict;
@@ -94,18 +94,8 @@ impl Judge {
             if self.rows.iter().any(|row| row.id == row_id && row.variant == variant) {
                 continue;
             }
-            self.rows.push(Row {
-                id: row_id,
-                variant,
-                level: rule.level(),
-                rule: rule.spec_id().into(),
-                sentence: rule.sentence().into(),
-                verdict: Verdict::Fail,
-                why: complaint.to_string(),
-                time: self.begun.elapsed(),
-                ladder,
-                known: false,
-            });
+            let (why, time) = (complaint.to_string(), self.begun.elapsed());
+            self.rows.push(Row { ladder, ..Row::of(rule, row_id, variant, Verdict::Fail, why, time) });
         }
     }
 
@@ -114,20 +104,10 @@ impl Judge {
         if !self.rows.is_empty() {
             return self.rows.clone();
         }
-        let rule = crate::referee::Rule::Nonce;
         let verdict = if self.messages > 0 { Verdict::Pass } else { Verdict::Inconclusive };
-        vec![Row {
-            id: "tap/all".into(),
-            variant: Variant::Sotw,
-            level: rule.level(),
-            rule: rule.spec_id().into(),
-            sentence: rule.sentence().into(),
-            verdict,
-            why: format!("{} messages on {} streams", self.messages, self.opened),
-            time: Duration::from_secs(self.begun.elapsed().as_secs()),
-            ladder: Vec::new(),
-            known: false,
-        }]
+        let why = format!("{} messages on {} streams", self.messages, self.opened);
+        let time = Duration::from_secs(self.begun.elapsed().as_secs());
+        vec![Row::of(Rule::Nonce, "tap/all".into(), Variant::Sotw, verdict, why, time)]
     }
 }
 

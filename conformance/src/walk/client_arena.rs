@@ -16,7 +16,7 @@ use crate::client::player::Player;
 use crate::client::session::{Session, Timing};
 use crate::client::story::{self, ClientStory, Step};
 use crate::message::Variant;
-use crate::referee::{Complaint, Level, Rule};
+use crate::referee::{Complaint, Rule};
 use crate::resource;
 use crate::run::{Trouble, Verdict, Walked};
 
@@ -62,7 +62,7 @@ impl<'a> ClientArena<'a> {
         let answer = (slowest * 20).clamp(least, MOST_PATIENCE);
         session.set_timing(Timing { answer, quiet: (slowest * 4).clamp(LEAST_QUIET, MOST_QUIET), again: AGAIN });
         let number = self.played.fetch_add(1, Ordering::Relaxed);
-        let story = Arc::new(story_of(variant, &legal(steps)));
+        let story = Arc::new(ClientStory::of_walk(variant, &legal(steps)));
         let player = Player::new(story, resource::type_url("cds"), &format!("kit-w{number}-"));
         let played = player.play(&mut session);
         let told = |rule, what: &str| Complaint { rule, type_url: String::new(), what: what.to_owned() };
@@ -80,21 +80,6 @@ impl<'a> ClientArena<'a> {
 
 fn inconclusive(why: String) -> Played {
     Played { walked: Walked::Inconclusive(why), ladder: Vec::new(), is_there: true }
-}
-
-fn story_of(variant: Variant, steps: &[Step]) -> ClientStory {
-    ClientStory {
-        id: "walk/all".into(),
-        level: Level::Must,
-        rule: String::new(),
-        sentence: String::new(),
-        variants: vec![variant],
-        types: Vec::new(),
-        features: Vec::new(),
-        single: false,
-        trusts: false,
-        steps: steps.iter().cloned().map(|step| (0, step)).collect(),
-    }
 }
 
 impl Ground for ClientArena<'_> {

@@ -94,17 +94,7 @@ impl<S: Clone> Finding<S> {
         ladder.extend(self.ladder.iter().cloned());
         ladder.push("-- what xds-machine would have said".into());
         ladder.extend(ground.ours(self.variant, &self.steps));
-        Row {
-            id: format!("walk/{}", rule.id()),
-            variant: self.variant,
-            level: rule.level(),
-            rule: rule.spec_id().into(),
-            sentence: rule.sentence().into(),
-            verdict: Verdict::Fail,
-            why: format!("{} (walk {}, {} of {} steps)", self.complaint, self.walk, self.steps.len(), self.before),
-            time,
-            ladder,
-            known: false,
-        }
+        let why = format!("{} (walk {}, {} of {} steps)", self.complaint, self.walk, self.steps.len(), self.before);
+        Row { ladder, ..Row::of(rule, format!("walk/{}", rule.id()), self.variant, Verdict::Fail, why, time) }
     }
 }

@@ -163,19 +163,8 @@ fn conclude<G: Ground>(
 }
 
 fn all(variants: &[Variant], verdict: Verdict, why: String, time: Duration) -> Row {
-    let rule = Rule::NotSent;
-    Row {
-        id: "walk/all".into(),
-        variant: variants.first().copied().unwrap_or(Variant::Sotw),
-        level: rule.level(),
-        rule: rule.spec_id().into(),
-        sentence: rule.sentence().into(),
-        verdict,
-        why,
-        time,
-        ladder: Vec::new(),
-        known: false,
-    }
+    let variant = variants.first().copied().unwrap_or(Variant::Sotw);
+    Row::of(Rule::NotSent, "walk/all".into(), variant, verdict, why, time)
 }
 
 /// Plays a story of a walk once more.
