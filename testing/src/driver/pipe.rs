@@ -38,6 +38,8 @@ struct Queue {
 struct State {
     messages: VecDeque<Received>,
     closed: bool,
+    /// The reader found nothing, and asks for more.
+    idle: bool,
     waker: Option<Waker>,
 }
 
@@ -59,7 +61,9 @@ impl Queue {
 
 impl State {
     fn next(&mut self) -> Option<Received> {
-        self.messages.pop_front().or_else(|| self.closed.then_some(Received::Closed))
+        let next = self.messages.pop_front().or_else(|| self.closed.then_some(Received::Closed));
+        self.idle = next.is_none();
+        next
     }
 }
 
@@ -96,6 +100,7 @@ impl Pipe {
             if let Some(next) = state.next() {
                 return next;
             }
+            self.own.arrived.notify_all();
             state = match end.map(|end| end.saturating_duration_since(std::time::Instant::now())) {
                 Some(Duration::ZERO) => return Received::Timeout,
                 Some(left) => {
@@ -112,10 +117,19 @@ impl Pipe {
         match state.next() {
             Some(next) => Poll::Ready(next),
             None => {
+                self.own.arrived.notify_all();
                 state.waker = Some(context.waker().clone());
                 Poll::Pending
             }
         }
+    }
+
+    /// Waits until the other end has read everything and asks for more, for the given time at most: what a driver
+    /// says after that, the messages read before did not cause.
+    pub(super) fn settle(&self, most: Duration) {
+        let working = |state: &mut State| !(state.closed || state.idle && state.messages.is_empty());
+        let waited = self.other.arrived.wait_timeout_while(self.other.lock(), most, working);
+        drop(waited.unwrap_or_else(|poisoned| poisoned.into_inner()));
     }
 
     /// Notifies the other end that the store changed.
