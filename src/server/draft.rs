@@ -50,6 +50,8 @@ pub struct Draft {
     pub(super) removals: Reach,
     /// Whether removals are deferred.
     pub(super) defers: bool,
+    /// Whether a resource has no heartbeat because it is pending.
+    pub(super) left_out: bool,
     /// Whether the response has all subscribed resources (SotW).
     pub(super) whole: bool,
     pub(super) budget: Budget,

@@ -29,6 +29,8 @@ struct Schedule {
     /// Resources that changed since this revision and were sent need no heartbeat yet. `None`: a change was reverted
     /// and so not sent, hence every resource needs one.
     sent_to: Option<Revision>,
+    /// Whether the last heartbeats left out a resource that was pending.
+    left_out: bool,
     /// The version that the client accepted last, which a SotW heartbeat repeats.
     accepted: Version,
 }
@@ -64,6 +66,13 @@ impl Heartbeat {
         (schedule.due, schedule.sent_to) = (Some(now), Some(at));
     }
 
+    /// Notes that a pending name was dropped: a resource that had no heartbeat because it was pending has one at once.
+    pub(super) fn note_dropped(&mut self, now: Instant) {
+        if let Some(schedule) = self.0.as_mut().filter(|schedule| schedule.left_out) {
+            schedule.due = schedule.due.map(|due| due.min(now));
+        }
+    }
+
     /// Notes that a resource with a TTL changed and changed back to the form that the client has.
     pub(super) fn note_flap(&mut self) {
         if let Some(schedule) = &mut self.0 {
@@ -80,6 +89,7 @@ impl Heartbeat {
         of: OfType<'_, S>,
         wanted: &Wanted,
         was_due: bool,
+        left_out: bool,
         sent: impl Iterator<Item = &'a Resource>,
     ) {
         let ttls = || expiring(of, wanted).filter_map(|entry| entry.resource()?.ttl());
@@ -91,6 +101,9 @@ impl Heartbeat {
         };
         let next = now + (shortest / 3).max(SHORTEST_INTERVAL);
         let schedule = self.0.get_or_insert_default();
+        if was_due {
+            schedule.left_out = left_out;
+        }
         let sent_all = || sent.filter(|resource| resource.ttl().is_some()).count() == ttls().count();
         match schedule.due {
             Some(due) if !was_due && !sent_all() => schedule.due = Some(due.min(next)),
@@ -98,21 +111,24 @@ impl Heartbeat {
         }
     }
 
-    /// Returns the resources that need a heartbeat: the client has their current form, and was not sent it recently.
+    /// Returns the resources that need a heartbeat: the client has their current form, and was not sent it recently; and
+    /// whether one of them has none because it is pending.
     pub(super) fn alive<'s, S: Source>(
         &self,
         of: OfType<'s, S>,
         wanted: &Wanted,
         view: &View,
         pending: &Pending,
-    ) -> Vec<Resource> {
-        let Some(schedule) = &self.0 else { return Vec::new() };
+    ) -> (Vec<Resource>, bool) {
+        let Some(schedule) = &self.0 else { return Default::default() };
         // A change that was reverted before anything was sent of it is not in `sent_to` yet (SotW heartbeats go alone).
         let is_newer = |entry: &Entry<'_>| schedule.sent_to.is_some_and(|sent_to| entry.since > sent_to);
         let sent_lately = |entry: &Entry<'_>| is_newer(entry) && !view.is_silent(entry);
         let sent = Sent::new(of, wanted, view, pending, |resource| resource.ttl().is_some());
         let alive = expiring(of, wanted).filter(|entry| !sent_lately(entry));
-        alive.filter_map(|entry| entry.resource().filter(|resource| sent.has(&entry, resource)).cloned()).collect()
+        let alive = alive.filter_map(|entry| entry.resource().filter(|resource| sent.had(&entry, resource)));
+        let (pending, alive): (Vec<&Resource>, Vec<&Resource>) = alive.partition(|resource| sent.is_pending(resource));
+        (alive.into_iter().cloned().collect(), !pending.is_empty())
     }
 }
 

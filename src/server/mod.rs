@@ -173,7 +173,7 @@ impl<V: Variant> Server<V> {
             return Ok(());
         }
         let subscription = &mut self.types[at];
-        let change = V::apply_request(request, subscription, first, self.config.settings());
+        let change = V::apply_request(request, now, subscription, first, self.config.settings());
         if first || change.wildcard || !change.added.is_empty() || !change.removed.is_empty() {
             self.actions.push(Action::Subscribed {
                 type_url: subscription.type_url().clone(),

@@ -102,13 +102,17 @@ impl Subscription {
         }
     }
 
-    pub(super) fn unsubscribe(&mut self, name: &str) -> Option<ResourceName> {
+    pub(super) fn unsubscribe(&mut self, name: &str, now: Instant) -> Option<ResourceName> {
         let name = self.wanted.remove(name)?;
+        let pending = self.pending.names().len();
         if name.is_glob() {
             self.pending.remove(&name);
             self.pending.retain_wanted(&self.wanted);
         } else if !self.wanted.covers(name.as_str()) {
             self.pending.remove(&name);
+        }
+        if self.pending.names().len() < pending {
+            self.heartbeat.note_dropped(now);
         }
         self.note_unsubscribed(&name);
         Some(name)
@@ -201,7 +205,8 @@ impl Subscription {
 
     /// Adds a heartbeat for each resource with a TTL that the client has, except those in the draft.
     pub(super) fn add_heartbeats<S: Source>(&self, source: &S, draft: &mut Draft) {
-        let alive = self.heartbeat.alive(self.of(source), &self.wanted, &self.view, &self.pending);
+        let (alive, left_out) = self.heartbeat.alive(self.of(source), &self.wanted, &self.view, &self.pending);
+        draft.left_out = left_out;
         if alive.is_empty() {
             return;
         }
@@ -214,7 +219,7 @@ impl Subscription {
     /// Schedules the next heartbeats. `was_due`: heartbeats were due now.
     pub(super) fn schedule_heartbeats<S: Source>(&mut self, now: Instant, source: &S, was_due: bool, draft: &Draft) {
         let of = OfType::new(source, self.resource_type.type_url());
-        self.heartbeat.schedule(now, of, &self.wanted, was_due, draft.resources());
+        self.heartbeat.schedule(now, of, &self.wanted, was_due, draft.left_out, draft.resources());
     }
 
     /// Notes that a draft is sent, or that there was nothing to send. Removals may be deferred for `delay` from now;

@@ -14,6 +14,9 @@ const NAMES: [&str; 3] = ["*", "a", "b"];
 
 const FOUR: [&str; 4] = ["*", "a", "b", "c"];
 
+/// The names of a setup by their places, as traces write them.
+const LETTERS: [&str; 5] = ["*", "a", "b", "c", "d"];
+
 const ALIAS: [&str; 3] = ["*", "a", "~a"];
 
 fn full_state() -> Setup {
@@ -27,7 +30,7 @@ fn partial() -> Setup {
 fn step(word: &str) -> Step {
     let (verb, name) = word.split_once(' ').unwrap_or((word, ""));
     let (c, verb, t) = verb.strip_suffix('2').map_or((0, verb, 0), |verb| (0, verb, 1));
-    let name = || FOUR.iter().position(|&known| known == name).expect("a name");
+    let name = || LETTERS.iter().position(|&known| known == name).expect("a name");
     match verb {
         "Open" => Step::Open { c },
         "Sent" => Step::Sent { c },
@@ -41,6 +44,7 @@ fn step(word: &str) -> Step {
         "Resume" => Step::Resume { c, t },
         "Acc" => Step::Accept { c, t },
         "Rej" => Step::Reject { c, t },
+        "RejOne" => Step::RejectOne { c, t, n: name() },
         "Tick" => Step::Tick,
         "Beat" => Step::Beat,
         "Pass" => Step::Pass,
@@ -316,6 +320,21 @@ stories! {
     a_heartbeat_of_what_never_came_is_a_reason_to_ask: Sotw,
         partial().ttl().strict_server(),
         "Sub a, Sub b, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Put b, SS, CR, Acc, CS, Uns a, Sub a, CS, CS, Pass, CS, CS, Pass, SR, SS, CR";
+    /// Delta: a heartbeat left out a resource that was pending by an alias, for which the response had no room. The alias
+    /// was unsubscribed, and the next heartbeat came too late.
+    what_is_pending_no_more_has_a_heartbeat: Delta,
+        Setup::collection(&["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b", "~xdstp:///T/b"], Budget::PLENTY)
+            .ttl().response_limit(1),
+        "Sub *, Put b, Open, Sub c, CS, SR, SS, CR, Acc, Put a, CS, SR, SS, CR, Acc, Pass, Pass, CS, SR, SS, CR, Beat, Cut, Open, CS, Uns c, CS, SR, SS, CR, Acc, CS, SR, SR";
+    /// Delta: an alias was reported to stand for nothing, together with a newer form of its resource by another alias, which
+    /// was rejected. The resource was claimed on the next stream.
+    what_was_rejected_leaves_its_former_form_to_its_alias: Delta,
+        Setup::partial(&["~", "a", "~a"], Budget::PLENTY),
+        "Sub *, Put a, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Sub b, CS, SR, Put a, SS, CR, Rej, Cut, Open, CS";
+    /// Delta: a moving alias left a resource that had an error, and the removal went with the new target, before the listeners.
+    the_former_target_of_an_alias_goes_with_the_present_one: Delta,
+        Setup::order(&["*", "a", "b", "~"], Budget::PLENTY).limit(1),
+        "Put2 a, Put2 b, Sub a, Sub2 c, Put2 a, Open, CS, CS, SR, SR, SS, Put a, CR, Acc2, Fail2 a, Put2 b, CS, SR, SS";
 }
 
 /// A moving alias as the first name.

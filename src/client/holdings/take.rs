@@ -1,5 +1,6 @@
 //! Additions to the held resources: updates that were accepted, completely or in part, and resources from elsewhere.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::{Existence, Held, Holdings, Taken, WantedBy};
@@ -25,6 +26,8 @@ impl Holdings {
         let was_mixed = core::mem::replace(&mut self.mixed, !implied);
         // With the wildcard, the held and the received names are mostly the same, in the same order.
         let dense = wildcard && resources.len() > self.held.len() / 8;
+        let stays = |name: &&&ResourceName| self.held.contains_key(**name);
+        let stay: BTreeSet<&ResourceName> = rejected.iter().filter(stays).copied().collect();
         let Self { subscribed, globs, held, bindings, not_found, expiry, lapsed, mixed, .. } = self;
         let mut ahead = dense.then(|| held.iter_mut().peekable());
         let (mut new, mut orphaned, mut count) = (Vec::new(), Vec::new(), 0);
@@ -51,7 +54,8 @@ impl Holdings {
                         is_wanted = true;
                         if accepted && name == resource.name() {
                             bindings.unbind(name); // a former alias is now a name itself
-                        } else if accepted {
+                        } else if name != resource.name() && (accepted || stay.contains(resource.name())) {
+                            // A form that is rejected leaves the former one, which has the alias from now on.
                             orphaned.extend(bindings.insert(name, resource.name()));
                         }
                     }

@@ -97,8 +97,8 @@ pub(super) fn add_removals<S: Source>(
 pub(super) fn add_orphans<S: Source>(of: &Subscription, source: &S, defer: bool, draft: &mut Draft) {
     let Subscription { wanted, view, .. } = of;
     let of = of.of(source);
-    // If one of its aliases stands for another resource now, the removal is sent with that one: no later change would
-    // reveal it.
+    // If one of its aliases stands for another resource now, the removal is sent with that one, even before the
+    // resources that refer to it: no later change would reveal the removal.
     let has_no_successor =
         |name: &ResourceName| view.aliases().of(name).all(|alias| of.get(alias).resource().is_none());
     let is_deferred = |name: &ResourceName| {

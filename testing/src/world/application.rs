@@ -193,12 +193,15 @@ impl<V: Both> Pair<V> {
             }
             app.missing.retain(|missing| !stands_for(missing, &name, Some(content)));
             app.expired.remove(&name);
-            if rejected {
-                app.rejected.insert(name, content);
-            } else {
+            if !rejected || app.applied.contains_key(&name) {
+                // A form that is rejected leaves the former one, which has the alias from now on.
                 let aliases = app.wanted.iter().filter(|wanted| is_alias(wanted));
                 let by_alias = aliases.filter(|alias| stands_for(alias, &name, Some(content))).cloned();
                 app.linked.extend(by_alias.map(|alias| (alias, name.clone())));
+            }
+            if rejected {
+                app.rejected.insert(name, content);
+            } else {
                 app.rejected.remove(&name);
                 app.failed.remove(&name);
                 app.until.remove(&name);

@@ -26,6 +26,7 @@ impl Ghost {
                 memory.judge(setup, out, request.error.is_some());
             }
         }
+        let before = memory.listed.clone();
         let again = if V::LISTS { memory.read_list(setup, &request) } else { memory.read_changes(setup, &request) };
         memory.asked_since |= !again.is_empty();
         let content = |name: &ResourceName| store.content(setup, t, name);
@@ -34,7 +35,14 @@ impl Ghost {
         memory.cold.retain(|name| covers(listed, name, content(name)));
         // A refetched resource is sent again, rejected or not.
         let asked = setup.names.iter().filter(|name| is_resource(name) && covers(&again, name, content(name)));
-        memory.reasons.extend(asked.cloned());
+        let asked: Vec<ResourceName> = asked.cloned().collect();
+        if setup.response_limit.is_some() && memory.sent.is_some() {
+            // A resource that is asked for again waits for its turn, and has no heartbeat before.
+            memory.silent.extend(asked.iter().map(|name| (name.clone(), false)));
+        }
+        // A resource that waited for its turn by a name that is unsubscribed has its heartbeat now.
+        memory.due |= !before.is_subset(&memory.listed);
+        memory.reasons.extend(asked);
         if again.iter().any(|asked| asked == SHARED) {
             memory.reasons.extend(memory.delivered.keys().cloned()); // the alias's target may be removed with it
         }
@@ -165,9 +173,16 @@ impl Ghost {
             let fails = || store.error(setup, t, name).is_some();
             let wanted = || memory.server_wants(name, None);
             let kept = setup.hold && V::LISTS && setup.full_state && wanted() && known && !fails();
-            // An alias's former target is removed with the present one, although it exists.
-            let moved = store.content(setup, t, name).is_some();
-            (response.removed.contains(name) && !moved) || (kept && !there)
+            // The former target of an alias is removed with the present one, whether the former exists or not.
+            let moved = || {
+                let shared: &ResourceName = &SHARED.into();
+                let mut others = memory.listed.iter().filter(|other| *other != shared);
+                let stands = |other: &ResourceName| stands_for(shared, other, store.content(setup, t, other));
+                let has_target = || setup.names.iter().any(|other| is_resource(other) && stands(other));
+                memory.listed.contains(shared) && !others.any(|other| stands_for(other, name, None)) && has_target()
+            };
+            let stays = || store.content(setup, t, name).is_some() || moved();
+            (response.removed.contains(name) && !stays()) || (kept && !there)
         };
         let gone = delivered.keys().any(is_gone);
         if t == clusters && gone && !self.types[t].asked_since && !self.aged {
@@ -303,6 +318,10 @@ impl Memory {
         }
         self.listed.extend(request.names.iter().cloned());
         self.listed.retain(|name| !request.unsubscribe.contains(name));
+        if setup.response_limit.is_some() && request.unsubscribe.iter().any(ResourceName::is_wildcard) {
+            // The answer to the wildcard may be incomplete: the names are answered by themselves, some of them again.
+            again.extend(self.listed.iter().cloned());
+        }
         again
     }
 
