@@ -52,6 +52,8 @@ pub struct Draft {
     pub(super) defers: bool,
     /// Whether a resource has no heartbeat because it is pending.
     pub(super) left_out: bool,
+    /// Whether subscribed resources changed, and are sent later.
+    pub(super) waits: bool,
     /// Whether the response has all subscribed resources (SotW).
     pub(super) whole: bool,
     pub(super) budget: Budget,
@@ -99,12 +101,14 @@ impl Draft {
         self.parts.iter().flat_map(Part::resources)
     }
 
-    /// Returns the version of the response. A response that keeps removed resources needs another version than the
-    /// source ([design rule 13](crate::manual::rules#rule-13)); a variant that names its removals need not
-    /// distinguish the two.
+    /// Returns the version of the response. A response that keeps removed resources, or is sent before resources that
+    /// changed, needs another version than the source: a client that claims the version of the source on its next stream
+    /// may be sent nothing ([design rule 13](crate::manual::rules#rule-13)). A variant that names its removals claims the
+    /// version of each resource.
     pub(super) fn version(&self, of_source: Version, names_removals: bool) -> Version {
         const STILL: char = '+';
-        if self.defers && !names_removals { format!("{of_source}{STILL}").into() } else { of_source }
+        let differs = (self.defers || self.waits) && !names_removals;
+        if differs { format!("{of_source}{STILL}").into() } else { of_source }
     }
 
     pub(super) fn is_empty(&self) -> bool {

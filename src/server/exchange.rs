@@ -115,6 +115,10 @@ impl Exchange {
         }
     }
 
+    pub(super) fn has_rejections(&self) -> bool {
+        self.rejections.is_some() || self.retrying.is_some()
+    }
+
     /// Drops all rejections.
     pub(super) fn clear_rejections(&mut self) {
         (self.rejections, self.retrying) = (None, None);

@@ -105,7 +105,7 @@ impl Protocol for Sotw {
         }
         match (was_wildcard, wildcard) {
             (false, true) => to.subscribe_to_all(),
-            (true, false) => to.unsubscribe_from_all(), // after the names: those that are pending stay pending
+            (true, false) => to.unsubscribe_from_all(limit), // after the names: those that are pending stay pending
             _ => {}
         }
         if first && to.resource_type.is_full_state() && !to.wanted.is_empty() {
@@ -138,9 +138,12 @@ impl Protocol for Sotw {
         let answers_only = order.answers_only && !full_state && !all_asked;
         draft.answered = of.pending.take_names();
         let mut changed = Vec::new();
-        if !answers_only {
-            let push = |_, resource| changed.push(resource);
-            let flapped = changes::each_change(of_type, &of.wanted, &of.view, &draft.answered, push);
+        let push = |_, resource| changed.push(resource);
+        let flapped = changes::each_change(of_type, &of.wanted, &of.view, &draft.answered, push);
+        if answers_only {
+            draft.waits = changed.iter().any(|resource| !of.wanted.is_among(&draft.answered, resource));
+            changed.clear();
+        } else {
             changed.reverse(); // the oldest first
             (draft.content, draft.removals) = (Reach::All, Reach::All);
             if flapped {

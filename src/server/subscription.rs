@@ -144,9 +144,13 @@ impl Subscription {
         self.pending.add_wildcard();
     }
 
-    pub(super) fn unsubscribe_from_all(&mut self) {
+    pub(super) fn unsubscribe_from_all(&mut self, limit: usize) {
         self.wanted.set_wildcard(false);
         self.pending.remove_wildcard(&self.wanted);
+        if self.exchange.has_rejections() {
+            // The names that are pending now are answered anew.
+            self.pending.names().iter().for_each(|name| self.exchange.forget_rejection(name, limit));
+        }
         self.note_unsubscribed(&crate::WILDCARD.into());
     }
 

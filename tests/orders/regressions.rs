@@ -3,9 +3,10 @@
 //!
 //! The notation: `Sub`/`Uns` the application's wish, `CS` the client sends, `SR` the server reads, `SS` the server sends,
 //! `CR` the client reads, `Acc`/`Rej` the verdict, `Put`/`Del`/`Fail` the store, `Cut`/`Open` the stream, `Tick`/`Beat` time. A `2` is for
-//! the second type.
+//! the second type, a `3` for the third.
 
-use xds_machine::{Delta, Sotw};
+use xds_machine::client::Dialect;
+use xds_machine::{Delta, Sotw, TypeUrl, type_url};
 use xds_machine_testing::checker;
 use xds_machine_testing::world::{Both, Budget, Setup, Step, World};
 
@@ -15,7 +16,7 @@ const NAMES: [&str; 3] = ["*", "a", "b"];
 const FOUR: [&str; 4] = ["*", "a", "b", "c"];
 
 /// The names of a setup by their places, as traces write them.
-const LETTERS: [&str; 5] = ["*", "a", "b", "c", "d"];
+const LETTERS: [&str; 9] = ["*", "a", "b", "c", "d", "e", "f", "g", "h"];
 
 const ALIAS: [&str; 3] = ["*", "a", "~a"];
 
@@ -29,7 +30,8 @@ fn partial() -> Setup {
 
 fn step(word: &str) -> Step {
     let (verb, name) = word.split_once(' ').unwrap_or((word, ""));
-    let (c, verb, t) = verb.strip_suffix('2').map_or((0, verb, 0), |verb| (0, verb, 1));
+    let (c, t) = (0, ["", "2", "3"].iter().rposition(|number| verb.ends_with(number)).unwrap_or_default());
+    let verb = verb.trim_end_matches(char::is_numeric);
     let name = || LETTERS.iter().position(|&known| known == name).expect("a name");
     match verb {
         "Open" => Step::Open { c },
@@ -335,6 +337,28 @@ stories! {
     the_former_target_of_an_alias_goes_with_the_present_one: Delta,
         Setup::order(&["*", "a", "b", "~"], Budget::PLENTY).limit(1),
         "Put2 a, Put2 b, Sub a, Sub2 c, Put2 a, Open, CS, CS, SR, SR, SS, Put a, CR, Acc2, Fail2 a, Put2 b, CS, SR, SS";
+    /// Delta: an alias moved to a resource of which the newer form was rejected, and stood for nothing then. The application
+    /// was not told, because the alias had been missing before.
+    what_a_rejection_binds_is_missing_anew: Delta,
+        Setup { full_state: false, ..Setup::collection(&["xdstp:///T/r1", "xdstp:///T/r3", "*", "~"], Budget::PLENTY) }
+            .dialect(Dialect::Istio),
+        "Put a, Sub c, Open, Sub b, CS, SR, SS, CR, Acc, Put *, CS, SR, Put a, SS, CR, Put *, Rej, Put *, CS, SR, SS, CR, Uns b, Acc, Sub a, CS, CS";
+    /// Delta: a rejected resource was sent by the wildcard. The wildcard was unsubscribed before its answer was complete, so
+    /// that the names were answered by themselves; the resource was accepted, and resent all the same.
+    what_is_answered_anew_is_not_resent: Delta,
+        Setup::partial(&["r1", "r3", "r8", "r9", "r11", "r12", "r13", "r14", "*"], Budget::PLENTY).response_limit(2).retry(1).unknown(),
+        "Sub *, Put b, Put f, Sub h, Put e, Open, CS, SR, Put d, SS, Sub a, CR, Acc, CS, SR, CS, SR, SS, CR, Acc, Cut, Open, CS, SR, Put a, SS, CR, Put g, Acc, Uns *, CS, Sub c, SR, SS, CS, CR, Rej, Uns h, CS, SR, CS, SR, SS, CR, CS, SR, SR, SS, CR, Acc, CS, SR, Tick";
+    /// SotW, partial: an answer went ahead of a change, which waited for clusters, under the version that has the change. The
+    /// version was claimed on the next stream.
+    an_answer_ahead_of_changes_has_a_version_of_its_own: Sotw,
+        some_of_three_types(&["r1", "r2", "r4", "r6", "r12"]).unknown().dialect(Dialect::Grpc).no_existence_timeout(),
+        "Sub2 a, Sub3 *, Open, Sub b, CS, SR, CS, SR, Fail b, CS, SR, Put3 *, SS, Sub c, CR, CS, SS, SR, CR, Put3 *, Acc3, Del b, SS, Put c, CR, Put3 d, Sub3 d, CS, SR, SS, CR, Cut, Open, CS, SR, Acc3";
+}
+
+/// Clusters, and two types that refer to them, of which a response has only what is new.
+fn some_of_three_types(names: &[&str]) -> Setup {
+    let types = [type_url::CLUSTER, type_url::LISTENER, type_url::ROUTE].map(TypeUrl::from).to_vec();
+    Setup { types, full_state: false, ..Setup::order(names, Budget::PLENTY) }
 }
 
 /// A moving alias as the first name.

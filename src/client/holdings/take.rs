@@ -48,13 +48,15 @@ impl Holdings {
                     resource.aliases().iter().filter(|alias| aliases && *alias != name && !alias.is_wildcard());
                 for name in others.chain([name]) {
                     if let Some(entry) = subscribed.get_mut(name) {
-                        entry.existence = if accepted { Existence::Unknown } else { entry.existence.rejected() };
+                        let by_alias = name != resource.name() && stay.contains(resource.name());
+                        let before = if accepted || by_alias { Existence::Unknown } else { entry.existence };
+                        entry.existence = if accepted { before } else { before.rejected() };
                         entry.complete = false;
                         not_found.remove(name);
                         is_wanted = true;
                         if accepted && name == resource.name() {
                             bindings.unbind(name); // a former alias is now a name itself
-                        } else if name != resource.name() && (accepted || stay.contains(resource.name())) {
+                        } else if accepted || by_alias {
                             // A form that is rejected leaves the former one, which has the alias from now on.
                             orphaned.extend(bindings.insert(name, resource.name()));
                         }
