@@ -337,12 +337,6 @@ stories! {
     the_former_target_of_an_alias_goes_with_the_present_one: Delta,
         Setup::order(&["*", "a", "b", "~"], Budget::PLENTY).limit(1),
         "Put2 a, Put2 b, Sub a, Sub2 c, Put2 a, Open, CS, CS, SR, SR, SS, Put a, CR, Acc2, Fail2 a, Put2 b, CS, SR, SS";
-    /// Delta: an alias moved to a resource of which the newer form was rejected, and stood for nothing then. The application
-    /// was not told, because the alias had been missing before.
-    what_a_rejection_binds_is_missing_anew: Delta,
-        Setup { full_state: false, ..Setup::collection(&["xdstp:///T/r1", "xdstp:///T/r3", "*", "~"], Budget::PLENTY) }
-            .dialect(Dialect::Istio),
-        "Put a, Sub c, Open, Sub b, CS, SR, SS, CR, Acc, Put *, CS, SR, Put a, SS, CR, Put *, Rej, Put *, CS, SR, SS, CR, Uns b, Acc, Sub a, CS, CS";
     /// Delta: a rejected resource was sent by the wildcard. The wildcard was unsubscribed before its answer was complete, so
     /// that the names were answered by themselves; the resource was accepted, and resent all the same.
     what_is_answered_anew_is_not_resent: Delta,
