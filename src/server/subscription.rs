@@ -270,7 +270,11 @@ impl Subscription {
         let mut extent = Extent { after, to, whole: draft.whole, more: None };
         let pages = draft.pages.take().filter(|pages| !pages.is_all());
         if !draft.answered.is_empty() || pages.is_some() || !but.is_empty() || !ahead.is_empty() || draft.claimed {
-            let names = core::mem::take(&mut draft.answered);
+            let mut names = core::mem::take(&mut draft.answered);
+            if draft.budget.is_limited() {
+                // Members are answered by their own names, and the response may not have all of a collection.
+                names.retain(|name| !name.is_glob() || of.members(name).next().is_none());
+            }
             let ahead_to = if ahead.is_empty() { Revision::default() } else { of.now() };
             let more = More { names, pages, but, ahead, ahead_to, claimed: draft.claimed, ..More::default() };
             extent.more = Some(more.into());

@@ -342,6 +342,27 @@ stories! {
     what_is_answered_anew_is_not_resent: Delta,
         Setup::partial(&["r1", "r3", "r8", "r9", "r11", "r12", "r13", "r14", "*"], Budget::PLENTY).response_limit(2).retry(1).unknown(),
         "Sub *, Put b, Put f, Sub h, Put e, Open, CS, SR, Put d, SS, Sub a, CR, Acc, CS, SR, CS, SR, SS, CR, Acc, Cut, Open, CS, SR, Put a, SS, CR, Put g, Acc, Uns *, CS, Sub c, SR, SS, CS, CR, Rej, Uns h, CS, SR, CS, SR, SS, CR, CS, SR, SR, SS, CR, Acc, CS, SR, Tick";
+    /// Delta: an alias moved to another resource, which was rejected. Its former resource was wanted by name, and stayed with
+    /// the alias when the name was unsubscribed.
+    an_alias_leaves_whatever_the_verdict: Delta, Setup::order(&["r2", "r4", "~"], Budget::PLENTY).slow_transport(),
+        "Sub2 b, Open, Sub2 a, Put2 *, Put2 a, Put2 a, CS, SR, SS, CR, Acc2, Sent, Put2 *, CS, SR, SS, CR, Rej2, Uns2 a, Sent, CS, Sent, SR, CS, Sent, SR";
+    /// Delta: an alias ended with an update that had the resource by another alias, which was unsubscribed before the verdict.
+    /// The former form of the resource stayed, and was removed later.
+    what_is_unsubscribed_while_out_does_not_stay: Delta,
+        Setup { full_state: false, ..Setup::collection(
+            &["xdstp:///T/r0", "xdstp:///T/r2", "xdstp:///T/r4", "*", "~", "~xdstp:///T/r0"], Budget::PLENTY) }
+            .slow_transport().dialect(Dialect::Istio),
+        "Sub a, Open, Put *, Put b, Sub c, Sub d, CS, Put *, SR, SS, CR, Put *, Acc, Sub e, Uns c, Sent, CS, SR, SS, Put b, CR, Uns e, Sent, Acc, CS, Sent, SR, SS";
+    /// Delta, in portions: a portion of a collection was rejected, and the retry had the members of the other portions too.
+    a_retry_of_a_portion_has_the_portion: Delta,
+        Setup::collection(&["xdstp:///T/r1", "xdstp:///T/r2", "xdstp:///T/r4", "xdstp:///T/*", "*"], Budget::PLENTY)
+            .retry(1).response_limit(2),
+        "Sub c, Open, Put b, Put *, Put a, Sub d, CS, SR, SS, CR, Rej, CS, SR, SS, CR, Acc, CS, SR, Tick, SS, CR, Acc, CS, SR";
+    /// SotW: a strict server ignored that a name was left out and listed again, because it read both after its next response;
+    /// by then the time-outs had passed.
+    a_newer_response_is_a_reason_to_ask_after_the_time: Sotw,
+        Setup { full_state: false, ..Setup::order(&["r0", "r2"], Budget::PLENTY) }.strict_server(),
+        "Sub2 *, Put2 *, Sub2 a, Open, CS, SR, SS, Put2 *, CR, Acc2, CS, Forget2 *, CS, Pass, Put2 a, CS, Put2 *, CS, Pass, SR, SS, CR, Acc2, CS, SR, SR, SR, SR";
     /// SotW, partial: an answer went ahead of a change, which waited for clusters, under the version that has the change. The
     /// version was claimed on the next stream.
     an_answer_ahead_of_changes_has_a_version_of_its_own: Sotw,

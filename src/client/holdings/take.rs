@@ -30,7 +30,7 @@ impl Holdings {
         let stay: BTreeSet<&ResourceName> = rejected.iter().filter(stays).copied().collect();
         let Self { subscribed, globs, held, bindings, not_found, expiry, lapsed, mixed, .. } = self;
         let mut ahead = dense.then(|| held.iter_mut().peekable());
-        let (mut new, mut orphaned, mut count) = (Vec::new(), Vec::new(), 0);
+        let (mut new, mut orphaned, mut unwanted, mut count) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for resource in resources.iter() {
             let name = resource.name();
             let accepted = !rejected.contains(name);
@@ -64,6 +64,7 @@ impl Holdings {
                 }
                 // An alias that the resource had before and does not carry now may still cover it.
                 if !is_wanted && !bindings.aliases(name.as_str()).any(|alias| !bindings.is_unbound(alias)) {
+                    unwanted.push(name);
                     continue;
                 }
             }
@@ -90,6 +91,8 @@ impl Holdings {
             new.push((name.clone(), held));
         }
         self.add(new.into_iter());
+        // The former form of a resource that was unsubscribed while the update was out.
+        unwanted.into_iter().for_each(|name| self.drop_held(name));
         // An alias moves to the last resource that carries it, and may have been the only name of its former target.
         self.drop_orphaned(orphaned);
         // Held resources that are not in the update, such as those with a heartbeat, are unchanged.

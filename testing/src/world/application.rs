@@ -200,6 +200,11 @@ impl<V: Both> Pair<V> {
                 app.linked.extend(by_alias.map(|alias| (alias, name.clone())));
             }
             if rejected {
+                // An alias leaves its resource even if the other resource is rejected.
+                let moves = |alias: &ResourceName, linked: &ResourceName| {
+                    stands_for(alias, &name, Some(content)) && *linked != name
+                };
+                app.linked.retain(|alias, linked| !moves(alias, linked));
                 app.rejected.insert(name, content);
             } else {
                 app.rejected.remove(&name);

@@ -104,7 +104,7 @@ impl<V: Both> World<V> {
                     let judging = app.judging.as_ref().is_some_and(|update| update.resource(name.as_str()).is_some());
                     let pending = app.rejected.contains_key(name) || judging;
                     let lives = self.content(t, name) == Some(*content) && !pending && pair.ghost.lives(t, name);
-                    assert!(!lives, "client {c}, type {t}: {name} expired, and the server has it");
+                    assert!(!lives, "type {t}: {name} expired, and the server has it");
                 }
             }
         }
