@@ -345,7 +345,7 @@ stories! {
     /// Delta: an alias moved to another resource, which was rejected. Its former resource was wanted by name, and stayed with
     /// the alias when the name was unsubscribed.
     an_alias_leaves_whatever_the_verdict: Delta, Setup::order(&["r2", "r4", "~"], Budget::PLENTY).slow_transport(),
-        "Sub2 b, Open, Sub2 a, Put2 *, Put2 a, Put2 a, CS, SR, SS, CR, Acc2, Sent, Put2 *, CS, SR, SS, CR, Rej2, Uns2 a, Sent, CS, Sent, SR, CS, Sent, SR";
+        "Sub2 b, Open, Sub2 a, Put2 *, Put2 a, Put2 a, CS, SR, SS, CR, Acc2, Sent, Put2 *, CS, SR, SS, CR, Rej2, Uns2 a, Sent, CS, Sent, SR, CS, Sent, SR, Cut, Open, CS";
     /// Delta: an alias ended with an update that had the resource by another alias, which was unsubscribed before the verdict.
     /// The former form of the resource stayed, and was removed later.
     what_is_unsubscribed_while_out_does_not_stay: Delta,
