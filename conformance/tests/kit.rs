@@ -10,6 +10,8 @@ mod client_defects;
 mod client_walks;
 #[path = "kit/defects.rs"]
 mod defects;
+#[path = "kit/go_control_plane.rs"]
+mod go_control_plane;
 #[path = "kit/plain.rs"]
 mod plain;
 #[path = "kit/program.rs"]

@@ -15,7 +15,7 @@ use crate::suite::{self, Played};
 /// How long the tail of a case is waited for: what came late is there already.
 const TAIL: Duration = Duration::from_millis(20);
 /// The number of failures that are played once more at a time: few enough to be as good as alone.
-const REPEATED: usize = 3;
+const REPEATED: usize = 6;
 
 /// A case in one variant that is to run.
 #[derive(Clone)]
