@@ -1,5 +1,7 @@
 //! The tests of the kit: the referee, the stories and the programs. One crate, because each links the machines.
 
+#[path = "kit/bug.rs"]
+mod bug;
 #[path = "kit/cases.rs"]
 mod cases;
 #[path = "kit/client_cases.rs"]
@@ -10,14 +12,16 @@ mod client_defects;
 mod client_walks;
 #[path = "kit/defects.rs"]
 mod defects;
-#[path = "kit/go_control_plane.rs"]
-mod go_control_plane;
+#[path = "kit/field_bugs.rs"]
+mod field_bugs;
 #[path = "kit/plain.rs"]
 mod plain;
 #[path = "kit/program.rs"]
 mod program;
 #[path = "kit/referee.rs"]
 mod referee;
+#[path = "kit/styles.rs"]
+mod styles;
 #[path = "kit/walker.rs"]
 mod walker;
 #[path = "kit/walks.rs"]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use h2::client::SendRequest;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 
@@ -53,7 +54,15 @@ impl Grpc {
 async fn call(address: &str, message: &[u8]) -> Result<Bytes, String> {
     let tcp = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
     let (requests, connection) = h2::client::handshake(tcp).await.map_err(|error| error.to_string())?;
-    tokio::spawn(connection);
+    // The connection ends with the call.
+    tokio::select! {
+        biased;
+        answer = ask(requests, address, message) => answer,
+        ended = connection => Err(ended.err().map_or_else(|| "no answer".into(), |error| error.to_string())),
+    }
+}
+
+async fn ask(requests: SendRequest<Bytes>, address: &str, message: &[u8]) -> Result<Bytes, String> {
     let mut requests = requests.ready().await.map_err(|error| error.to_string())?;
     let request = http::Request::post(format!("http://{address}{PATH}"));
     let request = request.header("content-type", "application/grpc").header("te", "trailers").body(());
@@ -166,7 +175,7 @@ mod tests {
                     }
                 };
                 told.push(message);
-                while connection.accept().await.is_some() {}
+                while let Some(Ok(_)) = connection.accept().await {}
             }
             told
         };
