@@ -10,6 +10,8 @@ mod client_cases;
 mod client_defects;
 #[path = "kit/client_walks.rs"]
 mod client_walks;
+#[path = "kit/correct_servers.rs"]
+mod correct_servers;
 #[path = "kit/defects.rs"]
 mod defects;
 #[path = "kit/field_bugs.rs"]
@@ -20,8 +22,8 @@ mod plain;
 mod program;
 #[path = "kit/referee.rs"]
 mod referee;
-#[path = "kit/styles.rs"]
-mod styles;
+#[path = "kit/style.rs"]
+mod style;
 #[path = "kit/walker.rs"]
 mod walker;
 #[path = "kit/walks.rs"]

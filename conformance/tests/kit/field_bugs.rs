@@ -1,5 +1,5 @@
 //! The bugs of the field, one at a time: exactly the named cases fail, and without the bug none does
-//! ([`styles`](crate::styles)). And several together: what go-control-plane was observed to do.
+//! ([`correct_servers`](crate::correct_servers)). And several together: what go-control-plane was observed to do.
 
 use xds_conformance::message::Variant;
 use xds_conformance::run::Verdict;

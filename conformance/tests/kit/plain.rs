@@ -8,23 +8,7 @@ use xds_conformance::resource::{self, Put};
 use xds_conformance::run::{Event, Op, Peer, StreamId, Trouble, Wait};
 
 use crate::bug::Bug;
-
-/// The choices that the specification leaves open.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Style {
-    /// Delta: each resource has a response of its own.
-    pub(crate) split: bool,
-    /// SotW: a response of a partial type has everything that is wanted, too.
-    pub(crate) whole: bool,
-    /// Nothing is said by an empty response.
-    pub(crate) empty: bool,
-    /// SotW: stale requests are dropped, names and all.
-    pub(crate) drops_stale: bool,
-    /// Delta: claimed resources are sent all the same.
-    pub(crate) resends_claimed: bool,
-    /// SotW: a growing list is answered with everything that is wanted.
-    pub(crate) answers_all: bool,
-}
+use crate::style::Style;
 
 #[derive(Default)]
 struct OfType {

@@ -15,7 +15,7 @@ use xds_conformance::walk::{self, Arena, Limits, Walks};
 
 use crate::defects::{Seeded, Wrong};
 use crate::plain::Plain;
-use crate::styles::styles;
+use crate::style::styles;
 
 fn walks(variants: &[Variant], seed: u64) -> Walks {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();

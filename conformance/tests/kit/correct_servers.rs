@@ -7,21 +7,8 @@ use xds_conformance::run::Verdict;
 use xds_conformance::story::Story;
 use xds_conformance::suite;
 
-use crate::plain::{Plain, Style};
-
-pub(crate) fn styles() -> impl Iterator<Item = Style> {
-    (0..64).map(|bits| {
-        let bit = |at: u32| bits >> at & 1 == 1;
-        Style {
-            split: bit(0),
-            whole: bit(1),
-            empty: bit(2),
-            drops_stale: bit(3),
-            resends_claimed: bit(4),
-            answers_all: bit(5),
-        }
-    })
-}
+use crate::plain::Plain;
+use crate::style::styles;
 
 #[test]
 fn no_case_fails_against_another_correct_server() {
