@@ -225,7 +225,8 @@ impl Plain {
         removed.extend(send.iter().filter(|name| !exists(name)).cloned());
         let told = |name: &String| {
             let never = has(Bug::MissingNotTold) && !sent.contains(name) && !request.unsubscribe.contains(name);
-            !never && !(has(Bug::MissingToldOnce) && missing.contains(name))
+            let again = has(Bug::MissingToldOnce) && missing.contains(name);
+            !(never || again)
         };
         removed.retain(told);
         let absent: Vec<String> = send.iter().filter(|name| !exists(name)).cloned().collect();
