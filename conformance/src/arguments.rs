@@ -47,12 +47,27 @@ pub(crate) enum Mode {
         /// The server
         #[arg(long, value_name = "HOST:PORT")]
         upstream: String,
+        /// Write what passes, for judge
+        #[arg(long, value_name = "FILE.jsonl")]
+        record: Option<PathBuf>,
+    },
+    /// Judges both sides of a recording, as tap --record writes it
+    Judge {
+        /// The recording: a JSON object a line
+        #[arg(value_name = "FILE.jsonl")]
+        file: PathBuf,
     },
     /// Makes one page of several reports in JSON: cases and peers
     Matrix {
         /// The reports
         #[arg(required = true, value_name = "REPORT.json")]
         reports: Vec<PathBuf>,
+        /// Write the picture, too
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
+        /// Write the numbers as a table of Markdown, too
+        #[arg(long, value_name = "FILE")]
+        markdown: Option<PathBuf>,
     },
     /// Plays the story of a walk once more
     Replay {
@@ -86,7 +101,7 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "HOST:PORT")]
     pub(crate) address: Option<String>,
 
-    /// How the kit changes what the server has: none, stdio, dir:DIR or exec
+    /// How the kit changes what the server has: none, stdio, dir:DIR, exec or grpc:HOST:PORT
     #[arg(long, global = true, value_name = "CONTROL", default_value = "none")]
     pub(crate) control: String,
 
@@ -109,6 +124,14 @@ pub(crate) struct Options {
     /// The version of the transport API
     #[arg(long, global = true, value_name = "VERSION", default_value = "v3", value_parser = ["v2", "v3"])]
     pub(crate) transport: String,
+
+    /// Server: the node id of all streams, where a server knows nodes by their ids; each case has its own if not given
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) node: Option<String>,
+
+    /// What the report says of the implementation: project, version, url, contact, ..; may be given more than once
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = fact)]
+    pub(crate) about: Vec<(String, String)>,
 
     /// A file of options, xds-conformance.toml; those of the command line have the last word
     #[arg(long, global = true, value_name = "FILE")]
@@ -194,6 +217,11 @@ pub(crate) enum VariantName {
 fn reason(text: &str) -> Result<(String, String), String> {
     let (feature, reason) = text.split_once('=').ok_or("it is FEATURE=REASON")?;
     Ok((feature.to_owned(), reason.to_owned()))
+}
+
+fn fact(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("it is KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
 }
 
 /// Reads a time with its unit: 90s, 10m, 2h.

@@ -46,10 +46,15 @@ fn options(table: &Table, file: &Path, has_mode: bool) -> Result<(Vec<String>, V
             ("role", Value::String(_)) => {}
             ("command", value) => command = list(value)?,
             // For people, and for reports of other kits.
-            ("aggregated" | "node" | "names", _) => {}
+            ("aggregated" | "names", _) => {}
             ("unsupported", Value::Table(reasons)) => {
                 for (feature, reason) in reasons {
                     options.push(format!("--unsupported={feature}={}", plain(reason)?));
+                }
+            }
+            ("about", Value::Table(facts)) => {
+                for (key, value) in facts {
+                    options.push(format!("--about={key}={}", plain(value)?));
                 }
             }
             ("known-failing", Value::String(path)) => {
@@ -84,12 +89,14 @@ mod tests {
     #[test]
     fn a_file_is_options() {
         let text = "role = 'server'\naddress = 'a:1'\ntypes = ['cds', 'eds']\nstrict = true\npatience = 2.5\n\
-                    known-failing = 'known.txt'\ncommand = ['./a', '-x']\n[unsupported]\nttl = 'not yet'\n";
+                    known-failing = 'known.txt'\ncommand = ['./a', '-x']\n[unsupported]\nttl = 'not yet'\n\
+                    [about]\nversion = '1.2'\n";
         let (options, command) = read(text, false).expect("options");
         assert_eq!(command, ["./a", "-x"]);
         let mut sorted = options.clone();
         sorted.sort();
         let expected = [
+            "--about=version=1.2",
             "--address=a:1",
             "--known-failing=dir/known.txt",
             "--patience=2.5",

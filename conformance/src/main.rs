@@ -6,6 +6,7 @@ mod output;
 mod setup;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -45,7 +46,9 @@ fn main() -> ExitCode {
 fn run(mode: &Mode, options: &Options) -> Result<u8, String> {
     let output = Output::new(options)?;
     let report = match mode {
-        Mode::Matrix { reports } => return matrix(options, reports),
+        Mode::Matrix { reports, svg, markdown } => {
+            return matrix(options, reports, svg.as_deref(), markdown.as_deref());
+        }
         Mode::Server { command } => server(options, command, &output)?,
         Mode::Client { command } => client(options, command, &output)?,
         Mode::Walk { side: Side::Server, command } => walk_server(options, command, &output)?,
@@ -54,14 +57,26 @@ fn run(mode: &Mode, options: &Options) -> Result<u8, String> {
             let setup = Setup::new(options, &[])?;
             mode::watch(&setup.plan, &setup.control, *time).map_err(|trouble| trouble.0)?
         }
-        Mode::Tap { listen, upstream } => {
-            let json_only = options.json.as_deref() == Some(Path::new("-"));
-            let say = move |line: &str| if json_only { eprintln!("{line}") } else { println!("{line}") };
-            tap::run(listen, upstream, options.strict, say).map_err(|trouble| trouble.0)?
+        Mode::Tap { listen, upstream, record } => {
+            let create =
+                |path: &PathBuf| fs::File::create(path).map_err(|error| format!("{}: {error}", path.display()));
+            let record = record.as_ref().map(create).transpose()?.map(|file| Box::new(file) as Box<dyn Write + Send>);
+            tap::run(listen, upstream, options.strict, record, teller(options)).map_err(|trouble| trouble.0)?
+        }
+        Mode::Judge { file } => {
+            let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+            let name = file.display().to_string();
+            tap::judge(&name, &text, options.strict, teller(options)).map_err(|trouble| trouble.0)?
         }
         Mode::Replay { file, command } => replay(options, file, command)?,
     };
     output.finish(report)
+}
+
+/// Returns what shows a line to people.
+fn teller(options: &Options) -> impl Fn(&str) + Send + 'static {
+    let json_only = options.json.as_deref() == Some(Path::new("-"));
+    move |line: &str| if json_only { eprintln!("{line}") } else { println!("{line}") }
 }
 
 fn server(options: &Options, command: &[String], output: &Output<'_>) -> Result<Report, String> {
@@ -128,8 +143,8 @@ fn save(row: &Row, story: &str, folder: &Path) -> String {
     }
 }
 
-/// Makes the page of several reports: into the file of `--html`, or to standard output.
-fn matrix(options: &Options, files: &[PathBuf]) -> Result<u8, String> {
+/// Makes the page of several reports: into the file of `--html`, or to standard output; and the picture and the table.
+fn matrix(options: &Options, files: &[PathBuf], svg: Option<&Path>, markdown: Option<&Path>) -> Result<u8, String> {
     let mut reports = Vec::new();
     for file in files {
         let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
@@ -138,9 +153,12 @@ fn matrix(options: &Options, files: &[PathBuf]) -> Result<u8, String> {
         reports.push((name, serde_json::from_str(&text).map_err(|error| wrong(&error))?));
     }
     let page = report::matrix(&reports)?;
+    svg.map_or(Ok(()), |path| output::write(path, &report::picture(&reports)))?;
+    markdown.map_or(Ok(()), |path| output::write(path, &report::table(&reports)))?;
     match &options.html {
         Some(path) => output::write(path, &page)?,
-        None => print!("{page}"),
+        None if svg.is_none() && markdown.is_none() => print!("{page}"),
+        None => {}
     }
     Ok(0)
 }

@@ -123,6 +123,16 @@ fn as_number(value: Value<'_>) -> Option<u64> {
     }
 }
 
+/// Returns the number in the first field of this number.
+pub(crate) fn first_number(body: &[u8], number: u64) -> Option<u64> {
+    as_number(find(body, number)?)
+}
+
+/// Returns the bytes in the first field of this number.
+pub(crate) fn first_bytes(body: &[u8], number: u64) -> Option<&[u8]> {
+    find(body, number)?.bytes()
+}
+
 /// Returns the first field of this number.
 fn find(mut body: &[u8], number: u64) -> Option<Value<'_>> {
     loop {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use xds_conformance::client;
-use xds_conformance::control::{Adapter, Directory, Exec, Nothing};
+use xds_conformance::control::{Adapter, Directory, Exec, Grpc, Nothing};
 use xds_conformance::message::Variant;
 use xds_conformance::mode::Plan;
 use xds_conformance::net::SharedControl;
@@ -28,7 +28,7 @@ pub(crate) fn client(options: &Options, command: &[String]) -> Result<client::mo
         json!({"command": command, "induced": options.induced, "features": options.features, "types": options.types});
     Ok(client::mode::Plan {
         command: command.to_vec(),
-        implementation: implementation(command.join(" "), &details),
+        implementation: implementation(command.join(" "), options, &details),
         starts,
         reference,
         features: options.features.iter().cloned().collect(),
@@ -41,8 +41,12 @@ pub(crate) fn client(options: &Options, command: &[String]) -> Result<client::mo
     })
 }
 
-fn implementation(target: String, details: &Value) -> Implementation {
-    Implementation { target, details: details.as_object().cloned().unwrap_or_default() }
+/// Returns what the report says of the peer: what the user said, and how the kit reached the peer.
+fn implementation(target: String, options: &Options, how: &Value) -> Implementation {
+    let mut details: Map<String, Value> =
+        options.about.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
+    details.extend(how.as_object().cloned().unwrap_or_default());
+    Implementation { target, details }
 }
 
 fn variant(name: &VariantName) -> Variant {
@@ -84,11 +88,17 @@ impl Setup {
                 let (put, delete) = commands.ok_or("--control exec needs --put CMD and --delete CMD")?;
                 (Arc::new(Mutex::new(Exec::new(put, delete).map_err(|error| error.to_string())?)), true)
             }
+            Some(("grpc", control)) => (Arc::new(Mutex::new(Grpc::new(control).map_err(|trouble| trouble.0)?)), true),
             Some(("dir", path)) => {
                 let directory = Directory::new(path).map_err(|error| format!("{path}: {error}"))?;
                 (Arc::new(Mutex::new(directory)), true)
             }
-            _ => return Err(format!("--control {}: it is none, stdio, dir:DIR or exec", options.control)),
+            _ => {
+                return Err(format!(
+                    "--control {}: it is none, stdio, dir:DIR, exec or grpc:HOST:PORT",
+                    options.control
+                ));
+            }
         };
         let address = address.ok_or("--address is missing")?;
         let details = json!({
@@ -102,7 +112,7 @@ impl Setup {
         });
         let plan = Plan {
             address,
-            implementation: implementation(target, &details),
+            implementation: implementation(target, options, &details),
             has_control,
             has_batches: control.lock().is_ok_and(|control| control.is_atomic()),
             variants: options.variants.iter().map(variant).collect(),
@@ -113,6 +123,7 @@ impl Setup {
             filter: options.filter.clone().map(Glob::new),
             patience: options.patience,
             v2: options.transport == "v2",
+            node: options.node.clone(),
             strict: options.strict,
         };
         Ok(Self { plan, control })

@@ -1,5 +1,7 @@
 //! The tests of the kit: the referee, the stories and the programs. One crate, because each links the machines.
 
+#[path = "kit/bug.rs"]
+mod bug;
 #[path = "kit/cases.rs"]
 mod cases;
 #[path = "kit/client_cases.rs"]
@@ -8,14 +10,20 @@ mod client_cases;
 mod client_defects;
 #[path = "kit/client_walks.rs"]
 mod client_walks;
+#[path = "kit/correct_servers.rs"]
+mod correct_servers;
 #[path = "kit/defects.rs"]
 mod defects;
+#[path = "kit/field_bugs.rs"]
+mod field_bugs;
 #[path = "kit/plain.rs"]
 mod plain;
 #[path = "kit/program.rs"]
 mod program;
 #[path = "kit/referee.rs"]
 mod referee;
+#[path = "kit/style.rs"]
+mod style;
 #[path = "kit/walker.rs"]
 mod walker;
 #[path = "kit/walks.rs"]

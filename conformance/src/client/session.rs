@@ -352,7 +352,8 @@ impl<'p> Session<'p> {
 
     pub(super) fn complain(&mut self, complaint: Complaint) {
         // No stream has all names, and the kit does not send each resource on its own.
-        let of_one_stream = [Rule::Names, Rule::BadAccepted, Rule::NotAnswered].contains(&complaint.rule);
+        let of_one_stream =
+            [Rule::Names, Rule::NamesUnwanted, Rule::BadAccepted, Rule::NotAnswered].contains(&complaint.rule);
         if of_one_stream && self.spread.contains(&complaint.type_url) {
             return;
         }

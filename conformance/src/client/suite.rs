@@ -100,8 +100,9 @@ pub fn own_case(rule: Rule, variant: Variant) -> Option<&'static str> {
         Rule::NackCode => "client/c/nack-code",
         Rule::ErrorAgain => "client/c/error-only-in-nack",
         Rule::NotAnswered => "client/c/ack-every",
-        Rule::Names | Rule::NamesUnwanted if variant == Variant::Sotw => "client/c/names-in-full",
-        Rule::Names | Rule::NamesUnwanted => "client/c/delta-changes-only",
+        Rule::NamesUnwanted => "client/c/unsubscribe-said",
+        Rule::Names if variant == Variant::Sotw => "client/c/names-in-full",
+        Rule::Names => "client/c/delta-changes-only",
         Rule::Claims | Rule::ClaimsLater => "client/c/reconnect-irv",
         _ => return None,
     })

@@ -2,12 +2,14 @@
 
 mod dir;
 mod exec;
+mod grpc;
 mod stdio;
 
 use crate::run::{Op, Trouble};
 
 pub use self::dir::Directory;
 pub use self::exec::Exec;
+pub use self::grpc::Grpc;
 pub use self::stdio::Adapter;
 
 /// A control.

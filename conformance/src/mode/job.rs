@@ -15,7 +15,7 @@ use crate::suite::{self, Played};
 /// How long the tail of a case is waited for: what came late is there already.
 const TAIL: Duration = Duration::from_millis(20);
 /// The number of failures that are played once more at a time: few enough to be as good as alone.
-const REPEATED: usize = 3;
+const REPEATED: usize = 6;
 
 /// A case in one variant that is to run.
 #[derive(Clone)]
@@ -105,7 +105,6 @@ pub(super) fn repeat(ran: &mut [Ran], until: Instant) {
     let mut failed: Vec<&mut Ran> = ran.iter_mut().filter(|done| done.row.verdict == Verdict::Fail).collect();
     failed.sort_by_key(|done| std::cmp::Reverse(done.row.level));
     let (alone, others): (Vec<_>, Vec<_>) = failed.into_iter().partition(|done| done.was_alone);
-    alone.into_iter().for_each(|done| done.repeat(until));
     let others = Mutex::new(others.into_iter());
     let work = || {
         loop {
@@ -119,6 +118,8 @@ pub(super) fn repeat(ran: &mut [Ran], until: Instant) {
             scope.spawn(work);
         }
     });
+    // These count without a second time, should there be none left.
+    alone.into_iter().for_each(|done| done.repeat(until));
     let gone = ran.iter_mut().filter(|done| done.is_gone).map(|done| &mut done.row);
     blame_the_first(gone);
 }

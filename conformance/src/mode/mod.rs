@@ -17,7 +17,7 @@ pub use self::plan::Plan;
 pub use self::walk::{replay, walk_server};
 pub use self::walk_client::{replay_client, walk_client};
 pub use self::watch::watch;
-use crate::net::{Patience, SharedControl, Target};
+use crate::net::{Patience, SharedControl};
 use crate::report::{Report, Row};
 use crate::run::{Outcome, Trouble, Verdict};
 use crate::story::{Step, Story};
@@ -35,7 +35,7 @@ const REPEATS: Duration = Duration::from_secs(55);
 /// If the server cannot be reached.
 pub fn run(plan: &Plan, control: &SharedControl, on_row: &mut dyn FnMut(&Row)) -> Result<Report, Trouble> {
     let begun = Instant::now();
-    let target = Target::new(plan.address.as_str(), control.clone(), &plan.types).with_v2(plan.v2);
+    let target = plan.target(control);
     let stories = suite::server().map_err(|error| Trouble(error.to_string()))?;
     plan.clear(&target);
     let calibration = calibrate(plan, &target)?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::message::Variant;
-use crate::net::Target;
+use crate::net::{SharedControl, Target};
 use crate::report::{Glob, Implementation, variant_name};
 use crate::run::Op;
 
@@ -35,11 +35,19 @@ pub struct Plan {
     pub patience: Option<Duration>,
     /// Whether the server speaks version 2 of the transport API.
     pub v2: bool,
+    /// The node id of all streams, if the user says.
+    pub node: Option<String>,
     /// Whether a failure at level SHOULD counts.
     pub strict: bool,
 }
 
 impl Plan {
+    /// Returns the server.
+    pub(super) fn target(&self, control: &SharedControl) -> Target {
+        let target = Target::new(self.address.as_str(), control.clone(), &self.types);
+        target.with_v2(self.v2).with_node(self.node.clone())
+    }
+
     /// Returns whether the server speaks a variant.
     pub(super) fn speaks(&self, variant: Variant) -> bool {
         let named = |name: &str| self.features.contains(name);

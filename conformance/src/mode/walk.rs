@@ -69,7 +69,7 @@ struct Ground {
 
 impl Ground {
     fn survey(plan: &Plan, control: &SharedControl) -> Result<Self, Trouble> {
-        let target = Target::new(plan.address.as_str(), control.clone(), &plan.types).with_v2(plan.v2);
+        let target = plan.target(control);
         plan.clear(&target);
         let calibration = calibrate(plan, &target)?;
         let patience = Patience { answer: calibration.patience, quiet: calibration.quiet };

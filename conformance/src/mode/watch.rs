@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::plan::Plan;
 use crate::message::{Node, Request, Variant};
-use crate::net::{Connection, Patience, SharedControl, Target};
+use crate::net::{Connection, Patience, SharedControl};
 use crate::referee::{Complaint, Rule, ServerReferee, World};
 use crate::report::{Calibration, Report, Row, variant_name};
 use crate::resource;
@@ -33,8 +33,7 @@ struct Watched {
 ///
 /// If the server cannot be reached.
 pub fn watch(plan: &Plan, control: &SharedControl, time: Duration) -> Result<Report, Trouble> {
-    let (begun, target) =
-        (Instant::now(), Target::new(plan.address.as_str(), control.clone(), &plan.types).with_v2(plan.v2));
+    let (begun, target) = (Instant::now(), plan.target(control));
     let mut connection = Connection::new(&target, Patience { answer: CONNECT, quiet: LOOK })
         .map_err(|error| Trouble(format!("no connection to {}: {error}", plan.address)))?;
     let mut streams: BTreeMap<StreamId, Watched> = BTreeMap::new();

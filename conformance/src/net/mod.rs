@@ -130,11 +130,14 @@ impl Peer for Connection {
     }
 
     fn send(&mut self, stream: StreamId, variant: Variant, request: &Request) -> Result<(), Trouble> {
-        if !self.target.is_v2() {
-            return self.send_bytes(stream, &request.encode(variant));
+        let mut request = request.clone();
+        if self.target.is_v2() {
+            request.type_url = v2::old(&request.type_url).to_owned();
         }
-        let old = Request { type_url: v2::old(&request.type_url).to_owned(), ..request.clone() };
-        self.send_bytes(stream, &old.encode(variant))
+        if let (Some(node), Some(id)) = (&mut request.node, self.target.node()) {
+            node.id = id.to_owned();
+        }
+        self.send_bytes(stream, &request.encode(variant))
     }
 
     fn send_bytes(&mut self, stream: StreamId, bytes: &[u8]) -> Result<(), Trouble> {
@@ -173,7 +176,7 @@ impl Peer for Connection {
     }
 
     fn pass(&mut self, time: Duration) {
-        self.runtime.block_on(tokio::time::sleep(time));
+        self.runtime.block_on(async { tokio::time::sleep(time).await }); // made within the runtime
     }
 
     fn control(&mut self, ops: &[Op]) -> Result<(), Trouble> {

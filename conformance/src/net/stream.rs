@@ -96,7 +96,7 @@ pub(crate) fn next_message(buffer: &mut BytesMut) -> Option<Result<Bytes, String
 }
 
 /// Returns the status of gRPC, in words.
-fn status(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn status(headers: &HeaderMap) -> Option<String> {
     let text = |key| headers.get(key).and_then(|value| value.to_str().ok());
     let code = text("grpc-status")?;
     Some(format!("status {code} {}", unescape(text("grpc-message").unwrap_or_default())).trim_end().to_owned())

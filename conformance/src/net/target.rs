@@ -24,6 +24,7 @@ pub struct Target {
     /// The types that the server serves; all of them if there are none.
     types: Vec<String>,
     v2: bool,
+    node: Option<String>,
     witnesses: Arc<Mutex<BTreeMap<(&'static str, String), Witnesses>>>,
 }
 
@@ -38,7 +39,7 @@ impl Target {
     /// A server at this address. `types` are those that it serves, by their short names; all of them if there are none.
     pub fn new(address: impl Into<String>, control: SharedControl, types: &[String]) -> Self {
         let types = types.iter().map(|of| resource::type_url(of).to_owned()).collect();
-        Self { address: address.into(), control, types, v2: false, witnesses: Arc::default() }
+        Self { address: address.into(), control, types, v2: false, node: None, witnesses: Arc::default() }
     }
 
     /// Says whether the server speaks version 2 of the transport API.
@@ -46,6 +47,18 @@ impl Target {
     pub fn with_v2(mut self, v2: bool) -> Self {
         self.v2 = v2;
         self
+    }
+
+    /// Says which node id all streams have, where a server knows nodes by their ids; otherwise each case has its own.
+    #[must_use]
+    pub fn with_node(mut self, node: Option<String>) -> Self {
+        self.node = node;
+        self
+    }
+
+    /// Returns the node id that all streams have.
+    pub(super) fn node(&self) -> Option<&str> {
+        self.node.as_deref()
     }
 
     /// Returns whether the server speaks version 2 of the transport API.

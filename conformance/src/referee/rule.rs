@@ -121,8 +121,9 @@ rules! {
     NonceOfOtherType "nonce-of-other-type" "ADS-02" Must "each resource type is treated as a separate logical stream within the aggregated stream"
     /// A nonce of an earlier stream.
     NonceOfOtherStream "nonce-of-other-stream" "BASIC-09" Must "Note that the nonce is valid only in the context of an individual xDS stream; it does not survive stream restarts."
-    /// An error again, of a response that has its answer.
-    ErrorAgain "error-again" "ACK-04" Must "NACK signifies unsuccessful configuration and is indicated by the presence of the error_detail field."
+    /// An error again, of a response that has its answer: discovery.proto lets a client say that its previous response
+    /// failed, so that nothing stronger than SHOULD is meant.
+    ErrorAgain "error-again" "ACK-04" Should "NACK signifies unsuccessful configuration and is indicated by the presence of the error_detail field."
     /// A response with nothing wrong is rejected.
     GoodRejected "good-rejected" "ACK-03" Must "ACK signifies successful configuration update"
     /// A response that cannot be used is accepted.

@@ -5,6 +5,8 @@ mod json;
 mod junit;
 mod known;
 mod matrix;
+mod picture;
+mod table;
 mod terminal;
 
 use std::time::Duration;
@@ -16,6 +18,8 @@ pub use self::json::to_json;
 pub use self::junit::to_junit;
 pub use self::known::{Glob, KnownFailures};
 pub use self::matrix::matrix;
+pub use self::picture::picture;
+pub use self::table::table;
 pub use self::terminal::{line, summary_line};
 use crate::message::Variant;
 use crate::referee::{Level, Rule};

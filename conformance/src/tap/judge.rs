@@ -1,4 +1,4 @@
-//! The judge of a tap: a referee for each side of each stream.
+//! The judge of a conversation of others: a referee for each side of each stream.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
@@ -6,7 +6,9 @@ use std::hash::{Hash, Hasher};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use xds_machine::service::Method;
 
+use super::log::Recorder;
 use crate::message::{Request, Response, Variant};
 use crate::referee::{ClientReferee, Complaint, Rule, ServerReferee, World};
 use crate::report::Row;
@@ -16,8 +18,10 @@ use crate::run::Verdict;
 /// The lines of a conversation that are kept.
 const KEPT: usize = 60;
 
-/// What a tap has seen.
+/// What was seen.
 pub(super) struct Judge {
+    mode: &'static str,
+    recorder: Option<Recorder>,
     streams: BTreeMap<u64, Stream>,
     opened: u64,
     messages: u64,
@@ -28,32 +32,45 @@ pub(super) struct Judge {
 
 struct Stream {
     variant: Variant,
+    /// Whether the stream is of one type: the reason of a response may be on another stream.
+    is_single: bool,
     server: ServerReferee,
     client: ClientReferee,
     ladder: Vec<String>,
 }
 
 impl Judge {
-    pub(super) fn new(on_complaint: impl Fn(&str) + Send + 'static) -> Self {
+    /// Makes the judge of a mode, which may record what it reads.
+    pub(super) fn new(
+        mode: &'static str,
+        recorder: Option<Recorder>,
+        on_complaint: impl Fn(&str) + Send + 'static,
+    ) -> Self {
         let (streams, rows) = (BTreeMap::new(), Vec::new());
         let on_complaint = Box::new(on_complaint);
-        Self { streams, opened: 0, messages: 0, rows, begun: Instant::now(), on_complaint }
+        Self { mode, recorder, streams, opened: 0, messages: 0, rows, begun: Instant::now(), on_complaint }
     }
 
-    pub(super) fn open(&mut self, variant: Variant, single: Option<&str>) -> u64 {
+    /// Begins with a stream of a method, whose path this is.
+    pub(super) fn open(&mut self, method: &Method, path: &str) -> u64 {
         self.opened += 1;
+        self.recorder.iter_mut().for_each(|recorder| recorder.open(self.opened, path));
+        let (variant, single) = (method.variant, method.type_url);
         let server = ServerReferee::new(variant, single, World::unknown());
-        let client = ClientReferee::new(variant);
-        self.streams.insert(self.opened, Stream { variant, server, client, ladder: Vec::new() });
+        let client = ClientReferee::amid(variant);
+        self.streams
+            .insert(self.opened, Stream { variant, is_single: single.is_some(), server, client, ladder: Vec::new() });
         self.opened
     }
 
     pub(super) fn close(&mut self, id: u64) {
+        self.recorder.iter_mut().for_each(|recorder| recorder.close(id));
         self.streams.remove(&id);
     }
 
     /// Judges a message of the client, which is on its way to the server.
     pub(super) fn request(&mut self, id: u64, message: Bytes) {
+        self.recorder.iter_mut().for_each(|recorder| recorder.message("request", id, &message));
         let Some(stream) = self.streams.get_mut(&id) else { return };
         self.messages += 1;
         let Ok(request) = Request::decode(stream.variant, message) else {
@@ -70,6 +87,7 @@ impl Judge {
 
     /// Judges a message of the server, which is on its way to the client.
     pub(super) fn response(&mut self, id: u64, message: Bytes) {
+        self.recorder.iter_mut().for_each(|recorder| recorder.message("response", id, &message));
         let Some(stream) = self.streams.get_mut(&id) else { return };
         self.messages += 1;
         let Ok(response) = Response::decode(stream.variant, message, digest) else {
@@ -80,7 +98,9 @@ impl Judge {
         stream
             .say(format!("S{id}> {of} {names:?} rm{:?} v={} n={}", response.removed, response.version, response.nonce));
         stream.client.response(&response);
-        let complaints = stream.server.response(&response);
+        let mut complaints = stream.server.response(&response);
+        // A cluster that changes is a reason to send its endpoints once more.
+        complaints.retain(|complaint| !(stream.is_single && complaint.rule == Rule::Needless));
         self.complain(id, complaints);
     }
 
@@ -90,7 +110,7 @@ impl Judge {
             stream.say(format!("   !! {complaint}"));
             (self.on_complaint)(&format!("stream {id}: {complaint}"));
             let (rule, variant, ladder) = (complaint.rule, stream.variant, stream.ladder.clone());
-            let row_id = format!("tap/{}", rule.id());
+            let row_id = format!("{}/{}", self.mode, rule.id());
             if self.rows.iter().any(|row| row.id == row_id && row.variant == variant) {
                 continue;
             }
@@ -107,7 +127,7 @@ impl Judge {
         let verdict = if self.messages > 0 { Verdict::Pass } else { Verdict::Inconclusive };
         let why = format!("{} messages on {} streams", self.messages, self.opened);
         let time = Duration::from_secs(self.begun.elapsed().as_secs());
-        vec![Row::of(Rule::Nonce, "tap/all".into(), Variant::Sotw, verdict, why, time)]
+        vec![Row::of(Rule::Nonce, format!("{}/all", self.mode), Variant::Sotw, verdict, why, time)]
     }
 }
 
@@ -129,13 +149,33 @@ fn digest(_: &str, body: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
     use super::*;
     use crate::message::{Item, Node};
+    use crate::tap::log;
+
+    /// The lines of a recording, in memory.
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("the lines").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
 
     #[test]
     fn both_sides_are_judged() {
-        let mut judge = Judge::new(|_| {});
-        let id = judge.open(Variant::Sotw, None);
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let mut judge = Judge::new("tap", Some(Recorder::new(Lines(lines.clone()))), |_| {});
+        let method = Method { variant: Variant::Sotw, type_url: None };
+        let id = judge.open(&method, &method.path().expect("the path"));
         let eds = resource::type_url("eds").to_owned();
         let node = Some(Node { id: "n".into(), ..Node::default() });
         let first = Request { type_url: eds.clone(), names: vec!["a".into()], node, ..Request::default() };
@@ -160,5 +200,15 @@ mod tests {
         judge.request(id, wrong.encode(Variant::Sotw).into());
         let ids: Vec<String> = judge.rows().into_iter().map(|row| row.id).collect();
         assert_eq!(ids, ["tap/twice", "tap/nonce-unknown"]);
+        judge.close(id);
+
+        // What a tap has recorded is judged the same afterwards.
+        let text = String::from_utf8(lines.lock().expect("the lines").clone()).expect("text");
+        assert_eq!(text.lines().count(), 7);
+        let mut again = Judge::new("judge", None, |_| {});
+        assert_eq!(log::read(&text, &mut again), Ok(()));
+        let whys = |judge: &Judge| judge.rows().into_iter().map(|row| (row.why, row.ladder)).collect::<Vec<_>>();
+        assert_eq!(whys(&again), whys(&judge));
+        assert_eq!(again.rows()[0].id, "judge/twice");
     }
 }

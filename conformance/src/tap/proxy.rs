@@ -39,7 +39,7 @@ async fn connection(tcp: TcpStream, upstream: String, judge: Shared) -> Option<(
         let (response, send) = server.send_request(forward, false).ok()?;
         // What is no discovery passes unjudged.
         let method = Method::of_path(parts.uri.path());
-        let id = method.map(|method| lock(&judge).open(method.variant, method.type_url));
+        let id = method.map(|method| lock(&judge).open(&method, parts.uri.path()));
         let up = pump(body, send, Side { judge: judge.clone(), id, is_server: false });
         let judge = judge.clone();
         tokio::spawn(async move {

@@ -76,7 +76,7 @@ const FOUND: &[(Wrong, &str)] = &[
     (Wrong::IgnoresAnyType, ""),
     (Wrong::CannotUnwrap, ""),
     (Wrong::NewNamesOnly, "names"),
-    (Wrong::NeverUnsubscribes, "names"),
+    (Wrong::NeverUnsubscribes, "names-unwanted"),
     (Wrong::SilentOnceLeft, ""),
     (Wrong::NeverComesBackToName, "names"),
     (Wrong::ForgetsNonce, "nonce-latest"),

@@ -82,7 +82,7 @@ fn every_visible_defect_of_a_client_is_complained_of() {
     }
     for (bug, rule) in [
         (Bug::AnswersTwice, Rule::AnsweredTwice),
-        (Bug::ForgetsUnsubscribe, Rule::Names),
+        (Bug::ForgetsUnsubscribe, Rule::NamesUnwanted),
         (Bug::NoAnswerOnceUnwanted, Rule::NotAnswered),
     ] {
         let rules = broken::<Delta>(bug);

@@ -14,7 +14,8 @@ use xds_conformance::story::Story;
 use xds_conformance::walk::{self, Arena, Limits, Walks};
 
 use crate::defects::{Seeded, Wrong};
-use crate::plain::{Plain, styles};
+use crate::plain::Plain;
+use crate::style::styles;
 
 fn walks(variants: &[Variant], seed: u64) -> Walks {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();

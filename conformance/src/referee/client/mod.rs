@@ -48,6 +48,8 @@ pub struct ClientReferee {
     /// The names that the client wants, as long as that does not change.
     settled: Option<Wanted>,
     earlier: Earlier,
+    /// Whether the client may have had streams that nobody has seen.
+    has_past: bool,
 }
 
 /// What earlier streams had.
@@ -63,7 +65,14 @@ struct Earlier {
 impl ClientReferee {
     /// Makes the referee of a new stream.
     pub fn new(variant: Variant) -> Self {
-        Self { variant, node: None, types: BTreeMap::new(), settled: None, earlier: Earlier::default() }
+        let (node, types, earlier) = (None, BTreeMap::new(), Earlier::default());
+        Self { variant, node, types, settled: None, earlier, has_past: false }
+    }
+
+    /// Makes the referee of a stream of a client that may have had others before: what the client claims of them is not
+    /// judged.
+    pub fn amid(variant: Variant) -> Self {
+        Self { has_past: true, ..Self::new(variant) }
     }
 
     /// Makes the referee of the client's next stream.
@@ -148,7 +157,8 @@ impl ClientReferee {
                 complain(Rule::FirstRequest, what);
             }
             let given = self.earlier.versions.get(&request.type_url);
-            if !request.version.is_empty() && given.is_none_or(|given| !given.contains(&request.version)) {
+            let is_new = !self.has_past && given.is_none_or(|given| !given.contains(&request.version));
+            if !request.version.is_empty() && is_new {
                 let what = format!("the first request of the type has the version {:?}, never given", request.version);
                 complain(Rule::FirstRequest, what);
             }
@@ -162,7 +172,9 @@ impl ClientReferee {
             of.check_answer(self.variant, request, earlier, &mut complain);
         }
         let held = self.earlier.resources.get(&request.type_url);
-        check_claims(request, first, held, &mut complain);
+        if !(first && self.has_past) {
+            check_claims(request, first, held, &mut complain);
+        }
         of.read_names(self.variant, request, first);
         if let Some(wanted) = self.settled.as_ref().and_then(|wanted| wanted.get(&request.type_url)) {
             of.check_names(wanted, &mut complain);
@@ -181,7 +193,8 @@ impl ClientReferee {
             }
             if let Some(wanted) = wanted.get(type_url) {
                 if *wanted != of.names {
-                    complain(Rule::Names, format!("is subscribed to {:?}, and wants {wanted:?}", of.names));
+                    let rule = if wanted.is_subset(&of.names) { Rule::NamesUnwanted } else { Rule::Names };
+                    complain(rule, format!("is subscribed to {:?}, and wants {wanted:?}", of.names));
                 }
             }
         }

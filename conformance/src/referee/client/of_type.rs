@@ -96,6 +96,11 @@ impl OfType {
             if variant == Variant::Sotw && self.read > 0 {
                 complain(Rule::NonceLatest, "no nonce, after a response was answered".into());
             }
+            if request.version.is_empty() {
+                // A client that has dropped the type uses no version, whatever was accepted before.
+                self.accepted = None;
+                self.claimed.clear();
+            }
             return;
         }
         let Some(at) = self.sent.iter().rposition(|sent| sent.nonce == *nonce) else {
