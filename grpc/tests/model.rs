@@ -36,6 +36,7 @@ mod model {
     }
 
     /// The deep check: `nice -n 19 cargo test --release -p xds-machine-grpc --test model deep -- --ignored --nocapture`.
+    /// 2026-11-23: 4,162,808 states in 296 s, no fault.
     #[test]
     #[ignore = "takes minutes"]
     fn deep() {

@@ -8,9 +8,10 @@ use crate::install::Installed;
 use crate::{Line, report};
 
 /// The parts of `csds.py`, each with its scenario.
-const ALL: [(&str, &str); 4] = [
+const ALL: [(&str, &str); 5] = [
     ("compare", "equal dumps, item by item"),
     ("errors", "equal dumps, with errors of resources"),
+    ("timers", "equal dumps, of what is kept and what takes too long"),
     ("client", "the service of xds_client"),
     ("view", "the view of control_plane"),
 ];

@@ -58,7 +58,7 @@ fn clusters_that_come_together_watch_their_endpoints_once() {
 /// The tree of clusters has one level for 16 entries, two for 256, three for 4096.
 #[test]
 fn each_entry_of_a_map_of_any_size_is_found_and_replaced() {
-    for count in [0, 1, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097, 4400] {
+    for count in [0, 1, 16, 17, 256, 257, 4096, 4097] {
         let name = |number: usize| format!("c{number:04}");
         let names: Vec<String> = (0..count).map(name).collect();
         let mut chain = Chain::new("l", "host");
@@ -75,7 +75,7 @@ fn each_entry_of_a_map_of_any_size_is_found_and_replaced() {
         assert_eq!((config.clusters.len(), config.clusters.is_empty()), (count, count == 0));
         assert!(config.clusters.iter().map(|(name, _)| name.as_str()).eq(names.iter().copied()));
         let edges = |number: &usize| number % 16 < 2 || number % 16 == 15;
-        for number in (0..count).filter(edges).step_by(if count > 300 { 29 } else { 1 }) {
+        for number in (0..count).filter(edges).step_by(if count > 300 { 101 } else { 1 }) {
             let value = News::Changed(Ok(Linked::new(Links::Endpoints(None), number + 1)));
             chain.handle_news(&endpoints(&name(number)), value);
             let told = chain.poll_config().expect("new").expect("usable");
