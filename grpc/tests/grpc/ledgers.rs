@@ -194,7 +194,7 @@ fn one_client_is_enough() {
     let mut client = Client::<Sotw>::new(ClientConfig::new(Node::new("me")));
     let (mut chain, mut ledgers) = (Chain::<String>::new("l", "host"), Ledgers::new());
     client.handle_open();
-    client.resources_mut(&"o".into()).subscribe(["other"]);
+    client.resources_mut(&"o".into()).subscribe(["other"]).expect("a good name");
     let mut told = |client: &mut Client<Sotw>, ledgers: &mut Ledgers<String>| {
         let outcome = ledgers.settle(&mut chain, client, |_| ());
         outcome.map(|outcome| outcome.map(|config| config.clusters.len()).map_err(|failure| failure.to_string()))
