@@ -2,6 +2,7 @@
 
 ask ADDR [SECONDS]              what a service says, as JSON, once it can be reached
 compare XDS_CLIENT DIR          the dumps of C-core and of xds_client, item by item, in every status that both reach
+errors, timers XDS_CLIENT DIR   the same with gRFC A88: errors of resources; what is kept, and what takes too long
 view CONTROL_PLANE DIR          what control_plane says of a client that accepts, rejects and stalls
 """
 
@@ -210,14 +211,15 @@ def dump_of_core():
     return csds_pb2.ClientStatusResponse.FromString(cygrpc.dump_xds_configs())
 
 
-def compare(program, folder, with_errors):
+def compare(program, folder, part):
     plane = Plane()
+    features = ["resource_timer_is_transient_error"] if part == "timers" else []
     bootstrap = {
         "xds_servers": [
             {
                 "server_uri": f"127.0.0.1:{plane.port}",
                 "channel_creds": [{"type": "insecure"}],
-                "server_features": ["xds_v3"],
+                "server_features": ["xds_v3", *features],
             }
         ],
         "node": {"id": "n"},
@@ -230,6 +232,9 @@ def compare(program, folder, with_errors):
     port = free_port()
     arguments = [program, "--server", f"http://127.0.0.1:{plane.port}", "--variant", "sotw", "--dialect", "grpc"]
     arguments += ["--node", "n", "--csds", f"127.0.0.1:{port}", "--for", "60"]
+    if part == "timers":
+        # The first is what C-core does by default since gRFC A88.
+        arguments += ["--server-features", ",".join(["ignore_resource_deletion", *features])]
     for what in ["lds=l1,l2,l3", "rds=r1", "cds=c1", "eds=e1"]:
         arguments += ["--subscribe", what]
     with open(os.path.join(folder, "compared.jsonl"), "w") as out:
@@ -264,7 +269,17 @@ def compare(program, folder, with_errors):
     try:
         all_good = {"l1": "ACKED", "r1": "ACKED", "c1": "ACKED", "e1": "ACKED"}
         step("accepted, and asked for", {**all_good, "l2": "REQUESTED", "l3": "REQUESTED"})
-        if with_errors:
+        if part == "timers":
+            plane.say(CDS, "2", [])
+            step("deleted, and kept", {"c1": "DOES_NOT_EXIST", "e1": "ACKED"})
+            check(("DOES_NOT_EXIST", True) in reached, "the cluster is not kept")
+            plane.say(CDS, "3", [cluster()])
+            step("back again", {"c1": "ACKED"})
+            step("silence for too long", {"l2": "TIMEOUT", "l3": "TIMEOUT"}, seconds=45)
+            plane.say(LDS, "2", [listener("l1"), listener("l2")])
+            step("late, and good", {"l1": "ACKED", "l2": "ACKED"})
+            return
+        if part == "errors":
             plane.say(EDS, "2", [], [("e1", 14, "later")])
             step("an error of what is held", {"e1": "RECEIVED_ERROR"})
             plane.say(LDS, "2", [listener("l1")], [("l2", 14, "not yet")])
@@ -438,11 +453,10 @@ def main():
     what, arguments = sys.argv[1], sys.argv[2:]
     if what == "ask":
         print(stub(arguments[0]).FetchClientStatus(csds_pb2.ClientStatusRequest(), wait_for_ready=True, timeout=10))
-    elif what == "compare":
-        compare(arguments[0], arguments[1], False)
-    elif what == "errors":
-        os.environ["GRPC_EXPERIMENTAL_XDS_DATA_ERROR_HANDLING"] = "true"
-        compare(arguments[0], arguments[1], True)
+    elif what in ("compare", "errors", "timers"):
+        if what != "compare":
+            os.environ["GRPC_EXPERIMENTAL_XDS_DATA_ERROR_HANDLING"] = "true"
+        compare(arguments[0], arguments[1], what)
     elif what == "view":
         view(*arguments)
     elif what == "client":
@@ -450,8 +464,9 @@ def main():
     os._exit(0)  # without waiting for threads that read streams
 
 
-try:
-    main()
-except AssertionError as error:
-    print(error, file=sys.stderr, flush=True)
-    os._exit(1)
+if __name__ == "__main__":
+    try:
+        main()
+    except AssertionError as error:
+        print(error, file=sys.stderr, flush=True)
+        os._exit(1)

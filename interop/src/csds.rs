@@ -8,9 +8,10 @@ use crate::install::Installed;
 use crate::{Line, report};
 
 /// The parts of `csds.py`, each with its scenario.
-const ALL: [(&str, &str); 4] = [
+const ALL: [(&str, &str); 5] = [
     ("compare", "equal dumps, item by item"),
     ("errors", "equal dumps, with errors of resources"),
+    ("timers", "equal dumps, of what is kept and what takes too long"),
     ("client", "the service of xds_client"),
     ("view", "the view of control_plane"),
 ];
@@ -24,15 +25,20 @@ pub fn play(installed: &Installed, dir: &Path, lines: &mut Vec<Line>) {
 }
 
 fn run(installed: &Installed, dir: &Path, part: &str) -> Result<(), String> {
-    let err = dir.join(format!("{part}.err"));
-    let file = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
     let mut command = Command::new(&installed.python);
     command.arg(installed.sources.join("csds.py")).arg(part);
     if part == "client" || part == "view" {
         command.arg(installed.programs.join("control_plane"));
     }
     command.arg(installed.programs.join("xds_client")).arg(dir);
-    command.stdin(Stdio::null()).stdout(file(&dir.join(format!("{part}.out")))?).stderr(file(&err)?);
+    finish(command, dir, part)
+}
+
+/// Waits for the end of a program. What it says is kept in files, and its last words are the error.
+pub fn finish(mut command: Command, dir: &Path, name: &str) -> Result<(), String> {
+    let err = dir.join(format!("{name}.err"));
+    let file = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
+    command.stdin(Stdio::null()).stdout(file(&dir.join(format!("{name}.out")))?).stderr(file(&err)?);
     let status = command.status().map_err(|error| format!("can't start python: {error}"))?;
     if status.success() {
         return Ok(());

@@ -15,7 +15,7 @@ use crate::install::Installed;
 use crate::mesh::{Mesh, Scope, Service};
 use crate::peer::Peer;
 use crate::wait::{self, so};
-use crate::{Line, net, report};
+use crate::{Line, csds, net, report};
 
 /// A client that reports.
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -119,6 +119,11 @@ pub fn play(installed: &Installed, dir: &Path, kind: Kind, lines: &mut Vec<Line>
     if kind == Kind::Grpc {
         let result = same_as_grpc(installed, dir);
         report(Line { peer: "xds_client", mode: "loads", dialect: "grpc", scenario: "as C-core", result }, lines);
+        let result = metrics(installed, dir);
+        report(
+            Line { peer: "xds_client", mode: "loads", dialect: "grpc", scenario: "metrics as C-core", result },
+            lines,
+        );
     }
 }
 
@@ -271,6 +276,15 @@ fn same_as_grpc(installed: &Installed, dir: &Path) -> Result<(), String> {
     }
     let ours = stage.sums_of(&calls)?;
     so(theirs == ours, || format!("C-core says {theirs:?}, and xds_client {ours:?}"))
+}
+
+/// The metrics of calls, summed: `loads.py`. The events of `control_plane` have none, so a server of the script's own
+/// collects them.
+fn metrics(installed: &Installed, dir: &Path) -> Result<(), String> {
+    let mut command = Command::new(&installed.python);
+    command.arg("-B").arg(installed.sources.join("loads.py")); // no byte code beside the sources
+    command.arg(installed.programs.join("xds_client")).arg(dir);
+    csds::finish(command, dir, "metrics")
 }
 
 impl Stage {

@@ -25,8 +25,15 @@ type Row<'a> = (&'a TypeUrl, &'a ResourceName, ResourceState<'a>);
 /// The wildcard and collections are no items; the resources that came by them are (R-CSDS-04). Nor is an alias that
 /// stands for a held resource, which is an item under its own name.
 pub fn dump<'a>(states: impl IntoIterator<Item = Row<'a>>, clock: &Clock, contents: Option<&'a Contents>) -> Vec<Item> {
-    let mut items = items(states.into_iter().filter(is_item), clock, contents);
-    items.sort_by(|a, b| (&a.type_url, &a.name).cmp(&(&b.type_url, &b.name)));
+    // Names are compared while they are at hand: to look at each item again costs more than to sort takes.
+    let (mut last, mut is_sorted) = (None, true);
+    let rows = states.into_iter().filter(is_item).inspect(|(type_url, name, _)| {
+        is_sorted &= last.replace((*type_url, *name)).is_none_or(|last| last < (*type_url, *name));
+    });
+    let mut items = items(rows, clock, contents);
+    if !is_sorted {
+        items.sort_by(|a, b| (&a.type_url, &a.name).cmp(&(&b.type_url, &b.name)));
+    }
     items
 }
 
@@ -82,7 +89,10 @@ fn items<'a>(rows: impl Iterator<Item = Row<'a>>, clock: &Clock, contents: Optio
         client_status: Some(state.status),
         error: error(&state, clock),
     };
-    rows.map(item).collect()
+    // Most items have content: a vector that grows would copy its items again and again.
+    let mut items = Vec::with_capacity(contents.map_or(0, Contents::len));
+    items.extend(rows.map(item));
+    items
 }
 
 /// Returns the error of a resource, by its status (R-CSDS-05).

@@ -1,5 +1,6 @@
-//! The connection to an endpoint.
+//! The connections to endpoints.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -16,8 +17,60 @@ use xds_machine_grpc::endpoints::State;
 
 use crate::grpc::dns::Again;
 
+/// The connections, which every priority with the same endpoint shares.
+pub(super) struct Backends {
+    changes: watch::Sender<()>,
+    again: Again,
+    backends: BTreeMap<SocketAddr, Backend>,
+}
+
+impl Backends {
+    pub(super) fn new(changes: watch::Sender<()>, again: Again) -> Self {
+        Self { changes, again, backends: BTreeMap::new() }
+    }
+
+    /// Begins to connect to what there is no connection to.
+    pub(super) fn open(&mut self, addresses: impl Iterator<Item = SocketAddr>) {
+        for address in addresses {
+            let (changes, again) = (&self.changes, &self.again);
+            self.backends.entry(address).or_insert_with(|| Backend::new(address, changes.clone(), again.clone()));
+        }
+    }
+
+    pub(super) fn retain(&mut self, is_wanted: impl Fn(&SocketAddr) -> bool) {
+        self.backends.retain(|address, _| is_wanted(address));
+    }
+
+    /// Returns the state of a priority: the best of its endpoints.
+    pub(super) fn state(&self, addresses: impl Iterator<Item = SocketAddr>) -> State {
+        let rank = |state: &State| match state {
+            State::Ready => 2,
+            State::Connecting | State::Idle => 1,
+            State::TransientFailure => 0,
+        };
+        let states = addresses.map(|address| self.backends.get(&address).map_or(State::Connecting, Backend::state));
+        states.max_by_key(rank).unwrap_or(State::TransientFailure)
+    }
+
+    pub(super) fn is_ready(&self, address: &SocketAddr) -> bool {
+        self.backends.get(address).is_some_and(Backend::is_ready)
+    }
+
+    /// Returns what sends calls, if there is a connection.
+    pub(super) fn sender(&self, address: &SocketAddr) -> Option<SendRequest<Body>> {
+        self.backends.get(address)?.sender()
+    }
+
+    /// Returns why there is no connection to any of them.
+    pub(super) fn why(&self, addresses: impl Iterator<Item = SocketAddr>) -> String {
+        let errors = addresses.filter_map(|address| self.backends.get(&address)?.error());
+        let last = errors.last().unwrap_or_else(|| "no endpoints".into());
+        format!("connections to all backends failing; last error: {last}")
+    }
+}
+
 /// A connection that is made, and made again, as long as this exists. Calls under way outlive it.
-pub(super) struct Backend(Arc<Mutex<Link>>);
+struct Backend(Arc<Mutex<Link>>);
 
 enum Link {
     Connecting,
@@ -27,13 +80,13 @@ enum Link {
 
 impl Backend {
     /// Begins to connect. Each change of the connection is reported, and after a loss names are resolved again.
-    pub(super) fn new(address: SocketAddr, changes: watch::Sender<()>, again: Again) -> Self {
+    fn new(address: SocketAddr, changes: watch::Sender<()>, again: Again) -> Self {
         let link = Arc::new(Mutex::new(Link::Connecting));
         tokio::spawn(keep(address, Arc::downgrade(&link), changes, again));
         Self(link)
     }
 
-    pub(super) fn state(&self) -> State {
+    fn state(&self) -> State {
         match &*self.link() {
             Link::Connecting => State::Connecting,
             Link::Ready(_) => State::Ready,
@@ -41,16 +94,19 @@ impl Backend {
         }
     }
 
-    /// Returns what sends calls, if there is a connection.
-    pub(super) fn sender(&self) -> Option<SendRequest<Body>> {
+    fn is_ready(&self) -> bool {
+        matches!(&*self.link(), Link::Ready(sender) if !sender.is_closed())
+    }
+
+    fn sender(&self) -> Option<SendRequest<Body>> {
         match &*self.link() {
-            Link::Ready(sender) => Some(sender.clone()),
+            Link::Ready(sender) if !sender.is_closed() => Some(sender.clone()),
             _ => None,
         }
     }
 
     /// Returns why there is no connection.
-    pub(super) fn error(&self) -> Option<String> {
+    fn error(&self) -> Option<String> {
         match &*self.link() {
             Link::Failed(error) => Some(error.clone()),
             _ => None,

@@ -1,7 +1,11 @@
-//! The driver: the chain over the ledgers, and these over the client. Configurations go to the balancer.
+//! The driver: the chain over the ledgers, and these over the client. Configurations go to the balancer, whose timers the
+//! driver runs.
 
+use std::future::pending;
 use std::sync::{Arc, Weak};
 
+use tokio::sync::watch;
+use tokio::time::sleep_until;
 use xds_machine::servers::ServerId;
 use xds_machine_grpc::bootstrap::Bootstrap;
 use xds_machine_grpc::chain::Chain;
@@ -38,6 +42,30 @@ pub(super) async fn run(
                 None => return,
             },
             Some((host, result)) = dns.resolved() => chain.handle_resolved(&host, result),
+        }
+    }
+}
+
+/// Runs the timers of the priorities, so that the next one is tried in time also while there are no calls. Runs until the
+/// channel ends.
+pub(super) async fn run_timers(channel: Weak<Inner>, mut changed: watch::Receiver<()>) {
+    loop {
+        changed.mark_unchanged();
+        let Some(inner) = channel.upgrade() else { return };
+        let timeout = inner.with(|balancer| {
+            balancer.handle_changes();
+            balancer.poll_timeout()
+        });
+        drop(inner);
+        let timer = async {
+            match timeout {
+                Some(at) => sleep_until(at).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            change = changed.changed() => if change.is_err() { return },
+            () = timer => {}
         }
     }
 }

@@ -21,19 +21,18 @@
 mod backend;
 mod balancer;
 mod driver;
+mod priorities;
 mod route;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use http::{Request, Response, Uri, header, uri};
 use hyper::body::Incoming;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 use tonic::Status;
 use tonic::body::Body;
 use tower::Service;
@@ -47,9 +46,6 @@ use crate::grpc::connect::connector;
 use crate::grpc::dns::Dns;
 
 const AGENT: Agent<'static> = Agent { name: "xds_channel", version: env!("CARGO_PKG_VERSION") };
-
-/// How long a call waits before it looks again whether a timer has changed what can be used.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Whether these credentials of a bootstrap file can be used.
 pub fn supports(kind: CredentialsKind<'_>) -> bool {
@@ -92,7 +88,11 @@ impl XdsChannel {
         let balancer = Mutex::new(Balancer::new(changes, dns.again()));
         let inner = Arc::new(Inner { authority, balancer, changed, driver: Mutex::new(None) });
         // The task has no part in the channel's life: the last clone ends the task.
-        let task = tokio::spawn(driver::run(bootstrap, client, chain, dns, Arc::downgrade(&inner)));
+        let (channel, changed) = (Arc::downgrade(&inner), inner.changed.clone());
+        let task = tokio::spawn(async move {
+            let timers = driver::run_timers(channel.clone(), changed);
+            tokio::join!(driver::run(bootstrap, client, chain, dns, channel), timers);
+        });
         *inner.driver.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
         Ok(Self { inner })
     }
@@ -115,8 +115,8 @@ impl Inner {
                 Pick::Send(sender) => sender,
                 Pick::Fail(why) => return Err(Status::unavailable(why)),
                 Pick::Wait => {
-                    // A change, or a timer of a priority. The sender is gone only when the channel is.
-                    let _ = timeout(LOOK, changed.changed()).await;
+                    // The timers of priorities make changes too.
+                    changed.changed().await.map_err(|_| Status::unavailable("the channel has ended"))?;
                     continue;
                 }
             };

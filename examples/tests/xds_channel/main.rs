@@ -1,5 +1,6 @@
 //! The tower channel with real servers: `control_plane`, and endpoints that are tonic's.
 
+mod priorities;
 mod world;
 
 use std::sync::Arc;

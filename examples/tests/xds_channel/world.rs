@@ -28,7 +28,7 @@ use tower::Service;
 use xds_machine_grpc::bootstrap::{Bootstrap, Target};
 
 /// No test waits longer.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// A tonic server that answers each call with its name.
 pub(crate) struct Backend {
@@ -147,8 +147,17 @@ pub(crate) const ENDPOINTS: &str = "endpoint.v3.ClusterLoadAssignment";
 
 /// A listener with its routes inside, which lead to a cluster.
 pub(crate) fn routed(name: &str, cluster: &str) -> Value {
+    routed_by(name, &[("", cluster)])
+}
+
+/// Prefixes of paths, and the clusters that they lead to.
+pub(crate) type Routes<'a> = &'a [(&'a str, &'a str)];
+
+/// A listener with its routes inside.
+pub(crate) fn routed_by(name: &str, routes: Routes<'_>) -> Value {
     const HTTP: &str = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
-    let routes = [json!({"match": {"prefix": ""}, "route": {"cluster": cluster}})];
+    let route = |(prefix, cluster): &(&str, &str)| json!({"match": {"prefix": prefix}, "route": {"cluster": cluster}});
+    let routes: Vec<Value> = routes.iter().map(route).collect();
     let router = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router";
     json!({"name": name, "apiListener": {"apiListener": {
         "@type": format!("type.googleapis.com/{HTTP}"),
@@ -161,15 +170,20 @@ pub(crate) fn eds(name: &str) -> Value {
     json!({"name": name, "type": "EDS", "edsClusterConfig": {"edsConfig": {"ads": {}}}})
 }
 
-/// Endpoints, one list for each priority.
+/// Endpoints of one locality, one list for each priority.
 pub(crate) fn assignment(name: &str, priorities: &[&[SocketAddr]]) -> Value {
+    localities(name, &priorities.iter().map(|&ends| ("r", ends)).collect::<Vec<_>>())
+}
+
+/// Endpoints: each priority has one locality, with this region.
+pub(crate) fn localities(name: &str, priorities: &[(&str, &[SocketAddr])]) -> Value {
     let end = |address: &SocketAddr| {
         let socket = json!({"address": address.ip().to_string(), "portValue": address.port()});
         json!({"endpoint": {"address": {"socketAddress": socket}}})
     };
-    let locality = |(priority, ends): (usize, &&[SocketAddr])| {
+    let locality = |(priority, (region, ends)): (usize, &(&str, &[SocketAddr]))| {
         let ends: Vec<Value> = ends.iter().map(end).collect();
-        json!({"locality": {"region": "r"}, "loadBalancingWeight": 1, "priority": priority, "lbEndpoints": ends})
+        json!({"locality": {"region": region}, "loadBalancingWeight": 1, "priority": priority, "lbEndpoints": ends})
     };
     let localities: Vec<Value> = priorities.iter().enumerate().map(locality).collect();
     json!({"clusterName": name, "endpoints": localities})
@@ -188,8 +202,12 @@ pub(crate) fn servers(addresses: &[&str]) -> Value {
 
 /// The answer to a call: the name of the backend, or the message of the error.
 pub(crate) async fn call(channel: &XdsChannel) -> Result<String, String> {
+    call_to(channel, "/test.Name/Get").await
+}
+
+pub(crate) async fn call_to(channel: &XdsChannel, path: &'static str) -> Result<String, String> {
     let mut client = Grpc::new(channel.clone());
-    let path = PathAndQuery::from_static("/test.Name/Get");
+    let path = PathAndQuery::from_static(path);
     let call = async {
         client.ready().await?;
         client.unary(Request::new(Bytes::new()), path, Raw).await

@@ -27,7 +27,8 @@ pub enum State {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Child {
     state: State,
-    /// Whether the child was ready or idle since its last failure; so it is when it is made.
+    /// Whether the child was ready or idle since its last failure; so it is when it is made. That the failover timer ends
+    /// is a failure, so that a child that still connects does not start the timer again.
     worked: bool,
     failover: Option<Instant>,
     expires: Option<Instant>,
@@ -75,7 +76,9 @@ impl Child {
 
     /// Handles the time of [`poll_timeout`](Self::poll_timeout).
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.failover = self.failover.filter(|&at| now < at);
+        let is_over = self.failover.is_some_and(|at| at <= now);
+        self.failover = self.failover.filter(|_| !is_over);
+        self.worked &= !is_over;
     }
 
     /// Returns whether the child is to be dropped: it was not used for 15 min. A child whose priority left the

@@ -105,6 +105,11 @@ fn the_failover_timer_of_a_new_child() {
     assert!(child.has_time());
     child.handle_timeout(after(15));
     assert_eq!((child.has_time(), child.poll_timeout()), (false, None));
+    child.handle_state(after(16), State::Connecting);
+    assert_eq!(child.poll_timeout(), None, "a child that still connects has had its time");
+    child.handle_state(after(17), State::Ready);
+    child.handle_state(after(18), State::Connecting);
+    assert_eq!(child.poll_timeout(), Some(after(28)));
     for state in [State::Ready, State::Idle, State::TransientFailure] {
         let mut child = Child::new(NOW);
         child.handle_state(NOW, state);

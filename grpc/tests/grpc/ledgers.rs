@@ -1,9 +1,9 @@
 //! The ledgers between a chain and several servers.
 
-use xds_machine::client::Config as ClientConfig;
+use xds_machine::client::{Action, Client, Config as ClientConfig};
 use xds_machine::message::{Any, Node, sotw};
 use xds_machine::servers::{Config, Connect, Policy, ServerId, Servers, Stream};
-use xds_machine::{Instant, Sotw, TypeUrl, type_url};
+use xds_machine::{Code, Instant, Sotw, Status, TypeUrl, type_url};
 use xds_machine_grpc::chain::{Chain, Children, Linked, Target};
 use xds_machine_grpc::ledgers::{Ledgers, Lookup};
 use xds_machine_grpc::links::{ClusterLinks, HostPort, Links, ListenerLinks, RouteSource, VirtualHost};
@@ -44,6 +44,19 @@ fn decode(_: ServerId, target: &Target, resource: xds_machine::client::Resource<
         _ => return Err(format!("{target} is bad")),
     };
     Ok(Linked::new(links, content))
+}
+
+fn response(version: usize, type_url: &str, resources: &[(&str, &str)]) -> sotw::Response {
+    let version = version.to_string();
+    let resources = resources.iter().map(|(name, content)| sotw::Item::Bare(any(type_url, name, content)));
+    sotw::Response {
+        version: version.as_str().into(),
+        resources: resources.collect(),
+        type_url: TypeUrl::from(type_url),
+        nonce: version.as_str().into(),
+        control_plane: String::new(),
+        errors: vec![],
+    }
 }
 
 impl Driver {
@@ -114,16 +127,7 @@ impl Driver {
     fn give(&mut self, server: usize, type_url: &str, resources: &[(&str, &str)]) -> Vec<String> {
         (0..2).for_each(|server| drop(self.requests(server))); // a server answers what it was sent
         self.versions += 1;
-        let version = self.versions.to_string();
-        let resources = resources.iter().map(|(name, content)| sotw::Item::Bare(any(type_url, name, content)));
-        let response = sotw::Response {
-            version: version.as_str().into(),
-            resources: resources.collect(),
-            type_url: TypeUrl::from(type_url),
-            nonce: version.as_str().into(),
-            control_plane: String::new(),
-            errors: vec![],
-        };
+        let response = response(self.versions, type_url, resources);
         self.servers.handle_response(Instant::EPOCH, self.streams[server], response).expect("a good response");
         self.settle()
     }
@@ -182,4 +186,50 @@ fn an_unreachable_server_fails_what_is_awaited() {
     d.settle();
     d.servers.handle_close(Instant::EPOCH, d.streams[0], 0);
     assert_eq!(d.settle(), ["!LDS resource l: server 0 can't be reached"]);
+}
+
+/// The ledgers over a client of one server.
+#[test]
+fn one_client_is_enough() {
+    let mut client = Client::<Sotw>::new(ClientConfig::new(Node::new("me")));
+    let (mut chain, mut ledgers) = (Chain::<String>::new("l", "host"), Ledgers::new());
+    client.handle_open();
+    client.resources_mut(&"o".into()).subscribe(["other"]).expect("a good name");
+    let mut told = |client: &mut Client<Sotw>, ledgers: &mut Ledgers<String>| {
+        let outcome = ledgers.settle(&mut chain, client, |_| ());
+        outcome.map(|outcome| outcome.map(|config| config.clusters.len()).map_err(|failure| failure.to_string()))
+    };
+    assert_eq!(told(&mut client, &mut ledgers), None);
+    while client.poll_transmit().is_some() {}
+
+    ledgers.handle_unreachable(&Status::new(Code::Unavailable, "away"));
+    assert_eq!(told(&mut client, &mut ledgers), Some(Err("LDS resource l: away".into())));
+
+    let mut give = |client: &mut Client<Sotw>, type_url: &str, content: (&str, &str)| {
+        client.handle_response(Instant::EPOCH, response(1, type_url, &[content])).expect("a good response");
+        let action = client.poll_action().expect("an update");
+        let left = ledgers.handle_action(action, |target, resource| decode(ServerId(0), target, resource));
+        (left, std::iter::from_fn(|| ledgers.poll_verdict()).count())
+    };
+    let (left, verdicts) = give(&mut client, "o", ("other", "any"));
+    assert!(matches!(left, Some(Action::Apply(update)) if update.type_url().as_str() == "o"), "of no concern here");
+    assert_eq!(verdicts, 0);
+    let (left, verdicts) = give(&mut client, type_url::LISTENER, ("l", "bad"));
+    assert_eq!((left.is_none(), verdicts), (true, 1));
+}
+
+/// R-CHAIN-33: That the server can't be reached is a note beside what is held, until the server answers.
+#[test]
+fn the_note_of_an_unreachable_server_ends() {
+    let mut d = Driver::new();
+    d.settle();
+    d.give(0, type_url::LISTENER, &[("l", "rds r")]);
+    d.give(0, type_url::ROUTE, &[("r", "clusters a")]);
+    d.give(0, type_url::CLUSTER, &[("a", "eds e")]);
+    assert_eq!(d.give(0, type_url::ENDPOINT, &[("e", "ok")]), ["a ok"]);
+    d.ledgers.handle_unreachable(&Status::new(Code::Unavailable, "away"));
+    let notes = "LDS resource l: away; RDS resource r: away; CDS resource a: away; EDS resource e: away";
+    assert_eq!(d.settle(), [format!("a ok{notes}")]);
+    d.ledgers.handle_reachable();
+    assert_eq!(d.settle(), ["a ok"]);
 }

@@ -1,11 +1,12 @@
 //! What one change of endpoints costs among many clusters: counted, and measured for people.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use bytes::Bytes;
 use xds_machine::watch::News;
-use xds_machine_grpc::chain::{Chain, Linked, Target, Want};
+use xds_machine_grpc::chain::{Chain, Failure, Linked, Target, Want};
 use xds_machine_grpc::links::{ClusterLinks, Links, ListenerLinks, RouteSource, VirtualHost};
 use xds_machine_grpc::resources::{Context, decode_endpoints};
 
@@ -81,6 +82,62 @@ fn a_change_of_endpoints_costs_the_same_among_many_clusters() {
     };
     let (few, many) = (touched(16), touched(10_000));
     assert!(many <= few + 2, "{many} values are touched among 10,000 clusters, and {few} among 16");
+}
+
+/// The same for a cluster whose links stay, and for a reference to a cluster that the routes name.
+#[test]
+fn what_leads_nowhere_else_costs_the_same_among_many_clusters() {
+    let touched = |clusters| {
+        let mut chain = chain(clusters, Counted);
+        let mut count = |change: &mut dyn FnMut(&mut Chain<Counted>)| {
+            let before = TOUCHED.get();
+            change(&mut chain);
+            TOUCHED.get() - before
+        };
+        let of_cluster = count(&mut |chain| {
+            let links = Links::Cluster(ClusterLinks::Eds("c7".into()));
+            chain.handle_news(&Target::Cluster("c7".into()), value(links, Counted(9)));
+            assert_eq!(chain.poll_want(), None);
+            chain.poll_config().expect("new").expect("usable");
+        });
+        let of_reference = count(&mut |chain| {
+            let references = [chain.subscribe("c7"), chain.subscribe("c7")];
+            references.iter().for_each(|reference| chain.release(reference));
+            assert_eq!((chain.poll_want(), chain.poll_config().is_some()), (None, false));
+        });
+        (of_cluster, of_reference)
+    };
+    let (few, many) = (touched(16), touched(10_000));
+    assert!(many.0 <= few.0 + 2 && many.1 <= few.1 + 2, "{many:?} values are touched, and {few:?} among 16");
+}
+
+/// Property 12: depth and cycles end, in linear time. Each of 10,000 aggregates is the parent of the next one, and the last
+/// one that of the first; each is a root of its own, so that each is looked at 16 levels down.
+#[test]
+fn ten_thousand_aggregates_in_a_ring_take_linear_time() {
+    let mut chain = chain(1, |number| number);
+    let name = |number: usize| format!("a{}", number % 10_000);
+    let references: Vec<_> = (0..10_000).map(|number| chain.subscribe(name(number).as_str())).collect();
+    let mut watched = 0;
+    while let Some(want) = chain.poll_want() {
+        assert!(matches!(want, Want::Watch(Target::Cluster(_))), "{want:?}");
+        watched += 1;
+    }
+    assert_eq!(watched, 10_000);
+    for number in 0..10_000 {
+        let children = vec![name(number + 1).as_str().into()];
+        let links = Links::Cluster(ClusterLinks::Aggregate(children));
+        chain.handle_news(&Target::Cluster(name(number).as_str().into()), value(links, number));
+    }
+    assert_eq!(chain.poll_want(), None);
+    let config = chain.poll_config().expect("new").expect("usable");
+    let depth = |(_, entry): (_, &Result<_, Failure>)| entry.as_ref().err().map(ToString::to_string);
+    let failures: BTreeSet<_> =
+        config.clusters.iter().filter_map(depth).map(|text| text.replace(char::is_numeric, "")).collect();
+    assert_eq!((config.clusters.len(), failures.len()), (10_001, 1), "{failures:?}");
+    references.iter().for_each(|reference| chain.release(reference));
+    let unwatched = std::iter::from_fn(|| chain.poll_want()).count();
+    assert_eq!(unwatched, 10_000, "the ring holds nothing");
 }
 
 /// `cargo test --release -p xds-machine-grpc --test model cost -- --nocapture`

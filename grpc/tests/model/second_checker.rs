@@ -32,7 +32,7 @@ impl Model for Stateright {
 
 #[test]
 fn two_checkers_count_the_same_states() {
-    let budget = Budget { listeners: 1, routes: 2, clusters: 2, endpoints: 1, references: 1, late: 0 };
+    let budget = Budget { listeners: 1, routes: 2, clusters: 2, endpoints: 1, references: 1, late: 0, notes: 1 };
     let ours = search::explore(World::new(None, budget), 4_000_000);
     assert!(ours.complete && ours.fault.is_none(), "{:?}", ours.fault);
     let theirs = Stateright(budget).checker().threads(2).spawn_bfs().join();

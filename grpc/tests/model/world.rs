@@ -8,7 +8,7 @@ use xds_machine_grpc::chain::{ClusterRef, Linked, Target};
 use xds_machine_grpc::links::{ClusterLinks, HostPort, Links, ListenerLinks, RouteSource, VirtualHost};
 use xds_machine_testing::search::Model;
 
-use super::naive::{Bug, Naive};
+use super::naive::{Bug, Naive, Shown};
 use super::subject::{Event, Subject, Told};
 
 /// How much may happen.
@@ -22,6 +22,8 @@ pub(super) struct Budget {
     pub(super) references: u8,
     /// News of routes whose watch has ended.
     pub(super) late: u8,
+    /// Ambient errors, and their ends.
+    pub(super) notes: u8,
 }
 
 impl Budget {
@@ -43,12 +45,14 @@ pub(super) enum Step {
     Give(u8, u8),
     /// The routes `r1` or `r2`, which are not watched any more, have this value.
     Late(bool, u8),
+    /// An ambient error of a watched target begins or ends.
+    Note(u8, bool),
     Subscribe,
     Release,
 }
 
 /// The situations that an exploration should reach.
-pub(super) const GOALS: [&str; 9] = [
+pub(super) const GOALS: [&str; 10] = [
     "a configuration",
     "an error in place of one",
     "an aggregate with two leaves",
@@ -58,6 +62,7 @@ pub(super) const GOALS: [&str; 9] = [
     "a cluster that only a dynamic reference reaches",
     "late news",
     "a name that was resolved",
+    "a note",
 ];
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -69,6 +74,8 @@ pub(super) struct World {
     reference: Option<Option<ClusterRef>>,
     is_dirty: bool,
     is_late: bool,
+    /// Whether there were other news than notes since the driver polled.
+    is_changed: bool,
 }
 
 fn hosts(clusters: &[&str]) -> Vec<VirtualHost> {
@@ -122,6 +129,13 @@ fn values(target: &Target) -> Vec<Option<(Links, String)>> {
     }
 }
 
+/// A configuration without its notes.
+fn bare(shown: &Shown) -> Shown {
+    let cut = |text: &String| text.split('(').next().unwrap_or_default().to_owned();
+    let clusters = shown.clusters.iter().map(|(name, text)| (name.clone(), cut(text)));
+    Shown { values: shown.values.clone(), clusters: clusters.collect() }
+}
+
 fn news(value: Option<(Links, String)>) -> News<Linked<String>> {
     let gone = Status::new(Code::NotFound, "gone");
     News::Changed(value.map(|(links, value)| Linked::new(links, value)).ok_or(gone))
@@ -131,7 +145,8 @@ impl World {
     pub(super) fn new(bug: Option<Bug>, budget: Budget) -> Self {
         let subject = bug.map_or_else(Subject::chain, |bug| Subject::naive(Some(bug)));
         let (truth, given) = (Subject::naive(None), BTreeMap::new());
-        let mut world = Self { subject, truth, given, budget, reference: None, is_dirty: true, is_late: false };
+        let mut world =
+            Self { subject, truth, given, budget, reference: None, is_dirty: true, is_late: false, is_changed: true };
         world.take(Step::Settle);
         world
     }
@@ -161,6 +176,13 @@ impl World {
     /// What the driver did, and what there is now.
     fn check(&self, before: Option<Told>, events: &[Event]) {
         let truth = self.truth();
+        // 9: Ambient news change notes only.
+        if !self.is_changed {
+            let watches = events.iter().any(|event| !matches!(event, Event::Told(_)));
+            assert!(!watches, "a note changes what is watched");
+            let bare = |told: &Option<Told>| told.as_ref().map(|told| told.as_ref().map(bare).map_err(Clone::clone));
+            assert_eq!(bare(&before), bare(&self.subject.told()), "a note changes data");
+        }
         // 3: Equal configurations are told once.
         let mut last = before;
         for event in events {
@@ -247,6 +269,11 @@ impl Model for World {
                 steps.extend(all.map(|value| Step::Give(at as u8, value)));
             }
         }
+        for (at, target) in self.subject.watched().iter().enumerate() {
+            if budget.notes > 0 && self.given.contains_key(target) && !matches!(target, Target::Dns(_)) {
+                steps.extend([true, false].map(|begins| Step::Note(at as u8, begins)));
+            }
+        }
         if budget.references > 0 && self.reference.is_none() {
             steps.push(Step::Subscribe);
         }
@@ -269,6 +296,7 @@ impl Model for World {
 
     fn take(&mut self, step: Step) {
         self.is_dirty = true;
+        self.is_changed |= !matches!(step, Step::Settle | Step::Note(..));
         match step {
             Step::Settle => {
                 let before = self.subject.told();
@@ -276,6 +304,7 @@ impl Model for World {
                 self.truth.settle();
                 self.is_dirty = false;
                 self.check(before, &events);
+                self.is_changed = false;
             }
             Step::Give(at, value) => {
                 let target = self.subject.watched().into_iter().nth(usize::from(at)).expect("watched");
@@ -287,6 +316,13 @@ impl Model for World {
                 let target = routes(second);
                 let content = values(&target).swap_remove(usize::from(value));
                 self.subject.news(&target, news(content));
+            }
+            Step::Note(at, begins) => {
+                self.budget.notes -= 1;
+                let target = self.subject.watched().into_iter().nth(usize::from(at)).expect("watched");
+                let note = News::Ambient(begins.then(|| Status::new(Code::Unavailable, "away")));
+                self.truth.news(&target, note.clone());
+                self.subject.news(&target, note);
             }
             Step::Subscribe => {
                 self.budget.references -= 1;
@@ -322,6 +358,7 @@ impl Model for World {
                 && self.reference.is_some(),
             self.is_late,
             any(&|text| text == "[1.1.1.1:1]"),
+            any(&|text| text.contains("away")),
         ];
         reached.iter().enumerate().map(|(bit, reached)| u128::from(*reached) << bit).sum()
     }

@@ -30,7 +30,7 @@ pub const GRPC: Subject = Subject {
     package: "xds-machine-grpc",
     sources: "grpc/src",
     tree: "tree-grpc",
-    programs: &["grpc"],
+    programs: &["grpc", "model"],
     model: false,
     quick: ("grpc", &[]),
 };

@@ -11,10 +11,13 @@ use examples::references::Target;
 use examples::{dialects, duration};
 use prost::Message;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
-use xds_machine::client::{Config, Dialect};
+use xds_machine::client::{Config, DataErrors, Dialect};
 use xds_machine::message::Node;
 use xds_machine::resource_type::TypeRegistry;
 use xds_machine::{ResourceName, TypeUrl, WILDCARD, load, poll, service, type_url};
+
+/// How long gRPC waits for a resource whose server says what does not exist (gRFC A88).
+const TRANSIENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 const TYPES: [(&str, &str); 10] = [
     ("lds", type_url::LISTENER),
@@ -60,6 +63,10 @@ pub(crate) struct Arguments {
     /// Behave as a real client, or as a real server needs it: spec, envoy, grpc, istio
     #[arg(long, default_value = "spec", value_parser = |name: &str| dialects::find(&dialects::CLIENT, name))]
     dialect: Dialect,
+    /// What gRPC's bootstrap file calls the features of the server; `ignore_resource_deletion` is what gRPC does by
+    /// default since gRFC A88. For comparisons with gRPC.
+    #[arg(long, value_name = "FEATURE", value_delimiter = ',', hide = true)]
+    server_features: Vec<String>,
     /// Also subscribe to what the received resources refer to
     #[arg(long)]
     pub(crate) follow: bool,
@@ -199,7 +206,18 @@ impl Arguments {
     pub(crate) fn config(&self) -> Config {
         let mut node = Node::new(&self.node).with_rest(metadata(&self.node_metadata));
         node.cluster.clone_from(&self.node_cluster);
-        Config::new(node).with_dialect(self.dialect)
+        let mut config = Config::new(node).with_dialect(self.dialect);
+        for feature in &self.server_features {
+            config = match feature.as_str() {
+                "ignore_resource_deletion" => config.with_data_errors(DataErrors::Keep),
+                "fail_on_data_errors" => config.with_data_errors(DataErrors::Drop),
+                "resource_timer_is_transient_error" => {
+                    config.with_transient_timeout().with_existence_timeout(Some(TRANSIENT_TIMEOUT))
+                }
+                _ => config, // as gRPC does
+            };
+        }
+        config
     }
 
     /// Returns the configuration of load reports: the node is that of the xDS client, and the habits are those of the

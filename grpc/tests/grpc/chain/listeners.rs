@@ -139,7 +139,9 @@ fn an_update_of_many_resources_is_one_configuration() {
 fn after_a_shutdown_everything_is_ignored() {
     // R-CHAIN-13, R-CHAIN-49
     let mut s = routed(&["a"]);
+    assert_eq!(s.chain.waits_for(), [cluster("a")]);
     assert_eq!(s.shut_down(), "-LDS l -RDS r -CDS a");
+    assert_eq!(s.chain.waits_for(), []);
     assert_eq!(s.rds("r2"), "");
     let reference = s.chain.subscribe("b");
     assert_eq!((s.settle(), reference.cluster().as_str()), (String::new(), "b"));

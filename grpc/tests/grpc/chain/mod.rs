@@ -6,6 +6,7 @@ mod listeners;
 #[allow(dead_code, reason = "the model uses the rest")]
 pub(crate) mod naive;
 mod references;
+mod values;
 mod virtual_hosts;
 
 use std::net::SocketAddr;

@@ -23,6 +23,10 @@ pub(crate) enum Bug {
     AllHosts,
     /// GB-15: late news of the old routes are taken for the new ones.
     TakesLateRoutes,
+    /// R-CHAIN-33: an ambient error takes the place of the data.
+    NotesAreErrors,
+    /// R-CHAIN-33: a note stays after its error has ended.
+    NotesStay,
 }
 
 /// What is told: the values of the Listener and the routes, and each cluster as a text.
@@ -46,7 +50,7 @@ type Text = Result<String, String>;
 type Hosts<'a> = (String, &'a [VirtualHost], Target);
 
 /// The naive chain. Contents are texts, as stories show them.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(crate) struct Naive {
     held: BTreeMap<Target, Result<(Links, String), String>>,
     notes: BTreeMap<Target, String>,
@@ -60,16 +64,7 @@ pub(crate) struct Naive {
 
 impl Naive {
     pub(crate) fn new(bug: Option<Bug>) -> Self {
-        Self {
-            held: BTreeMap::new(),
-            notes: BTreeMap::new(),
-            resolved: BTreeMap::new(),
-            dynamic: BTreeMap::new(),
-            routes: None,
-            selected: vec![],
-            used: vec![],
-            bug,
-        }
+        Self { bug, ..Self::default() }
     }
 
     // Inputs.
@@ -100,6 +95,10 @@ impl Naive {
                 self.held.insert(target.clone(), Err(status.message.clone()));
                 self.notes.remove(target);
             }
+            News::Ambient(Some(status)) if self.bug == Some(Bug::NotesAreErrors) => {
+                self.held.insert(target.clone(), Err(status.message.clone()));
+            }
+            News::Ambient(None) if self.bug == Some(Bug::NotesStay) => {}
             News::Ambient(note) => {
                 if let (Some(status), Some(Ok(_))) = (note, self.held.get(target)) {
                     self.notes.insert(target.clone(), format!("{target}: {}", status.message));
