@@ -1,7 +1,5 @@
 //! Back-pressure and the end: clients that read slowly or not at all, and a control plane that shuts down.
 
-mod support;
-
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -25,7 +23,7 @@ use xds_machine::service::Variant;
 use xds_machine::{Delta, type_url};
 use xds_machine_tonic::server::{ControlPlane, Group, XdsService};
 
-use self::support::{Notes, Peer, channel, clusters, connect, endpoints, path, resource};
+use super::support::{Notes, Peer, channel, clusters, connect, endpoints, path, resource};
 
 const WINDOW: u32 = 65_535;
 const MANY: usize = 2_000;

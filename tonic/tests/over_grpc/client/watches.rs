@@ -8,8 +8,8 @@ use xds_machine::watch::News;
 use xds_machine::{WILDCARD, type_url};
 use xds_machine_tonic::client::{Watch, WatchError, XdsResource};
 
-use crate::plane::Plane;
-use crate::{Cluster, Endpoints, Text, client};
+use super::plane::Plane;
+use super::{Cluster, Endpoints, Text, client};
 
 /// Returns the next news as text.
 async fn news<const TYPE: usize>(watch: &mut Watch<Text<TYPE>>) -> String

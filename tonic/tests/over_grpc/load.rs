@@ -1,7 +1,5 @@
 //! Load reports over HTTP/2: a reporter, and a control plane that asks for loads.
 
-mod support;
-
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -25,7 +23,7 @@ use xds_machine::service::LOAD_REPORTS;
 use xds_machine_tonic::client::{LoadEvent, LoadReporter};
 use xds_machine_tonic::server::{ControlPlane, Group, LoadReports, LoadStream};
 
-use self::support::connect;
+use super::support::connect;
 
 const LONG: Duration = Duration::from_secs(3600);
 const SECOND: Duration = Duration::from_secs(1);

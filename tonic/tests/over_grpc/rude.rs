@@ -1,7 +1,5 @@
 //! Clients that break the rules of gRPC or of xDS, or that end in the middle, hear why.
 
-mod support;
-
 use bytes::Bytes;
 use http_body_util::{BodyExt, StreamBody};
 use tokio::sync::mpsc;
@@ -17,7 +15,7 @@ use xds_machine::service::Variant;
 use xds_machine::{Delta, ResourceName, type_url};
 use xds_machine_tonic::server::{ControlPlane, Group, Limits};
 
-use self::support::{Notes, Peer, clusters, connect, path, resource};
+use super::support::{Notes, Peer, clusters, connect, path, resource};
 
 /// Serves one cluster to requests of at most 1000 bytes.
 async fn serve() -> (ControlPlane, Channel, Notes) {

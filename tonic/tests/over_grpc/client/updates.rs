@@ -7,8 +7,8 @@ use xds_machine::client::{Action, Rejection, Update};
 use xds_machine::{servers, type_url};
 use xds_machine_tonic::client::{Report, Updates, WatchError};
 
-use crate::plane::Plane;
-use crate::{Cluster, Endpoints, client};
+use super::plane::Plane;
+use super::{Cluster, Endpoints, client};
 
 /// Returns the next update; other reports are passed over.
 async fn update(updates: &mut Updates) -> Update {

@@ -1,7 +1,5 @@
 //! The control plane over HTTP/2: services, groups, verdicts, observers.
 
-mod support;
-
 use std::time::Duration;
 
 use tonic::Code;
@@ -12,7 +10,7 @@ use xds_machine::service::Variant;
 use xds_machine::{Delta, Nonce, Sotw, type_url};
 use xds_machine_tonic::server::{ControlPlane, Group, Limits};
 
-use self::support::{Notes, Peer, clusters, connect, endpoints, path, resource, sotw_request};
+use super::support::{Notes, Peer, clusters, connect, endpoints, path, resource, sotw_request};
 
 const WINDOW: u32 = 65_535;
 
@@ -84,7 +82,7 @@ async fn a_router_takes_the_service_beside_another() {
     let incoming = tokio_stream::once(Ok::<_, std::io::Error>(far));
     let router = Server::builder().add_service(Health).add_service(plane.service());
     tokio::spawn(router.serve_with_incoming(incoming));
-    let channel = support::channel(near, WINDOW).await;
+    let channel = super::support::channel(near, WINDOW).await;
 
     let mut cds = Peer::<Delta>::open(&channel, path(Variant::Delta, Some(type_url::CLUSTER))).await.expect("CDS");
     cds.subscribe(Node::new("n"), "", &[]).await;

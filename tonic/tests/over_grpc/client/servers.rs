@@ -10,8 +10,8 @@ use xds_machine::type_url;
 use xds_machine::watch::News;
 use xds_machine_tonic::client::{Phase, ServerState, WatchError, XdsClient};
 
-use crate::plane::Plane;
-use crate::{Cluster, client};
+use super::plane::Plane;
+use super::{Cluster, client};
 
 /// Waits until the state of a server is as expected.
 async fn state(client: &XdsClient, server: usize, is: impl Fn(&ServerState) -> bool) -> ServerState {
@@ -109,7 +109,7 @@ async fn watchers_hear_of_an_outage() {
             assert_eq!(status.message, "server 0 can't be reached");
             late = Some(client.watch::<Cluster>("b").await.expect("a name"));
         }
-        let mut other = client.watch::<crate::Endpoints>("b").await.expect("a name");
+        let mut other = client.watch::<super::Endpoints>("b").await.expect("a name");
         // At once, and not with the next failure.
         let told = timeout(Duration::from_millis(1), other.next()).await.expect("news");
         assert!(matches!(told.expect("not the end").news, News::Changed(Err(_))));

@@ -5,8 +5,8 @@ mod servers;
 mod updates;
 mod watches;
 
+use self::plane::Plane;
 use bytes::Bytes;
-use plane::Plane;
 use xds_machine::client::Config;
 use xds_machine::message::Node;
 use xds_machine::{ResourceName, type_url};

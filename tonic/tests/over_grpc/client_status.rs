@@ -1,7 +1,5 @@
 //! CSDS over HTTP/2: the view of a control plane, and what clients have.
 
-mod support;
-
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -21,7 +19,7 @@ use xds_machine::{Delta, ResourceName, type_url};
 use xds_machine_tonic::client::{ClientStatusService, XdsClient, XdsResource};
 use xds_machine_tonic::server::{ControlPlane, Group, Limits};
 
-use self::support::{Peer, clusters, connect, resource};
+use super::support::{Peer, clusters, connect, resource};
 
 const WINDOW: u32 = 65_535;
 

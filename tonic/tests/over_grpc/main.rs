@@ -1,0 +1,11 @@
+//! The drivers over gRPC, each against a peer in the same process. One program: each of its own would compile tonic's
+//! generic code anew.
+
+mod client;
+mod client_status;
+mod flow;
+mod load;
+mod rude;
+mod server;
+mod support;
+mod tls;
