@@ -17,7 +17,7 @@ use crate::report::{Calibration, Implementation, Report, Row};
 use crate::run::Trouble;
 
 /// Listens at one address, passes everything on to another, and judges until the program is told to end (SIGINT).
-/// `on_complaint` is told of each violation at once; `record` takes what [`judge`] reads.
+/// `on_complaint` is told of each violation at once; `record` takes what [`judge()`] reads.
 ///
 /// # Errors
 ///
