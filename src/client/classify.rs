@@ -30,7 +30,7 @@ pub(super) struct Gone {
     pub(super) removed: Vec<ResourceName>,
     /// Announced names that are not held, in order, each with the version of the server's report, if it has one.
     pub(super) missing: Vec<(ResourceName, Option<Version>)>,
-    /// Aliases that leave their resources, which are wanted by other names.
+    /// Aliases that stand for nothing any more, of resources that are wanted by other names.
     pub(super) unbound: Vec<ResourceName>,
 }
 
@@ -165,8 +165,8 @@ impl<T> Subscription<T> {
     }
 
     /// Finds aliases that now stand for another resource or for nothing, and adds resources that no name covers any
-    /// more to `removed`. Returns the aliases of resources that stay: an alias leaves its resource even if the other
-    /// resource is rejected, because no later response says so again.
+    /// more to `removed`. Returns the aliases that stand for nothing, of resources that stay; an alias of another
+    /// resource moves with the verdict on that resource.
     fn add_orphaned_targets<V: Protocol<StreamState = T>>(
         &self,
         incoming: &Incoming,
@@ -198,7 +198,7 @@ impl<T> Subscription<T> {
             }
             let stands = |alias: &&ResourceName| !moved.contains(*alias) && !bindings.is_unbound(alias);
             if self.is_known_to_cover(name) || bindings.aliases(name.as_str()).any(|alias| stands(&alias)) {
-                unbound.push(alias.clone());
+                unbound.extend(lost.contains(alias).then(|| alias.clone()));
             } else if !owners.values().any(|owner| owner == name) {
                 removed.push(name.clone()); // and no resource in the response keeps it by another alias
                 sort(removed);

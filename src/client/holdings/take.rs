@@ -59,6 +59,9 @@ impl Holdings {
                         } else if accepted || by_alias {
                             // A form that is rejected leaves the former one, which has the alias from now on.
                             orphaned.extend(bindings.insert(name, resource.name()));
+                        } else if name != resource.name() {
+                            // An alias leaves its resource even if the other resource is rejected.
+                            orphaned.extend(bindings.remove(name.as_str()));
                         }
                     }
                 }
