@@ -13,24 +13,18 @@ use crate::name::ResourceName;
 use crate::revision::Revision;
 
 /// Takes the subscribed resources that are news, the latest first. Iterates over the smaller of the changes and the
-/// subscribed names. Returns whether a resource with a TTL changed and changed back to the form that the client has,
-/// and is not answered by name.
+/// subscribed names.
 #[inline]
 pub(super) fn each_change<'s, S: Source>(
     of: OfType<'s, S>,
     wanted: &Wanted,
     view: &View,
-    answered: &BTreeSet<ResourceName>,
     mut take: impl FnMut(Revision, &'s Resource),
-) -> bool {
-    let Some(sent_to) = view.sent_to() else { return false };
-    let mut flapped = false;
+) {
+    let Some(sent_to) = view.sent_to() else { return };
     let mut take_news = |entry: Entry<'s>| {
-        let Some(resource) = entry.resource() else { return };
-        match view.is_news(resource.name(), &entry) {
-            true => take(entry.since, resource),
-            false if resource.ttl().is_none() => {}
-            false => flapped |= view.is_silent(&entry) && !wanted.is_among(answered, resource),
+        if let Some(resource) = entry.resource().filter(|resource| view.is_news(resource.name(), &entry)) {
+            take(entry.since, resource);
         }
     };
     if wanted.wildcard() {
@@ -46,7 +40,6 @@ pub(super) fn each_change<'s, S: Source>(
             }
         }
     }
-    flapped
 }
 
 /// Returns whether a subscribed resource became present or changed.

@@ -13,7 +13,6 @@ use super::view::View;
 use super::wanted::Wanted;
 use crate::model::{Label, Relabel};
 use crate::name::Version;
-use crate::revision::Revision;
 use crate::time::Instant;
 
 /// The minimum interval of heartbeats, however short a TTL is.
@@ -26,9 +25,6 @@ pub(super) struct Heartbeat(Option<Box<Schedule>>);
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Schedule {
     due: Option<Instant>,
-    /// Resources that changed since this revision and were sent need no heartbeat yet. `None`: a change was reverted
-    /// and so not sent, hence every resource needs one.
-    sent_to: Option<Revision>,
     /// Whether the last heartbeats left out a resource that was pending.
     left_out: bool,
     /// The version that the client accepted last, which a SotW heartbeat repeats.
@@ -61,22 +57,14 @@ impl Heartbeat {
 
     /// Makes heartbeats due at once: resources that the client has from another stream may be about to expire
     /// (S-TTL-04).
-    pub(super) fn claim(&mut self, now: Instant, at: Revision) {
-        let schedule = self.0.get_or_insert_default();
-        (schedule.due, schedule.sent_to) = (Some(now), Some(at));
+    pub(super) fn claim(&mut self, now: Instant) {
+        self.0.get_or_insert_default().due = Some(now);
     }
 
     /// Notes that a pending name was dropped: a resource that had no heartbeat because it was pending has one at once.
     pub(super) fn note_dropped(&mut self, now: Instant) {
         if let Some(schedule) = self.0.as_mut().filter(|schedule| schedule.left_out) {
             schedule.due = schedule.due.map(|due| due.min(now));
-        }
-    }
-
-    /// Notes that a resource with a TTL changed and changed back to the form that the client has.
-    pub(super) fn note_flap(&mut self) {
-        if let Some(schedule) = &mut self.0 {
-            schedule.sent_to = None;
         }
     }
 
@@ -105,14 +93,15 @@ impl Heartbeat {
             schedule.left_out = left_out;
         }
         let sent_all = || sent.filter(|resource| resource.ttl().is_some()).count() == ttls().count();
-        match schedule.due {
-            Some(due) if !was_due && !sent_all() => schedule.due = Some(due.min(next)),
-            _ => (schedule.due, schedule.sent_to) = (Some(next), Some(of.now())),
-        }
+        schedule.due = match schedule.due {
+            Some(due) if !was_due && !sent_all() => Some(due.min(next)),
+            _ => Some(next),
+        };
     }
 
-    /// Returns the resources that need a heartbeat: the client has their current form, and was not sent it recently; and
-    /// whether one of them has none because it is pending.
+    /// Returns the resources that need a heartbeat, because the client was sent their current form, and whether one of
+    /// them has none because it is pending. A resource that was sent in the last interval has one as well: its next
+    /// one may be missed because the resource is about to change, and the change may be reverted before it is sent.
     pub(super) fn alive<'s, S: Source>(
         &self,
         of: OfType<'s, S>,
@@ -120,12 +109,11 @@ impl Heartbeat {
         view: &View,
         pending: &Pending,
     ) -> (Vec<Resource>, bool) {
-        let Some(schedule) = &self.0 else { return Default::default() };
-        // A change that was reverted before anything was sent of it is not in `sent_to` yet (SotW heartbeats go alone).
-        let is_newer = |entry: &Entry<'_>| schedule.sent_to.is_some_and(|sent_to| entry.since > sent_to);
-        let sent_lately = |entry: &Entry<'_>| is_newer(entry) && !view.is_silent(entry);
+        if self.0.is_none() {
+            return Default::default();
+        }
         let sent = Sent::new(of, wanted, view, pending, |resource| resource.ttl().is_some());
-        let alive = expiring(of, wanted).filter(|entry| !sent_lately(entry));
+        let alive = expiring(of, wanted);
         let alive = alive.filter_map(|entry| entry.resource().filter(|resource| sent.had(&entry, resource)));
         let (pending, alive): (Vec<&Resource>, Vec<&Resource>) = alive.partition(|resource| sent.is_pending(resource));
         (alive.into_iter().cloned().collect(), !pending.is_empty())
@@ -141,7 +129,6 @@ impl Relabel for Heartbeat {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         if let Some(schedule) = &mut self.0 {
             schedule.due.relabel(by);
-            schedule.sent_to.relabel(by);
         }
     }
 }

@@ -374,7 +374,7 @@ impl<V: Variant> Server<V> {
             let limited = self.config.settings().response_limit != ResponseLimit::default();
             of.settle_claims(source, limited);
             if self.ttl {
-                of.heartbeat.claim(now, source.revision());
+                of.heartbeat.claim(now);
             }
         }
         let retries = of.pending.is_empty() && of.exchange.next_retry().is_some_and(|due| due <= now);

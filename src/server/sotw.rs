@@ -138,17 +138,13 @@ impl Protocol for Sotw {
         let answers_only = order.answers_only && !full_state && !all_asked;
         draft.answered = of.pending.take_names();
         let mut changed = Vec::new();
-        let push = |_, resource| changed.push(resource);
-        let flapped = changes::each_change(of_type, &of.wanted, &of.view, &draft.answered, push);
+        changes::each_change(of_type, &of.wanted, &of.view, |_, resource| changed.push(resource));
         if answers_only {
             draft.waits = changed.iter().any(|resource| !of.wanted.is_among(&draft.answered, resource));
             changed.clear();
         } else {
             changed.reverse(); // the oldest first
             (draft.content, draft.removals) = (Reach::All, Reach::All);
-            if flapped {
-                of.heartbeat.note_flap();
-            }
         }
         let which = match (answers_only, all_asked) {
             (true, _) => Which::Answered,

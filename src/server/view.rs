@@ -141,12 +141,6 @@ impl View {
         self.sent_ahead(name).max(self.sent_to).is_some_and(|sent_to| entry.since > sent_to)
     }
 
-    /// Returns whether a change is skipped in silence, because it was reverted.
-    pub(super) fn is_silent(&self, entry: &Entry<'_>) -> bool {
-        let changed = self.sent_to.is_some_and(|sent_to| entry.since > sent_to);
-        changed && !self.inexact && !self.is_news_to_all(entry)
-    }
-
     // Sent state.
 
     /// Notes that a client unsubscribed, and may still have or get resources of which it is sent no removal.

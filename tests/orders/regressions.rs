@@ -372,6 +372,22 @@ stories! {
     an_answer_ahead_of_changes_has_a_version_of_its_own: Sotw,
         some_of_three_types(&["r1", "r2", "r4", "r6", "r12"]).unknown().dialect(Dialect::Grpc).no_existence_timeout(),
         "Sub2 a, Sub3 *, Open, Sub b, CS, SR, CS, SR, Fail b, CS, SR, Put3 *, SS, Sub c, CR, CS, SS, SR, CR, Put3 *, Acc3, Del b, SS, Put c, CR, Put3 d, Sub3 d, CS, SR, SS, CR, Cut, Open, CS, SR, Acc3";
+    /// SotW: a heartbeat left out a resource that was sent in the last interval, and the next one a change that was not sent
+    /// yet. The change was reverted, and the TTL ran out.
+    a_heartbeat_has_what_was_sent_lately: Sotw,
+        Setup { full_state: false, ..Setup::full_state(&["r3", "r4", "r6"], Budget::PLENTY) }.ttl().page(1).response_limit(2),
+        "Sub *, Open, Sub b, Put a, Sub a, CS, SR, SS, CR, Acc, CS, SR, Put b, SS, CR, Acc, CS, SR, SS, Pass, Pass, SS, CR, CS, SR, SS, Pass, Put b, Pass, SS, Put b";
+    /// Delta: the same, with a change that was rejected and reverted.
+    a_heartbeat_has_what_an_alias_sent_lately: Delta,
+        Setup { full_state: false, ..Setup::collection(
+            &["xdstp:///T/r0", "xdstp:///T/r1", "xdstp:///T/r2", "xdstp:///T/r3", "xdstp:///T/r7", "~", "~xdstp:///T/r7"],
+            Budget::PLENTY) }.ttl().page(2).response_limit(2),
+        "Sub e, Sub a, Sub f, Put d, Open, Put *, Put d, Sub c, Put b, CS, SR, SS, Put a, CR, Put *, CS, SR, Pass, SS, CR, Acc, CS, SR, Beat, SS, CR, Acc, CS, SR, SS, Pass, Put b, SS, Put d, CR, Acc, CS, Pass, SR, SS, CR, Rej, Pass, CS, SR, SS, Pass, Put a, SS, Pass";
+    /// Delta, in portions: a portion of the wildcard was rejected, and the retry had a resource of the next portion too,
+    /// which was subscribed by an alias.
+    a_retry_of_a_portion_has_no_resource_of_the_next: Delta,
+        Setup::order(&["r1", "r3", "*", "~r2", "~r3"], Budget::PLENTY).retry(1).response_limit(2).unknown().strict_server(),
+        "Sub2 d, Sub2 b, Put2 *, Put2 a, Sub2 a, Sub2 c, Open, CS, SR, SS, CR, Rej2, CS, SR, SS, CR, Acc2, CS, SR, Tick";
 }
 
 /// Clusters, and two types that refer to them, of which a response has only what is new.

@@ -10,7 +10,7 @@ use super::super::parts::Part;
 use super::super::pending::Wildcard;
 use super::super::resource::Resource;
 use super::super::response_limit::Progress;
-use super::super::source::{Source, State};
+use super::super::source::{Entry, Source, State};
 use super::super::subscription::Subscription;
 use super::super::view::View;
 use crate::globs::Globs;
@@ -52,7 +52,6 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
     let gone = pending.claims().map(|claims| claims.gone());
     // Names that need no answer of their own: another name of the resource was answered before, or is answered later.
     let (mut answered_with, mut comes_with) = (BTreeSet::new(), Vec::new());
-    let mut by_page = Vec::new();
     let mut no_room_for = None;
     for name in &names {
         if answered_with.contains(name) {
@@ -64,7 +63,6 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
             let own = resource.name();
             let by_glob = || globs.cover(own.as_str()) && !view.is_sent_ahead(own, entry.since);
             if names.contains(own) || by_glob() {
-                by_page.extend(has_page(resource, entry.since).then(|| name.clone()));
                 comes_with.push((name.clone(), own.clone()));
                 continue;
             }
@@ -89,9 +87,6 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
         }
         if let Some(resource) = entry.resource() {
             wanted.share_name(resource.name());
-            if has_page(resource, entry.since) {
-                by_page.push(name.clone());
-            }
             answered_with.insert(resource.name().clone());
             answered_with
                 .extend(resource.aliases().iter().filter(|alias| of.stands_for(alias, resource.name())).cloned());
@@ -101,6 +96,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
         let mut rest = names.split_off(&name);
         let waits = comes_with.into_iter().filter(|(_, own)| rest.contains(own)).map(|(alias, _)| alias);
         let waits: Vec<ResourceName> = waits.collect();
+        waits.iter().for_each(|alias| _ = names.remove(alias));
         rest.extend(waits);
         rest.retain(|name| !answered_with.contains(name));
         pending.put_back(rest);
@@ -111,7 +107,11 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
     }
     draft.answers = draft.parts.len();
     let all = pending.names().is_empty();
-    by_page.iter().for_each(|name| _ = names.remove(name));
+    if paged {
+        // These are in the pages, perhaps in those of a later response.
+        let comes_by_page = |entry: Entry<'_>| entry.resource().is_some_and(|resource| has_page(resource, entry.since));
+        names.retain(|name| !comes_by_page(of.get(name)));
+    }
     draft.answered = names;
     all
 }

@@ -7,7 +7,6 @@ use super::super::changes;
 use super::super::draft::{Behind, Draft};
 use super::super::of_type::OfType;
 use super::super::parts::Part;
-use super::super::resource::Resource;
 use super::super::source::{Source, State};
 use super::super::subscription::Subscription;
 use super::super::view::Reach;
@@ -16,24 +15,18 @@ use crate::revision::Revision;
 
 /// Adds the changes, the oldest first. Returns whether there was room for all.
 pub(super) fn add_changes<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
-    let Subscription { resource_type, wanted, view, heartbeat, .. } = of;
+    let Subscription { resource_type, wanted, view, .. } = of;
     let of = OfType::new(source, resource_type.type_url());
     if draft.parts.is_empty() && !draft.budget.is_limited() {
         // The usual case, without a list of resources that may not fit.
-        let Draft { parts, answered, .. } = draft;
-        let push = |_, resource: &Resource| parts.push(Part::One(resource.clone()));
-        let flapped = changes::each_change(of, wanted, view, answered, push);
+        let parts = &mut draft.parts;
+        changes::each_change(of, wanted, view, |_, resource| parts.push(Part::One(resource.clone())));
         parts.reverse();
-        if flapped {
-            heartbeat.note_flap();
-        }
         draft.content = Reach::All;
         return true;
     }
     let mut changed = Vec::new();
-    if changes::each_change(of, wanted, view, &draft.answered, |since, resource| changed.push((since, resource))) {
-        heartbeat.note_flap();
-    }
+    changes::each_change(of, wanted, view, |since, resource| changed.push((since, resource)));
     if !changed.is_empty() {
         let there: BTreeSet<&ResourceName> = draft.resources().map(|resource| resource.name()).collect();
         changed.retain(|(_, resource)| !there.contains(resource.name()));
