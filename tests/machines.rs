@@ -2,4 +2,5 @@
 //! rebuilds the machines.
 
 mod api;
+mod layers;
 mod protocol;

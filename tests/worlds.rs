@@ -1,4 +1,3 @@
-//! The machines together, in every order and at random. The long checks are in separate crates, `model` and
-//! `by_letter`.
+//! The machines together, in every order and at random. The long check is in a crate of its own, `model`.
 
 mod orders;

@@ -64,7 +64,9 @@ impl Application {
     fn is_by(&self, wanted: &ResourceName, name: &ResourceName) -> bool {
         let judged = self.judging.as_ref().and_then(|update| update.resource(name.as_str()));
         let content = judged.and_then(|resource| resource.body().last().copied());
-        stands_for(wanted, name, content)
+        // A client cannot tell what an alias stood for once the application has lost the resource.
+        let has = judged.is_some() || self.applied.contains_key(name) || self.rejected.contains_key(name);
+        (stands_for(wanted, name, content) && (has || !is_alias(wanted)))
             || [&self.linked, &self.lost].iter().any(|links| links.get(wanted) == Some(name))
     }
 
@@ -98,6 +100,7 @@ impl Application {
     fn lose(&mut self, name: &ResourceName) {
         self.applied.remove(name);
         self.linked.retain(|_, linked| linked != name);
+        self.lost.retain(|_, lost| lost != name);
         self.rejected.remove(name);
         self.until.remove(name);
         self.expired.remove(name);

@@ -20,7 +20,7 @@ pub const MACHINES: Subject = Subject {
     package: "xds-machine",
     sources: "src",
     tree: "tree",
-    programs: &["machines", "layers", "worlds"],
+    programs: &["machines", "worlds"],
     model: true,
     quick: ("machines", &["scripts::", "wire::"]),
 };
