@@ -253,7 +253,9 @@ impl OfType {
         let until = |ttl: Option<Duration>| ttl.map(|ttl| now + ttl);
         let named: Names = said.items.iter().map(|item| item.name.clone()).collect();
         if !self.delta && self.kind.is_full_state() {
-            let fails = |name: &ResourceName| said.errors.iter().any(|(of, code)| of == name && *code != NOT_FOUND);
+            let fails = |name: &ResourceName| {
+                said.errors.iter().any(|(of, code)| of == name && *code != Code::NotFound.number())
+            };
             self.held.retain(|name, _| named.contains(name) || fails(name));
             self.rejected.retain(|name, _| named.contains(name));
         }
@@ -275,7 +277,7 @@ impl OfType {
                 }
             }
         }
-        let missing = said.errors.iter().filter(|(_, code)| *code == NOT_FOUND).map(|(name, _)| name);
+        let missing = said.errors.iter().filter(|(_, code)| *code == Code::NotFound.number()).map(|(name, _)| name);
         for name in said.removed.iter().chain(missing) {
             self.answered.insert(name.clone());
             self.held.remove(name);
@@ -309,8 +311,6 @@ impl OfType {
         }
     }
 }
-
-const NOT_FOUND: i32 = Code::NotFound.number();
 
 /// Returns whether names select a resource that has these aliases.
 pub(super) fn is_wanted(wanted: &Names, name: &ResourceName, aliases: &[ResourceName]) -> bool {

@@ -194,7 +194,9 @@ impl Stream {
         let code = |name: &ResourceName| match truth.state(name) {
             State::Unknown(code) if code != 0 => Some((name.clone(), code)),
             // An error stands until the name is reported otherwise (TP3), and SotW can't report a removal.
-            State::Absent if !self.delta && self.errors.contains_key(name) => Some((name.clone(), NOT_FOUND)),
+            State::Absent if !self.delta && self.errors.contains_key(name) => {
+                Some((name.clone(), Code::NotFound.number()))
+            }
             _ => None,
         };
         let errors: Vec<_> = self.asked.wanted.iter().filter_map(code).collect();
@@ -220,8 +222,6 @@ impl Sent {
         Self { version: version(there), aliases: there.aliases.clone() }
     }
 }
-
-const NOT_FOUND: i32 = Code::NotFound.number();
 
 fn stands(truth: &Truth, alias: &ResourceName) -> bool {
     truth.present().any(|(_, there)| there.aliases.contains(alias))
