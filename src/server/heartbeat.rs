@@ -98,26 +98,21 @@ impl Heartbeat {
             _ => Some(next),
         };
     }
+}
 
-    /// Returns the resources that need a heartbeat, because the client was sent their current form, and whether one of
-    /// them has none because it is pending. A resource that was sent in the last interval has one as well: its next
-    /// one may be missed because the resource is about to change, and the change may be reverted before it is sent.
-    pub(super) fn alive<'s, S: Source>(
-        &self,
-        of: OfType<'s, S>,
-        wanted: &Wanted,
-        view: &View,
-        pending: &Pending,
-    ) -> (Vec<Resource>, bool) {
-        if self.0.is_none() {
-            return Default::default();
-        }
-        let sent = Sent::new(of, wanted, view, pending, |resource| resource.ttl().is_some());
-        let alive = expiring(of, wanted);
-        let alive = alive.filter_map(|entry| entry.resource().filter(|resource| sent.had(&entry, resource)));
-        let (pending, alive): (Vec<&Resource>, Vec<&Resource>) = alive.partition(|resource| sent.is_pending(resource));
-        (alive.into_iter().cloned().collect(), !pending.is_empty())
-    }
+/// Returns the resources that need a heartbeat, because the client was sent their current form, and whether one of them
+/// has none because it is pending. A resource that was sent in the last interval has one as well: its next one may be
+/// missed because the resource is about to change, and the change may be reverted before it is sent.
+pub(super) fn alive<S: Source>(
+    of: OfType<'_, S>,
+    wanted: &Wanted,
+    view: &View,
+    pending: &Pending,
+) -> (Vec<Resource>, bool) {
+    let sent = Sent::new(of, wanted, view, pending, |resource| resource.ttl().is_some());
+    let had = expiring(of, wanted).filter_map(|entry| entry.resource().filter(|resource| sent.had(&entry, resource)));
+    let (pending, alive): (Vec<&Resource>, Vec<&Resource>) = had.partition(|resource| sent.is_pending(resource));
+    (alive.into_iter().cloned().collect(), !pending.is_empty())
 }
 
 /// Returns the subscribed resources that have a TTL.

@@ -12,7 +12,7 @@ use super::config::Retry;
 use super::draft::Draft;
 use super::exchange::Exchange;
 use super::extent::{Extent, More};
-use super::heartbeat::Heartbeat;
+use super::heartbeat::{self, Heartbeat};
 use super::of_type::OfType;
 use super::parts::Part;
 use super::pending::{Pending, Wildcard};
@@ -209,7 +209,7 @@ impl Subscription {
 
     /// Adds a heartbeat for each resource with a TTL that the client has, except those in the draft.
     pub(super) fn add_heartbeats<S: Source>(&self, source: &S, draft: &mut Draft) {
-        let (alive, left_out) = self.heartbeat.alive(self.of(source), &self.wanted, &self.view, &self.pending);
+        let (alive, left_out) = heartbeat::alive(self.of(source), &self.wanted, &self.view, &self.pending);
         draft.left_out = left_out;
         if alive.is_empty() {
             return;

@@ -111,15 +111,9 @@ impl View {
     #[inline]
     pub(super) fn is_news(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
         match self.inexact {
-            false => self.is_news_to_all(entry),
+            false => self.sent_to.is_some_and(|sent_to| entry.is_news(sent_to, sent_to)),
             true => self.is_newer(name, entry),
         }
-    }
-
-    /// Returns the same for a view in which nothing was sent by name.
-    #[inline]
-    fn is_news_to_all(&self, entry: &Entry<'_>) -> bool {
-        self.sent_to.is_some_and(|sent_to| entry.is_news(sent_to, sent_to))
     }
 
     /// Returns whether the absence of a name is news.
