@@ -22,7 +22,6 @@ use crate::error::{PeerMisbehaved, Status};
 use crate::message::delta::Request;
 use crate::message::{Node, feature};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
-use crate::time::Instant;
 use crate::variant::Delta;
 use crate::wire::{Element, Writer};
 
@@ -104,13 +103,7 @@ impl Protocol for Delta {
         request.initial_versions.text_len()
     }
 
-    fn apply_request(
-        request: Request,
-        now: Instant,
-        to: &mut Subscription,
-        first: bool,
-        settings: &Settings,
-    ) -> SubscriptionChange {
+    fn apply_request(request: Request, to: &mut Subscription, first: bool, settings: &Settings) -> SubscriptionChange {
         let mut change = SubscriptionChange::default();
         if !first && says_nothing(&request) {
             return change;
@@ -139,7 +132,7 @@ impl Protocol for Delta {
                     to.pending.set_reply(false);
                     change.wildcard = true;
                 }
-            } else if let Some(name) = to.unsubscribe(name.as_str(), now) {
+            } else if let Some(name) = to.unsubscribe(name.as_str()) {
                 if to.wanted.covers(name.as_str()) && !name.is_glob() {
                     to.ask(name.clone(), limit); // S-DELTA-34: the client cannot tell whether the wildcard covers it
                 }

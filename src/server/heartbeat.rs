@@ -1,9 +1,11 @@
 //! The schedule of heartbeats for resources with a TTL (xds_protocol.rst, "TTL").
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::draft::Draft;
 use super::of_type::OfType;
 use super::pending::Pending;
 use super::resource::Resource;
@@ -12,7 +14,7 @@ use super::source::{Entry, Source};
 use super::view::View;
 use super::wanted::Wanted;
 use crate::model::{Label, Relabel};
-use crate::name::Version;
+use crate::name::{ResourceName, Version};
 use crate::time::Instant;
 
 /// The minimum interval of heartbeats, however short a TTL is.
@@ -25,8 +27,8 @@ pub(super) struct Heartbeat(Option<Box<Schedule>>);
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Schedule {
     due: Option<Instant>,
-    /// Whether the last heartbeats left out a resource that was pending.
-    left_out: bool,
+    /// The resources without a heartbeat among the last ones, because they were about to be sent, until they are sent.
+    left_out: BTreeSet<ResourceName>,
     /// The version that the client accepted last, which a SotW heartbeat repeats.
     accepted: Version,
 }
@@ -61,9 +63,19 @@ impl Heartbeat {
         self.0.get_or_insert_default().due = Some(now);
     }
 
-    /// Notes that a pending name was dropped: a resource that had no heartbeat because it was pending has one at once.
-    pub(super) fn note_dropped(&mut self, now: Instant) {
-        if let Some(schedule) = self.0.as_mut().filter(|schedule| schedule.left_out) {
+    /// Makes heartbeats due at once for a resource that the last ones left out, and that the client has all the same:
+    /// its pending name was dropped, or its change was reverted (S-TTL-04).
+    pub(super) fn note_left_out<S: Source>(
+        &mut self,
+        now: Instant,
+        of: OfType<'_, S>,
+        wanted: &Wanted,
+        view: &View,
+        pending: &Pending,
+    ) {
+        let Some(schedule) = self.0.as_mut().filter(|schedule| !schedule.left_out.is_empty()) else { return };
+        let (alive, _) = alive(of, wanted, view, pending);
+        if alive.iter().any(|resource| schedule.left_out.contains(resource.name())) {
             schedule.due = schedule.due.map(|due| due.min(now));
         }
     }
@@ -71,14 +83,13 @@ impl Heartbeat {
     /// Schedules the next heartbeats after a response; `was_due`: heartbeats were due now. The interval is a third of
     /// the shortest TTL, so that one heartbeat may be lost and one late (S-TTL-04). An earlier due time stays, unless
     /// heartbeats were due now or every resource with a TTL was sent.
-    pub(super) fn schedule<'a, S: Source>(
+    pub(super) fn schedule<S: Source>(
         &mut self,
         now: Instant,
         of: OfType<'_, S>,
         wanted: &Wanted,
         was_due: bool,
-        left_out: bool,
-        sent: impl Iterator<Item = &'a Resource>,
+        draft: &mut Draft,
     ) {
         let ttls = || expiring(of, wanted).filter_map(|entry| entry.resource()?.ttl());
         let Some(shortest) = ttls().min() else {
@@ -90,9 +101,14 @@ impl Heartbeat {
         let next = now + (shortest / 3).max(SHORTEST_INTERVAL);
         let schedule = self.0.get_or_insert_default();
         if was_due {
-            schedule.left_out = left_out;
+            schedule.left_out = core::mem::take(&mut draft.left_out);
         }
-        let sent_all = || sent.filter(|resource| resource.ttl().is_some()).count() == ttls().count();
+        if !schedule.left_out.is_empty() {
+            for resource in draft.resources() {
+                schedule.left_out.remove(resource.name());
+            }
+        }
+        let sent_all = || draft.resources().filter(|resource| resource.ttl().is_some()).count() == ttls().count();
         schedule.due = match schedule.due {
             Some(due) if !was_due && !sent_all() => Some(due.min(next)),
             _ => Some(next),
@@ -100,19 +116,26 @@ impl Heartbeat {
     }
 }
 
-/// Returns the resources that need a heartbeat, because the client was sent their current form, and whether one of them
-/// has none because it is pending. A resource that was sent in the last interval has one as well: its next one may be
+/// Returns the resources that need a heartbeat, because the client was sent their current form, and those that have none
+/// because they are about to be sent. A resource that was sent in the last interval has one as well: its next one may be
 /// missed because the resource is about to change, and the change may be reverted before it is sent.
 pub(super) fn alive<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,
     view: &View,
     pending: &Pending,
-) -> (Vec<Resource>, bool) {
+) -> (Vec<Resource>, BTreeSet<ResourceName>) {
     let sent = Sent::new(of, wanted, view, pending, |resource| resource.ttl().is_some());
-    let had = expiring(of, wanted).filter_map(|entry| entry.resource().filter(|resource| sent.had(&entry, resource)));
-    let (pending, alive): (Vec<&Resource>, Vec<&Resource>) = had.partition(|resource| sent.is_pending(resource));
-    (alive.into_iter().cloned().collect(), !pending.is_empty())
+    let (mut alive, mut left_out) = (Vec::new(), BTreeSet::new());
+    for entry in expiring(of, wanted) {
+        let Some(resource) = entry.resource() else { continue };
+        if sent.has(&entry, resource) {
+            alive.push(resource.clone());
+        } else {
+            left_out.insert(resource.name().clone());
+        }
+    }
+    (alive, left_out)
 }
 
 /// Returns the subscribed resources that have a TTL.

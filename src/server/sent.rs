@@ -39,19 +39,12 @@ impl<'a> Sent<'a> {
 
     /// Returns whether the client was sent a present resource, and it is not about to be sent again.
     pub(super) fn has(&self, entry: &Entry<'_>, resource: &Resource) -> bool {
-        self.had(entry, resource) && !self.is_pending(resource)
-    }
-
-    pub(super) fn is_pending(&self, resource: &Resource) -> bool {
-        self.wanted.is_among(self.pending.names(), resource)
-    }
-
-    /// Returns whether the client was sent a present resource, be it pending again or not.
-    pub(super) fn had(&self, entry: &Entry<'_>, resource: &Resource) -> bool {
         let (view, name) = (self.view, resource.name());
         // Until a wildcard is answered completely, resources of later portions were not sent.
         let covered = || view.sent_to().is_some() && self.covered.as_ref().is_none_or(|covered| covered.contains(name));
-        (view.is_sent_ahead(name, entry.since) || covered()) && !view.is_news(name, entry)
+        (view.is_sent_ahead(name, entry.since) || covered())
+            && !view.is_news(name, entry)
+            && !self.wanted.is_among(self.pending.names(), resource)
     }
 
     /// Returns whether the client was sent the absence of a name.

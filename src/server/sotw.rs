@@ -26,7 +26,6 @@ use crate::error::{PeerMisbehaved, Status};
 use crate::message::sotw::Request;
 use crate::message::{Node, feature};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
-use crate::time::Instant;
 use crate::variant::Sotw;
 use crate::wire::{Element, Writer};
 
@@ -77,13 +76,7 @@ impl Protocol for Sotw {
         0
     }
 
-    fn apply_request(
-        request: Request,
-        now: Instant,
-        to: &mut Subscription,
-        first: bool,
-        settings: &Settings,
-    ) -> SubscriptionChange {
+    fn apply_request(request: Request, to: &mut Subscription, first: bool, settings: &Settings) -> SubscriptionChange {
         let (names, limit) = (request.names, settings.limits.names_per_type);
         // design rule 12: an empty list means the wildcard until the first name, and nothing after.
         let legacy = !to.wanted.note_named(!names.is_empty()) && to.resource_type.has_legacy_wildcard();
@@ -92,7 +85,7 @@ impl Protocol for Sotw {
         let known_by_wildcard = was_wildcard && !wildcard && !to.pending.has_wildcard();
         let (added, removed) = differences(to.wanted.names(), names);
         for name in &removed {
-            to.unsubscribe(name.as_str(), now);
+            to.unsubscribe(name.as_str());
         }
         for name in &added {
             if known_by_wildcard {

@@ -102,17 +102,13 @@ impl Subscription {
         }
     }
 
-    pub(super) fn unsubscribe(&mut self, name: &str, now: Instant) -> Option<ResourceName> {
+    pub(super) fn unsubscribe(&mut self, name: &str) -> Option<ResourceName> {
         let name = self.wanted.remove(name)?;
-        let pending = self.pending.names().len();
         if name.is_glob() {
             self.pending.remove(&name);
             self.pending.retain_wanted(&self.wanted);
         } else if !self.wanted.covers(name.as_str()) {
             self.pending.remove(&name);
-        }
-        if self.pending.names().len() < pending {
-            self.heartbeat.note_dropped(now);
         }
         self.note_unsubscribed(&name);
         Some(name)
@@ -220,10 +216,23 @@ impl Subscription {
         draft.parts.extend(alive.into_iter().map(Part::Heartbeat));
     }
 
+    /// Makes heartbeats due for resources that the last ones left out, and that are no longer about to be sent.
+    #[inline]
+    pub(super) fn note_left_out<S: Source>(&mut self, now: Instant, source: &S) {
+        let Self { resource_type, wanted, view, pending, heartbeat, .. } = self;
+        heartbeat.note_left_out(now, OfType::new(source, resource_type.type_url()), wanted, view, pending);
+    }
+
     /// Schedules the next heartbeats. `was_due`: heartbeats were due now.
-    pub(super) fn schedule_heartbeats<S: Source>(&mut self, now: Instant, source: &S, was_due: bool, draft: &Draft) {
+    pub(super) fn schedule_heartbeats<S: Source>(
+        &mut self,
+        now: Instant,
+        source: &S,
+        was_due: bool,
+        draft: &mut Draft,
+    ) {
         let of = OfType::new(source, self.resource_type.type_url());
-        self.heartbeat.schedule(now, of, &self.wanted, was_due, draft.left_out, draft.resources());
+        self.heartbeat.schedule(now, of, &self.wanted, was_due, draft);
     }
 
     /// Notes that a draft is sent, or that there was nothing to send. Removals may be deferred for `delay` from now;

@@ -11,7 +11,6 @@ use super::subscription::{Subscription, SubscriptionChange};
 use crate::error::{PeerMisbehaved, Status};
 use crate::message::{Messages, Node};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
-use crate::time::Instant;
 
 /// A variant of the protocol, as the server sees it: [`Sotw`](crate::Sotw) or [`Delta`](crate::Delta). Sealed.
 pub trait Variant: Protocol {}
@@ -45,7 +44,6 @@ pub trait Protocol: Encoding + Messages {
     /// Applies the names of a request that was checked.
     fn apply_request(
         request: Self::Request,
-        now: Instant,
         to: &mut Subscription,
         first: bool,
         settings: &Settings,

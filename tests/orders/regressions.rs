@@ -3,7 +3,7 @@
 //!
 //! The notation: `Sub`/`Uns` the application's wish, `CS` the client sends, `SR` the server reads, `SS` the server sends,
 //! `CR` the client reads, `Acc`/`Rej` the verdict, `Put`/`Del`/`Fail` the store, `Cut`/`Open` the stream, `Tick`/`Beat` time. A `2` is for
-//! the second type, a `3` for the third.
+//! the second type, a `3` for the third; a `'` for the second client.
 
 use xds_machine::client::Dialect;
 use xds_machine::{Delta, Sotw, TypeUrl, type_url};
@@ -30,7 +30,8 @@ fn partial() -> Setup {
 
 fn step(word: &str) -> Step {
     let (verb, name) = word.split_once(' ').unwrap_or((word, ""));
-    let (c, t) = (0, ["", "2", "3"].iter().rposition(|number| verb.ends_with(number)).unwrap_or_default());
+    let (verb, c) = verb.strip_suffix('\'').map_or((verb, 0), |verb| (verb, 1));
+    let t = ["", "2", "3"].iter().rposition(|number| verb.ends_with(number)).unwrap_or_default();
     let verb = verb.trim_end_matches(char::is_numeric);
     let name = || LETTERS.iter().position(|&known| known == name).expect("a name");
     match verb {
@@ -383,6 +384,12 @@ stories! {
             &["xdstp:///T/r0", "xdstp:///T/r1", "xdstp:///T/r2", "xdstp:///T/r3", "xdstp:///T/r7", "~", "~xdstp:///T/r7"],
             Budget::PLENTY) }.ttl().page(2).response_limit(2),
         "Sub e, Sub a, Sub f, Put d, Open, Put *, Put d, Sub c, Put b, CS, SR, SS, Put a, CR, Put *, CS, SR, Pass, SS, CR, Acc, CS, SR, Beat, SS, CR, Acc, CS, SR, SS, Pass, Put b, SS, Put d, CR, Acc, CS, Pass, SR, SS, CR, Rej, Pass, CS, SR, SS, Pass, Put a, SS, Pass";
+    /// SotW: a heartbeat went alone before a change, twice, because its ACK took long; the change was reverted meanwhile.
+    a_reverted_change_has_its_heartbeat_at_once: Sotw,
+        Setup { full_state: false, ..Setup::collection(
+            &["xdstp:///T/r0", "xdstp:///T/r2", "xdstp:///T/r3", "xdstp:///T/*"], Budget::PLENTY) }
+            .ttl().page(1).unknown().clients(2),
+        "Sub c, Put *, Open, Sub' b, Open', CS, SR, SS, CR, Acc, Sub' c, Pass, Cut', Open', CS', SR', SS', CR', Acc', CS', Pass, SR', SS', Beat, SS', Put a, CR', CS', Pass, SR', SS', Put *, Pass, CR', Acc', CS', SR', SS', Beat, CR', CS', SR', Beat, SS', Put *";
     /// Delta, in portions: a portion of the wildcard was rejected, and the retry had a resource of the next portion too,
     /// which was subscribed by an alias.
     a_retry_of_a_portion_has_no_resource_of_the_next: Delta,

@@ -122,6 +122,11 @@ impl Ghost {
             let held = app.applied.get(name).map(|&content| version_of(setup, name, content));
             let lives = if V::LISTS { memory.accepted.contains(version) } else { held.as_ref() == Some(version) };
             assert!(held.is_none() || !lives, "{name} lives on, and that is rejected");
+            if held.is_none() && memory.late && setup.strict_server {
+                // The requests that ask for a lost resource lag behind its heartbeats, and are ignored. The client asks
+                // twice, and then with a later heartbeat.
+                memory.lapsed.insert(name.clone());
+            }
             beats.versions.remove(name);
         }
         memory.faulty.insert(nonce.clone());

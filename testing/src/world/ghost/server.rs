@@ -89,7 +89,12 @@ impl Ghost {
         }
         let resources: BTreeMap<ResourceName, u8> = response.resources.iter().cloned().collect();
         let memory = &mut self.types[t];
-        memory.due &= !beats;
+        let sent_or_lives =
+            |name| response.resources.iter().any(|(sent, _)| sent == name) || response.beats.contains_key(name);
+        // What had no heartbeat because it changed has one at once if that is reverted.
+        let left_out =
+            memory.delivered.keys().any(|name| !sent_or_lives(name) && store.content(setup, t, name).is_some());
+        memory.due &= !beats || left_out;
         let mut out = Out { nonce: response.nonce.clone(), resources, again: BTreeMap::new(), again_whole: None };
         memory.sent = Some(response.nonce.clone());
         for (name, sent) in &mut memory.silent {
