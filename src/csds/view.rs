@@ -70,7 +70,7 @@ impl Nodes {
 
     /// Adds the items of one stream. The node is that of the node's first stream.
     pub fn add(&mut self, node: &Arc<Node>, items: Vec<Item>) {
-        let anonymous = if node.id.is_empty() { self.clients.len() + 1 } else { 0 };
+        let anonymous = if node.id.is_empty() { self.clients.len() } else { 0 };
         let (_, all) = self.clients.entry((node.id.clone(), anonymous)).or_insert_with(|| (node.clone(), Vec::new()));
         all.extend(items);
     }

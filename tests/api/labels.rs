@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use xds_machine::client::{self, Client};
-use xds_machine::message::{Node, sotw};
+use xds_machine::file::{self, Files};
+use xds_machine::message::{Any, Node, sotw};
 use xds_machine::model::{Label, Relabel};
 use xds_machine::server::{self, Cache, Resource, Retry, Revision, Server, Source, StreamId};
 use xds_machine::servers::{self, Connect, Policy, Servers};
@@ -151,4 +152,33 @@ fn of_several_servers() {
     servers.handle_response(NOW, stream, response).expect("nobody asked for it");
     let mut action = servers.poll_action().expect("it is told");
     assert_eq!(labels(&mut action), ["client 0", "nonce n"]);
+}
+
+/// The machine of a file shows the labels of its client, of the actions that wait, and its counts.
+#[test]
+fn of_a_file() {
+    let mut files = Files::new(client::Config::new(Node::new("n")).with_id(7), "t");
+    files.subscribe(["a"]).expect("a name");
+    assert_eq!(files.poll_action(), Some(file::Action::Read));
+    let mut value = vec![0x0a, 1];
+    value.push(b'a');
+    let response = sotw::Response {
+        version: "1".into(),
+        resources: vec![sotw::Item::Bare(Any { type_url: of_type(), value: value.into() })],
+        type_url: of_type(),
+        nonce: "".into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    files.handle_content(NOW, Ok(response)).expect("it was asked for");
+    let shown = labels(&mut files);
+    let of_the_action = match files.poll_action() {
+        Some(file::Action::Client(mut action)) => labels(&mut action),
+        other => panic!("no update: {other:?}"),
+    };
+    assert_eq!(of_the_action, ["client 7", "epoch 1", "response t 1", "nonce "]);
+    let (of_the_client, rest) = shown.split_at(shown.len() - 8);
+    let counts = ["Count(1)", "Count(0)", "Count(0)", "Count(0)"];
+    assert_eq!((&rest[..4], &rest[4..]), (&of_the_action[..], &counts.map(String::from)[..]));
+    assert!(all(of_the_client).is_superset(&["client 7", "epoch 1"].into()), "{of_the_client:?}");
 }

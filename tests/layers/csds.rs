@@ -454,54 +454,214 @@ fn contents_that_are_not_held_are_forgotten() {
     }
 }
 
-/// One item for a resource that two servers are asked for: the status of the one that counts, the content's own version.
+/// The contents are looked through when there are more than 64, and from then on when there are more than twice as many as
+/// were held at the last look.
 #[test]
-fn a_resource_of_several_servers_is_one_item() {
-    let config = servers::Config::new(Policy::Grpc, [config(), config()]);
-    let mut servers = Servers::<Sotw>::new(config).expect("a configuration");
-    servers.resources_mut(&listeners()).subscribe(["a"]).expect("a name");
-    let open = |servers: &mut Servers<Sotw>, now| {
-        let mut opened = Vec::new();
-        while let Some(Connect::Open(stream)) = servers.poll_connect(at(now)) {
-            opened.push(stream);
-        }
-        opened
-    };
-    let respond = |servers: &mut Servers<Sotw>, stream, now, version: &str| {
-        servers.handle_open(stream);
-        while let Some(transmit) = servers.poll_transmit(stream) {
-            servers.handle_sent(at(now), stream, transmit.sent);
-        }
-        let any = Any { type_url: listeners(), value: body("a", 1).into() };
-        let response = sotw::Response {
-            version: version.into(),
-            resources: vec![sotw::Item::Bare(any)],
-            type_url: listeners(),
-            nonce: "n".into(),
+fn contents_are_looked_through_when_they_have_doubled() {
+    let mut client = Client::<Delta>::new(config());
+    client.resources_mut(&endpoints()).subscribe(["*"]).expect("a name");
+    client.handle_open();
+    let transmit = client.poll_transmit().expect("a request");
+    client.handle_sent(at(0), transmit.sent);
+    let mut contents = Contents::new();
+    let looks = |contents: &mut Contents, client: &mut Client<Delta>, nonce: usize, name: &str, removed: &[&str]| {
+        let resource = Resource {
+            name: name.into(),
+            version: "1".into(),
+            aliases: Vec::new(),
+            body: Some(Any { type_url: endpoints(), value: body(name, 0).into() }),
+            ttl: None,
+        };
+        let response = delta::Response {
+            system_version: "1".into(),
+            resources: vec![resource],
+            removed: removed.iter().map(|name| (*name).into()).collect(),
+            type_url: endpoints(),
+            nonce: format!("{nonce}").into(),
             control_plane: String::new(),
             errors: Vec::new(),
         };
-        servers.handle_response(at(now), stream, response).expect("a response");
-        while let Some(action) = servers.poll_action() {
+        client.handle_response(at(0), response).expect("a response");
+        let update = core::iter::from_fn(|| client.poll_action())
+            .find_map(|action| if let Action::Apply(update) = action { Some(update) } else { None });
+        let update = update.expect("an update");
+        contents.handle_update(&update);
+        client.handle_verdict(at(0), update.accept()).expect("it is out");
+        let looked = core::cell::Cell::new(0);
+        contents.handle_verdict(0, &endpoints(), &[], |_, _| {
+            looked.set(looked.get() + 1);
+            true
+        });
+        let transmit = client.poll_transmit().expect("an ACK");
+        client.handle_sent(at(0), transmit.sent);
+        looked.get()
+    };
+    let mut seen = Vec::new();
+    for round in 1..=300 {
+        match looks(&mut contents, &mut client, round, &format!("e{round}"), &[]) {
+            0 => {}
+            looked => seen.push((round, looked)),
+        }
+    }
+    assert_eq!(seen, [(65, 65), (131, 131), (263, 263)]);
+    let items = csds::dump(client.states(), &clock(), Some(&contents));
+    assert_eq!((items.len(), items.capacity()), (300, 300), "room for each, and for no more");
+    // Removed contents do not count.
+    let gone: Vec<String> = (1..=200).map(|number| format!("e{number}")).collect();
+    let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
+    assert_eq!(looks(&mut contents, &mut client, 301, "e300", &gone), 0);
+    let items = csds::dump(client.states(), &clock(), Some(&contents));
+    assert_eq!(items.iter().filter(|item| item.contents.is_some()).count(), 100);
+    assert_eq!((items.len(), items.capacity()), (100, 100));
+}
+
+/// A rejected removal leaves the content, and an accepted one does not.
+#[test]
+fn contents_outlive_a_rejected_removal() {
+    let mut pair = Pair::<Delta>::new(config(), &endpoints(), &["a", "b"]);
+    pair.respond(1, &[("a", "1"), ("b", "1")], &[], &[]);
+    let removal = delta::Response {
+        system_version: "2".into(),
+        resources: Vec::new(),
+        removed: vec!["a".into(), "b".into()],
+        type_url: endpoints(),
+        nonce: "removal".into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    pair.client.handle_response(at(2), removal).expect("a response");
+    let Some(Action::Apply(update)) = pair.client.poll_action() else { panic!("no update") };
+    pair.contents.handle_update(&update);
+    let verdict = update.reject([Rejection::new("a", "still in use")]);
+    let rejections = verdict.rejections().to_vec();
+    pair.client.handle_verdict(at(2), verdict).expect("it is out");
+    pair.contents.handle_verdict(0, &endpoints(), &rejections, |_, _| true);
+    let held: Vec<bool> = pair.dump().iter().map(|item| item.contents.is_some()).collect();
+    assert_eq!(held, [true, false], "{:?}", pair.shown());
+}
+
+/// Updates of several types and clients wait for their verdicts at once, and do not replace each other.
+#[test]
+fn contents_of_updates_that_wait_at_once() {
+    let update = |id, type_url: &TypeUrl, content| {
+        let mut pair = Pair::<Sotw>::new(config().with_id(id), type_url, &["a"]);
+        let any = Any { type_url: type_url.clone(), value: body("a", content).into() };
+        let response = sotw::Response {
+            version: "1".into(),
+            resources: vec![sotw::Item::Bare(any)],
+            type_url: type_url.clone(),
+            nonce: "1".into(),
+            control_plane: String::new(),
+            errors: Vec::new(),
+        };
+        pair.client.handle_response(at(1), response).expect("a response");
+        let Some(Action::Apply(update)) = pair.client.poll_action() else { panic!("no update") };
+        pair.client.handle_verdict(at(1), update.clone().accept()).expect("it is out");
+        (pair.client, update)
+    };
+    let clients = [update(0, &endpoints(), 1), update(0, &listeners(), 2), update(1, &endpoints(), 3)];
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let mut contents = Contents::new();
+        clients.iter().for_each(|(_, update)| contents.handle_update(update));
+        for at in order {
+            let (client, update) = &clients[at];
+            contents.handle_verdict(update.client_id(), update.type_url(), &[], |_, _| true);
+            let items = csds::dump(client.states(), &clock(), Some(&contents));
+            let last = items[0].contents.as_ref().map(|body| usize::from(body[body.len() - 1]));
+            assert_eq!(last, Some(at + 1), "the verdict on {at} in {order:?}");
+        }
+    }
+}
+
+/// Two servers, of which the second is the fallback.
+struct Both {
+    servers: Servers<Sotw>,
+    /// The streams, the last one of each server.
+    streams: Vec<servers::Stream>,
+}
+
+impl Both {
+    fn new(names: &[&str]) -> Self {
+        let config = servers::Config::new(Policy::Grpc, [config(), config()]);
+        let mut servers = Servers::<Sotw>::new(config).expect("a configuration");
+        servers.resources_mut(&listeners()).subscribe(names.iter().copied()).expect("names");
+        Self { servers, streams: Vec::new() }
+    }
+
+    fn open(&mut self, now: u64) -> servers::Stream {
+        while let Some(Connect::Open(stream)) = self.servers.poll_connect(at(now)) {
+            self.streams.push(stream);
+        }
+        *self.streams.last().expect("a stream")
+    }
+
+    /// Responds with resources, of which the bad ones are rejected.
+    fn respond(&mut self, stream: servers::Stream, now: u64, version: &str, names: &[&str], bad: &[&str]) {
+        self.servers.handle_open(stream);
+        while let Some(transmit) = self.servers.poll_transmit(stream) {
+            self.servers.handle_sent(at(now), stream, transmit.sent);
+        }
+        let any = |name: &&str| sotw::Item::Bare(Any { type_url: listeners(), value: body(name, 1).into() });
+        let response = sotw::Response {
+            version: version.into(),
+            resources: names.iter().map(any).collect(),
+            type_url: listeners(),
+            nonce: version.into(),
+            control_plane: String::new(),
+            errors: Vec::new(),
+        };
+        self.servers.handle_response(at(now), stream, response).expect("a response");
+        while let Some(action) = self.servers.poll_action() {
             if let servers::Action::Client { action: Action::Apply(update), .. } = action {
-                servers.handle_verdict(at(now), update.accept()).expect("it is out");
+                let names = update.resources().map(|resource| resource.name().clone());
+                let rejected: Vec<ResourceName> = names.filter(|name| bad.contains(&name.as_str())).collect();
+                let verdict = update.reject(rejected.into_iter().map(|name| Rejection::new(name, "bad")));
+                self.servers.handle_verdict(at(now), verdict).expect("it is out");
             }
         }
-    };
-    let shown = |servers: &Servers<Sotw>| -> Vec<String> {
-        csds::dump_servers(servers, &clock(), None).iter().map(shown).collect()
-    };
-    let primary = open(&mut servers, 0)[0];
-    servers.handle_close(at(1), primary, 0);
-    assert_eq!(shown(&servers), ["a REQUESTED -"]);
-    let fallback = open(&mut servers, 1)[0];
-    respond(&mut servers, fallback, 2, "of the fallback");
-    assert_eq!(shown(&servers), ["a ACKED vof the fallback @2 body -"]);
+        while let Some(transmit) = self.servers.poll_transmit(stream) {
+            self.servers.handle_sent(at(now), stream, transmit.sent);
+        }
+    }
+
+    fn shown(&self) -> Vec<String> {
+        csds::dump_servers(&self.servers, &clock(), None).iter().map(shown).collect()
+    }
+}
+
+/// One item for a resource that two servers are asked for: the status of the one that counts, the content's own version.
+#[test]
+fn a_resource_of_several_servers_is_one_item() {
+    let mut both = Both::new(&["a"]);
+    let primary = both.open(0);
+    both.servers.handle_close(at(1), primary, 0);
+    assert_eq!(both.shown(), ["a REQUESTED -"]);
+    let fallback = both.open(1);
+    both.respond(fallback, 2, "of the fallback", &["a"], &[]);
+    assert_eq!(both.shown(), ["a ACKED vof the fallback @2 body -"]);
     // The first server is asked again, and answers: its version counts then.
-    let primary = open(&mut servers, 100)[0];
-    assert_eq!(shown(&servers), ["a ACKED vof the fallback @2 body -"]);
-    respond(&mut servers, primary, 101, "of the primary");
-    assert_eq!(shown(&servers), ["a ACKED vof the primary @101 body -"]);
+    let primary = both.open(100);
+    assert_eq!(both.shown(), ["a ACKED vof the fallback @2 body -"]);
+    both.respond(primary, 101, "of the primary", &["a"], &[]);
+    assert_eq!(both.shown(), ["a ACKED vof the primary @101 body -"]);
+}
+
+/// The status and the absence are those of the server in use, whatever the others would say.
+#[test]
+fn the_server_in_use_says_what_a_resource_is() {
+    let mut both = Both::new(&["a", "b"]);
+    let primary = both.open(0);
+    both.servers.handle_close(at(1), primary, 0);
+    let fallback = both.open(1);
+    both.respond(fallback, 2, "1", &["a", "b"], &[]);
+    both.respond(fallback, 3, "2", &["a"], &["a"]);
+    let of_the_fallback =
+        [r#"a NACKED v1 @2 body - error "bad" v2 @3"#, r#"b DOES_NOT_EXIST - error "does not exist" v2 @3"#];
+    assert_eq!(both.shown(), of_the_fallback);
+    let primary = both.open(100);
+    assert_eq!(both.shown(), of_the_fallback);
+    both.respond(primary, 101, "3", &["b"], &[]);
+    assert_eq!(both.shown(), [r#"a DOES_NOT_EXIST - error "does not exist" v3 @101"#, "b ACKED v3 @101 body -"]);
 }
 
 // Node matchers.
@@ -607,6 +767,10 @@ fn metadata_matches() {
     assert!(!has("l", ValueMatcher::Present(true)), "a list is no primitive value");
     assert!(has("l", ValueMatcher::OneOf(Box::new(text("x")))) && !has("l", ValueMatcher::OneOf(Box::new(text("y")))));
     assert!(has("s", ValueMatcher::Or(vec![number(1.0), text("text")])) && !has("s", ValueMatcher::Or(vec![])));
+    let regex = |pattern: &str| ValueMatcher::String(string(Pattern::Regex(pattern.into()), false));
+    assert!(has("s", regex("te.*")) && !has("s", regex("xe.*")), "a regular expression of a value");
+    assert!(has("s", ValueMatcher::Or(vec![number(1.0), regex("te.*")])), "within alternatives");
+    assert!(has("l", ValueMatcher::OneOf(Box::new(regex("x.*")))) && !has("l", ValueMatcher::OneOf(regex("y.*").into())));
     let through = StructMatcher { path: ["k", "s", "x"].map(Into::into).into(), value: ValueMatcher::Present(true) };
     assert!(!select(&[NodeMatcher { id: None, metadata: vec![through] }], &node), "a string has no fields");
 }
@@ -635,6 +799,12 @@ fn matchers_have_limits() {
     let value = ValueMatcher::Or(vec![ValueMatcher::Null; 300]);
     let nested = [NodeMatcher { id: None, metadata: vec![StructMatcher { path: vec!["k".into()], value }] }];
     assert!(matches!(Matchers::new(&nested, |_| Err("no".into())), Err(MatcherError::TooMany { count: 303, .. })));
+    let value = ValueMatcher::OneOf(Box::new(ValueMatcher::OneOf(ValueMatcher::Null.into())));
+    let lists = vec![NodeMatcher { id: None, metadata: vec![StructMatcher { path: vec!["k".into()], value }] }; 52];
+    let error = Matchers::new(&lists, |_| Err("no".into())).map(drop).expect_err("too many");
+    assert_eq!(error, MatcherError::TooMany { count: 260, limit: 256 }, "each matcher counts, within others too");
+    let just = vec![NodeMatcher::default(); Matchers::LIMIT];
+    assert!(Matchers::new(&just, |_| Err("no".into())).is_ok());
     let regex = [by_id(Pattern::Regex("(".into()))];
     let error = Matchers::new(&regex, |_| Err("unclosed group".into())).map(drop).expect_err("no expression");
     let status = Status::new(Code::InvalidArgument, r#"safe_regex "(": unclosed group"#);
@@ -752,11 +922,13 @@ fn streams_of_one_node_are_one_client() {
         error: None,
     };
     let mut nodes = Nodes::new();
+    nodes.add(&Node::default().into(), vec![item("w", ConfigStatus::Synced)]);
     nodes.add(&Node::new("b").into(), vec![item("x", ConfigStatus::Synced), item("y", ConfigStatus::Stale)]);
     nodes.add(&Node::default().into(), vec![item("x", ConfigStatus::Synced)]);
     nodes.add(&Node::new("a").into(), vec![]);
     nodes.add(&Node::default().into(), vec![item("x", ConfigStatus::Error)]);
     nodes.add(&Node::new("b").into(), vec![item("x", ConfigStatus::Error), item("y", ConfigStatus::NotSent)]);
+    nodes.add(&Node::default().into(), vec![item("z", ConfigStatus::Stale)]);
     let clients = nodes.into_clients();
     let shown = |client: &ClientConfig| {
         let items =
@@ -764,5 +936,12 @@ fn streams_of_one_node_are_one_client() {
         format!("{}: {}", client.node.as_ref().expect("a node").id, items.collect::<Vec<_>>().join(" "))
     };
     let shown: Vec<String> = clients.iter().map(shown).collect();
-    assert_eq!(shown, [": x=Synced", ": x=Error", "a: ", "b: x=Error y=Stale"]);
+    assert_eq!(shown, [": w=Synced", ": x=Synced", ": x=Error", ": z=Stale", "a: ", "b: x=Error y=Stale"]);
+
+    // Of items with one status the first stream's is shown.
+    let versioned = |version: &str| Item { version: Some(version.into()), ..item("x", ConfigStatus::Synced) };
+    let mut nodes = Nodes::new();
+    nodes.add(&Node::new("b").into(), vec![versioned("1")]);
+    nodes.add(&Node::new("b").into(), vec![versioned("2")]);
+    assert_eq!(nodes.into_clients()[0].items, [versioned("1")]);
 }

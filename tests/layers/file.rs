@@ -227,3 +227,23 @@ fn moves_while_a_file_is_read_or_judged_make_one_more_read() {
     let status = files.client().resources(files.type_url()).state("a").expect("held").status;
     assert_eq!(status, ResourceStatus::Acked);
 }
+
+/// A driver that knows the content of the last read says so only while a read is under way.
+#[test]
+fn an_unchanged_file_counts_as_read_and_as_nothing_else() {
+    let mut files = files(type_url::CLUSTER, &["*"]);
+    read(&mut files, cds("1", &["a"]));
+    let first = update(&mut files);
+    files.handle_moved();
+    files.handle_unchanged();
+    assert_eq!(files.poll_action(), None, "the update waits for its verdict, and nothing is read");
+    assert_eq!(files.check_invariants(), Ok(()));
+    files.handle_verdict(NOW, first.accept()).expect("it is out");
+    assert_eq!(files.poll_action(), Some(Action::Read));
+    files.handle_moved();
+    files.handle_unchanged();
+    assert_eq!(files.poll_action(), Some(Action::Read), "the move during the read");
+    files.handle_unchanged();
+    assert_eq!((files.poll_action(), counts(&files)), (None, [3, 1, 0, 0]));
+    assert_eq!(files.check_invariants(), Ok(()));
+}
