@@ -2,7 +2,6 @@
 
 use core::cmp::Ordering;
 use core::fmt;
-use core::hash::{Hash, Hasher};
 
 /// A finite number, kept as its bits: `f64` is neither `Eq` nor `Hash`. Negative zero is zero.
 ///
@@ -13,7 +12,7 @@ use core::hash::{Hash, Hasher};
 /// assert_eq!(sum.map(Sum::value), Some(1.5));
 /// assert_eq!(Sum::new(f64::NAN), None);
 /// ```
-#[derive(Clone, Copy, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Default, Eq, Hash, PartialEq)]
 pub struct Sum(u64);
 
 impl Sum {
@@ -31,8 +30,8 @@ impl Sum {
     /// Adds another sum. Saturates at the greatest and the least finite number.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        let sum = (self.value() + other.value()).clamp(f64::MIN, f64::MAX);
-        Self((sum + 0.0).to_bits())
+        // Neither is negative zero, so their sum is not.
+        Self((self.value() + other.value()).clamp(f64::MIN, f64::MAX).to_bits())
     }
 }
 
@@ -45,12 +44,6 @@ impl Ord for Sum {
 impl PartialOrd for Sum {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
-    }
-}
-
-impl Hash for Sum {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
     }
 }
 

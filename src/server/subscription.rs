@@ -115,11 +115,11 @@ impl Subscription {
     }
 
     /// Notes that a name was unsubscribed. The binding of an alias is dropped, unless a response is in flight: the
-    /// client may accept that response, and subscribe again. A client that unsubscribes from a wildcard or collection
-    /// and resubscribes, to be answered anew, keeps what it has.
+    /// client may accept that response, and subscribe again. A client that unsubscribes from a wildcard, collection or
+    /// alias and resubscribes, to be answered anew, keeps what it has.
     fn note_unsubscribed(&mut self, name: &ResourceName) {
         let waiting = self.exchange.is_waiting();
-        if waiting || name.is_wildcard() || name.is_glob() {
+        if waiting || name.is_wildcard() || name.is_glob() || self.view.aliases().resource(name).is_some() {
             self.view.note_unsubscribed();
         }
         if waiting {

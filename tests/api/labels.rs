@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use xds_machine::client::{self, Client};
 use xds_machine::file::{self, Files};
+use xds_machine::load::{self, Reporter};
 use xds_machine::message::{Any, Node, sotw};
 use xds_machine::model::{Label, Relabel};
 use xds_machine::server::{self, Cache, Resource, Retry, Revision, Server, Source, StreamId};
@@ -181,4 +182,26 @@ fn of_a_file() {
     let counts = ["Count(1)", "Count(0)", "Count(0)", "Count(0)"];
     assert_eq!((&rest[..4], &rest[4..]), (&of_the_action[..], &counts.map(String::from)[..]));
     assert!(all(of_the_client).is_superset(&["client 7", "epoch 1"].into()), "{of_the_client:?}");
+}
+
+/// A reporter shows the beginning of each window, the time of the next report, and that of a report under way.
+#[test]
+fn of_a_reporter() {
+    let at = |seconds| NOW + Duration::from_secs(seconds);
+    let mut reporter = Reporter::new(load::Config::new(Node::new("n")));
+    reporter.handle_open();
+    assert!(reporter.poll_transmit(NOW).is_some(), "the node");
+    let response = load::Response {
+        clusters: vec!["c".into()],
+        interval: Some(Duration::from_secs(5).into()),
+        ..load::Response::default()
+    };
+    reporter.handle_response(at(1), response).expect("a response");
+    let entry = reporter.entry(at(1), "c", "").expect("room");
+    assert_eq!(labels(&mut reporter), ["at 6", "at 0", "at 1"], "the first message is under way");
+    let report = reporter.poll_transmit(at(7)).expect("a report");
+    assert_eq!(labels(&mut reporter), ["at 12", "at 7", "at 7"]);
+    reporter.handle_unsent(report).expect("it was under way");
+    assert_eq!(labels(&mut reporter), ["at 1"], "it is due now, with its window");
+    reporter.release(entry).expect("an entry");
 }

@@ -770,7 +770,9 @@ fn metadata_matches() {
     let regex = |pattern: &str| ValueMatcher::String(string(Pattern::Regex(pattern.into()), false));
     assert!(has("s", regex("te.*")) && !has("s", regex("xe.*")), "a regular expression of a value");
     assert!(has("s", ValueMatcher::Or(vec![number(1.0), regex("te.*")])), "within alternatives");
-    assert!(has("l", ValueMatcher::OneOf(Box::new(regex("x.*")))) && !has("l", ValueMatcher::OneOf(regex("y.*").into())));
+    assert!(
+        has("l", ValueMatcher::OneOf(Box::new(regex("x.*")))) && !has("l", ValueMatcher::OneOf(regex("y.*").into()))
+    );
     let through = StructMatcher { path: ["k", "s", "x"].map(Into::into).into(), value: ValueMatcher::Present(true) };
     assert!(!select(&[NodeMatcher { id: None, metadata: vec![through] }], &node), "a string has no fields");
 }

@@ -390,6 +390,12 @@ stories! {
             &["xdstp:///T/r0", "xdstp:///T/r2", "xdstp:///T/r3", "xdstp:///T/*"], Budget::PLENTY) }
             .ttl().page(1).unknown().clients(2),
         "Sub c, Put *, Open, Sub' b, Open', CS, SR, SS, CR, Acc, Sub' c, Pass, Cut', Open', CS', SR', SS', CR', Acc', CS', Pass, SR', SS', Beat, SS', Put a, CR', CS', Pass, SR', SS', Put *, Pass, CR', Acc', CS', SR', SS', Beat, CR', CS', SR', Beat, SS', Put *";
+    /// Delta: an alias was unsubscribed to be answered anew, its resource was removed, and the wildcard came with the alias.
+    /// The removal was neither wanted then nor reported later.
+    a_removal_while_an_alias_is_refetched_is_told_to_the_wildcard: Delta,
+        Setup { legacy_wildcard: true, ..Setup::collection(
+            &["xdstp:///T/r1", "xdstp:///T/r2", "*", "~xdstp:///T/r2"], Budget::PLENTY) }.retry(1).dialect(Dialect::Istio),
+        "Sub *, Open, Sub c, Put a, CS, SR, SS, CR, Acc, Del a, Ref c, CS, CS, SR, Sub b, SR, SS";
     /// Delta, in portions: a portion of the wildcard was rejected, and the retry had a resource of the next portion too,
     /// which was subscribed by an alias.
     a_retry_of_a_portion_has_no_resource_of_the_next: Delta,

@@ -64,9 +64,9 @@ impl Application {
     fn is_by(&self, wanted: &ResourceName, name: &ResourceName) -> bool {
         let judged = self.judging.as_ref().and_then(|update| update.resource(name.as_str()));
         let content = judged.and_then(|resource| resource.body().last().copied());
-        // A client cannot tell what an alias stood for once the application has lost the resource.
-        let has = judged.is_some() || self.applied.contains_key(name) || self.rejected.contains_key(name);
-        (stands_for(wanted, name, content) && (has || !is_alias(wanted)))
+        // A client can tell what an alias stands for if a resource arrived by it, and the application did not lose it.
+        let arrived = judged.is_some() || self.rejected.contains_key(name);
+        (stands_for(wanted, name, content) && (arrived || !is_alias(wanted)))
             || [&self.linked, &self.lost].iter().any(|links| links.get(wanted) == Some(name))
     }
 

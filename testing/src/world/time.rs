@@ -84,7 +84,7 @@ impl<V: Both> World<V> {
         self.now = now;
         for c in 0..self.pairs.len() {
             let pair = &mut self.pairs[c];
-            let before: Vec<_> = pair.apps.iter().map(|app| app.applied.clone()).collect();
+            let before: Vec<_> = pair.apps.iter().map(|app| (app.applied.clone(), app.rejected.clone())).collect();
             let forgets = setup.bug == Some(Bug::KeepsExpired) && pair.server.is_none();
             if !forgets {
                 pair.client.handle_timeout(now);
@@ -94,7 +94,7 @@ impl<V: Both> World<V> {
                 server.handle_timeout(now);
             }
             pair.drain(&setup, now);
-            for (t, before) in before.iter().enumerate() {
+            for (t, (before, rejected)) in before.iter().enumerate() {
                 let pair = &self.pairs[c];
                 let overdue = pair.apps[t].until.iter().find(|(_, until)| **until <= now);
                 assert_eq!(overdue, None, "type {t}: a TTL ran out, and the application does not know");
@@ -102,7 +102,7 @@ impl<V: Both> World<V> {
                     // Content that was rejected, or waits for its verdict, does not extend the TTL of the previous content.
                     let app = &pair.apps[t];
                     let judging = app.judging.as_ref().is_some_and(|update| update.resource(name.as_str()).is_some());
-                    let pending = app.rejected.contains_key(name) || judging;
+                    let pending = rejected.contains_key(name) || judging;
                     let lives = self.content(t, name) == Some(*content) && !pending && pair.ghost.lives(t, name);
                     assert!(!lives, "type {t}: {name} expired, and the server has it");
                 }

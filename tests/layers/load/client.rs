@@ -270,6 +270,21 @@ fn what_is_not_wanted_is_thrown_away() {
     }
 }
 
+/// The endpoints of what is thrown away make room, also beside a call in progress at their locality.
+#[test]
+fn endpoints_that_are_thrown_away_make_room() {
+    let limits = Limits { endpoints: 1, ..Limits::default() };
+    let mut world = World::new(config().with_limits(limits));
+    world.answer(at(0), &response(&["c1"], 1000));
+    let call = world.start(at(0), "c2", &zone("a"));
+    let entry = world.entry(at(0), "c2");
+    for endpoint in [&b"e1"[..], b"e2"] {
+        let place = zone("a").with_endpoint(endpoint);
+        assert_eq!(world.reporter.add(&entry, &place, Counts::succeeded(1)), Ok(()));
+    }
+    world.end(call, Outcome::Ok);
+}
+
 /// R-LRS-12: a report resets all but the calls in progress.
 #[test]
 fn calls_in_progress_are_a_gauge() {
@@ -608,10 +623,10 @@ fn a_stale_handle_counts_for_no_other_cluster() {
 fn stop_makes_a_last_report() {
     let mut world = World::asked(&["c1"]);
     world.calls(at(0), "c1", 1);
-    assert!(world.reporter.wants_stream());
+    assert_eq!((world.reporter.wants_stream(), world.reporter.is_stopping()), (true, false));
     world.reporter.stop();
     world.reporter.stop();
-    assert!(world.reporter.wants_stream());
+    assert_eq!((world.reporter.wants_stream(), world.reporter.is_stopping()), (true, true));
     world.answer(at(300), &response(&[], 1000));
     assert_eq!(world.sent(300), Some(vec![stats("c1", 300, vec![of("a", [1, 1, 0, 0])])]));
     assert!(!world.reporter.wants_stream());
@@ -773,4 +788,13 @@ fn no_stream_and_dialects() {
     let habits = config().with_node_on_every_request(true).with_kept_selection(true).with_metrics_by_name(true);
     assert_eq!(config().with_dialect(Dialect::Envoy), habits);
     assert_eq!(config().with_dialect(Dialect::Spec), config());
+}
+
+/// Reporters are values: equal configurations are equal wherever they come from, others are not.
+#[test]
+fn reporters_are_values() {
+    let fresh = |config: Config| Reporter::new(config);
+    assert_eq!(fresh(config()), fresh(config()));
+    assert_ne!(fresh(config()), fresh(config().with_quiet(true)));
+    assert_ne!(fresh(config()), fresh(config().with_kept_selection(true)));
 }

@@ -1,12 +1,13 @@
 //! The collector.
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::time::Duration;
 
 use xds_machine::load::{
     Action, ClusterStats, Collector, CollectorConfig, Dropped, EndpointStats, Excess, Interval, LocalityStats, Metric,
     NamedMetric, ReportLimits, Request, Response, SEND_ALL_CLUSTERS, Selection, Sum, Totals, merge,
 };
-use xds_machine::message::Node;
+use xds_machine::message::{Locality, Node};
 use xds_machine::{Code, Error, Misuse, PeerMisbehaved};
 
 use super::{of, stats};
@@ -230,6 +231,8 @@ fn limits_of_a_report() {
         at(&mut stats);
         vec![super::stats("c", 0, vec![stats])]
     };
+    let somewhere = Locality { region: "rr".into(), zone: "zzz".into(), sub_zone: "sssss".into() };
+    let long_category = vec![Dropped { category: "cccccccccc".into(), count: 1 }];
     let drops = ["x", "y"].map(|category| Dropped { category: category.into(), count: 1 }).to_vec();
     let rows = [
         (vec![stats("a", 0, vec![]), stats("b", 0, vec![]), stats("c", 0, vec![])], Excess::Clusters, 3, 2),
@@ -238,6 +241,8 @@ fn limits_of_a_report() {
         (locality(&|at| at.load.metrics = vec![metric("m"), metric("n")]), Excess::Metrics, 2, 1),
         (vec![ClusterStats { drops, ..stats("a", 0, vec![]) }], Excess::Categories, 2, 1),
         (vec![ClusterStats { service: "sss".into(), ..stats("cccccccc", 0, vec![]) }], Excess::NameBytes, 11, 10),
+        (vec![ClusterStats { drops: long_category, ..stats("a", 0, vec![]) }], Excess::NameBytes, 11, 10),
+        (locality(&|at| at.locality = somewhere.clone().into()), Excess::NameBytes, 11, 10),
         (locality(&|at| at.endpoints = vec![endpoint("ffffffffff")]), Excess::NameBytes, 12, 10),
         (locality(&|at| at.load.metrics = vec![metric("mmmmmmmmm")]), Excess::NameBytes, 11, 10),
     ];
@@ -268,4 +273,21 @@ fn a_driver_polls_all_actions() {
     collector.handle_request(request.clone()).expect("a good request");
     let waiting = Misuse::ActionsWaiting { limit: 2 };
     assert_eq!(collector.handle_request(request), Err(Error::Caller(waiting)));
+}
+
+/// Collectors are values: the hash follows what they heard, and not how they are configured.
+#[test]
+fn collectors_are_values() {
+    let hash =
+        |collector: &Collector| BuildHasher::hash_one(&BuildHasherDefault::<DefaultHasher>::default(), collector);
+    let fresh = || Collector::new(CollectorConfig::new());
+    let (mut one, mut other) = (fresh(), fresh());
+    assert_eq!((&one, hash(&one)), (&other, hash(&other)));
+    receive(&mut one, Some(node()), vec![stats("a", 1000, vec![])]);
+    assert_ne!((&one, hash(&one)), (&other, hash(&other)));
+    assert_ne!(hash(&one), hash(&other));
+    receive(&mut other, Some(node()), vec![stats("a", 1000, vec![])]);
+    assert_eq!((&one, hash(&one)), (&other, hash(&other)));
+    let limited = Collector::new(CollectorConfig::new().with_totals(false));
+    assert_eq!(hash(&fresh()), hash(&limited));
 }
