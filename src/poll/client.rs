@@ -210,7 +210,7 @@ impl Poll {
             Phase::Idle | Phase::Due | Phase::Judging { .. } => None,
         };
         let initial = match self.initial {
-            Initial::Until(until) if self.phase != Phase::Idle => Some(until),
+            Initial::Until(until) => Some(until),
             _ => None,
         };
         phase.into_iter().chain(initial).chain(self.fetch.next_timeout()).min()
@@ -255,6 +255,8 @@ impl Poll {
         let wanted = self.fetch.is_wanted();
         ensure!(wanted || judging || self.phase == Phase::Idle, "nothing is wanted in phase {:?}", self.phase);
         ensure!(!wanted || self.phase != Phase::Idle, "something is wanted and never asked for");
+        let waits = matches!(self.initial, Initial::Until(_));
+        ensure!(!waits || self.phase != Phase::Idle, "the first response is awaited, and not asked for");
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use xds_machine::file::{self, Files};
 use xds_machine::load::{self, Reporter};
 use xds_machine::message::{Any, Node, sotw};
 use xds_machine::model::{Label, Relabel};
+use xds_machine::poll;
 use xds_machine::server::{self, Cache, Resource, Retry, Revision, Server, Source, StreamId};
 use xds_machine::servers::{self, Connect, Policy, Servers};
 use xds_machine::{Instant, Sotw, Status, TypeUrl};
@@ -182,6 +183,27 @@ fn of_a_file() {
     let counts = ["Count(1)", "Count(0)", "Count(0)", "Count(0)"];
     assert_eq!((&rest[..4], &rest[4..]), (&of_the_action[..], &counts.map(String::from)[..]));
     assert!(all(of_the_client).is_superset(&["client 7", "epoch 1"].into()), "{of_the_client:?}");
+}
+
+/// The action of a poll shows the labels of the client's action in it.
+#[test]
+fn of_an_action_of_a_poll() {
+    let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")).with_id(7));
+    client.resources_mut(&of_type()).subscribe(["a"]).expect("a name");
+    client.handle_open();
+    let sent = client.poll_transmit().expect("a request").sent;
+    client.handle_sent(NOW, sent);
+    let mut store = Cache::new(1);
+    store.insert(&of_type(), Resource::new("a", &b"\x0a\x01a"[..]));
+    let mut server = Server::<Sotw>::new(server::Config::ads(), StreamId(3));
+    let request = sotw::Request { names: vec!["a".into()], ..sotw::Request::new(of_type()) };
+    server.handle_request(NOW, request).expect("a request");
+    let response = server.poll_transmit(NOW, &store).expect("a response");
+    client.handle_response(NOW, (&response).into()).expect("a response");
+    let action = client.poll_action().expect("an update");
+    let expected = labels(&mut action.clone());
+    assert_eq!(labels(&mut poll::Action::Client(action)), expected);
+    assert_eq!(expected[0], "client 7");
 }
 
 /// A reporter shows the beginning of each window, the time of the next report, and that of a report under way.

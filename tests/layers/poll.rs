@@ -825,6 +825,14 @@ fn a_rejected_version_is_not_sent_again_until_the_content_changes() {
         |offers: &mut Offers, cache: &Cache| rejecting(of, &[], &old, offers).answer(cache) != Reply::NotModified;
     let sent: Vec<bool> = (1..=9).map(|_| again(&mut offers, &cache)).collect();
     assert_eq!(sent, [true, true, false, true, false, false, false, true, false]);
+    // To note that it was sent again changes nothing: the doubts go on.
+    offers.note("n", &asked, &response);
+    let sent: Vec<bool> = (10..=16).map(|_| again(&mut offers, &cache)).collect();
+    assert_eq!(sent, [false, false, false, false, false, false, true]);
+    // What is sent with another rejection begins anew.
+    offers.note("n", &question(of, &[], &old), &response);
+    offers.note("n", &asked, &response);
+    assert!(again(&mut offers, &cache), "the first doubt");
     let error = Some(Status::new(Code::InvalidArgument, "another reason"));
     let request = sotw::Request { error, ..request(of, &[], &old) };
     let mut other = Question::new(&server::Config::ads(), request).expect("within the limits");
@@ -845,6 +853,43 @@ fn a_rejected_version_is_not_sent_again_until_the_content_changes() {
     }
     assert_eq!(served(rejecting(of, &["x"], &old, &mut offers).answer(&cache)).1.len(), 0, "x is forgotten");
     assert_eq!(rejecting(of, &["z"], &old, &mut offers).answer(&cache), Reply::NotModified);
+    assert_eq!(rejecting(of, &["y"], &old, &mut offers).answer(&cache), Reply::NotModified, "as many as the limit");
+}
+
+/// The wait for the first resources begins with the first poll for them; names that come later do not put it off, and
+/// have a wait of their own once it is over.
+#[test]
+fn the_wait_for_first_resources_begins_once() {
+    let wait = Some(Duration::from_secs(5));
+    let config =
+        config().with_initial_fetch_timeout(wait).with_request_timeout(Duration::from_secs(2)).expect("not zero");
+    let mut poll = poll_of(config, type_url::ENDPOINT, &["a"]);
+    let asked = poll.poll_transmit(NOW).expect("a request").asked;
+    assert_eq!(poll.poll_timeout(), Some(at(2000)), "the request's");
+    poll.handle_answer(at(1000), asked, Answer::NotModified, 0).expect("the answer");
+    poll.subscribe(["b"]).expect("a name");
+    poll.handle_timeout(at(2000), 0);
+    let asked = poll.poll_transmit(at(4000)).expect("a request").asked;
+    assert_eq!(poll.poll_timeout(), Some(at(5000)), "that of the first poll");
+    let response = response(type_url::ENDPOINT, "1", vec![sotw::Item::Bare(any(type_url::ENDPOINT, "a", "1"))]);
+    poll.handle_answer(at(4500), asked, Answer::Response(response), 0).expect("the answer");
+    let update = std::iter::from_fn(|| poll.poll_action()).find_map(|action| match action {
+        Action::Client(client::Action::Apply(update)) => Some(update),
+        _ => None,
+    });
+    poll.handle_verdict(at(4500), update.expect("an update").accept()).expect("it is out");
+    poll.subscribe(["c"]).expect("a name");
+    poll.handle_timeout(at(5500), 0);
+    assert!(poll.poll_transmit(at(6000)).is_some());
+    assert_eq!(poll.poll_timeout(), Some(at(8000)));
+    poll.handle_timeout(at(8000), 0);
+    poll.handle_timeout(at(11_000), 0);
+    let timed_out = std::iter::from_fn(|| poll.poll_action()).find_map(|action| match action {
+        Action::TimedOut { names } => Some(names),
+        _ => None,
+    });
+    assert_eq!(timed_out, Some(vec!["c".into()]), "the response said that b does not exist");
+    assert_eq!(poll.check_invariants(), Ok(()));
 }
 
 /// A TTL has to be renewed, which "not modified" does not.
