@@ -3,7 +3,6 @@
 use alloc::collections::{BTreeMap, btree_map};
 use alloc::vec::Vec;
 use core::iter::Peekable;
-use core::ptr;
 
 use bytes::Bytes;
 
@@ -29,11 +28,7 @@ pub fn dump<'a>(states: impl IntoIterator<Item = Row<'a>>, clock: &Clock, conten
     // Names are compared while they are at hand: to look at each item again costs more than to sort takes.
     let (mut last, mut is_sorted) = (None, true);
     let rows = states.into_iter().filter(is_item).inspect(|(type_url, name, _)| {
-        is_sorted &=
-            last.replace((*type_url, *name)).is_none_or(|(last_type, last)| match is_same(last_type, type_url) {
-                true => last < *name,
-                false => last_type < *type_url,
-            });
+        is_sorted &= last.replace((*type_url, *name)).is_none_or(|last| last < (*type_url, *name));
     });
     let mut items = items(rows, clock, contents);
     if !is_sorted {
@@ -75,11 +70,6 @@ pub fn dump_servers<'a, V: Variant>(
         Some((type_url, name, state))
     };
     items(alike.filter_map(one), clock, contents)
-}
-
-/// Returns whether two types are the same: those of one client's rows are so by their place already.
-fn is_same(one: &TypeUrl, other: &TypeUrl) -> bool {
-    ptr::eq(one, other) || one == other
 }
 
 fn is_item((_, name, state): &Row<'_>) -> bool {
@@ -137,7 +127,7 @@ struct OfType<'a> {
 
 impl<'a> Bodies<'a> {
     fn take(&mut self, type_url: &'a TypeUrl, name: &ResourceName) -> Option<Bytes> {
-        if !self.of.as_ref().is_some_and(|of| is_same(of.type_url, type_url)) {
+        if self.of.as_ref().is_none_or(|of| of.type_url != type_url) {
             let all = self.contents.and_then(|contents| contents.of(type_url))?;
             self.of = Some(OfType { type_url, all, ahead: all.range::<ResourceName, _>(..).peekable() });
         }

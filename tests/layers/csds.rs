@@ -436,6 +436,26 @@ fn contents_may_be_left_out() {
     assert_eq!(pair.shown()[0], "a REQUESTED -");
 }
 
+/// A dump is in the order of types and names, each with its own content, in whatever order the states come.
+#[test]
+fn the_order_of_the_states_does_not_matter() {
+    let mut pair = Pair::<Sotw>::new(config(), &endpoints(), &["a", "b", "c"]);
+    pair.client.resources_mut(&listeners()).subscribe(["a", "b", "c"]).expect("names");
+    pair.send(1);
+    pair.respond(2, &endpoints(), "1", &[("a", 1), ("b", 2), ("c", 3)], &[]);
+    pair.respond(3, &listeners(), "1", &[("a", 4), ("b", 5), ("c", 6)], &[]);
+    let expected = pair.dump();
+    let order: Vec<String> = expected.iter().map(|item| format!("{}{}", item.type_url, item.name)).collect();
+    assert!(order.is_sorted() && order.len() == 6, "{order:?}");
+    let content = |item: &Item| item.contents.as_ref().map(|body| body[body.len() - 1]);
+    assert_eq!(expected.iter().map(content).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6].map(Some));
+    let rows: Vec<_> = pair.client.states().collect();
+    let dump = |order: &[usize]| csds::dump(order.iter().map(|&at| rows[at]), &clock(), Some(&pair.contents));
+    for order in [[5, 4, 3, 2, 1, 0], [3, 4, 5, 0, 1, 2], [0, 3, 1, 4, 2, 5], [0, 1, 2, 3, 5, 4], [2, 3, 0, 1, 4, 5]] {
+        assert_eq!(dump(&order), expected, "{order:?}");
+    }
+}
+
 /// Contents that are not held are forgotten, late: who comes and goes leaves no more than twice what is held.
 #[test]
 fn contents_that_are_not_held_are_forgotten() {

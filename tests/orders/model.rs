@@ -352,7 +352,7 @@ enum Kind {
 }
 
 /// How many states of a pair of features are explored: those that the fewest steps lead to.
-const OF_A_PAIR: usize = 40_000;
+const OF_A_PAIR: usize = 20_000;
 
 /// Every two features at once, in every order of the first steps.
 #[test]
