@@ -188,7 +188,7 @@ impl Protocol for Delta {
         None
     }
 
-    fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
+    fn add_heartbeats<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft) {
         if of.resource_type.has_heartbeats() {
             of.add_heartbeats(source, draft);
         }

@@ -50,8 +50,6 @@ pub struct Draft {
     pub(super) removals: Reach,
     /// Whether removals are deferred.
     pub(super) defers: bool,
-    /// The resources with a TTL that have no heartbeat because they are about to be sent.
-    pub(super) left_out: BTreeSet<ResourceName>,
     /// Whether subscribed resources changed, and are sent later.
     pub(super) waits: bool,
     /// Whether the response has all subscribed resources (SotW).

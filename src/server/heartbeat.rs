@@ -63,6 +63,19 @@ impl Heartbeat {
         self.0.get_or_insert_default().due = Some(now);
     }
 
+    /// Notes the resources that the heartbeats which are due leave out.
+    pub(super) fn leave_out(&mut self, names: BTreeSet<ResourceName>) {
+        if let Some(schedule) = &mut self.0 {
+            schedule.left_out = names;
+        }
+    }
+
+    /// Returns whether the last heartbeats left a resource out.
+    #[inline]
+    pub(super) fn left_some_out(&self) -> bool {
+        self.0.as_ref().is_some_and(|schedule| !schedule.left_out.is_empty())
+    }
+
     /// Makes heartbeats due at once for a resource that the last ones left out, and that the client has all the same:
     /// its pending name was dropped, or its change was reverted (S-TTL-04).
     pub(super) fn note_left_out<S: Source>(
@@ -73,7 +86,7 @@ impl Heartbeat {
         view: &View,
         pending: &Pending,
     ) {
-        let Some(schedule) = self.0.as_mut().filter(|schedule| !schedule.left_out.is_empty()) else { return };
+        let Some(schedule) = &mut self.0 else { return };
         let (alive, _) = alive(of, wanted, view, pending);
         if alive.iter().any(|resource| schedule.left_out.contains(resource.name())) {
             schedule.due = schedule.due.map(|due| due.min(now));
@@ -89,20 +102,18 @@ impl Heartbeat {
         of: OfType<'_, S>,
         wanted: &Wanted,
         was_due: bool,
-        draft: &mut Draft,
+        draft: &Draft,
     ) {
         let ttls = || expiring(of, wanted).filter_map(|entry| entry.resource()?.ttl());
         let Some(shortest) = ttls().min() else {
             if let Some(schedule) = &mut self.0 {
                 schedule.due = None;
+                schedule.left_out.clear();
             }
             return;
         };
         let next = now + (shortest / 3).max(SHORTEST_INTERVAL);
         let schedule = self.0.get_or_insert_default();
-        if was_due {
-            schedule.left_out = core::mem::take(&mut draft.left_out);
-        }
         if !schedule.left_out.is_empty() {
             for resource in draft.resources() {
                 schedule.left_out.remove(resource.name());

@@ -377,7 +377,9 @@ impl<V: Variant> Server<V> {
                 of.heartbeat.claim(now);
             }
         }
-        of.note_left_out(now, source);
+        if of.heartbeat.left_some_out() {
+            of.note_left_out(now, source);
+        }
         let retries = of.pending.is_empty() && of.exchange.next_retry().is_some_and(|due| due <= now);
         let heartbeats_due = of.heartbeat.is_due(now);
         if !claimed && !heartbeats_due && !retries && of.is_quiet(source) {
@@ -396,14 +398,14 @@ impl<V: Variant> Server<V> {
             }
             if V::heartbeats_with_all(of) && V::has_push(of, source) {
                 // Such a heartbeat would carry the changes that have to wait: it is left to the next one.
-                of.schedule_heartbeats(now, source, true, &mut Draft::default());
+                of.schedule_heartbeats(now, source, true, &Draft::default());
                 return None;
             }
         }
         if let Some(version) = V::version_of_heartbeats(of).filter(|_| heartbeats_due) {
             let mut draft = Draft::default();
             of.add_heartbeats(source, &mut draft);
-            of.schedule_heartbeats(now, source, true, &mut draft);
+            of.schedule_heartbeats(now, source, true, &draft);
             if draft.must_send {
                 return Some(self.respond(at, version, Extent::default(), draft));
             }
@@ -421,7 +423,7 @@ impl<V: Variant> Server<V> {
         }
         let extent = of.note_sent(now, settings.removal_delay, order.names, source, &mut draft);
         if self.ttl && (draft.must_send || heartbeats_due || of.heartbeat.due().is_none()) {
-            of.schedule_heartbeats(now, source, heartbeats_due, &mut draft);
+            of.schedule_heartbeats(now, source, heartbeats_due, &draft);
         }
         if !draft.must_send {
             return None;

@@ -173,7 +173,7 @@ impl Protocol for Sotw {
 
     /// A full-state type sends everything: some clients take a heartbeat among resources for a removal, and all
     /// clients take a resource that is left out for one (S-TTL-06).
-    fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
+    fn add_heartbeats<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft) {
         if of.resource_type.is_full_state() && draft.parts.is_empty() {
             whole::add_heartbeats(of.of(source), &of.wanted, &of.view, draft);
         }

@@ -204,9 +204,9 @@ impl Subscription {
     }
 
     /// Adds a heartbeat for each resource with a TTL that the client has, except those in the draft.
-    pub(super) fn add_heartbeats<S: Source>(&self, source: &S, draft: &mut Draft) {
+    pub(super) fn add_heartbeats<S: Source>(&mut self, source: &S, draft: &mut Draft) {
         let (alive, left_out) = heartbeat::alive(self.of(source), &self.wanted, &self.view, &self.pending);
-        draft.left_out = left_out;
+        self.heartbeat.leave_out(left_out);
         if alive.is_empty() {
             return;
         }
@@ -217,20 +217,13 @@ impl Subscription {
     }
 
     /// Makes heartbeats due for resources that the last ones left out, and that are no longer about to be sent.
-    #[inline]
     pub(super) fn note_left_out<S: Source>(&mut self, now: Instant, source: &S) {
         let Self { resource_type, wanted, view, pending, heartbeat, .. } = self;
         heartbeat.note_left_out(now, OfType::new(source, resource_type.type_url()), wanted, view, pending);
     }
 
     /// Schedules the next heartbeats. `was_due`: heartbeats were due now.
-    pub(super) fn schedule_heartbeats<S: Source>(
-        &mut self,
-        now: Instant,
-        source: &S,
-        was_due: bool,
-        draft: &mut Draft,
-    ) {
+    pub(super) fn schedule_heartbeats<S: Source>(&mut self, now: Instant, source: &S, was_due: bool, draft: &Draft) {
         let of = OfType::new(source, self.resource_type.type_url());
         self.heartbeat.schedule(now, of, &self.wanted, was_due, draft);
     }

@@ -65,7 +65,7 @@ pub trait Protocol: Encoding + Messages {
     fn version_of_heartbeats(of: &Subscription) -> Option<Version>;
 
     /// Adds heartbeats, except for resources that were sent since the last ones or are sent now.
-    fn add_heartbeats<S: Source>(of: &Subscription, source: &S, draft: &mut Draft);
+    fn add_heartbeats<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft);
 
     /// Returns whether a client supports TTLs in this variant (xds_protocol.rst, "TTL" and "SotW TTL").
     fn supports_ttl(node: &Node) -> bool;
