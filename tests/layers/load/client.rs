@@ -300,6 +300,24 @@ fn calls_in_progress_are_a_gauge() {
     assert_eq!(world.sent(5000), Some(vec![stats("c1", 1000, vec![])]));
 }
 
+/// R-LRS-12, R-LRS-29: so they are for an endpoint, which stays as long as it has a call in progress.
+#[test]
+fn calls_in_progress_at_an_endpoint_are_a_gauge() {
+    let mut world = World::new(config());
+    world.answer(at(0), &Response { endpoint_granularity: true, ..response(&["c1"], 1000) });
+    let call = world.start(at(0), "c1", &zone("a").with_endpoint(&b"e1"[..]));
+    let expected = |counts| {
+        let mut locality = of("a", counts);
+        locality.endpoints = vec![EndpointStats { address: "e1".into(), load: locality.load.clone() }];
+        Some(vec![stats("c1", 1000, vec![locality])])
+    };
+    assert_eq!(world.sent(1000), expected([1, 0, 0, 1]));
+    assert_eq!(world.sent(2000), expected([0, 0, 0, 1]));
+    world.end(call, Outcome::Ok);
+    assert_eq!(world.sent(3000), expected([0, 1, 0, 0]));
+    assert_eq!(world.sent(4000), Some(vec![stats("c1", 1000, vec![])]));
+}
+
 /// R-LRS-13, L-20: a locality is reported if anything of it is not zero.
 #[test]
 fn a_locality_with_one_kind_of_load_is_reported() {
