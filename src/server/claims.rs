@@ -126,6 +126,11 @@ impl Claims {
                 }
                 State::Absent if version == not_found.as_bytes() => _ = names.remove(name),
                 State::Absent if wanted.covers(name) => _ = self.gone.insert(name.into()),
+                // The alias may be answered with nothing for now, if its present target is not known.
+                State::Absent if former.contains(name) => {
+                    self.gone.insert(name.into());
+                    self.unwanted.insert(name.into());
+                }
                 // What is not known yet may turn out to be gone, too.
                 State::Unknown if wanted.covers(name) => {}
                 State::Absent | State::Unknown => _ = self.unwanted.insert(name.into()),

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
+use core::mem::take;
 
 use super::claims::Claims;
 use super::response_limit::Progress;
@@ -69,16 +70,20 @@ impl Pending {
     // Requests.
 
     /// Makes a name pending. `limit` bounds the names that only the wildcard or a collection covers: beyond it these
-    /// are answered by a complete answer to the wildcard and the collections.
-    pub(super) fn add(&mut self, name: ResourceName, wanted: &Wanted, limit: usize) {
+    /// are answered by a complete answer to the wildcard and the collections. Returns these: that answer must have them,
+    /// whatever the client was sent or claims.
+    pub(super) fn add(&mut self, name: ResourceName, wanted: &Wanted, limit: usize) -> BTreeSet<ResourceName> {
         self.names.insert(name);
-        if self.names.len() > wanted.names().len() + limit {
-            self.names.retain(|name| wanted.names().contains(name));
-            self.names.extend(wanted.globs().iter().cloned());
-            if wanted.wildcard() {
-                self.wildcard = Wildcard::Asked;
-            }
+        if self.names.len() <= wanted.names().len() + limit {
+            return BTreeSet::new();
         }
+        let (own, covered) = take(&mut self.names).into_iter().partition(|name| wanted.names().contains(name));
+        self.names = own;
+        self.names.extend(wanted.globs().iter().cloned());
+        if wanted.wildcard() {
+            self.wildcard = Wildcard::Asked;
+        }
+        covered
     }
 
     pub(super) fn remove(&mut self, name: &ResourceName) {
@@ -98,7 +103,7 @@ impl Pending {
 
     /// Drops the pending wildcard. Subscribed names that its answer would have covered become pending by themselves.
     pub(super) fn remove_wildcard(&mut self, wanted: &Wanted) {
-        if core::mem::take(&mut self.wildcard) != Wildcard::Answered {
+        if take(&mut self.wildcard) != Wildcard::Answered {
             self.names = wanted.names().clone();
         }
         self.retain_wanted(wanted);
@@ -129,7 +134,7 @@ impl Pending {
 
     /// Takes the pending names, to answer them.
     pub(super) fn take_names(&mut self) -> BTreeSet<ResourceName> {
-        core::mem::take(&mut self.names)
+        take(&mut self.names)
     }
 
     pub(super) fn take_claims(&mut self) -> Option<Box<Claims>> {

@@ -87,7 +87,10 @@ impl Subscription {
             self.view.forget_sent_ahead(of_collection);
             self.view.note_resubscribed(false);
         }
-        self.pending.add(name, &self.wanted, limit);
+        let covered = self.pending.add(name, &self.wanted, limit);
+        if !covered.is_empty() {
+            self.view.forget_sent_ahead(|sent| covered.contains(sent));
+        }
     }
 
     /// Makes a subscribed name pending again though nothing changed, unless it is about to be sent anyway.
