@@ -126,8 +126,8 @@ impl Claims {
                 }
                 State::Absent if version == not_found.as_bytes() => _ = names.remove(name),
                 State::Absent if wanted.covers(name) => _ = self.gone.insert(name.into()),
-                // The alias may be answered with nothing for now, if its present target is not known.
-                State::Absent if former.contains(name) => {
+                // The client may have it by an alias, which is answered with nothing while its present target is unknown.
+                State::Absent if wanted.aliases() => {
                     self.gone.insert(name.into());
                     self.unwanted.insert(name.into());
                 }
