@@ -133,3 +133,22 @@ fn a_client_that_comes_back_is_sent_what_it_lacks_by_any_source() {
     let anew = Anew(cache.clone());
     assert_eq!(sent(&|server| names(server, &anew)), ["b"]);
 }
+
+/// S-DELTA-07: a claimed resource that is gone is announced as removed, though the alias that it was subscribed by stands for
+/// a resource that is not known for now, and the source has forgotten what it stood for.
+#[test]
+fn what_is_claimed_by_an_alias_and_gone_is_removed_while_the_alias_is_unknown() {
+    let t = TypeUrl::from("t");
+    let mut cache = Cache::new(1).with_tombstones(0);
+    let target = |name| Resource::new(name, vec![1]).with_aliases(["alias"]);
+    cache.insert(&t, target("old"));
+    cache.remove(&t, "old");
+    cache.insert(&t, target("new"));
+    cache.set_error(&t, "new", Status::new(Code::Unavailable, "for now"));
+
+    let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
+    let initial_versions = [("old", "1")].into();
+    let request = delta::Request { subscribe: vec!["alias".into()], initial_versions, ..delta::Request::new("t") };
+    server.handle_request(NOW, request).expect("a request");
+    assert_eq!(server.poll_transmit(NOW, &cache).expect("an answer").removed(), ["old"]);
+}

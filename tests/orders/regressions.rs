@@ -254,6 +254,11 @@ stories! {
     /// on the next stream, though its name was wanted no longer.
     a_lost_alias_that_is_asked_for_again_keeps_nothing: Delta, Setup::full_state(&ALIAS, Budget::PLENTY),
         "Sub a, Open, Sub b, Put a, CS, SR, SS, CR, Acc, Del a, CS, SR, SS, CR, Ref b, Uns a, Cut, Open";
+    /// Delta: clusters were sent while claimed endpoints went in portions. More of them had to be sent again than the limit of
+    /// names allows, and the new answer to the wildcard left out what was claimed.
+    what_is_asked_for_beyond_the_limit_is_sent_though_it_is_claimed: Delta,
+        Setup::warming(&["*", "a", "b", "c", "d", "e"], Budget::PLENTY).limit(1).response_limit(2),
+        "Put d, Put e, Sub *, Open, CS, SR, SS, CR, Acc, CS, SR, Cut, Put a, Put b, Put c, Put2 a, Put2 b, Put2 d, Put2 e, Sub2 *, Open, CS, CS, SR, SR";
     /// Delta: an update was accepted after the stream was lost and another was there, whose first request did not claim it,
     /// since it was not wanted then. It was when it was accepted, by the wildcard, and what was gone stayed.
     what_a_new_stream_was_not_told_needs_another: Delta, full_state(),
