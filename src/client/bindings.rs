@@ -31,9 +31,13 @@ impl AliasBindings {
         self.to.is_empty()
     }
 
-    /// Binds an alias. Returns the resource that the alias stood for before, if it is a different one.
+    /// Binds an alias. Returns the resource that the alias stood for before, if it is a different one. The unbound
+    /// aliases of the resource are removed: they only waited for its removal, and the resource stays.
     pub(super) fn insert(&mut self, alias: &ResourceName, name: &ResourceName) -> Option<ResourceName> {
         let before = self.remove(alias.as_str()).filter(|before| before != name);
+        let unbound: Vec<ResourceName> =
+            self.aliases(name.as_str()).filter(|alias| self.is_unbound(alias)).cloned().collect();
+        unbound.iter().for_each(|alias| _ = self.remove(alias.as_str()));
         self.to.insert(alias.clone(), Binding { name: name.clone(), unbound: false });
         self.from.entry(name.clone()).or_default().insert(alias.clone());
         before

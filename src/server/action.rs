@@ -8,6 +8,7 @@ use crate::error::Status;
 use crate::message::Node;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version};
+use crate::queue::Queue;
 use crate::revision::Revision;
 
 /// An event on a stream, or work for the driver.
@@ -78,6 +79,20 @@ pub enum DropReason {
     /// The request has no nonce, though a response is in flight: it was sent before the response arrived (SotW), or
     /// it reports an error without naming the response.
     NoNonce,
+}
+
+/// Reports a request whose verdict was not counted. Such requests in a row are one action.
+pub(super) fn drop_stale(actions: &mut Queue<Action>, type_url: TypeUrl, nonce: Nonce, reason: DropReason) {
+    if let Some(Action::DropStale { type_url: last, nonce: last_nonce, reason: last_reason, count }) =
+        actions.last_mut()
+    {
+        if *last == type_url && *last_reason == reason {
+            *count += 1;
+            *last_nonce = nonce;
+            return;
+        }
+    }
+    actions.push(Action::DropStale { type_url, nonce, reason, count: 1 });
 }
 
 impl Relabel for Action {

@@ -109,6 +109,7 @@ impl Claims {
         // A client may have dropped the former targets of an alias together with it.
         let aliases = names.iter().filter(|_| wanted.aliases());
         let former: BTreeSet<ResourceName> = aliases.flat_map(|alias| of.former_targets(alias)).cloned().collect();
+        let mut has_unknown = None;
         let mut current = Vec::with_capacity(versions.len());
         for (name, version) in versions.raw().chain(doubted) {
             let name = core::str::from_utf8(name).unwrap_or_default(); // checked when it was read
@@ -127,7 +128,7 @@ impl Claims {
                 State::Absent if version == not_found.as_bytes() => _ = names.remove(name),
                 State::Absent if wanted.covers(name) => _ = self.gone.insert(name.into()),
                 // The client may have it by an alias, which is answered with nothing while its present target is unknown.
-                State::Absent if wanted.aliases() => {
+                State::Absent if *has_unknown.get_or_insert_with(|| wanted.has_unknown(of)) => {
                     self.gone.insert(name.into());
                     self.unwanted.insert(name.into());
                 }

@@ -355,7 +355,7 @@ impl<V: Variant> Server<V> {
         let too_many = self.types[at].exchange.count_stale() > most;
         let reason = if nonce.is_empty() { DropReason::NoNonce } else { DropReason::OtherNonce };
         let nonce = if nonce.as_bytes().len() > nonce::LONGEST { Nonce::default() } else { nonce };
-        self.drop_stale(self.types[at].type_url().clone(), nonce, reason);
+        action::drop_stale(&mut self.actions, self.types[at].type_url().clone(), nonce, reason);
         if too_many {
             let message = format!("more than {most} stale requests in a row");
             self.close(Status::new(Code::ResourceExhausted, message));
@@ -446,7 +446,10 @@ impl<V: Variant> Server<V> {
         Order {
             answers_only: push_order.refers_to_clusters() && order::has_unsent_clusters(&self.types, source),
             defer_removals,
-            budget: Budget::new(settings.response_limit, || self.envelope_bytes(at, source)),
+            budget: Budget::new(settings.response_limit, || {
+                let control_plane = settings.control_plane.as_deref().unwrap_or_default();
+                response_limit::envelope_bytes(of.type_url(), &source.version(of.type_url()), control_plane)
+            }),
             names: settings.limits.names_per_type,
         }
     }
@@ -471,30 +474,9 @@ impl<V: Variant> Server<V> {
         }
     }
 
-    /// Returns an upper bound for the bytes around the resources of a response.
-    fn envelope_bytes(&self, at: usize, source: &impl Source) -> usize {
-        const KEYS_AND_NONCE: usize = 80;
-        let control_plane = self.config.settings().control_plane.as_deref().unwrap_or_default().len();
-        let type_url = self.types[at].type_url();
-        type_url.as_str().len() + source.version(type_url).as_bytes().len() + control_plane + KEYS_AND_NONCE
-    }
-
     fn close(&mut self, status: Status) {
         self.closed = true;
         self.actions.push(Action::Close(status));
-    }
-
-    fn drop_stale(&mut self, type_url: TypeUrl, nonce: Nonce, reason: DropReason) {
-        if let Some(Action::DropStale { type_url: last, nonce: last_nonce, reason: last_reason, count }) =
-            self.actions.last_mut()
-        {
-            if *last == type_url && *last_reason == reason {
-                *count += 1;
-                *last_nonce = nonce;
-                return;
-            }
-        }
-        self.actions.push(Action::DropStale { type_url, nonce, reason, count: 1 });
     }
 }
 

@@ -2,7 +2,7 @@
 //! position, never a list of resources: pending names, a page, a revision.
 
 use super::config::ResponseLimit;
-use crate::name::ResourceName;
+use crate::name::{ResourceName, TypeUrl, Version};
 
 /// The room left in a portion.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +45,12 @@ impl Default for Budget {
     fn default() -> Self {
         Self::new(ResponseLimit::default(), || 0)
     }
+}
+
+/// Returns an upper bound for the bytes around the resources of a response.
+pub(super) fn envelope_bytes(type_url: &TypeUrl, version: &Version, control_plane: &str) -> usize {
+    const KEYS_AND_NONCE: usize = 80;
+    type_url.as_str().len() + version.as_bytes().len() + control_plane.len() + KEYS_AND_NONCE
 }
 
 /// The position of the answer to a wildcard.

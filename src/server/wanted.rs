@@ -6,7 +6,7 @@ use alloc::string::String;
 use super::of_type::OfType;
 use super::resource::Resource;
 use super::size::Size;
-use super::source::{Entry, Source};
+use super::source::{Entry, Source, State};
 use crate::ensure::ensure;
 use crate::globs::{self, Globs};
 use crate::interest::Interest;
@@ -58,6 +58,12 @@ impl Wanted {
     /// Returns whether names may be aliases.
     pub(super) fn aliases(&self) -> bool {
         self.aliases
+    }
+
+    /// Returns whether a name that may be an alias is subscribed, and its resource is not known yet.
+    pub(super) fn has_unknown<S: Source>(&self, of: OfType<'_, S>) -> bool {
+        let mut names = self.interest.names.iter().filter(|_| self.aliases);
+        names.any(|name| matches!(of.get(name).state, State::Unknown))
     }
 
     pub(super) fn size(&self) -> Size {

@@ -254,6 +254,10 @@ stories! {
     /// on the next stream, though its name was wanted no longer.
     a_lost_alias_that_is_asked_for_again_keeps_nothing: Delta, Setup::full_state(&ALIAS, Budget::PLENTY),
         "Sub a, Open, Sub b, Put a, CS, SR, SS, CR, Acc, Del a, CS, SR, SS, CR, Ref b, Uns a, Cut, Open";
+    /// Delta: an alias that a resource lost while it gained another stayed bound, unbound, when the resource stayed. As the
+    /// resource was removed later, the alias seemed to take it along when the alias was unsubscribed.
+    an_alias_that_a_resource_lost_keeps_nothing: Delta, Setup::full_state(&["*", "a", "~", "~a"], Budget::PLENTY),
+        "Put a, Sub b, Open, CS, SR, Put a, SS, CR, Acc, Put a, Sub c, CS, CS, SR, SR, SS, CR, Acc, Del a, CS, SR, SS, CR, Uns b, Sub a, Acc, CS, CS, SR, SR, SS, CR";
     /// Delta: clusters were sent while claimed endpoints went in portions. More of them had to be sent again than the limit of
     /// names allows, and the new answer to the wildcard left out what was claimed.
     what_is_asked_for_beyond_the_limit_is_sent_though_it_is_claimed: Delta,

@@ -6,6 +6,7 @@
 //! resource, and no held resource counts as nonexistent.
 
 mod claims;
+mod held;
 mod take;
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Bound;
 
+pub use self::held::Absence;
+pub(in crate::client) use self::held::Held;
 use super::bindings::AliasBindings;
 use super::deadlines::Deadlines;
 use super::in_flight::Out;
@@ -95,33 +98,6 @@ impl Existence {
     }
 }
 
-/// A resource that the application holds.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct Held {
-    /// Empty where implied: a claimed resource of a full-state type in SotW has the version of the last response that
-    /// was accepted completely.
-    version: Version,
-    /// The time at which the content was accepted (R-CSDS-06). Empty where the version is implied, whose time is that of
-    /// the type, and for content from elsewhere.
-    accepted_at: Option<Instant>,
-    /// Whether the version may be sent to the server. A resource that was unsubscribed for a while before its update
-    /// was accepted is not claimed: the application has it, so its removal counts, but the client must request it
-    /// ([design rule 14](crate::manual::rules#rule-14)).
-    claimed: bool,
-}
-
-/// The response by which a server reported that a resource does not exist. Fields may be added.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub struct Absence {
-    /// The version of that response.
-    pub version: Version,
-    /// The time at which the machine took the report in.
-    pub at: Instant,
-    /// The version that the server gave to the absence itself (C-NAME-10), which is claimed on a new stream.
-    pub(in crate::client) claim: Option<Version>,
-}
-
 /// The strongest reason why a resource is wanted.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(in crate::client) enum WantedBy {
@@ -150,25 +126,6 @@ pub(in crate::client) struct Taken<'a> {
     pub(in crate::client) implied: bool,
     /// Whether resources have aliases.
     pub(in crate::client) aliases: bool,
-}
-
-impl Held {
-    pub(in crate::client) fn version(&self) -> &Version {
-        &self.version
-    }
-
-    pub(in crate::client) fn accepted_at(&self) -> Option<Instant> {
-        self.accepted_at
-    }
-
-    pub(in crate::client) fn is_claimed(&self) -> bool {
-        self.claimed
-    }
-
-    /// Returns the version to claim, which is empty for an unclaimed resource.
-    pub(in crate::client) fn claim(&self) -> Version {
-        if self.claimed { self.version.clone() } else { Version::default() }
-    }
 }
 
 impl Holdings {
