@@ -107,7 +107,8 @@ fn explain(seed: u64, number: u64) {
     if random.below(2) == 0 { Run::<Sotw>::new(random).explain(RUN) } else { Run::<Delta>::new(random).explain(RUN) }
 }
 
-/// Prints for each failing check the number of failed runs and the first of them, and the progress at each tenth.
+/// Prints for each failing check the number of failed runs and the first of them. Meanwhile it tells of each check that
+/// fails for the first time, and of the progress at each tenth.
 fn survey(seed: u64, runs: u64) {
     type Found = BTreeMap<(String, u32), (u64, u64, String)>;
     let (next, found) = (AtomicU64::new(0), Mutex::new((Tally::default(), Found::new())));
@@ -121,6 +122,9 @@ fn survey(seed: u64, runs: u64) {
                 Ok(played) => *tally += played,
                 Err(_) => {
                     let (place, what) = shrink::last_panic().expect("it was noted");
+                    if !checks.contains_key(&place) {
+                        eprintln!("run {number}: {what} ({}:{})", place.0, place.1);
+                    }
                     let row = checks.entry(place).or_insert((0, number, what));
                     row.0 += 1;
                     row.1 = row.1.min(number);

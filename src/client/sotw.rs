@@ -145,7 +145,14 @@ impl Protocol for Sotw {
     }
 
     fn unsubscribed(from: &mut Of<Self>, name: &ResourceName, settings: &Settings) {
-        let Subscription { holdings, announced, stream_state, .. } = from;
+        let Subscription { resource_type, holdings, announced, stream_state, .. } = from;
+        if (name.is_wildcard() || name.is_glob()) && !resource_type.is_full_state() {
+            // What this name brought stays by names that the server may not have heard of when it made the last
+            // response: its version does not cover them.
+            let unheard = |name: &&ResourceName| holdings.has(name.as_str()) && !announced.is_confirmed(name.as_str());
+            let unheard: Vec<ResourceName> = holdings.names().filter(unheard).cloned().collect();
+            unheard.iter().for_each(|name| holdings.unclaim(name));
+        }
         let was_known = !announced.is_new(name.as_str());
         announced.unsubscribe(name, settings.limits.departed_names.max(holdings.names().len()));
         stream_state.restart_timers.remove(name);

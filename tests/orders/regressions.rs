@@ -254,6 +254,10 @@ stories! {
     /// on the next stream, though its name was wanted no longer.
     a_lost_alias_that_is_asked_for_again_keeps_nothing: Delta, Setup::full_state(&ALIAS, Budget::PLENTY),
         "Sub a, Open, Sub b, Put a, CS, SR, SS, CR, Acc, Del a, CS, SR, SS, CR, Ref b, Uns a, Cut, Open";
+    /// SotW, partial: the wildcard was left out to be listed again, so a response had subscribed names alone. Its version was
+    /// claimed, though a resource that only the wildcard had brought was older, and had been subscribed to by name since.
+    what_the_wildcard_brought_is_not_claimed_by_a_name_that_the_server_never_heard: Sotw, partial(),
+        "Put b, Sub *, Open, CS, SR, SS, CR, Acc, Sub b, Forget b, Put a, CS, SR, CS, SR, SS, CR, Acc, CS, SR, Put a, Put b, SS, CR, Sub a, Cut, Uns *, Open, Acc, CS";
     /// Delta: an alias that a resource lost while it gained another stayed bound, unbound, when the resource stayed. As the
     /// resource was removed later, the alias seemed to take it along when the alias was unsubscribed.
     an_alias_that_a_resource_lost_keeps_nothing: Delta, Setup::full_state(&["*", "a", "~", "~a"], Budget::PLENTY),
