@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use rime_xds::{Server, Snapshot, Subscriber, Update};
+use tokio::sync::watch;
 use xds_api::pb::envoy::service::discovery::v3::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Resource};
 use xds_api::pb::google::protobuf::Any;
 use xxhash_rust::xxh3::xxh3_64;
@@ -13,6 +14,7 @@ use crate::Planes;
 pub struct Subscription {
     type_url: String,
     snapshot: Arc<Snapshot>,
+    changes: watch::Receiver<()>,
     subscriber: Subscriber,
     /// Whether a request of this type has come.
     asked: bool,
@@ -24,11 +26,11 @@ pub struct Subscription {
 
 impl Subscription {
     pub fn new(planes: &Planes, type_url: String) -> Option<Self> {
-        planes.with(&type_url.clone(), |(plane, changed)| {
-            let snapshot = plane.snapshot();
-            let subscriber = Server::new(snapshot.clone()).subscribe(changed.clone());
+        planes.with(&type_url.clone(), |(plane, changes)| {
+            let (snapshot, changes) = (plane.snapshot(), changes.clone());
+            let subscriber = Server::new(snapshot.clone()).subscribe(changes.clone());
             let (names, sent) = (BTreeSet::new(), HashMap::new());
-            Self { type_url, snapshot, subscriber, asked: false, wildcard: false, names, sent }
+            Self { type_url, snapshot, changes, subscriber, asked: false, wildcard: false, names, sent }
         })
     }
 
@@ -44,7 +46,8 @@ impl Subscription {
             taken.iter().for_each(|name| self.subscriber.acknowledge_removed(name));
         }
         let first = !std::mem::replace(&mut self.asked, true);
-        let mut all = first && request.resource_names_subscribe.is_empty();
+        let no_names = request.resource_names_subscribe.is_empty() && request.resource_names_unsubscribe.is_empty();
+        let mut all = first && no_names;
         if first {
             for (name, version) in &request.initial_resource_versions {
                 self.subscriber.acknowledge(name, u64::from_str_radix(version, 16).unwrap_or_default());
@@ -55,6 +58,10 @@ impl Subscription {
         for name in request.resource_names_subscribe {
             if name == "*" {
                 all = true;
+                if !first {
+                    // Without what was acknowledged before: the client may have forgotten all of it.
+                    self.subscriber = Server::new(self.snapshot.clone()).subscribe(self.changes.clone());
+                }
             } else {
                 self.names.insert(name.clone());
                 named.insert(name);
@@ -73,6 +80,9 @@ impl Subscription {
         let mut update = Update { resources: Vec::new(), removed: Vec::new() };
         if all {
             update = self.subscriber.initial();
+        } else if first {
+            // Only so that changes from here on are told of.
+            self.subscriber.initial();
         }
         let there = self.snapshot.load();
         for name in named {
