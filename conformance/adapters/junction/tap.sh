@@ -28,8 +28,13 @@ put eds $assignments "$(endpoints web 8001)"
 
 serve() {
     control_plane --listen 127.0.0.1:18742 --resources served >>control_plane.log 2>&1 &
-    plane=$!
+    echo $! >plane
     sleep 1
+}
+
+end() {
+    kill "$(cat plane)"
+    rm plane
 }
 
 serve
@@ -54,12 +59,12 @@ sleep 1
     put cds $clusters "$(cluster web 2)"
     put eds $assignments "$(endpoints web 8004)"
     sleep 2
-    kill $plane
-    wait $plane 2>/dev/null
+    end
+    sleep 1
     serve
     sleep 4
     put cds $clusters "$(cluster web 2),$(cluster db 2),{\"@type\":\"$clusters\",\"name\":\"no-port\"}" # rejected
-    put eds $assignments "$(endpoints web 8004),$(endpoints db 8006)"
+    put eds $assignments "$(endpoints web 8007),$(endpoints db 8006)"
     sleep 2
     echo web
     echo db
@@ -67,4 +72,4 @@ sleep 1
 } | junction-driver 18741
 kill -INT $tap
 wait $tap
-kill $plane
+end
