@@ -20,8 +20,14 @@ pub struct Subscription {
     asked: bool,
     wildcard: bool,
     names: BTreeSet<String>,
-    /// The responses without an answer: what each has brought, and what it has taken.
-    sent: HashMap<String, (Vec<(String, u64)>, Vec<String>)>,
+    /// The responses without an answer, by their nonces.
+    sent: HashMap<String, Said>,
+}
+
+/// What a response has brought, with the hash of each, and what it has taken.
+struct Said {
+    brought: Vec<(String, u64)>,
+    taken: Vec<String>,
 }
 
 impl Subscription {
@@ -41,7 +47,7 @@ impl Subscription {
     /// Takes a request. Returns what it calls for.
     pub fn request(&mut self, request: DeltaDiscoveryRequest) -> Option<DeltaDiscoveryResponse> {
         let answered = self.sent.remove(&request.response_nonce);
-        if let (Some((brought, taken)), None) = (answered, &request.error_detail) {
+        if let (Some(Said { brought, taken }), None) = (answered, &request.error_detail) {
             brought.iter().for_each(|(name, hash)| self.subscriber.acknowledge(name, *hash));
             taken.iter().for_each(|name| self.subscriber.acknowledge_removed(name));
         }
@@ -121,6 +127,7 @@ impl Subscription {
             let body = &resource.resource.as_ref()?.value;
             Some((resource.name.clone(), xxh3_64(body)))
         });
-        self.sent.insert(response.nonce.clone(), (brought.collect(), response.removed_resources.clone()));
+        let said = Said { brought: brought.collect(), taken: response.removed_resources.clone() };
+        self.sent.insert(response.nonce.clone(), said);
     }
 }
