@@ -1,6 +1,6 @@
-// Never compiled: there is no Go module proxy for go-control-plane on the machine where the kit was written.
+// Never compiled against go-control-plane, which cannot be had on the machine where the kit was written.
 //
-// The adapter of go-control-plane's snapshot cache, whose snapshot is that of all nodes:
+// The adapter of go-control-plane's snapshot cache (v0.13 and later), whose snapshot is that of all nodes:
 // xds-conformance server --control stdio -- ./go_control_plane
 package main
 
@@ -19,9 +19,14 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	clusters "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	endpoints "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	listeners "github.com/envoyproxy/go-control-plane/envoy/service/listener/v3"
+	routes "github.com/envoyproxy/go-control-plane/envoy/service/route/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -36,8 +41,19 @@ type oneNode struct{}
 
 func (oneNode) ID(*core.Node) string { return "kit" }
 
-// The resources by type and name.
-var store = map[string]map[string]types.Resource{}
+// What there is of a type, and how often that has changed.
+type ofType struct {
+	response  types.ResponseType
+	version   int
+	resources map[string]types.Resource
+}
+
+var store = map[string]*ofType{
+	resource.ClusterType:  {response: types.Cluster},
+	resource.EndpointType: {response: types.Endpoint},
+	resource.ListenerType: {response: types.Listener},
+	resource.RouteType:    {response: types.Route},
+}
 
 func apply(o op) error {
 	switch o.Op {
@@ -49,11 +65,24 @@ func apply(o op) error {
 		}
 		return nil
 	case "clear":
-		store = map[string]map[string]types.Resource{}
+		for _, of := range store {
+			if len(of.resources) > 0 {
+				of.resources = nil
+				of.version++
+			}
+		}
 		return nil
+	}
+	of, served := store[o.Type]
+	if !served {
+		return fmt.Errorf("%s is not served", o.Type)
+	}
+	switch o.Op {
 	case "delete":
-		delete(store[o.Type], o.Name)
-		return nil
+		if _, exists := of.resources[o.Name]; !exists {
+			return nil
+		}
+		delete(of.resources, o.Name)
 	case "put":
 		value, err := base64.StdEncoding.DecodeString(o.Any)
 		if err != nil {
@@ -63,25 +92,26 @@ func apply(o op) error {
 		if err != nil {
 			return err
 		}
-		if store[o.Type] == nil {
-			store[o.Type] = map[string]types.Resource{}
+		if of.resources == nil {
+			of.resources = map[string]types.Resource{}
 		}
-		store[o.Type][o.Name] = message
-		return nil
+		of.resources[o.Name] = message
+	default:
+		return fmt.Errorf("%s is not supported", o.Op)
 	}
-	return fmt.Errorf("%s is not supported", o.Op)
+	of.version++
+	return nil
 }
 
-func publish(snapshots cache.SnapshotCache, version int) error {
-	resources := map[string][]types.Resource{}
-	for typeURL, named := range store {
-		for _, resource := range named {
-			resources[typeURL] = append(resources[typeURL], resource)
+// Gives the cache a snapshot; a type that has not changed keeps its version.
+func publish(snapshots cache.SnapshotCache) error {
+	snapshot := &cache.Snapshot{}
+	for _, of := range store {
+		items := make([]types.Resource, 0, len(of.resources))
+		for _, item := range of.resources {
+			items = append(items, item)
 		}
-	}
-	snapshot, err := cache.NewSnapshot(strconv.Itoa(version), resources)
-	if err != nil {
-		return err
+		snapshot.Resources[of.response] = cache.NewResources(strconv.Itoa(of.version), items)
 	}
 	return snapshots.SetSnapshot(context.Background(), "kit", snapshot)
 }
@@ -95,21 +125,25 @@ func main() {
 	grpcServer := grpc.NewServer()
 	plane := server.NewServer(context.Background(), snapshots, nil)
 	discovery.RegisterAggregatedDiscoveryServiceServer(grpcServer, plane)
-	go grpcServer.Serve(listener)
-	if err := publish(snapshots, 0); err != nil {
+	clusters.RegisterClusterDiscoveryServiceServer(grpcServer, plane)
+	endpoints.RegisterEndpointDiscoveryServiceServer(grpcServer, plane)
+	listeners.RegisterListenerDiscoveryServiceServer(grpcServer, plane)
+	routes.RegisterRouteDiscoveryServiceServer(grpcServer, plane)
+	if err := publish(snapshots); err != nil {
 		panic(err)
 	}
-	fmt.Printf("{\"ready\":{\"address\":%q,\"features\":[\"sotw\",\"delta\"]}}\n", listener.Addr().String())
+	go grpcServer.Serve(listener)
+	fmt.Printf("{\"ready\":{\"address\":%q,\"features\":[\"sotw\",\"delta\",\"per-type\"]}}\n", listener.Addr().String())
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<24)
-	for version := 1; lines.Scan(); version++ {
+	for lines.Scan() {
 		var o op
 		err := json.Unmarshal(lines.Bytes(), &o)
 		if err == nil {
 			err = apply(o)
 		}
 		if err == nil {
-			err = publish(snapshots, version)
+			err = publish(snapshots)
 		}
 		if err != nil {
 			answer, _ := json.Marshal(map[string]string{"error": err.Error()})

@@ -15,7 +15,14 @@ use xds_cache::{Cache, ShardedCache, Snapshot};
 use xds_core::{BoxResource, NodeHash, Resource};
 use xds_server::XdsServerBuilder;
 
-type Store = BTreeMap<(String, String), BoxResource>;
+/// What there is of a type, and how often that has changed.
+#[derive(Default)]
+struct OfType {
+    version: u64,
+    resources: BTreeMap<String, BoxResource>,
+}
+
+type Store = BTreeMap<String, OfType>;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -23,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let server = XdsServerBuilder::new().cache(cache.clone()).build()?;
     // The server takes an address, and does not say which port it was given.
     let address = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-    let (mut store, mut snapshots) = (Store::new(), 0);
+    let mut store = Store::new();
     runtime.spawn(server.serve(address));
     while std::net::TcpStream::connect(address).is_err() {
         std::thread::sleep(Duration::from_millis(20));
@@ -32,14 +39,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     for line in stdin().lock().lines() {
         let op: Value = serde_json::from_str(&line?)?;
         let done = apply(&mut store, &op);
-        snapshots += 1;
-        let mut by_type: BTreeMap<&str, Vec<BoxResource>> = BTreeMap::new();
-        for ((of, _), resource) in &store {
-            by_type.entry(of).or_default().push(resource.clone());
-        }
-        let mut builder = Snapshot::builder().version(snapshots.to_string());
-        for (of, resources) in by_type {
-            builder = builder.resources(of.to_owned().into(), resources);
+        let changes: u64 = store.values().map(|of| of.version).sum();
+        let mut builder = Snapshot::builder().version(changes.to_string());
+        for (of, OfType { version, resources }) in &store {
+            let resources: Vec<BoxResource> = resources.values().cloned().collect();
+            builder = builder.resources_with_version(of.clone().into(), version.to_string(), resources);
         }
         cache.set_snapshot(NodeHash::from_id("kit"), builder.build());
         say(&done.map_or_else(|why| json!({"error": why}), |()| json!({})))?;
@@ -51,16 +55,27 @@ fn apply(store: &mut Store, op: &Value) -> Result<(), String> {
     let text = |key: &str| op[key].as_str().map(str::to_owned).ok_or_else(|| format!("{key} is missing"));
     match op["op"].as_str() {
         Some("batch") => op["ops"].as_array().into_iter().flatten().try_for_each(|op| apply(store, op)),
-        Some("clear") => Ok(store.clear()),
+        Some("clear") => {
+            for of in store.values_mut().filter(|of| !of.resources.is_empty()) {
+                of.version += 1;
+                of.resources.clear();
+            }
+            Ok(())
+        }
         Some("put") => {
             let (of, name) = (text("type")?, text("name")?);
             let value = STANDARD.decode(text("any")?).map_err(|error| error.to_string())?;
             let any = prost_types::Any { type_url: of.clone(), value };
-            store.insert((of, name.clone()), Arc::new(Encoded { name, any }));
+            let of = store.entry(of).or_default();
+            of.version += 1;
+            of.resources.insert(name.clone(), Arc::new(Encoded { name, any }));
             Ok(())
         }
         Some("delete") => {
-            store.remove(&(text("type")?, text("name")?));
+            let of = store.entry(text("type")?).or_default();
+            if of.resources.remove(&text("name")?).is_some() {
+                of.version += 1;
+            }
             Ok(())
         }
         _ => Err(format!("{} is not supported", op["op"])),
