@@ -380,9 +380,26 @@ mod tests {
     }
 
     #[test]
+    fn text_of_several_bytes_is_cut_where_it_was_joined() {
+        let long = "\u{20ac}".repeat(40);
+        for version in ["", "\u{e9}", "1", long.as_str()] {
+            let made = Versions::from([("\u{e9}", version), ("\u{20ac}", "\u{e9}"), ("n", version)]);
+            let all = [("n", version), ("\u{e9}", version), ("\u{20ac}", "\u{e9}")];
+            assert_eq!(made.iter().collect::<Vec<_>>(), all);
+            assert_eq!(read(&made.entries), Some(made));
+        }
+        let is_short =
+            |name: usize, version: usize| Versions::from([("x".repeat(name), "y".repeat(version))]).sizes().are_short();
+        assert_eq!(
+            [is_short(100, 23), is_short(100, 24), is_short(125, 0), is_short(126, 0)],
+            [true, false, true, false]
+        );
+    }
+
+    #[test]
     fn unusual_encodings_are_left_to_others() {
         let a = Versions::from([("a", "1")]).entries;
-        let unusual: [&[u8]; 10] = [
+        let unusual: [&[u8]; 12] = [
             &[a.clone(), Versions::from([("b", "1")]).entries, a.clone()].concat(), // twice
             &[0x2a, 6, 0x12, 1, b'1', 0x0a, 1, b'a'],                               // the version first
             &[0x2a, 5, 0x0a, 1, b'a', 0x12, 0],                                     // an empty version
@@ -390,6 +407,8 @@ mod tests {
             &[0x2a, 6, 0x0a, 1, b'a', 0x0a, 1, b'b'],                               // two names
             &[0x2a, 0x83, 0, 0x0a, 1, b'a'],                                        // a length that is too long
             &[0x2a, 3, 0x0a, 1, 0xff],                                              // not UTF-8
+            &[0x2a, 6, 0x0a, 1, 0xc3, 0x12, 1, 0xa9],                               // only both together are UTF-8
+            &[&[0x2a, 0x81, 1, 0x0a, 0x7f], &[0xff; 127][..]].concat(),             // long, and not UTF-8
             &[0x2a, 4, 0x0a, 1, b'a'],                                              // too short
             &[0x2a],                                                                // no length
             &[&[0x2a, 23, 0x0a, 21], &b"xdstp://a/T/x?b=2&a=1"[..]].concat(),       // not normal
