@@ -84,20 +84,21 @@ impl<T> Subscription<T> {
         name: &str,
         held: Option<&'a Held>,
     ) -> Option<ResourceState<'a>> {
-        let wanted = self.wants(name);
         let error = self.failures.get(name);
-        let all = self.holdings.find_name(name).is_some_and(|name| match name.is_wildcard() {
-            true => !self.holdings.held().is_empty(),
-            false => self.holdings.has_member(name),
-        });
+        let stands_for_many = || {
+            self.holdings.find_name(name).is_some_and(|name| match name.is_wildcard() {
+                true => !self.holdings.held().is_empty(),
+                false => self.holdings.has_member(name),
+            })
+        };
         let status = match error.map(|failure| failure.cause) {
             Some(Cause::Deleted) => ResourceStatus::DoesNotExist,
             Some(Cause::Rejected) => ResourceStatus::Nacked,
             Some(Cause::Server) => ResourceStatus::ReceivedError,
             Some(Cause::TimedOut) => ResourceStatus::TimedOut,
-            None if held.is_some() || all => ResourceStatus::Acked,
+            None if held.is_some() || stands_for_many() => ResourceStatus::Acked,
             None if self.holdings.does_not_exist(name) => ResourceStatus::DoesNotExist,
-            None if wanted || self.is_name_added(name) => ResourceStatus::Requested,
+            None if self.wants(name) || self.is_name_added(name) => ResourceStatus::Requested,
             None => return None,
         };
         let implied =
@@ -107,7 +108,10 @@ impl<T> Subscription<T> {
         let absence = held.map_or_else(|| self.holdings.absence(name), |_| None);
         let bindings = self.holdings.bindings();
         let is_bound = |name: &&ResourceName| !bindings.is_unbound(name);
-        let stands_for = self.holdings.find_name(name).filter(is_bound).and_then(|name| bindings.target(name.as_str()));
+        let stands_for = match bindings.is_empty() {
+            true => None,
+            false => self.holdings.find_name(name).filter(is_bound).and_then(|name| bindings.target(name.as_str())),
+        };
         Some(ResourceState { status, version, updated, error, absence, stands_for })
     }
 

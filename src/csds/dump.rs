@@ -1,5 +1,6 @@
 //! What a client has: one item for each resource that is subscribed to or held.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, btree_map};
 use alloc::vec::Vec;
 use core::iter::Peekable;
@@ -87,7 +88,7 @@ fn items<'a>(rows: impl Iterator<Item = Row<'a>>, clock: &Clock, contents: Optio
         updated: state.updated.map(|at| clock.timestamp(at)),
         config_status: None,
         client_status: Some(state.status),
-        error: error(&state, clock),
+        error: error(&state, clock).map(Box::new),
     };
     // Most items have content: a vector that grows would copy its items again and again.
     let mut items = Vec::with_capacity(contents.map_or(0, Contents::len));

@@ -1,5 +1,6 @@
 //! The messages of CSDS, as far as xDS resources are concerned.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -61,8 +62,8 @@ pub struct Item {
     pub config_status: Option<ConfigStatus>,
     /// The client's view; `None` in a server's.
     pub client_status: Option<ResourceStatus>,
-    /// The last error, unless it was resolved since.
-    pub error: Option<ErrorState>,
+    /// The last error, unless it was resolved since. Boxed, because a dump has many items and few have one.
+    pub error: Option<Box<ErrorState>>,
 }
 
 /// The error of a resource (`envoy.admin.v3.UpdateFailureState`). `failed_configuration` is never filled (R-CSDS-11).

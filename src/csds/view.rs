@@ -1,5 +1,6 @@
 //! What a management server has sent to its clients, and with what verdict.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -21,11 +22,9 @@ pub fn view<V: Variant, S: Source>(server: &Server<V>, source: &S, contents: boo
     for type_url in server.types() {
         let contents = contents && *type_url != type_url::SECRET;
         let item = |delivered: Delivered<'_>| {
-            let error = delivered.rejection.map(|details| ErrorState {
-                details: details.into(),
-                version: Version::default(),
-                at: None,
-            });
+            let error = delivered
+                .rejection
+                .map(|details| Box::new(ErrorState { details: details.into(), version: Version::default(), at: None }));
             Item {
                 type_url: type_url.clone(),
                 name: delivered.name.clone(),

@@ -5,6 +5,7 @@
 //! read. Code that makes a message by its `new`, or with `..` of one, is not broken by a new field.
 
 pub mod delta;
+mod distinct;
 mod node;
 mod resource;
 pub mod sotw;

@@ -4,11 +4,11 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 use core::hash::{Hash, Hasher};
-use core::iter;
+use core::{iter, str};
 
 use bytes::Bytes;
-use twox_hash::XxHash3_64;
 
+use super::distinct::are_distinct;
 use crate::name::{ResourceName, Version};
 use crate::xdstp;
 
@@ -44,20 +44,47 @@ const VERSION: u8 = 2 << 3 | 2;
 pub struct Versions {
     /// The entries, each with its key and length, encoded as protobuf's canonical form has it.
     entries: Bytes,
+    sizes: Sizes,
+}
+
+/// The number and the lengths of names and versions: known once these are read, so that limits are checked without
+/// reading them again.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Sizes {
     count: usize,
-    /// The bytes of names and versions.
-    text: usize,
+    /// The bytes of all names and versions.
+    pub(crate) text: usize,
+    /// The length of the shortest name; zero if there is none.
+    pub(crate) shortest_name: usize,
+    pub(crate) longest_name: usize,
+    pub(crate) longest_version: usize,
+}
+
+impl Sizes {
+    /// Returns whether the lengths of all entries take one byte each.
+    fn are_short(self) -> bool {
+        short_len(self.longest_name) + short_len(self.longest_version) < 0x80
+    }
+
+    #[inline]
+    fn add(&mut self, name: usize, version: usize) {
+        self.shortest_name = if self.count == 0 { name } else { self.shortest_name.min(name) };
+        self.longest_name = self.longest_name.max(name);
+        self.longest_version = self.longest_version.max(version);
+        self.text += name + version;
+        self.count += 1;
+    }
 }
 
 impl Versions {
     /// Returns the number of names.
     pub fn len(&self) -> usize {
-        self.count
+        self.sizes.count
     }
 
     /// Returns whether nothing is claimed.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
     }
 
     /// Returns the version of a name. Reads the names one by one.
@@ -68,39 +95,40 @@ impl Versions {
     /// Returns the names and versions: in the order of the request if they were received, otherwise in that of the
     /// names.
     pub fn iter(&self) -> Iter<'_> {
-        Iter { rest: &self.entries, left: self.count }
+        let text = self.sizes.are_short().then(|| str::from_utf8(&self.entries).ok()).flatten();
+        Iter { text, entries: &self.entries, rest: &self.entries, left: self.len() }
     }
 
-    /// Returns the names and versions as [`iter`](Self::iter) does, without the checks that a `str` takes.
-    pub(crate) fn raw(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let mut rest = &self.entries[..];
-        iter::from_fn(move || entry(&mut rest))
-    }
-
-    /// Returns the bytes of all names and versions.
-    pub(crate) fn text_len(&self) -> usize {
-        self.text
+    /// Returns the lengths of names and versions.
+    pub(crate) fn sizes(&self) -> Sizes {
+        self.sizes
     }
 
     /// Reads the entries at the beginning of `bytes`, and returns their length. `None` if protobuf's rules for unusual
     /// encodings apply: names that occur twice, unknown fields, fields in another order; also if a name is not in its
     /// normal form.
     pub(crate) fn read(bytes: &[u8]) -> Option<(usize, Self)> {
-        let (mut rest, mut count, mut text) = (bytes, 0, 0);
-        let (mut ascending, mut last) = (true, "");
+        let (mut rest, mut sizes) = (bytes, Sizes::default());
+        let (mut ascending, mut last): (bool, &[u8]) = (true, &[]);
         while rest.first() == Some(&ENTRY) {
             let (name, version) = entry(&mut rest)?;
-            let (name, version) = (core::str::from_utf8(name).ok()?, core::str::from_utf8(version).ok()?);
-            if xdstp::is_structured(name) && xdstp::normal(name) != name {
+            if !is_normal(name)? {
                 return None;
             }
-            ascending &= count == 0 || last < name;
-            (count, text, last) = (count + 1, text + name.len() + version.len(), name);
+            ascending &= sizes.count == 0 || last < name;
+            sizes.add(name.len(), version.len());
+            last = name;
         }
-        let len = bytes.len() - rest.len();
-        let versions = Self { entries: Bytes::new(), count, text };
-        let distinct = ascending || are_distinct(Iter { rest: bytes, left: count });
-        distinct.then_some((len, versions))
+        let entries = &bytes[..bytes.len() - rest.len()];
+        let is_text = match sizes.are_short() {
+            // All between names and versions is ASCII, so that one check is one of each.
+            true => str::from_utf8(entries).is_ok(),
+            false => {
+                raw(entries).all(|(name, version)| [name, version].iter().all(|part| str::from_utf8(part).is_ok()))
+            }
+        };
+        let good = is_text && (ascending || are_distinct(raw(entries).map(|(name, _)| name), sizes.count));
+        good.then_some((entries.len(), Self { entries: Bytes::new(), sizes }))
     }
 
     /// Completes what [`read`](Self::read) returned by the bytes that it has read.
@@ -124,11 +152,19 @@ impl Versions {
     }
 }
 
-/// Returns whether no name occurs twice. May be wrong about names that are distinct.
-fn are_distinct(versions: Iter<'_>) -> bool {
-    let mut hashes: Vec<u64> = versions.map(|(name, _)| XxHash3_64::oneshot(name.as_bytes())).collect();
-    hashes.sort_unstable();
-    hashes.windows(2).all(|pair| pair[0] != pair[1])
+/// Returns whether a name is in its normal form; `None` if it is no text.
+#[inline]
+fn is_normal(name: &[u8]) -> Option<bool> {
+    if !xdstp::is_structured(name) {
+        return Some(true);
+    }
+    let name = str::from_utf8(name).ok()?;
+    Some(xdstp::normal(name) == name)
+}
+
+/// Returns the names and versions of encoded entries.
+fn raw(mut entries: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    iter::from_fn(move || entry(&mut entries))
 }
 
 /// Reads an entry.
@@ -138,6 +174,12 @@ fn entry<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let name = part(NAME, &mut entry)?;
     let version = part(VERSION, &mut entry)?;
     entry.is_empty().then_some((name, version))
+}
+
+/// Returns the length of a field of an entry with its head, if its length takes one byte.
+#[inline]
+fn short_len(len: usize) -> usize {
+    if len == 0 { 0 } else { 2 + len }
 }
 
 /// Reads a field of an entry, which is left out if and only if it is empty.
@@ -182,7 +224,7 @@ fn long_len(rest: &mut &[u8]) -> Option<usize> {
 
 /// Encodes distinct names and their versions.
 fn encode<'a>(versions: impl Iterator<Item = (&'a str, &'a str)>) -> Versions {
-    let (mut entries, mut count, mut text) = (Vec::new(), 0, 0);
+    let (mut entries, mut sizes) = (Vec::new(), Sizes::default());
     for (name, version) in versions {
         let len_of = |part: &str| if part.is_empty() { 0 } else { 1 + len_of_len(part.len()) + part.len() };
         entries.push(ENTRY);
@@ -194,9 +236,9 @@ fn encode<'a>(versions: impl Iterator<Item = (&'a str, &'a str)>) -> Versions {
                 entries.extend_from_slice(part.as_bytes());
             }
         }
-        (count, text) = (count + 1, text + name.len() + version.len());
+        sizes.add(name.len(), version.len());
     }
-    Versions { entries: entries.into(), count, text }
+    Versions { entries: entries.into(), sizes }
 }
 
 fn len_of_len(len: usize) -> usize {
@@ -214,6 +256,9 @@ fn put_len(to: &mut Vec<u8>, mut len: usize) {
 /// The names and versions of [`Versions`].
 #[derive(Clone, Debug)]
 pub struct Iter<'a> {
+    /// All entries, if their names and versions are short: these are slices of it, with no check of each.
+    text: Option<&'a str>,
+    entries: &'a [u8],
     rest: &'a [u8],
     left: usize,
 }
@@ -225,9 +270,15 @@ impl<'a> Iterator for Iter<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
         let (name, version) = entry(&mut self.rest)?;
-        // Checked when it was read, so the fallback is never used.
-        let text = |bytes| core::str::from_utf8(bytes).unwrap_or_default();
-        Some((text(name), text(version)))
+        // Checked when it was read, so the fallbacks are never used.
+        let Some(text) = self.text else {
+            let checked = |bytes| str::from_utf8(bytes).unwrap_or_default();
+            return Some((checked(name), checked(version)));
+        };
+        let end = self.entries.len() - self.rest.len();
+        let before = end - short_len(version.len());
+        let part = |end: usize, len| text.get(end - len..end).unwrap_or_default();
+        Some((part(before, name.len()), part(end, version.len())))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -274,7 +325,7 @@ impl<N: Into<ResourceName>, V: Into<Version>, const COUNT: usize> From<[(N, V); 
 
 impl PartialEq for Versions {
     fn eq(&self, other: &Self) -> bool {
-        self.entries == other.entries || (self.count == other.count && self.encoded() == other.encoded())
+        self.entries == other.entries || (self.sizes == other.sizes && self.encoded() == other.encoded())
     }
 }
 
@@ -310,7 +361,8 @@ mod tests {
         let made = Versions::from([("b", ""), (long.as_str(), "2"), ("a", &long), ("", "3"), ("b", "1")]);
         let all = [("", "3"), ("a", long.as_str()), ("b", "1"), (&long, "2")];
         assert_eq!(made.iter().collect::<Vec<_>>(), all);
-        assert_eq!((made.len(), made.text_len()), (4, 605));
+        let sizes = Sizes { count: 4, text: 605, shortest_name: 0, longest_name: 300, longest_version: 300 };
+        assert_eq!((made.len(), made.sizes()), (4, sizes));
         assert_eq!((made.get("b"), made.get("c")), (Some("1"), None));
         assert_eq!(read(&made.entries), Some(made.clone()));
         assert_eq!(made.without(&long), [("a", long.as_str()), ("b", "1"), ("", "3")].into());
@@ -328,9 +380,26 @@ mod tests {
     }
 
     #[test]
+    fn text_of_several_bytes_is_cut_where_it_was_joined() {
+        let long = "\u{20ac}".repeat(40);
+        for version in ["", "\u{e9}", "1", long.as_str()] {
+            let made = Versions::from([("\u{e9}", version), ("\u{20ac}", "\u{e9}"), ("n", version)]);
+            let all = [("n", version), ("\u{e9}", version), ("\u{20ac}", "\u{e9}")];
+            assert_eq!(made.iter().collect::<Vec<_>>(), all);
+            assert_eq!(read(&made.entries), Some(made));
+        }
+        let is_short =
+            |name: usize, version: usize| Versions::from([("x".repeat(name), "y".repeat(version))]).sizes().are_short();
+        assert_eq!(
+            [is_short(100, 23), is_short(100, 24), is_short(125, 0), is_short(126, 0)],
+            [true, false, true, false]
+        );
+    }
+
+    #[test]
     fn unusual_encodings_are_left_to_others() {
         let a = Versions::from([("a", "1")]).entries;
-        let unusual: [&[u8]; 10] = [
+        let unusual: [&[u8]; 12] = [
             &[a.clone(), Versions::from([("b", "1")]).entries, a.clone()].concat(), // twice
             &[0x2a, 6, 0x12, 1, b'1', 0x0a, 1, b'a'],                               // the version first
             &[0x2a, 5, 0x0a, 1, b'a', 0x12, 0],                                     // an empty version
@@ -338,6 +407,8 @@ mod tests {
             &[0x2a, 6, 0x0a, 1, b'a', 0x0a, 1, b'b'],                               // two names
             &[0x2a, 0x83, 0, 0x0a, 1, b'a'],                                        // a length that is too long
             &[0x2a, 3, 0x0a, 1, 0xff],                                              // not UTF-8
+            &[0x2a, 6, 0x0a, 1, 0xc3, 0x12, 1, 0xa9],                               // only both together are UTF-8
+            &[&[0x2a, 0x81, 1, 0x0a, 0x7f], &[0xff; 127][..]].concat(),             // long, and not UTF-8
             &[0x2a, 4, 0x0a, 1, b'a'],                                              // too short
             &[0x2a],                                                                // no length
             &[&[0x2a, 23, 0x0a, 21], &b"xdstp://a/T/x?b=2&a=1"[..]].concat(),       // not normal

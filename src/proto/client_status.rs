@@ -3,6 +3,7 @@
 mod encode;
 mod matchers;
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -87,10 +88,9 @@ fn item(item: generated::GenericXdsConfig) -> Item {
         updated: item.last_updated.map(time),
         config_status: CONFIG.iter().find(|(_, number)| *number == item.config_status).map(|(status, _)| *status),
         client_status: CLIENT.iter().find(|(_, number)| *number == item.client_status).map(|(status, _)| *status),
-        error: item.error_state.map(|error| ErrorState {
-            details: error.details,
-            version: error.version_info.into(),
-            at: error.last_update_attempt.map(time),
+        error: item.error_state.map(|error| {
+            let at = error.last_update_attempt.map(time);
+            Box::new(ErrorState { details: error.details, version: error.version_info.into(), at })
         }),
     }
 }

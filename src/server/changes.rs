@@ -105,9 +105,6 @@ pub(super) fn orphans<S: Source>(
     draft: &Draft,
 ) -> BTreeSet<ResourceName> {
     let aliases = view.aliases();
-    if aliases.is_empty() {
-        return BTreeSet::new();
-    }
     let announced = draft.answered.iter().chain(&draft.removed);
     let sent = draft.resources().flat_map(|resource| resource.aliases().iter().chain([resource.name()]));
     let mut touched: BTreeSet<&ResourceName> =

@@ -2,18 +2,22 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::array;
 
 use hashbrown::HashTable;
 
 use super::of_type::OfType;
 use super::page::Page;
 use super::resource::Resource;
-use super::source::{Source, State};
+use super::source::{Entry, Source, State};
 use super::view::View;
 use super::wanted::Wanted;
 use crate::message::delta::Versions;
 use crate::name::{ResourceName, Version};
 use crate::xdstp::Parts;
+
+/// The number of names that are looked up side by side.
+const BLOCK: usize = 16;
 
 /// Claimed versions. They are compared with the store when it is first read; from then on the view describes the
 /// client. The remaining claims are names whose removal may have to be announced.
@@ -56,7 +60,7 @@ impl Claims {
     pub(super) fn bytes(&self) -> usize {
         let names = self.gone.iter().chain(&self.unwanted).map(|name| name.as_str().len());
         let doubted = self.doubted.iter().map(|(name, version)| name.as_str().len() + version.as_bytes().len());
-        self.versions.text_len() + doubted.sum::<usize>() + names.sum::<usize>()
+        self.versions.sizes().text + doubted.sum::<usize>() + names.sum::<usize>()
     }
 
     pub(super) fn count(&self) -> usize {
@@ -105,19 +109,17 @@ impl Claims {
     ) -> Option<Vec<ResourceName>> {
         let not_found = Resource::not_found_version();
         let (versions, doubted) = (core::mem::take(&mut self.versions), core::mem::take(&mut self.doubted));
-        let doubted = doubted.iter().map(|(name, version)| (name.as_str().as_bytes(), version.as_bytes()));
+        let doubted = doubted.iter().map(|(name, version)| (name.as_str(), version.as_str()));
         // A client may have dropped the former targets of an alias together with it.
         let aliases = names.iter().filter(|_| wanted.aliases());
         let former: BTreeSet<ResourceName> = aliases.flat_map(|alias| of.former_targets(alias)).cloned().collect();
         let mut has_unknown = None;
         let mut current = Vec::with_capacity(versions.len());
-        for (name, version) in versions.raw().chain(doubted) {
-            let name = core::str::from_utf8(name).unwrap_or_default(); // checked when it was read
-            let version = if !former.is_empty() && former.contains(name) { &[] } else { version };
-            let entry = of.get_str(name);
+        look_up(of, versions.iter().chain(doubted), |name, version, entry| {
+            let version = if !former.is_empty() && former.contains(name) { "" } else { version };
             match entry.state {
                 State::Present(resource) if *resource.name() == *name => {
-                    if !version.is_empty() && version == resource.version().as_bytes() {
+                    if !version.is_empty() && version.as_bytes() == resource.version().as_bytes() {
                         names.remove(name);
                         current.push(resource);
                     }
@@ -125,7 +127,7 @@ impl Claims {
                         self.unwanted.insert(resource.name().clone());
                     }
                 }
-                State::Absent if version == not_found.as_bytes() => _ = names.remove(name),
+                State::Absent if not_found == *version => _ = names.remove(name),
                 State::Absent if wanted.covers(name) => _ = self.gone.insert(name.into()),
                 // The client may have it by an alias, which is answered with nothing while its present target is unknown.
                 State::Absent if *has_unknown.get_or_insert_with(|| wanted.has_unknown(of)) => {
@@ -137,7 +139,7 @@ impl Claims {
                 State::Absent | State::Unknown => _ = self.unwanted.insert(name.into()),
                 State::Present(_) => {}
             }
-        }
+        });
         self.note_aliases(of, wanted, view);
         if self.all_doubted { None } else { note_current(of, wanted, view, current, limited) }
     }
@@ -164,6 +166,23 @@ impl Claims {
     }
 }
 
+/// Looks up the names of claims, in blocks, and calls `found` for each claim.
+fn look_up<'c, 's, S: Source>(
+    of: OfType<'s, S>,
+    mut claims: impl Iterator<Item = (&'c str, &'c str)>,
+    mut found: impl FnMut(&'c str, &'c str, Entry<'s>),
+) {
+    loop {
+        let block: [Option<(&str, &str)>; BLOCK] = array::from_fn(|_| claims.next());
+        if block[BLOCK - 1].is_none() {
+            return block.into_iter().flatten().for_each(|(name, version)| found(name, version, of.get_str(name)));
+        }
+        let entries = of.get_block(block.map(|claim| claim.unwrap_or_default().0));
+        let claims = block.into_iter().flatten();
+        claims.zip(entries).for_each(|((name, version), entry)| found(name, version, entry));
+    }
+}
+
 /// Notes the resources of which the client has the current version. Returns the names of the others, if a wildcard is
 /// to be answered by these: of the resources that the client has and those that it lacks, the fewer are noted by name.
 fn note_current<S: Source>(
@@ -177,9 +196,9 @@ fn note_current<S: Source>(
     let lacking = pages().map(|page| page.resources().len()).sum::<usize>().saturating_sub(current.len());
     // Names that wait for a later response would be answered even if they are removed until then.
     let by_name = !wanted.globs().is_empty() || lacking > current.len() || (limited && lacking > 0);
-    for resource in &current {
-        // The answer to a collection and heartbeats need the notes.
-        if by_name || resource.ttl().is_some() {
+    // The answer to a collection and heartbeats need the notes.
+    if by_name || of.expiring().next().is_some() {
+        for resource in current.iter().filter(|resource| by_name || resource.ttl().is_some()) {
             view.note_sent_ahead(resource.name(), of.now(), usize::MAX);
         }
     }

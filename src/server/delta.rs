@@ -8,7 +8,7 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 
 use super::claims::Claims;
-use super::config::Settings;
+use super::config::{Limits, Settings};
 use super::draft::{Behind, Draft, Order};
 use super::encoding::{Encoding, Piece};
 use super::errors::{self, Which};
@@ -69,23 +69,7 @@ impl Protocol for Delta {
         let (type_url, limits) = (&request.type_url, &settings.limits);
         check_names(type_url, &request.subscribe, limits)?;
         check_names(type_url, &request.unsubscribe, limits)?;
-        let (count, limit) = (request.initial_versions.len(), limits.initial_versions);
-        if count > limit {
-            return Err(PeerMisbehaved::TooManyInitialVersions { type_url: type_url.clone(), count, limit });
-        }
-        let mut has_wildcard = false;
-        for (name, version) in request.initial_versions.raw() {
-            check_name(type_url, name.len(), limits)?;
-            has_wildcard |= name == WILDCARD.as_bytes();
-            let (len, limit) = (version.len(), limits.version_bytes);
-            if len > limit {
-                return Err(PeerMisbehaved::VersionTooLong { type_url: type_url.clone(), len, limit });
-            }
-        }
-        if has_wildcard {
-            // No resource has this name, so it would be announced as removed.
-            request.initial_versions = request.initial_versions.without(WILDCARD);
-        }
+        check_claims(request, limits)?;
         if settings.named_by_initial_versions && known.is_none() && !subscribes_to_all(request, settings) {
             let names = request.initial_versions.iter().map(|(name, _)| ResourceName::from(name));
             let unsubscribe: BTreeSet<&ResourceName> = request.unsubscribe.iter().collect();
@@ -100,7 +84,7 @@ impl Protocol for Delta {
     }
 
     fn initial_bytes(request: &Request) -> usize {
-        request.initial_versions.text_len()
+        request.initial_versions.sizes().text
     }
 
     fn apply_request(request: Request, to: &mut Subscription, first: bool, settings: &Settings) -> SubscriptionChange {
@@ -210,6 +194,34 @@ fn subscribes_to_all(request: &Request, settings: &Settings) -> bool {
     let is = |names: &[ResourceName]| names.iter().any(ResourceName::is_wildcard);
     let nothing_said = subscribe.is_empty() && unsubscribe.is_empty();
     (nothing_said && settings.resource_type(type_url).has_legacy_wildcard()) || (is(subscribe) && !is(unsubscribe))
+}
+
+/// Checks the claims of a request, and leaves out the wildcard: no resource has this name, so it would be announced as
+/// removed.
+fn check_claims(request: &mut Request, limits: &Limits) -> Result<(), PeerMisbehaved> {
+    let (type_url, claims) = (&request.type_url, &request.initial_versions);
+    let (count, limit) = (claims.len(), limits.initial_versions);
+    if count > limit {
+        return Err(PeerMisbehaved::TooManyInitialVersions { type_url: type_url.clone(), count, limit });
+    }
+    let sizes = claims.sizes();
+    let are_short = sizes.longest_name <= limits.name_bytes && sizes.longest_version <= limits.version_bytes;
+    if are_short && sizes.shortest_name > WILDCARD.len() {
+        return Ok(()); // most requests: all names and versions are of good lengths, and none is the wildcard
+    }
+    let mut has_wildcard = false;
+    for (name, version) in claims {
+        check_name(type_url, name.len(), limits)?;
+        has_wildcard |= name == WILDCARD;
+        let (len, limit) = (version.len(), limits.version_bytes);
+        if len > limit {
+            return Err(PeerMisbehaved::VersionTooLong { type_url: type_url.clone(), len, limit });
+        }
+    }
+    if has_wildcard {
+        request.initial_versions = claims.without(WILDCARD);
+    }
+    Ok(())
 }
 
 /// Returns the exact size of the type's names with a request: near a limit the new and the removed names are worth

@@ -52,6 +52,10 @@ impl<'s, S: Source> OfType<'s, S> {
         self.source.get_str(self.type_url, name)
     }
 
+    pub(super) fn get_block<const N: usize>(self, names: [&str; N]) -> [Entry<'s>; N] {
+        self.source.get_block(self.type_url, names)
+    }
+
     /// Returns whether an alias stands for the resource of this name.
     pub(super) fn stands_for(self, alias: &ResourceName, name: &ResourceName) -> bool {
         self.get(alias).resource().is_some_and(|resource| resource.name() == name)

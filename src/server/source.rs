@@ -96,6 +96,13 @@ pub trait Source {
         self.get(type_url, &ResourceName::from(name))
     }
 
+    /// Returns the entries of several names, each as [`get_str`](Self::get_str) does: the claims of a reconnecting client
+    /// are looked up in blocks. The default does one look-up after the other; a store that does them side by side waits
+    /// for its memory once for a block, and not once for each name.
+    fn get_block<const N: usize>(&self, type_url: &TypeUrl, names: [&str; N]) -> [Entry<'_>; N] {
+        names.map(|name| self.get_str(type_url, name))
+    }
+
     /// Returns the resources that became present or changed after `since` and are present, the latest first.
     fn changes(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>>;
 

@@ -246,15 +246,15 @@ impl Subscription {
         let before = view.sent_to();
         // A name that was sent ahead in an earlier form is not left out.
         let has = |name: &&ResourceName| view.is_sent_ahead(name, of.get(name).since);
-        let but: BTreeSet<ResourceName> = view.names_sent_ahead().filter(has).cloned().collect();
+        let but = view.has_sent_ahead().then(|| view.names_sent_ahead().filter(has).cloned().collect::<BTreeSet<_>>());
+        let but = but.filter(|but| !but.is_empty());
         pending.set_reply(false);
         // A wildcard or collection is answered in part: the resources sent for it are kept by name.
         let paging = pending.has_wildcard() || pending.names().iter().any(ResourceName::is_glob);
         view.advance(of.now(), draft.content, draft.removals, paging);
-        let mut ahead = BTreeSet::new();
-        if paging || view.complete_to() < of.now() {
-            ahead = note_sent_ahead(of, view, draft, paging, limit);
-        }
+        let is_ahead = paging || view.complete_to() < of.now();
+        let ahead = is_ahead.then(|| note_sent_ahead(of, view, draft, paging, limit));
+        let ahead = ahead.filter(|ahead| !ahead.is_empty());
         if wanted.aliases() {
             note_aliases(of, wanted, view, draft, limit);
         }
@@ -274,13 +274,14 @@ impl Subscription {
         };
         let mut extent = Extent { after, to, whole: draft.whole, more: None };
         let pages = draft.pages.take().filter(|pages| !pages.is_all());
-        if !draft.answered.is_empty() || pages.is_some() || !but.is_empty() || !ahead.is_empty() || draft.claimed {
+        if !draft.answered.is_empty() || pages.is_some() || but.is_some() || ahead.is_some() || draft.claimed {
             let mut names = core::mem::take(&mut draft.answered);
             if draft.budget.is_limited() {
                 // Members are answered by their own names, and the response may not have all of a collection.
                 names.retain(|name| !name.is_glob() || of.members(name).next().is_none());
             }
-            let ahead_to = if ahead.is_empty() { Revision::default() } else { of.now() };
+            let ahead_to = if ahead.is_none() { Revision::default() } else { of.now() };
+            let (but, ahead) = (but.unwrap_or_default(), ahead.unwrap_or_default());
             let more = More { names, pages, but, ahead, ahead_to, claimed: draft.claimed, ..More::default() };
             extent.more = Some(more.into());
         }

@@ -35,10 +35,6 @@ pub(super) struct View {
     sent_to: Option<Revision>,
     /// The same for removals, which may be deferred.
     removals_sent_to: Revision,
-    /// The position of the oldest removals that may have to be sent again. A client may unsubscribe from a wildcard or
-    /// collection and come back, or unsubscribe while a response is in flight and accept that response all the same
-    /// ([design rule 5](crate::manual::rules#rule-5)).
-    unsubscribed_since: Option<Revision>,
     /// Whether anything newer than the positions was sent.
     inexact: bool,
     /// The exceptions; nearly always `None`.
@@ -55,6 +51,10 @@ struct Few {
     reported_errors: BTreeSet<ResourceName>,
     /// Removed resources that the client keeps for now, until the resources that refer to them were sent (SotW).
     deferred: Vec<Resource>,
+    /// The position of the oldest removals that may have to be sent again. A client may unsubscribe from a wildcard or
+    /// collection and come back, or unsubscribe while a response is in flight and accept that response all the same
+    /// ([design rule 5](crate::manual::rules#rule-5)).
+    unsubscribed_since: Option<Revision>,
 }
 
 /// The position up to which something is sent.
@@ -141,16 +141,18 @@ impl View {
     pub(super) fn note_unsubscribed(&mut self) {
         if self.sent_to.is_some() {
             let since = self.complete_to();
-            self.unsubscribed_since = Some(self.unsubscribed_since.map_or(since, |left| left.min(since)));
+            let left = &mut self.few.get_or_insert_default().unsubscribed_since;
+            *left = Some(left.map_or(since, |left| left.min(since)));
         }
     }
 
     /// Notes that a client subscribes to the wildcard or a collection again: the removals since it unsubscribed are
     /// sent. `all`: no earlier unsubscription needs them later.
     pub(super) fn note_resubscribed(&mut self, all: bool) {
-        if let Some(left) = self.unsubscribed_since {
-            self.removals_sent_to = self.removals_sent_to.min(left);
-            self.unsubscribed_since = Some(left).filter(|_| !all);
+        let Some(left) = self.few.as_ref().and_then(|few| few.unsubscribed_since) else { return };
+        self.removals_sent_to = self.removals_sent_to.min(left);
+        if all {
+            self.change_few(|few| few.unsubscribed_since = None);
         }
     }
 
@@ -268,8 +270,8 @@ impl Relabel for View {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         self.sent_to.relabel(by);
         self.removals_sent_to.relabel(by);
-        self.unsubscribed_since.relabel(by);
         if let Some(few) = &mut self.few {
+            few.unsubscribed_since.relabel(by);
             few.sent_ahead.values_mut().for_each(|sent_ahead| sent_ahead.relabel(by));
         }
     }

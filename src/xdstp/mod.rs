@@ -48,8 +48,8 @@ pub struct Uri<'a> {
 }
 
 /// Returns whether a name is meant to be structured.
-pub(crate) fn is_structured(name: &str) -> bool {
-    name.starts_with(SCHEME)
+pub(crate) fn is_structured(name: impl AsRef<[u8]>) -> bool {
+    name.as_ref().starts_with(SCHEME.as_bytes())
 }
 
 /// Returns the normal form of a structured name. Any other text, and a name that can't name a resource (TP1: a name has

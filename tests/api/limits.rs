@@ -102,6 +102,12 @@ fn initial_versions() {
     assert_eq!(last(count(2), [had("t", 2)]), Ok(()));
     let too_many = PeerMisbehaved::TooManyInitialVersions { type_url: "t".into(), count: 2, limit: 1 };
     assert_eq!(last(count(1), [had("t", 2)]), refused(too_many));
+    let had_one = |name: &str| delta::Request { initial_versions: [(name, "a")].into(), ..had("t", 0) };
+    let one = |name_bytes| server::Limits { name_bytes, ..server::Limits::default() };
+    assert_eq!(last(one(2), [had_one("ab")]), Ok(()));
+    let too_long = PeerMisbehaved::NameTooLong { type_url: "t".into(), len: 2, limit: 1 };
+    assert_eq!(last(one(1), [had_one("ab")]), refused(too_long));
+    assert_eq!(last(one(2), [had_one("")]), refused(PeerMisbehaved::EmptyName { type_url: "t".into() }));
     let length = |version_bytes| server::Limits { version_bytes, ..server::Limits::default() };
     assert_eq!(last(length(3), [had("t", 1)]), Ok(()));
     let too_long = PeerMisbehaved::VersionTooLong { type_url: "t".into(), len: 3, limit: 2 };

@@ -361,3 +361,27 @@ trait Tap: Sized {
 }
 
 impl<T> Tap for T {}
+
+/// A block has each entry that a look-up of its own has: of names that are there and are not, of aliases, and of names
+/// whose hashes are alike in the few bits that are compared first.
+#[test]
+fn a_block_of_names() {
+    let types = TypeUrl::from("t");
+    let mut cache = Cache::new(1);
+    (0..2000).for_each(|i| _ = cache.insert(&types, resource(&format!("there {i}"))));
+    cache.insert(&types, resource("one").with_aliases(["other"]));
+    cache.remove(&types, "there 7");
+    cache.set_unknown(&types, "there 8");
+    let names: Vec<String> = (0..2000).flat_map(|i| [format!("there {i}"), format!("not {i}")]).collect();
+    let names = names.iter().map(String::as_str).chain(["one", "other", "", "one"]);
+    let names: Vec<&str> = names.collect();
+    let mut present = 0;
+    for block in names.chunks_exact(4) {
+        let entries = cache.get_block::<4>(&types, block.try_into().expect("four names"));
+        for (name, entry) in block.iter().zip(entries) {
+            assert_eq!(entry, cache.get_str(&types, name), "{name}");
+            present += usize::from(entry.resource().is_some());
+        }
+    }
+    assert_eq!(present, 1998 + 3);
+}

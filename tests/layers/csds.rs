@@ -170,7 +170,7 @@ fn shown(item: &Item) -> String {
     });
     let error = item
         .error
-        .as_ref()
+        .as_deref()
         .map(|ErrorState { details, version, at }| format!(" error {details:?} v{version} @{}", or_none(at.map(time))));
     let status = item.client_status.map(|status| status.to_string());
     let held = held.unwrap_or_else(|| {
@@ -871,7 +871,7 @@ fn an_item_is_written_as_the_proto_says() {
         updated: Some(Timestamp { seconds: 300, nanos: 1 }),
         config_status: Some(ConfigStatus::Error),
         client_status: Some(ResourceStatus::TimedOut),
-        error: Some(ErrorState { details: "d".into(), version: Version::default(), at: None }),
+        error: Some(Box::new(ErrorState { details: "d".into(), version: Version::default(), at: None })),
     };
     let response = Response { clients: vec![ClientConfig::new(None, "s", vec![item])] };
     let any = b"\x22\x06\x0a\x01t\x12\x01b";

@@ -281,6 +281,10 @@ impl Source for Cache {
         self.of(type_url).get(name)
     }
 
+    fn get_block<const N: usize>(&self, type_url: &TypeUrl, names: [&str; N]) -> [Entry<'_>; N] {
+        self.of(type_url).get_block(names)
+    }
+
     fn changes(&self, type_url: &TypeUrl, since: Revision) -> impl Iterator<Item = Entry<'_>> {
         self.of(type_url).changes(since)
     }

@@ -10,6 +10,7 @@ mod slot;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
+use core::array;
 use core::hash::{Hash, Hasher};
 use core::iter;
 use core::ops::Bound;
@@ -307,6 +308,29 @@ impl Store {
         }
     }
 
+    /// Returns the entries of several names. Each step of a look-up waits for memory that the last step found; here each
+    /// step is taken for all names, so that the waits overlap.
+    pub(super) fn get_block<const N: usize>(&self, names: [&str; N]) -> [Entry<'_>; N] {
+        let (mut hashes, mut likely, mut found, mut is_right) = ([0; N], [NONE; N], [None; N], [false; N]);
+        for (hash, name) in hashes.iter_mut().zip(names) {
+            *hash = hash_of(self.seed, name);
+        }
+        // The first slot whose hash looks right; nearly always that of the name.
+        for (at, hash) in likely.iter_mut().zip(hashes) {
+            *at = self.index.find(hash, |_| true).copied().unwrap_or(NONE);
+        }
+        for (found, at) in found.iter_mut().zip(likely) {
+            *found = self.slots.get(at as usize).and_then(|slot| slot.what.name());
+        }
+        for ((is_right, found), name) in is_right.iter_mut().zip(found).zip(names) {
+            *is_right = found.is_some_and(|found| found == name);
+        }
+        array::from_fn(|i| {
+            let at = if is_right[i] { Some(likely[i] as usize) } else { self.find_hashed(hashes[i], names[i]) };
+            at.map_or(Entry::absent(self.horizon), |at| self.entry(at))
+        })
+    }
+
     pub(super) fn present_since(&self, name: &str) -> Option<Revision> {
         let slot = &self.slots[self.find(name)?];
         slot.resource().map(|_| slot.present_since)
@@ -387,8 +411,12 @@ impl Store {
     }
 
     fn find(&self, name: &str) -> Option<usize> {
+        self.find_hashed(hash_of(self.seed, name), name)
+    }
+
+    fn find_hashed(&self, hash: u64, name: &str) -> Option<usize> {
         let is = |&at: &u32| self.slots[at as usize].what.name().is_some_and(|other| other == name);
-        self.index.find(hash_of(self.seed, name), is).map(|&at| at as usize)
+        self.index.find(hash, is).map(|&at| at as usize)
     }
 }
 

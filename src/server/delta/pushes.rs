@@ -89,6 +89,9 @@ pub(super) fn add_removals<S: Source>(
 /// resource that no longer exists is deferred as any other removal, and is found again by its removal.
 pub(super) fn add_orphans<S: Source>(of: &Subscription, source: &S, defer: bool, draft: &mut Draft) {
     let Subscription { wanted, view, .. } = of;
+    if view.aliases().is_empty() {
+        return; // nearly always
+    }
     let of = of.of(source);
     // If one of its aliases stands for another resource now, the removal is sent with that one, even before the
     // resources that refer to it: no later change would reveal the removal.

@@ -57,7 +57,7 @@ impl Store {
             _ => return,
         };
         match next {
-            None => self.set(Some(at), What::Unaliased(what), now),
+            None => self.set(Some(at), What::Unaliased(what.into()), now),
             Some(next) => {
                 // The next resource is new to the subscribers of the alias.
                 self.point(alias, &next, now);
@@ -81,14 +81,15 @@ impl Store {
             Some(What::Alias(alias) | What::Unaliased(alias)) => alias.pointed(Some(to)),
             _ => Alias { name: alias.clone(), of: Some(to.clone()), former: Vec::new() },
         };
-        self.set(at, What::Alias(pointed), now);
+        self.set(at, What::Alias(pointed.into()), now);
     }
 
     /// Returns the entry of the name in a slot; for an alias, the entry of its resource.
     pub(super) fn entry(&self, at: usize) -> Entry<'_> {
         let slot = &self.slots[at];
         let own = slot.entry();
-        let What::Alias(Alias { of: Some(of), .. }) = &slot.what else { return own };
+        let What::Alias(alias) = &slot.what else { return own };
+        let Some(of) = &alias.of else { return own };
         let Some(target) = self.find(of.as_str()) else { return own };
         let Entry { state, since, before } = self.slots[target].entry();
         if own.since <= since {
@@ -124,7 +125,7 @@ impl Store {
             let slot = self.find(alias.as_str()).map(|at| &self.slots[at].what);
             let owner = by.last();
             let right = match slot {
-                Some(What::Alias(Alias { of, .. })) => of.as_ref() == owner,
+                Some(What::Alias(alias)) => alias.of.as_ref() == owner,
                 _ => true, // a name that is or was that of a resource
             };
             ensure!(right, "{alias} does not stand for {owner:?}");

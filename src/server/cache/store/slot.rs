@@ -30,9 +30,9 @@ pub(super) enum What {
     Absent(ResourceName),
     Unknown(ResourceName),
     /// Another name of a resource that is present or not known.
-    Alias(Alias),
+    Alias(Box<Alias>),
     /// A former alias, which stands for nothing now: absent.
-    Unaliased(Alias),
+    Unaliased(Box<Alias>),
 }
 
 /// The previous state of a slot, so that a client that was not served in between is not sent a change that was
