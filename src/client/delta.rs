@@ -12,12 +12,13 @@ use super::holdings::{Held, Holdings};
 use super::in_flight::PendingAck;
 use super::incoming::{Heartbeat, Incoming};
 use super::names::no_name;
-use super::resources::Extra;
+use super::resources::{Extra, Resources};
 use super::subscription::Subscription;
 use super::timers::Asked;
 use super::transmit::{Intent, ack_intent};
 use super::variant::{Composed, Of, Protocol, Variant, check_answerable};
 use crate::error::PeerMisbehaved;
+use crate::message::Resource;
 use crate::message::delta::{Request, Response, Versions};
 use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 use crate::resource_type::ResourceType;
@@ -59,44 +60,25 @@ impl Protocol for Delta {
             incoming.refuse(format!("{count} resources in the response, limit {limit}"));
             return incoming;
         }
-        incoming.resources.reserve(response.resources.len());
-        for resource in response.resources {
-            let fault = if let Some(reason) = no_name(resource.name.as_str(), &response.type_url) {
-                match xdstp::is_structured(resource.name.as_str()) {
-                    true => Some((Some(resource.name.clone()), reason.into())),
-                    false => Some((None, format!("a resource {reason}"))), // C-DELTA-25
-                }
-            } else if resource.version.as_str().len() > settings.limits.version_bytes {
-                let (len, limit) = (resource.version.as_str().len(), settings.limits.version_bytes);
-                Some((Some(resource.name.clone()), format!("version of {len} bytes, limit {limit}")))
-            } else {
-                match &resource.body {
-                    Some(body) if body.type_url != response.type_url => {
-                        Some((Some(resource.name.clone()), format!("has the type {}", body.type_url))) // C-DELTA-21
-                    }
-                    Some(_) if resource.ttl.is_some_and(|ttl| ttl.is_zero()) => {
-                        Some((Some(resource.name.clone()), "a TTL must be positive".into())) // C-TTL-14
-                    }
-                    _ => None,
-                }
-            };
-            if let Some((name, reason)) = fault {
+        let version = incoming.resources.version().clone();
+        let mut versions = Vec::with_capacity(response.resources.len());
+        let resources = Resources::collect(version, response.resources, |_, resource, extras| {
+            if let Some((name, reason)) = fault(&resource, &response.type_url, settings) {
                 incoming.fault(name, reason);
-                continue;
+                return None;
             }
-            match resource.body {
-                Some(body) => {
-                    let extra = Extra { version: None, ttl: resource.ttl, aliases: resource.aliases };
-                    incoming.resources.push(resource.name, resource.version, body.value, extra);
-                }
-                None => incoming.heartbeats.push(Heartbeat {
-                    name: resource.name,
-                    version: resource.version,
-                    ttl: resource.ttl,
-                    aliases: resource.aliases,
-                }),
+            let Resource { name, version, aliases, body, ttl } = resource;
+            let Some(body) = body else {
+                incoming.heartbeats.push(Heartbeat { name, version, ttl, aliases });
+                return None;
+            };
+            if ttl.is_some() || !aliases.is_empty() {
+                extras.push(Extra { version: None, ttl, aliases });
             }
-        }
+            versions.push(version);
+            Some((name, body.value, false))
+        });
+        incoming.resources = resources.with_versions(versions);
         incoming.removed = response.removed;
         incoming.removed.retain(|name| !name.is_wildcard()); // no resource has this name, so none is removed
         incoming.errors = response.errors;
@@ -237,6 +219,30 @@ impl Protocol for Delta {
 
     fn set_node(request: &mut Request, settings: &Settings) {
         request.node = Some(settings.node.clone());
+    }
+}
+
+/// Returns the name and the reason if a resource is not as the specification demands.
+fn fault(resource: &Resource, type_url: &TypeUrl, settings: &Settings) -> Option<(Option<ResourceName>, String)> {
+    let Resource { name, version, body, ttl, .. } = resource;
+    if let Some(reason) = no_name(name.as_str(), type_url) {
+        return Some(match xdstp::is_structured(name.as_str()) {
+            true => (Some(name.clone()), reason.into()),
+            false => (None, format!("a resource {reason}")), // C-DELTA-25
+        });
+    }
+    let (len, limit) = (version.as_bytes().len(), settings.limits.version_bytes);
+    if len > limit {
+        return Some((Some(name.clone()), format!("version of {len} bytes, limit {limit}")));
+    }
+    match body {
+        Some(body) if body.type_url != *type_url => {
+            Some((Some(name.clone()), format!("has the type {}", body.type_url))) // C-DELTA-21
+        }
+        Some(_) if ttl.is_some_and(|ttl| ttl.is_zero()) => {
+            Some((Some(name.clone()), "a TTL must be positive".into())) // C-TTL-14
+        }
+        _ => None,
     }
 }
 

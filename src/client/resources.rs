@@ -22,7 +22,7 @@ pub(super) struct Resources {
     ordered: bool,
 }
 
-/// Has the size of a resource in a message, so that the memory of one serves for the other.
+/// Has the size of a resource in a SotW message, so that the memory of one serves for the other.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Entry {
     name: ResourceName,
@@ -105,13 +105,14 @@ impl Resources {
         Self { version, entries, versions: Vec::new(), extras: all, ordered }
     }
 
-    /// Makes room for resources with versions of their own.
-    pub(super) fn reserve(&mut self, count: usize) {
-        self.entries.reserve_exact(count);
-        self.versions.reserve_exact(count);
+    /// Gives each resource a version of its own.
+    pub(super) fn with_versions(self, versions: Vec<Version>) -> Self {
+        debug_assert_eq!(versions.len(), self.entries.len());
+        Self { versions, ..self }
     }
 
     /// Adds a resource with a version of its own.
+    #[cfg(test)]
     pub(super) fn push(&mut self, name: ResourceName, version: Version, body: Bytes, extra: Extra) {
         self.ordered &= self.entries.last().is_none_or(|last| last.name < name);
         if extra != Extra::default() {

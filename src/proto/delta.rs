@@ -130,7 +130,7 @@ fn decode_plain(bytes: &Bytes) -> Option<Response> {
     while let Some(field) = fields.next_raw() {
         match field.ok()? {
             (2, Value::Bytes(resource), _) => {
-                let resource = super::read_resource(bytes.slice_ref(resource), &type_url)?;
+                let resource = super::read_resource(bytes, resource, &type_url)?;
                 if let Some(body) = resource.body.as_ref().filter(|body| body.type_url != type_url) {
                     type_url = body.type_url.clone();
                 }

@@ -21,7 +21,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use prost::Message;
 
 pub use self::wire::Wire;
@@ -74,27 +74,25 @@ fn any(any: generated::Any, type_url: &TypeUrl) -> Any {
     Any { type_url, value: any.value }
 }
 
-/// Reads an `Any`, usually of this type. Returns `None` if the bytes are malformed.
+/// Reads an `Any` in a message, usually of this type. Returns `None` if the bytes are malformed.
 #[inline]
-fn read_any(mut bytes: Bytes, type_url: &TypeUrl) -> Option<Any> {
-    let mut fields = Fields::new(&bytes);
+fn read_any(message: &Bytes, bytes: &[u8], type_url: &TypeUrl) -> Option<Any> {
+    let mut fields = Fields::new(bytes);
     if let (Some(Ok((1, Value::Bytes(url)))), Some(Ok((2, Value::Bytes(value)))), None) =
         (fields.next(), fields.next(), fields.next())
     {
         if url == type_url.as_str().as_bytes() {
-            let len = value.len();
-            bytes.advance(bytes.len() - len);
-            return Some(Any { type_url: type_url.clone(), value: bytes });
+            return Some(Any { type_url: type_url.clone(), value: message.slice_ref(value) });
         }
     }
-    Some(any(generated::Any::decode(bytes).ok()?, type_url))
+    Some(any(generated::Any::decode(message.slice_ref(bytes)).ok()?, type_url))
 }
 
-/// Reads a resource whose body usually has this type, in place: neither the name nor the version is copied twice. Returns
-/// `None` if the bytes are malformed.
-fn read_resource(bytes: Bytes, type_url: &TypeUrl) -> Option<Resource> {
+/// Reads a resource in a message, whose body usually has this type, in place: neither the name nor the version is copied
+/// twice. Returns `None` if the bytes are malformed.
+fn read_resource(message: &Bytes, bytes: &[u8], type_url: &TypeUrl) -> Option<Resource> {
     let (mut version, mut body, mut name) = (None, None, None);
-    for field in Fields::new(&bytes) {
+    for field in Fields::new(bytes) {
         let place = match field.ok()? {
             (1, Value::Bytes(value)) => Some((&mut version, value)),
             (2, Value::Bytes(value)) => Some((&mut body, value)),
@@ -104,12 +102,12 @@ fn read_resource(bytes: Bytes, type_url: &TypeUrl) -> Option<Resource> {
         match place {
             Some((field @ None, value)) => *field = Some(value),
             // Fields that few resources have, and fields that occur twice.
-            _ => return Some(resource(generated::Resource::decode(bytes).ok()?, type_url)),
+            _ => return Some(resource(generated::Resource::decode(message.slice_ref(bytes)).ok()?, type_url)),
         }
     }
     let text = |field: Option<_>| core::str::from_utf8(field.unwrap_or_default()).ok();
     let body = match body {
-        Some(body) => Some(read_any(bytes.slice_ref(body), type_url)?),
+        Some(body) => Some(read_any(message, body, type_url)?),
         None => None,
     };
     Some(Resource { name: text(name)?.into(), version: text(version)?.into(), aliases: Vec::new(), body, ttl: None })

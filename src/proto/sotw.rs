@@ -74,7 +74,7 @@ fn decode_plain(bytes: &Bytes) -> Option<Response> {
     while let Some(field) = fields.next_raw() {
         match field.ok()? {
             (2, Value::Bytes(resource), _) => {
-                let any = super::read_any(bytes.slice_ref(resource), &type_url)?;
+                let any = super::read_any(bytes, resource, &type_url)?;
                 if any.type_url != type_url {
                     type_url = any.type_url.clone();
                 }

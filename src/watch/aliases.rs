@@ -30,6 +30,10 @@ enum Stands {
 }
 
 impl Aliases {
+    pub(super) fn is_empty(&self) -> bool {
+        self.to.is_empty()
+    }
+
     pub(super) fn bind(&mut self, alias: &ResourceName, name: &ResourceName) {
         self.unbind(alias);
         self.to.insert(alias.clone(), Target { name: name.clone(), stands: Stands::Yes });

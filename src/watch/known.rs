@@ -1,20 +1,28 @@
 //! The known state of a resource, its changes, and the next event for a watcher.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 
 use super::event::WatchId;
 use crate::error::{Code, Status};
 use crate::name::ResourceName;
 
-/// The known state of a resource.
+/// The known state of a resource: small, for a wildcard may bring a hundred thousand.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Known<T> {
     pub(super) value: Option<T>,
-    pub(super) error: Option<Status>,
-    /// The watchers of this name; empty for a resource that only a wildcard or a collection covers.
-    pub(super) watchers: BTreeSet<WatchId>,
+    /// Rarely present.
+    pub(super) error: Option<Box<Status>>,
     /// The number of watchers with a pending event of the resource.
     pub(super) pending: usize,
+}
+
+/// The known state of a watched name.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) struct Named<T> {
+    pub(super) known: Known<T>,
+    /// The watchers of this name.
+    pub(super) watchers: BTreeSet<WatchId>,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -45,46 +53,56 @@ pub(super) enum Change<T> {
 
 impl<T> Default for Known<T> {
     fn default() -> Self {
-        Self { value: None, error: None, watchers: BTreeSet::new(), pending: 0 }
+        Self { value: None, error: None, pending: 0 }
+    }
+}
+
+impl<T> From<Known<T>> for Named<T> {
+    fn from(known: Known<T>) -> Self {
+        Self { known, watchers: BTreeSet::new() }
     }
 }
 
 impl<T: Clone + PartialEq> Known<T> {
     /// Copies the state for watchers of another name.
     pub(super) fn copy(&self) -> Self {
-        Self { value: self.value.clone(), error: self.error.clone(), ..Self::default() }
+        Self { value: self.value.clone(), error: self.error.clone(), pending: 0 }
     }
 
     /// Returns the reason for a removal, if known: the error of a resource without content, or the rejection, if a
     /// rejected resource is dropped.
     pub(super) fn reason(&self, rejected: bool) -> Option<Status> {
         let says = |why: &&Status| self.value.is_none() || (rejected && why.is(Code::InvalidArgument));
-        self.error.as_ref().filter(says).cloned()
+        self.error.as_deref().filter(says).cloned()
     }
 
     /// Applies a change. Returns the previous content if the content changed; `None` if nothing changed.
     pub(super) fn change(&mut self, change: &Change<T>) -> Option<Option<Option<T>>> {
         match change {
-            // The same content: at most, an error is cleared.
-            Change::Value(value) if self.value.as_ref() == Some(value) => self.error.take().map(|_| None),
-            Change::Value(value) => {
-                self.error = None;
-                Some(Some(self.value.replace(value.clone())))
-            }
+            Change::Value(value) => self.put(value.clone()),
             Change::Gone(status) => {
-                if self.value.is_none() && self.error.as_ref() == Some(status) {
+                if self.value.is_none() && self.error.as_deref() == Some(status) {
                     return None;
                 }
-                self.error = Some(status.clone());
+                self.error = Some(Box::new(status.clone()));
                 Some(Some(self.value.take()))
             }
-            Change::Error(status) if self.error.as_ref() == Some(status) => None, // C-RES-21
+            Change::Error(status) if self.error.as_deref() == Some(status) => None, // C-RES-21
             Change::Error(status) => {
-                self.error = Some(status.clone());
+                self.error = Some(Box::new(status.clone()));
                 Some(None)
             }
             Change::Fine => self.error.take().map(|_| None),
         }
+    }
+
+    /// Applies content. Returns what [`change`](Self::change) does.
+    pub(super) fn put(&mut self, value: T) -> Option<Option<Option<T>>> {
+        let error = self.error.take();
+        if self.value.as_ref() == Some(&value) {
+            return error.map(|_| None); // the same content: at most, an error is cleared
+        }
+        Some(Some(self.value.replace(value)))
     }
 }
 

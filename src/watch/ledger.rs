@@ -1,15 +1,17 @@
 //! The watchers, the known state of what they watch, and the pending events of each watcher.
 
+mod events;
 mod questions;
 mod watcher;
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use self::watcher::{NOBODY, Subject, Watcher, note, queue, wholes};
 use super::aliases::Aliases;
-use super::event::{Event, News, WatchId};
-use super::known::{Change, Due, Known, due, is_whole};
+use super::event::WatchId;
+use super::known::{Change, Known, Named, is_whole};
 use super::sorted::SortedMap;
 use super::unreachable::Unreachable;
 use crate::error::{Code, Status};
@@ -23,7 +25,7 @@ pub(super) struct Ledger<T> {
     watches: u64,
     watchers: BTreeMap<WatchId, Watcher<T>>,
     /// The state by watched name, which may be a resource, an alias, the wildcard or a collection.
-    named: SortedMap<ResourceName, Known<T>>,
+    named: SortedMap<ResourceName, Named<T>>,
     /// The state of the resources that a watched wildcard or collection covers, including pending events of removed
     /// ones.
     parts: SortedMap<ResourceName, Known<T>>,
@@ -67,20 +69,28 @@ impl<T: Clone + PartialEq> Ledger<T> {
 
     /// Returns whether a resource is watched: by name, by a wildcard or collection, or by an alias that it had before.
     pub(super) fn covers(&self, name: &ResourceName) -> bool {
-        self.is_watched(name) || self.is_part(name) || !self.aliases.of(name, false).is_empty()
+        self.is_all_the_wildcard()
+            || self.is_watched(name)
+            || self.is_part(name)
+            || !self.aliases.of(name, false).is_empty()
+    }
+
+    /// Returns whether the wildcard is watched, and nothing else, so that a resource needs no look-up but its own.
+    fn is_all_the_wildcard(&self) -> bool {
+        self.aliases.is_empty() && self.named.only().is_some_and(|(name, _)| name.is_wildcard())
     }
 
     fn is_part(&self, name: &ResourceName) -> bool {
         self.wholes(name).next().is_some()
     }
 
-    /// Returns the state of each watched wildcard or collection that covers a name.
-    fn wholes(&self, name: &ResourceName) -> impl Iterator<Item = &Known<T>> {
+    /// Returns each watched wildcard or collection that covers a name.
+    fn wholes(&self, name: &ResourceName) -> impl Iterator<Item = &Named<T>> {
         wholes(&self.named, &self.globs, name).into_iter().flatten()
     }
 
     fn known(&self, name: &str) -> Option<&Known<T>> {
-        self.named.get(name).or_else(|| self.parts.get(name))
+        self.named.get(name).map(|named| &named.known).or_else(|| self.parts.get(name))
     }
 
     // Watchers.
@@ -92,21 +102,21 @@ impl<T: Clone + PartialEq> Ledger<T> {
         let watcher = Watcher { name: name.clone(), fresh, errors, synced: false, queued: false, unfinished: 0 };
         self.watchers.insert(watch, watcher);
         if !self.is_watched(&name) {
-            let of_alias = || self.aliases.of(&name, false).first().and_then(|alias| self.named.get(alias));
+            let of_alias = || Some(&self.named.get(self.aliases.of(&name, false).first()?)?.known);
             let known = self.parts.get(&name).or_else(of_alias).map(Known::copy).unwrap_or_default();
-            self.named.entry(&name).or_insert_with(|| known);
+            self.named.entry(&name).or_insert_with(|| known.into());
             self.globs.insert(&name);
             if is_whole(&name) {
                 self.add_parts(&name);
             }
         }
         let Self { watchers, named, turns, unreachable, removed, .. } = self;
-        let known = named.entry(&name).or_default();
-        known.watchers.insert(watch);
+        let Named { known, watchers: all } = named.entry(&name).or_insert_with(|| Known::default().into());
+        all.insert(watch);
         if known.value.is_none() && known.error.is_none() {
-            known.error = removed.get(&name).map(|removed| removed.why.clone());
+            known.error = removed.get(&name).map(|removed| Box::new(removed.why.clone()));
         }
-        let Known { value, error, pending, .. } = &mut *known;
+        let Known { value, error, pending } = &mut *known;
         note(watchers, turns, watch, &Subject::new(&name, value, error, unreachable), pending, Some(None));
         let known = known.copy();
         if self.is_part(&name) {
@@ -118,7 +128,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
             let has = has(&name);
             // A resource without content is not covered, even if other watchers still have its removal pending.
             for (of, known) in parts.iter_mut().filter(|(of, known)| known.value.is_some() && has(of)) {
-                let Known { value, error, pending, .. } = known;
+                let Known { value, error, pending } = known;
                 note(watchers, turns, watch, &Subject::new(of, value, error, unreachable), pending, Some(None));
             }
         }
@@ -131,7 +141,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         let named = self.named.iter().filter(|(name, _)| !self.aliases.is_alias(name));
         let by_alias = self.aliases.targets().filter_map(|(name, alias)| Some((name, self.named.get(alias)?)));
         let known = named.chain(by_alias).filter(|(name, _)| *name != whole && has(name));
-        let known = known.map(|(name, known)| (name.clone(), known.copy()));
+        let known = known.map(|(name, named)| (name.clone(), named.known.copy()));
         for (name, known) in known.collect::<Vec<_>>() {
             self.parts.entry(&name).or_insert_with(|| known);
         }
@@ -144,15 +154,18 @@ impl<T: Clone + PartialEq> Ledger<T> {
             self.turns.retain(|&turn| turn != watch);
         }
         for of in fresh.keys() {
-            let known = if *of == name { self.named.get_mut(of) } else { self.parts.get_mut(of) };
+            let known = match *of == name {
+                true => self.named.get_mut(of).map(|named| &mut named.known),
+                false => self.parts.get_mut(of),
+            };
             if let Some(known) = known {
                 known.pending -= 1;
             }
             self.tidy(of);
         }
-        let known = self.named.get_mut(&name)?;
-        known.watchers.remove(&watch);
-        if !known.watchers.is_empty() {
+        let named = self.named.get_mut(&name)?;
+        named.watchers.remove(&watch);
+        if !named.watchers.is_empty() {
             return None;
         }
         self.named.remove(&name);
@@ -220,9 +233,20 @@ impl<T: Clone + PartialEq> Ledger<T> {
         }
     }
 
+    /// Applies content while the wildcard is watched, and nothing else.
+    fn put_part(&mut self, name: &ResourceName, value: T) {
+        let Self { watchers, named, parts, turns, unreachable, .. } = self;
+        let known = parts.entry(name).or_default();
+        let Some(changed) = known.put(value) else { return };
+        let Known { value, error, pending } = known;
+        let subject = Subject::new(name, value, error, unreachable);
+        let all = named.only().into_iter().flat_map(|(_, all)| &all.watchers);
+        all.for_each(|&watch| note(watchers, turns, watch, &subject, pending, changed.clone()));
+    }
+
     /// Applies a change for the watchers of this name.
     fn change_named(&mut self, name: &ResourceName, change: &Change<T>) {
-        let changed = self.named.get_mut(name).and_then(|known| known.change(change));
+        let changed = self.named.get_mut(name).and_then(|named| named.known.change(change));
         changed.into_iter().for_each(|changed| self.note_named(name, changed));
     }
 
@@ -248,6 +272,9 @@ impl<T: Clone + PartialEq> Ledger<T> {
 
     /// Applies a resource of an update, and binds the watched aliases that stand for it.
     pub(super) fn put(&mut self, name: &ResourceName, aliases: &[ResourceName], value: T) {
+        if aliases.is_empty() && self.is_all_the_wildcard() {
+            return self.put_part(name, value);
+        }
         self.came(name);
         self.aliases.unbind(name);
         aliases.iter().for_each(|alias| self.aliases.bind(alias, name));
@@ -289,12 +316,12 @@ impl<T: Clone + PartialEq> Ledger<T> {
         } else if self.removed.get(name).is_some_and(|removed| !removed.aliases.is_empty()) {
             // By an alias that stands for nothing: a watcher of this name that came later has no state yet.
             let unknown = |known: &&Known<T>| known.value.is_none() && known.error.is_none();
-            if self.named.get(name).filter(unknown).is_some() {
+            if self.named.get(name).map(|named| &named.known).filter(unknown).is_some() {
                 self.change_named(name, &Change::Gone(why));
             }
         }
         for alias in self.aliases.of(name, true) {
-            let known = self.named.get(&alias);
+            let known = self.named.get(&alias).map(|named| &named.known);
             let why = known.and_then(|known| known.reason(drops || self.aliases.has_left(&alias)));
             self.change_alias(&alias, &Change::Gone(why.unwrap_or_else(gone)));
         }
@@ -332,11 +359,12 @@ impl<T: Clone + PartialEq> Ledger<T> {
         set(&mut self.unreachable);
         // A resource's own error takes precedence.
         let other = |name: &&ResourceName| before.error(name.as_str()) != self.unreachable.error(name.as_str());
-        let names = |known: &SortedMap<ResourceName, Known<T>>| -> Vec<ResourceName> {
-            let others = known.iter().filter(|(_, known)| known.error.is_none()).map(|(name, _)| name);
+        let names = |known: &mut dyn Iterator<Item = (&ResourceName, &Known<T>)>| -> Vec<ResourceName> {
+            let others = known.filter(|(_, known)| known.error.is_none()).map(|(name, _)| name);
             others.filter(other).cloned().collect()
         };
-        let (named, parts) = (names(&self.named), names(&self.parts));
+        let named = names(&mut self.named.iter().map(|(name, named)| (name, &named.known)));
+        let parts = names(&mut self.parts.iter());
         named.iter().for_each(|name| self.note_named(name, None));
         parts.iter().for_each(|name| self.note_part(name, None));
     }
@@ -344,7 +372,8 @@ impl<T: Clone + PartialEq> Ledger<T> {
     /// Notes a possible event for each watcher of a name, with the previous content if that is known to have changed.
     fn note_named(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
         let Self { watchers, named, turns, unreachable, .. } = self;
-        let Some(Known { value, error, watchers: all, pending }) = named.get_mut(name) else { return };
+        let Some(Named { known, watchers: all }) = named.get_mut(name) else { return };
+        let Known { value, error, pending } = known;
         let subject = Subject::new(name, value, error, unreachable);
         all.iter().for_each(|&watch| note(watchers, turns, watch, &subject, pending, changed.clone()));
     }
@@ -352,7 +381,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
     /// Notes a possible event for each watcher of a wildcard or collection that covers the name.
     fn note_part(&mut self, name: &ResourceName, changed: Option<Option<T>>) {
         let Self { watchers, named, parts, globs, turns, unreachable, .. } = self;
-        let Some(Known { value, error, pending, .. }) = parts.get_mut(name) else { return };
+        let Some(Known { value, error, pending }) = parts.get_mut(name) else { return };
         let subject = Subject::new(name, value, error, unreachable);
         // A resource without content and without error is not covered.
         if subject.value.is_some() || subject.error.is_some() {
@@ -361,91 +390,6 @@ impl<T: Clone + PartialEq> Ledger<T> {
         }
         if subject.value.is_none() {
             self.tidy(name);
-        }
-    }
-
-    // Outputs.
-
-    pub(super) fn next(&mut self, waits: bool) -> Option<Event<T>> {
-        while let Some(watch) = self.turns.pop_front() {
-            let Some(watcher) = self.watchers.get_mut(&watch) else { continue };
-            watcher.queued = false;
-            let event = self.next_of(watch, waits);
-            if let Some(watcher) = self.watchers.get_mut(&watch) {
-                if !watcher.fresh.is_empty() || watcher.synced {
-                    queue(watcher, &mut self.turns, watch);
-                }
-            }
-            if event.is_some() {
-                return event;
-            }
-        }
-        None
-    }
-
-    /// Takes the next watcher with pending events out of the turns.
-    pub(super) fn next_ready(&mut self) -> Option<WatchId> {
-        while let Some(watch) = self.turns.pop_front() {
-            if let Some(watcher) = self.watchers.get_mut(&watch) {
-                watcher.queued = false;
-                if !watcher.fresh.is_empty() || watcher.synced {
-                    return Some(watch);
-                }
-            }
-        }
-        None
-    }
-
-    pub(super) fn next_of(&mut self, watch: WatchId, waits: bool) -> Option<Event<T>> {
-        let (name, news) = self.news_of(watch)?;
-        if waits {
-            self.watchers.get_mut(&watch)?.unfinished += 1;
-        }
-        Some(Event { watch, name, news })
-    }
-
-    fn news_of(&mut self, watch: WatchId) -> Option<(ResourceName, News<T>)> {
-        loop {
-            let Self { watchers, named, parts, unreachable, .. } = self;
-            let watcher = watchers.get_mut(&watch)?;
-            let Some((name, fresh)) = watcher.fresh.first_mut() else {
-                return core::mem::take(&mut watcher.synced).then(|| (WILDCARD.into(), News::Synced));
-            };
-            let known = if *name == watcher.name { named.get_mut(name) } else { parts.get_mut(name) };
-            let Some(known) = known else {
-                watcher.fresh.pop_first();
-                continue;
-            };
-            let error = known.error.as_ref().or_else(|| unreachable.error(name.as_str()));
-            let due = due(name, known.value.as_ref(), error, fresh, watcher.errors.get(name));
-            let news = match (&due, &known.value) {
-                (Some(Due::Content), Some(value)) => {
-                    watcher.errors.remove(name);
-                    Some(News::Changed(Ok(value.clone())))
-                }
-                (Some(Due::Failure), _) => error.cloned().map(|error| News::Changed(Err(error))),
-                (Some(Due::Error), _) => Some(News::Ambient(error.cloned())),
-                _ => None,
-            };
-            let content = matches!(due, Some(Due::Content));
-            fresh.changed = None;
-            if content && error.is_some() {
-                return Some((name.clone(), news?)); // and the error next
-            }
-            if let (false, Some(error)) = (content, error) {
-                watcher.errors.insert(name.clone(), error.clone());
-            } else {
-                watcher.errors.remove(name);
-            }
-            known.pending -= 1;
-            let is_there = known.value.is_some();
-            let (name, _) = watcher.fresh.pop_first()?;
-            if !is_there {
-                self.tidy(&name);
-            }
-            if let Some(news) = news {
-                return Some((name, news));
-            }
         }
     }
 

@@ -52,6 +52,15 @@ impl<K, V> SortedMap<K, V> {
         self.pages.is_empty()
     }
 
+    /// Returns the entry of a map that has one.
+    pub(super) fn only(&self) -> Option<&(K, V)> {
+        if self.pages.len() > 1 {
+            return None;
+        }
+        let page = self.pages.front()?;
+        page.front().filter(|_| page.len() == 1)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.pages.iter().flatten().map(|(key, value)| (key, value))
     }
@@ -99,6 +108,7 @@ impl<K, V> SortedMap<K, V> {
         let Place { page, at } = place;
         match self.pages.get_mut(page) {
             None => self.pages.push_back(VecDeque::from([entry])),
+            Some(entries) if entries.len() < PAGE && at == entries.len() => entries.push_back(entry),
             Some(entries) if entries.len() < PAGE => entries.insert(at, entry),
             Some(entries) if at == entries.len() => {
                 let mut next = VecDeque::with_capacity(PAGE);
@@ -144,22 +154,20 @@ impl<K: Ord, V> SortedMap<K, V> {
         K: Borrow<Q>,
     {
         if let Some((last, _)) = self.entry_at(self.last) {
-            match key.cmp(last.borrow()) {
-                Ordering::Equal => return Ok(self.last),
-                Ordering::Greater => {
-                    let after = Place { at: self.last.at + 1, ..self.last };
-                    let first_of_next = Place { page: self.last.page + 1, at: 0 };
-                    let (next, place) = match self.entry_at(after) {
-                        None => (self.entry_at(first_of_next), first_of_next),
-                        next => (next, after),
-                    };
-                    match next.map(|(next, _)| key.cmp(next.borrow())) {
-                        None | Some(Ordering::Less) => return Err(after),
-                        Some(Ordering::Equal) => return Ok(place),
-                        Some(Ordering::Greater) => {}
-                    }
-                }
-                Ordering::Less => {}
+            let after = Place { at: self.last.at + 1, ..self.last };
+            let first_of_next = Place { page: self.last.page + 1, at: 0 };
+            let (next, place) = match self.entry_at(after) {
+                None => (self.entry_at(first_of_next), first_of_next),
+                next => (next, after),
+            };
+            match next.map(|(next, _)| key.cmp(next.borrow())) {
+                Some(Ordering::Equal) => return Ok(place),
+                None | Some(Ordering::Less) => match key.cmp(last.borrow()) {
+                    Ordering::Equal => return Ok(self.last),
+                    Ordering::Greater => return Err(after),
+                    Ordering::Less => {}
+                },
+                Some(Ordering::Greater) => {}
             }
         }
         let is_before = |page: &VecDeque<(K, V)>| page.front().is_some_and(|(first, _)| first.borrow() <= key);

@@ -9,6 +9,8 @@ use http_body::Body;
 use xds_machine::proto::{DecodeError, Wire, load_stats};
 use xds_machine::{Code, Status, load};
 
+use crate::block::Block;
+
 /// The messages of a method on the wire.
 pub(crate) trait Codec {
     /// What a client sends.
@@ -61,9 +63,6 @@ impl Codec for Loads {
 /// The length of the compressed flag and the message length, which gRPC puts before each message.
 pub(crate) const PREFIX: usize = 5;
 
-/// How much is reserved for a message before any of it has come: the length is the peer's claim.
-const FIRST_BLOCK: usize = 1 << 16;
-
 /// Returns the prefix of an uncompressed message, or `None` if gRPC can't express the length.
 pub(crate) fn prefix(len: usize) -> Option<[u8; PREFIX]> {
     let [a, b, c, d] = u32::try_from(len).ok()?.to_be_bytes();
@@ -82,7 +81,7 @@ pub(crate) struct Messages {
     prefix: [u8; PREFIX],
     /// How much of the prefix has come.
     prefix_len: usize,
-    message: Vec<u8>,
+    message: Block,
 }
 
 /// A message, or the end of a body.
@@ -108,7 +107,7 @@ pub(crate) enum ReadError<E> {
 impl Messages {
     /// Creates a reader of messages of at most `limit` bytes.
     pub(crate) fn new(what: &'static str, limit: usize) -> Self {
-        Self { what, limit, rest: Bytes::new(), prefix: [0; PREFIX], prefix_len: 0, message: Vec::new() }
+        Self { what, limit, rest: Bytes::new(), prefix: [0; PREFIX], prefix_len: 0, message: Block::default() }
     }
 
     /// Reads the next message.
@@ -152,12 +151,7 @@ impl Messages {
         }
         let len = self.len()?;
         let more = self.rest.len().min(len - self.message.len());
-        if self.message.capacity() - self.message.len() < more {
-            // Doubles up to the exact length, so that no more is held than twice what has come.
-            let block = len.min((2 * self.message.len()).max(FIRST_BLOCK).max(self.message.len() + more));
-            self.message.reserve_exact(block - self.message.len());
-        }
-        self.message.extend_from_slice(&self.rest.split_to(more));
+        self.message.extend(&self.rest.split_to(more), len);
         if self.message.len() < len {
             return Ok(None);
         }
@@ -246,17 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn a_claimed_length_reserves_nothing_and_a_message_takes_its_block_along() {
+    fn a_message_takes_its_block_along() {
         let mut reader = Messages::new("tale", 1 << 30);
-        reader.rest = Bytes::from_static(b"\0\x3f\xff\xff\xffabc");
-        assert_eq!(reader.take().expect("no error"), None);
-        assert_eq!(reader.message.capacity(), FIRST_BLOCK);
-
-        let mut reader = Messages::new("tale", 1 << 30);
-        let long = vec![7; 3 * FIRST_BLOCK + 1];
+        let long = vec![7; (3 << 16) + 1];
         reader.rest = [&b"\0\0\x03\0\x01"[..], &long].concat().into();
         assert_eq!(reader.take().expect("no error").expect("a message"), long);
-        assert_eq!((reader.message.capacity(), reader.rest.len()), (0, 0));
+        assert_eq!((reader.message.len(), reader.rest.len()), (0, 0));
     }
 
     #[test]

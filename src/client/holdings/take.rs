@@ -29,8 +29,9 @@ impl Holdings {
         let stays = |name: &&&ResourceName| self.held.contains_key(**name);
         let stay: BTreeSet<&ResourceName> = rejected.iter().filter(stays).copied().collect();
         let Self { subscribed, globs, held, bindings, not_found, expiry, lapsed, mixed, .. } = self;
+        let mut new = Vec::with_capacity(if held.is_empty() { resources.len() } else { 0 });
         let mut ahead = dense.then(|| held.iter_mut().peekable());
-        let (mut new, mut orphaned, mut unwanted, mut count) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        let (mut orphaned, mut unwanted, mut count) = (Vec::new(), Vec::new(), 0);
         for resource in resources.iter() {
             let name = resource.name();
             let accepted = !rejected.contains(name);

@@ -13,7 +13,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
 
     /// Returns the error of a resource itself.
     pub(in crate::watch) fn error(&self, name: &str) -> Option<&Status> {
-        self.known(name)?.error.as_ref()
+        self.known(name)?.error.as_deref()
     }
 
     /// Returns why the servers of a name are unreachable.
@@ -23,13 +23,13 @@ impl<T: Clone + PartialEq> Ledger<T> {
 
     /// Returns the watched names, and then the resources that watched wildcards and collections cover.
     pub(in crate::watch) fn iter(&self) -> impl Iterator<Item = Watched<'_, T>> {
-        let watched = |(name, known): (_, _)| self.watched(name, known);
+        let named = self.named.iter().map(|(name, named)| self.watched(name, &named.known, named.watchers.len()));
         let parts = self.parts.iter().filter(|&(name, known)| known.value.is_some() && !self.is_watched(name));
-        self.named.iter().chain(parts).map(watched)
+        named.chain(parts.map(|(name, known)| self.watched(name, known, 0)))
     }
 
-    fn watched<'a>(&'a self, name: &'a ResourceName, known: &'a Known<T>) -> Watched<'a, T> {
-        let (value, error, unreachable) = (known.value.as_ref(), known.error.as_ref(), self.unreachable(name.as_str()));
-        Watched { name, value, error, unreachable, watchers: known.watchers.len() }
+    fn watched<'a>(&'a self, name: &'a ResourceName, known: &'a Known<T>, watchers: usize) -> Watched<'a, T> {
+        let unreachable = self.unreachable(name.as_str());
+        Watched { name, value: known.value.as_ref(), error: known.error.as_deref(), unreachable, watchers }
     }
 }

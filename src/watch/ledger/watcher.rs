@@ -1,9 +1,10 @@
 //! A watcher, and the notes of its pending events.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::super::event::WatchId;
-use super::super::known::{Fresh, Known, due};
+use super::super::known::{Fresh, Named, due};
 use super::super::sorted::{Entry, SortedMap};
 use super::super::unreachable::Unreachable;
 use crate::error::Status;
@@ -27,12 +28,12 @@ pub(super) struct Watcher<T> {
 /// The watchers of a wildcard or collection that nobody watches.
 pub(super) static NOBODY: BTreeSet<WatchId> = BTreeSet::new();
 
-/// Returns the state of the wildcard and that of the collection, if these are watched and cover the name.
+/// Returns the wildcard and the collection, if these are watched and cover the name.
 pub(super) fn wholes<'a, T>(
-    named: &'a SortedMap<ResourceName, Known<T>>,
+    named: &'a SortedMap<ResourceName, Named<T>>,
     globs: &Globs,
     name: &ResourceName,
-) -> [Option<&'a Known<T>>; 2] {
+) -> [Option<&'a Named<T>>; 2] {
     let all = named.get(WILDCARD).filter(|_| !name.is_wildcard());
     let collection = globs.of(name.as_str()).and_then(|glob| named.get(glob));
     [all, collection]
@@ -50,10 +51,10 @@ impl<'a, T> Subject<'a, T> {
     pub(super) fn new(
         name: &'a ResourceName,
         value: &'a Option<T>,
-        error: &'a Option<Status>,
+        error: &'a Option<Box<Status>>,
         unreachable: &'a Unreachable,
     ) -> Self {
-        let error = error.as_ref().or_else(|| unreachable.error(name.as_str()));
+        let error = error.as_deref().or_else(|| unreachable.error(name.as_str()));
         Self { name, value: value.as_ref(), error }
     }
 }

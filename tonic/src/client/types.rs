@@ -1,7 +1,6 @@
 //! The watchers of a type whose Rust type is forgotten.
 
 use std::any::Any;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedSender;
@@ -30,6 +29,7 @@ pub(super) trait OfType: Send {
 
 /// The watchers with the Rust type `R`, and their number.
 struct Typed<R: XdsResource> {
+    type_url: TypeUrl,
     shared: Arc<Shared<R>>,
     watchers: usize,
 }
@@ -59,25 +59,25 @@ impl Subscribe for BySize<'_> {
 impl<R: XdsResource> OfType for Typed<R> {
     fn handle_action(&mut self, action: Action) -> Option<Action> {
         // Decoded before the lock is taken, for watchers of other threads need it too.
-        let mut decoded = VecDeque::new();
-        if let Action::Client { action: client::Action::Apply(update), .. } = &action {
-            if update.type_url().as_str() == R::TYPE_URL {
-                decoded.extend(update.resources().map(|resource| {
-                    let value = R::decode(resource.name(), resource.body()).map_err(|error| error.to_string());
-                    (resource.name().clone(), value.map(Arc::new))
-                }));
+        let update = match &action {
+            Action::Client { action: client::Action::Apply(update), .. } if *update.type_url() == self.type_url => {
+                Some(update.clone()) // which shares the resources
             }
-        }
-        let mut state = self.shared.lock();
-        state.watches.handle_servers_action(action, |_, resource| {
-            // Asked in the order of the update, but for resources that nobody watches any more.
-            while let Some((name, value)) = decoded.pop_front() {
-                if name == *resource.name() {
-                    return value;
-                }
-            }
+            _ => None,
+        };
+        let resources = || update.iter().flat_map(client::Update::resources);
+        let decode = |resource: client::Resource<'_>| {
             R::decode(resource.name(), resource.body()).map(Arc::new).map_err(|error| error.to_string())
-        })
+        };
+        let decoded: Vec<_> = resources().map(decode).collect();
+        let mut decoded = resources().zip(decoded);
+        // Asked in the order of the update, but for resources that nobody watches any more.
+        let mut take = |asked: client::Resource<'_>| {
+            let (_, value) = decoded.find(|(resource, _)| resource.name() == asked.name())?;
+            Some(value)
+        };
+        let mut state = self.shared.lock();
+        state.watches.handle_servers_action(action, |_, resource| take(resource).unwrap_or_else(|| decode(resource)))
     }
 
     fn poll_verdict(&mut self) -> Option<Verdict> {
@@ -131,7 +131,7 @@ impl<R: XdsResource> Wish for Wanted<R> {
     }
 
     fn make(&self) -> Box<dyn OfType> {
-        Box::new(Typed::<R> { shared: Arc::new(Shared::new()), watchers: 0 })
+        Box::new(Typed::<R> { type_url: R::TYPE_URL.into(), shared: Arc::new(Shared::new()), watchers: 0 })
     }
 
     fn fulfil(self: Box<Self>, of_type: &mut dyn OfType, servers: &mut dyn Subscribe) {
