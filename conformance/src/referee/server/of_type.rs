@@ -54,6 +54,10 @@ pub(super) struct OfType {
     pub used_of_all: BTreeMap<String, u32>,
     /// The revision of each name at a version.
     pub versions: BTreeMap<(String, String), u64>,
+    /// What versions stood for on earlier streams.
+    pub past_versions: BTreeMap<(String, String), u64>,
+    /// Delta: the version of each name that was sent last.
+    pub sent_versions: BTreeMap<String, String>,
     /// Whether resources have TTLs: then any resource may be repeated.
     pub beats: bool,
 }

@@ -153,6 +153,9 @@ impl OfType {
         for item in response.resources.iter().filter(|item| item.body.is_some()) {
             self.check_content(variant, response, item, world, complain);
         }
+        if variant == Variant::Delta {
+            self.check_versions(response, complain);
+        }
         if variant == Variant::Sotw && self.full_state {
             self.check_full_state(response, world, complain);
         }
@@ -200,6 +203,24 @@ impl OfType {
         if before != revision && !version.is_empty() {
             let what = format!("{} has the contents {before} and {revision} at one version, {version:?}", item.name);
             complain(Rule::Version, what);
+        }
+    }
+
+    /// A heartbeat says again what was sent last; and what has content says what is sent last.
+    fn check_versions(&mut self, response: &Response, complain: &mut impl FnMut(Rule, String)) {
+        for item in &response.resources {
+            let before = self.sent_versions.get(&item.name);
+            match (&item.body, before) {
+                (Some(_), _) => _ = self.sent_versions.insert(item.name.clone(), item.version.clone()),
+                (None, Some(before)) if item.ttl.is_some() && *before != item.version => {
+                    let (name, version) = (&item.name, &item.version);
+                    complain(
+                        Rule::BeatVersion,
+                        format!("{name} was sent at {before:?}, and its heartbeat is at {version:?}"),
+                    );
+                }
+                (None, _) => {}
+            }
         }
     }
 

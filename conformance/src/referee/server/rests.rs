@@ -59,7 +59,8 @@ impl OfType {
             }
             (Some(revision), Some(Held::Claimed(version))) => {
                 // Only where the server itself said what the version stands for.
-                let stands_for = self.versions.get(&(name.to_owned(), version.clone()));
+                let claimed = (name.to_owned(), version.clone());
+                let stands_for = self.versions.get(&claimed).or_else(|| self.past_versions.get(&claimed));
                 if stands_for.is_some_and(|claimed| *claimed != revision) {
                     complain(
                         Rule::NotSent,
