@@ -226,10 +226,13 @@ impl Player {
         type_url: &str,
         held: &BTreeMap<String, String>,
     ) -> Result<(), Stop> {
-        let Some(first) = held.keys().next().cloned() else {
+        // What is asked for by its name, the server tells of anyway.
+        let named = |name: &&String| session.wanted.get(type_url).is_some_and(|names| names.contains(*name));
+        let Some(first) = held.keys().find(named).or_else(|| held.keys().next()).cloned() else {
             self.notes.push("the client does not claim what it holds".into());
             return Ok(());
         };
+        let gone: BTreeSet<String> = held.keys().filter(|name| **name != first && !named(name)).cloned().collect();
         if !session.says_apply {
             return Err(Stop::Inconclusive("the client claims nothing, and does not say what it has removed".into()));
         }
@@ -237,10 +240,9 @@ impl Player {
         let mut response = Response { type_url: type_url.to_owned(), version, resources, ..Response::default() };
         let mark = session.log.len();
         session.send(&mut response, None, Merit::Good);
-        let gone: BTreeSet<&String> = held.keys().filter(|name| **name != first).collect();
         let removed = |session: &Session<'_>| {
             let (_, removed) = self.applies(session, type_url, mark);
-            gone.iter().all(|name| removed.contains(*name))
+            gone.is_subset(&removed)
         };
         if session.wait_until(session.timing.answer, removed) {
             self.notes.push("the client does not claim what it holds, and drops it".into());

@@ -41,6 +41,7 @@ cases! {
     "c/delta-changes-only"
     "c/full-state-absent"
     "c/full-state-empty"
+    "c/wildcard-absent"
     "c/partial-absent"
     "c/new-name-not-deleted"
     "c/created-later"
