@@ -134,6 +134,18 @@ impl Player {
             && (!wish.no_error || request.error.is_none())
     }
 
+    /// Returns whether a request since the last `want` asks for a name that the one before did not have; delta: that
+    /// subscribes to it.
+    pub(super) fn has_asked_anew(&self, session: &Session<'_>, type_url: &str, name: &str) -> bool {
+        let (mark, mut had) = (self.mark(type_url), false);
+        requests(session, type_url, self.start).any(|(at, first, request)| {
+            let has = request.names.iter().any(|other| other == name);
+            let is_new = session.variant == Variant::Delta || first || !had;
+            had = has;
+            at >= mark && has && is_new
+        })
+    }
+
     fn describe(&self, wish: &Wish) -> String {
         let mut words = Vec::new();
         words.extend(wish.names.iter().map(|names| format!("the names [{}]", names.join(","))));

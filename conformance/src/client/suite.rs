@@ -64,6 +64,7 @@ cases! {
     "c/federation-fallback"
     "c/reconnect-backoff"
     "c/timer-not-for-held"
+    "c/come-back-held"
     "c/missing-timeout"
     "c/unknown-type"
     "c/hostile"

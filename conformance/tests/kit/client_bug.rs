@@ -15,6 +15,8 @@ pub(crate) enum ClientBug {
     NonceForgottenWithNames,
     /// a type is forgotten with its last name; a response in flight is not answered.
     TypeForgottenWithNames,
+    /// who leaves a name and comes back at once is silent, has dropped it, and waits for it.
+    ComesBackSilent,
     /// the timer goes on though the resource has come.
     TimerForWhatCame,
     /// on a new stream there is a timer for what is held.

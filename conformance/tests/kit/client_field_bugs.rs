@@ -71,7 +71,12 @@ const TABLE: &[(ClientBug, &[&str], &[&str])] = &[
         &["c/unsubscribe-said", "c/last-name-answered", "c/nonce-latest", "c/nothing-wanted"],
         &["c/unsubscribe-said", "c/last-name-answered", "c/nothing-wanted"],
     ),
-    (ClientBug::TimerForWhatCame, &["c/missing-timeout"], &["c/missing-timeout"]),
+    (ClientBug::ComesBackSilent, &["c/come-back-held"], &["c/come-back-held"]),
+    (
+        ClientBug::TimerForWhatCame,
+        &["c/come-back-held", "c/missing-timeout"],
+        &["c/come-back-held", "c/missing-timeout"],
+    ),
     (ClientBug::TimerForHeld, &["c/timer-not-for-held"], &["c/timer-not-for-held"]),
     (ClientBug::TimerOfFirstRequestOnly, &["c/missing-timeout"], &["c/missing-timeout"]),
     (
@@ -86,6 +91,7 @@ const TABLE: &[(ClientBug, &[&str], &[&str])] = &[
             "c/partial-absent",
             "c/created-later",
             "c/reconnect-version",
+            "c/missing-timeout",
         ],
         &[
             "c/ack-every",
@@ -96,6 +102,7 @@ const TABLE: &[(ClientBug, &[&str], &[&str])] = &[
             "c/ttl-expires",
             "c/delta-wildcard-name",
             "c/reconnect-irv",
+            "c/missing-timeout",
         ],
     ),
     (ClientBug::EmptyNameEnds, &["c/hostile"], &["c/hostile"]),

@@ -123,6 +123,7 @@ pub(crate) const FOUND: &[(Wrong, &str)] = &[
     (Wrong::LastOnDemandOnly, "names"),
     (Wrong::AnswersTwice, "answered-twice"),
     (Wrong::NoTtl, ""),
+    (Wrong::DropsOnReturn, ""),
 ];
 
 #[test]

@@ -43,6 +43,7 @@ struct OfType {
     removed: BTreeMap<String, String>,
     unasked: BTreeSet<String>,
     has_left: String,
+    held_before: Option<String>,
     was_asked: bool,
     /// Whether nothing was claimed, and the first response says what is still there.
     unclaimed: bool,
@@ -64,6 +65,8 @@ pub(crate) struct PlainClient {
     deaf: bool,
     error: Option<(i32, String)>,
     late: Vec<Request>,
+    /// The type of a name that was left, of which nothing was said yet.
+    unsaid: Option<String>,
     events: VecDeque<Event>,
 }
 
@@ -83,6 +86,7 @@ impl PlainClient {
             deaf: false,
             error: None,
             late: Vec::new(),
+            unsaid: None,
             events: VecDeque::new(),
         }
     }
@@ -181,7 +185,10 @@ impl PlainClient {
         let error = self.error.clone().filter(|_| has(ClientBug::ErrorRepeated));
         let of = self.of(type_url);
         let Some(said) = of.said.clone() else {
-            return if of.wanted.is_empty() { () } else { self.ask(type_url) };
+            if !of.wanted.is_empty() {
+                self.ask(type_url);
+            }
+            return;
         };
         let unsaid = has(ClientBug::LastNameUnsaid) || has(ClientBug::TypeForgottenWithNames);
         if said == of.wanted || (of.wanted.is_empty() && unsaid) {
@@ -247,6 +254,7 @@ impl PlainClient {
         let of = self.of(type_url);
         let stays = of.wanted.len() > 1;
         name.clone_into(&mut of.has_left);
+        of.held_before = of.held.contains_key(name).then(|| name.to_owned());
         of.wanted.remove(name);
         if !after {
             of.timers.remove(name);
@@ -539,6 +547,7 @@ impl PlainClient {
 impl ClientPeer for PlainClient {
     fn tell(&mut self, tell: &Tell) -> Result<(), Trouble> {
         let unsaid = self.has(ClientBug::ComesBackUnsaid);
+        let silent = self.has(ClientBug::ComesBackSilent);
         for name in &tell.names {
             if tell.leave {
                 self.leave(&tell.type_url, name);
@@ -552,6 +561,17 @@ impl ClientPeer for PlainClient {
             of.wanted.insert(name.clone());
         }
         self.due();
+        let (now, of) = (self.now, self.of(&tell.type_url));
+        let single = tell.names.len() == 1;
+        if silent && single && tell.leave && of.held_before.is_some() {
+            self.unsaid = Some(tell.type_url.clone()); // it may come back
+            return Ok(());
+        }
+        if let (true, false, Some(name)) = (silent, tell.leave, of.held_before.take()) {
+            if tell.names == [name.clone()] {
+                of.timers.insert(name, now + TIMER);
+            }
+        }
         self.sync(&tell.type_url);
         let wants_none = self.types.values().all(|of| of.wanted.is_empty());
         if let (true, true, Some(stream)) = (self.style.ends, wants_none, self.stream) {
@@ -596,6 +616,9 @@ impl ClientPeer for PlainClient {
 
     fn poll(&mut self, wait: Duration) -> Option<Event> {
         let end = self.now + wait;
+        if let Some(type_url) = self.unsaid.take() {
+            self.sync(&type_url);
+        }
         loop {
             self.due();
             if let Some(event) = self.events.pop_front() {

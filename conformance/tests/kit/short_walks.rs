@@ -245,6 +245,7 @@ const FOUND_OF_CLIENTS: &[(client_defects::Wrong, &[&str])] = &[
     (client_defects::Wrong::LastOnDemandOnly, &["names"]),
     (client_defects::Wrong::AnswersTwice, &["answered-twice", "error-again"]),
     (client_defects::Wrong::NoTtl, &[]),
+    (client_defects::Wrong::DropsOnReturn, &[]),
 ];
 
 #[test]
