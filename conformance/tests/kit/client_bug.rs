@@ -29,6 +29,8 @@ pub(crate) enum ClientBug {
     EmptyNameEnds,
     /// an empty response is rejected.
     EmptyRejected,
+    /// SotW: a response of an older version is not read.
+    OlderVersionNotRead,
     /// delta: the version of what the wildcard brought is not updated.
     WildcardVersionKept,
     /// R-25, Z6: what was rejected counts as held.
@@ -45,6 +47,8 @@ pub(crate) enum ClientBug {
     DuplicatesAccepted,
     /// a type whose last response was rejected is not asked for on the next stream.
     RejectedNotAskedAgain,
+    /// what is asked for beside the wildcard is not taken.
+    OnDemandNotTaken,
     /// each name on demand takes the last one back.
     LastOnDemandOnly,
     /// delta: what was left is claimed on the next stream.

@@ -111,6 +111,7 @@ const TABLE: &[(ClientBug, &[&str], &[&str])] = &[
         &["c/nack-then-good", "c/full-state-empty", "c/wildcard-absent", "c/partial-absent", "c/created-later"],
         &[],
     ),
+    (ClientBug::OlderVersionNotRead, &["c/cut-anywhere"], &[]),
     (ClientBug::WildcardVersionKept, &[], &["c/delta-wildcard-name"]),
     (ClientBug::RejectedCounts, &[], &["c/nack-keeps-old", "c/reconnect-irv"]),
     (
@@ -135,6 +136,7 @@ const TABLE: &[(ClientBug, &[&str], &[&str])] = &[
         &["c/first-request", "c/nack-keeps-old", "c/reconnect-version", "c/reconnect-no-old-answers", "c/cut-anywhere"],
         &["c/first-request", "c/nack-keeps-old", "c/reconnect-irv", "c/reconnect-no-old-answers", "c/cut-anywhere"],
     ),
+    (ClientBug::OnDemandNotTaken, &["c/ondemand"], &["c/delta-wildcard-name", "c/ondemand"]),
     (ClientBug::LastOnDemandOnly, &["c/ondemand"], &["c/delta-changes-only", "c/ondemand"]),
     (ClientBug::LeftClaimed, &[], &["c/unrequested", "c/delta-wildcard-name", "c/reconnect-irv"]),
     (ClientBug::ClaimsNothing, &[], &["c/delta-wildcard-name"]),

@@ -309,7 +309,7 @@ impl PlainClient {
         if !known {
             return self.read_unknown(response);
         }
-        let bugs = self.bugs.clone();
+        let (variant, bugs) = (self.variant, self.bugs.clone());
         let has = |bug| bugs.contains(&bug);
         if has(ClientBug::EmptyNameEnds)
             && response
@@ -326,6 +326,11 @@ impl PlainClient {
         }
         if of.wanted.is_empty() && has(ClientBug::TypeForgottenWithNames) {
             of.said = None;
+            return;
+        }
+        let age = |version: &str| (version.len(), version.to_owned());
+        let is_old = age(&response.version) < age(&of.version);
+        if has(ClientBug::OlderVersionNotRead) && variant == Variant::Sotw && is_old {
             return;
         }
         of.nonce.clone_from(&response.nonce);
@@ -394,7 +399,8 @@ impl PlainClient {
             if !wanted && has(ClientBug::UnaskedAskedFor) && item.body.is_some() {
                 of.unasked.insert(item.name.clone());
             }
-            if !wanted {
+            let beside = of.wanted.contains("*") && of.wanted.contains(&item.name);
+            if !wanted || (beside && has(ClientBug::OnDemandNotTaken)) {
                 continue;
             }
             if !has(ClientBug::TtlStays) || item.ttl.is_some() {
