@@ -19,6 +19,8 @@ impl OfType {
             return; // a server may wait for the ACK, and may have dropped what was stale
         }
         self.left.clear();
+        self.crossing.clear();
+        self.outstanding = false;
         self.left_wildcard = false;
         (self.reasons, self.reasons_for_all) = (0, 0);
         self.reasons_for.clear();
