@@ -189,6 +189,10 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "K", default_value_t = 30)]
     pub(crate) steps: usize,
 
+    /// Of walks: not random ones, but all of up to so many operations; --walks, --steps and --seed do not matter
+    #[arg(long, global = true, value_name = "DEPTH", value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub(crate) exhaustive: Option<u8>,
+
     /// Of walks: the folder for the stories of what is wrong
     #[arg(long, global = true, value_name = "DIR", default_value = ".")]
     pub(crate) save: PathBuf,
@@ -286,6 +290,13 @@ mod tests {
         };
         assert_eq!((side, command.len(), options.walks, options.steps), (Side::Server, 1, 7, 5));
         assert_eq!((options.seconds, options.seed), (Duration::from_secs(2), Some(9)));
+    }
+
+    #[test]
+    fn short_walks_have_a_length() {
+        let Arguments { options, .. } = parse(&["walk", "client", "--exhaustive", "3", "--", "x"]).expect("arguments");
+        assert_eq!(options.exhaustive, Some(3));
+        assert!(parse(&["walk", "server", "--exhaustive", "6"]).expect_err("too long").contains("1..=5"));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use xds_conformance::report::{self, Report, Row, variant_name};
 use xds_conformance::run::Verdict;
 use xds_conformance::story::Story;
 use xds_conformance::tap;
-use xds_conformance::walk::Limits;
+use xds_conformance::walk::{Choice, Limits};
 
 use crate::arguments::{Arguments, Mode, Options, Side};
 use crate::output::Output;
@@ -102,13 +102,13 @@ fn client(options: &Options, command: &[String], output: &Output<'_>) -> Result<
 
 fn walk_server(options: &Options, command: &[String], output: &Output<'_>) -> Result<Report, String> {
     let setup = Setup::new(options, command)?;
-    let result = mode::walk_server(&setup.plan, &setup.control, limits(options), seed(options));
+    let result = mode::walk_server(&setup.plan, &setup.control, limits(options), choice(options));
     Ok(walked(options, output, result.map_err(|trouble| trouble.0)?))
 }
 
 fn walk_client(options: &Options, command: &[String], output: &Output<'_>) -> Result<Report, String> {
     let plan = setup::client(options, command)?;
-    let result = mode::walk_client(&plan, limits(options), seed(options));
+    let result = mode::walk_client(&plan, limits(options), choice(options));
     Ok(walked(options, output, result.map_err(|trouble| trouble.0)?))
 }
 
@@ -117,9 +117,12 @@ fn limits(options: &Options) -> Limits {
     Limits { walks, time, steps, workers: WORKERS }
 }
 
-fn seed(options: &Options) -> u64 {
+fn choice(options: &Options) -> Choice {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| u64::from(time.subsec_nanos()));
-    options.seed.unwrap_or_else(now)
+    match options.exhaustive {
+        Some(longest) => Choice::Every(longest.into()),
+        None => Choice::Random(options.seed.unwrap_or_else(now)),
+    }
 }
 
 /// Saves the stories of violations.

@@ -134,6 +134,18 @@ impl Player {
             && (!wish.no_error || request.error.is_none())
     }
 
+    /// Returns whether a request since the last `want` asks for a name that the one before did not have; delta: that
+    /// subscribes to it.
+    pub(super) fn has_asked_anew(&self, session: &Session<'_>, type_url: &str, name: &str) -> bool {
+        let (mark, mut had) = (self.mark(type_url), false);
+        requests(session, type_url, self.start).any(|(at, first, request)| {
+            let has = request.names.iter().any(|other| other == name);
+            let is_new = session.variant == Variant::Delta || first || !had;
+            had = has;
+            at >= mark && has && is_new
+        })
+    }
+
     fn describe(&self, wish: &Wish) -> String {
         let mut words = Vec::new();
         words.extend(wish.names.iter().map(|names| format!("the names [{}]", names.join(","))));
@@ -226,10 +238,13 @@ impl Player {
         type_url: &str,
         held: &BTreeMap<String, String>,
     ) -> Result<(), Stop> {
-        let Some(first) = held.keys().next().cloned() else {
+        // What is asked for by its name, the server tells of anyway.
+        let named = |name: &&String| session.wanted.get(type_url).is_some_and(|names| names.contains(*name));
+        let Some(first) = held.keys().find(named).or_else(|| held.keys().next()).cloned() else {
             self.notes.push("the client does not claim what it holds".into());
             return Ok(());
         };
+        let gone: BTreeSet<String> = held.keys().filter(|name| **name != first && !named(name)).cloned().collect();
         if !session.says_apply {
             return Err(Stop::Inconclusive("the client claims nothing, and does not say what it has removed".into()));
         }
@@ -237,10 +252,9 @@ impl Player {
         let mut response = Response { type_url: type_url.to_owned(), version, resources, ..Response::default() };
         let mark = session.log.len();
         session.send(&mut response, None, Merit::Good);
-        let gone: BTreeSet<&String> = held.keys().filter(|name| **name != first).collect();
         let removed = |session: &Session<'_>| {
             let (_, removed) = self.applies(session, type_url, mark);
-            gone.iter().all(|name| removed.contains(*name))
+            gone.is_subset(&removed)
         };
         if session.wait_until(session.timing.answer, removed) {
             self.notes.push("the client does not claim what it holds, and drops it".into());

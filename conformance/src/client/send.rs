@@ -19,6 +19,12 @@ impl Player {
         if session.wanted.get(&type_url).is_some_and(|names| !names.is_empty()) && !session.wait_asked(&type_url) {
             return Err(not_asked(session, &type_url));
         }
+        if send.if_asked {
+            session.rest();
+            if !send.items.iter().any(|item| self.has_asked_anew(session, &type_url, &self.name(&item.name))) {
+                return Ok(());
+            }
+        }
         let mut response = Response { type_url: type_url.clone(), ..Response::default() };
         response.version = send.version.clone().unwrap_or_else(|| session.next_version());
         for item in &send.items {

@@ -140,6 +140,9 @@ impl<'p> Session<'p> {
     pub(super) fn tell(&mut self, type_url: &str, names: &[String], leave: bool) -> Result<(), Trouble> {
         self.streams.values_mut().for_each(|stream| stream.referee.unsettle());
         self.before.values_mut().for_each(ClientReferee::unsettle);
+        if leave {
+            self.streams.values_mut().for_each(|stream| stream.referee.leaves(type_url));
+        }
         if self.reference.is_some() && type_url != resource::type_url("eds") {
             return Err(Trouble(format!("nothing makes the client ask for {}", resource::short(type_url))));
         }

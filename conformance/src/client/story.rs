@@ -99,6 +99,8 @@ pub struct Send {
     pub version: Option<String>,
     /// Whether the client may think of it what it likes.
     pub open: bool,
+    /// Whether it is sent only to a client that has asked for a resource of it anew, since it was told to.
+    pub if_asked: bool,
     /// The type in each `Any`, if another.
     pub any_type: Option<String>,
     /// The variable that the response is bound to.
@@ -349,6 +351,7 @@ fn send(mut words: Words<'_>) -> Result<Send, String> {
     send.removed = own(words.take_list("rm[", ']'));
     send.wrapped = words.take_flag("wrapped");
     send.open = words.take_flag("open");
+    send.if_asked = words.take_flag("if-asked");
     send.ttl = words.take_value("ttl").map(duration).transpose()?;
     send.fill = words.take_value("fill").map(number).transpose()?.unwrap_or(0);
     send.nonce = match words.take_value("n") {

@@ -7,10 +7,10 @@ use super::known::{Known, learn};
 use super::plan::Plan;
 use crate::message::Variant;
 use crate::net::{Connection, Patience, SharedControl, Target};
-use crate::report::{Calibration, Report};
+use crate::report::{Calibration, Report, Row};
 use crate::run::{Peer, Trouble};
-use crate::story::Story;
-use crate::walk::{self, Arena, Limits, Pace, Walks};
+use crate::story::{Step, Story};
+use crate::walk::{self, Arena, Choice, EveryWalk, Limits, Pace, Source, Walks};
 
 /// The patience of walks that only look for a shorter one.
 const LEAST_HASTE: Duration = Duration::from_millis(300);
@@ -24,7 +24,7 @@ pub fn walk_server(
     plan: &Plan,
     control: &SharedControl,
     limits: Limits,
-    seed: u64,
+    choice: Choice,
 ) -> Result<(Report, Vec<String>), Trouble> {
     let ground = Ground::survey(plan, control)?;
     let variants: Vec<Variant> = plan.variants.iter().copied().filter(|variant| plan.speaks(*variant)).collect();
@@ -41,11 +41,18 @@ pub fn walk_server(
         return Err(Trouble("the server has nothing to walk with, and there is no control".into()));
     }
     let (wildcard, has_control, has_batches) = (plan.wildcard.clone(), plan.has_control, plan.has_batches);
-    let walks = Walks { variants, types, wildcard, has_control, has_batches, seed };
-    let (rows, stories) = ground.enter(plan, |arena| {
-        let (rows, findings) = walk::run(arena, &walks, limits);
-        (rows, findings.iter().map(|finding| finding.story(arena)).collect())
-    });
+    let (rows, stories) = match choice {
+        Choice::Random(seed) => {
+            ground.walk(plan, &Walks { variants, types, wildcard, has_control, has_batches, seed }, limits)
+        }
+        Choice::Every(longest) => {
+            // One type of each kind says what the others do, unless the user chooses.
+            let of_a_kind = |of: &String| !plan.types.is_empty() || ["cds", "eds"].contains(&of.as_str());
+            let chosen: Vec<String> = types.iter().filter(|of| of_a_kind(of)).cloned().collect();
+            let types = if chosen.is_empty() { types } else { chosen };
+            ground.walk(plan, &EveryWalk::new(&variants, &types, &wildcard, has_control, longest), limits)
+        }
+    };
     Ok((ground.report(plan, "walk server", rows), stories))
 }
 
@@ -77,6 +84,14 @@ impl Ground {
         Ok(Self { target, calibration, known })
     }
 
+    /// Walks. Returns the rows, and the stories of violations.
+    fn walk(&self, plan: &Plan, walks: &impl Source<Step = Step>, limits: Limits) -> (Vec<Row>, Vec<String>) {
+        self.enter(plan, |arena| {
+            let (rows, findings) = walk::run(arena, walks, limits);
+            (rows, findings.iter().map(|finding| finding.story(arena)).collect())
+        })
+    }
+
     fn enter<T>(&self, plan: &Plan, walk: impl FnOnce(&Arena<'_>) -> T) -> T {
         let Calibration { answer, push, patience, quiet } = self.calibration;
         let longest = push.max(answer).unwrap_or(patience);
@@ -92,7 +107,7 @@ impl Ground {
         walk(&Arena::new(&connect, format!("kit-{}-", std::process::id()), given))
     }
 
-    fn report(self, plan: &Plan, mode: &str, rows: Vec<crate::report::Row>) -> Report {
+    fn report(self, plan: &Plan, mode: &str, rows: Vec<Row>) -> Report {
         Report {
             mode: mode.into(),
             implementation: plan.implementation.clone(),

@@ -6,11 +6,11 @@ use crate::client::ClientPeer;
 use crate::client::launch::Launch;
 use crate::client::mode::Plan;
 use crate::client::sockets::{Port, Sockets};
-use crate::client::story::ClientStory;
+use crate::client::story::{ClientStory, Step};
 use crate::message::Variant;
 use crate::report::{Calibration, Report, Row, variant_name};
 use crate::run::Trouble;
-use crate::walk::{self, ClientArena, ClientWalks, Limits};
+use crate::walk::{self, Choice, ClientArena, ClientWalks, EveryClientWalk, Limits, Source};
 
 /// The types that a walk is of, and that the barrier may be of, the most useful first.
 const TYPES: [&str; 4] = ["cds", "eds", "lds", "rds"];
@@ -20,7 +20,7 @@ const TYPES: [&str; 4] = ["cds", "eds", "lds", "rds"];
 /// # Errors
 ///
 /// If the client does not start, or speaks no variant of the plan.
-pub fn walk_client(plan: &Plan, limits: Limits, seed: u64) -> Result<(Report, Vec<String>), Trouble> {
+pub fn walk_client(plan: &Plan, limits: Limits, choice: Choice) -> Result<(Report, Vec<String>), Trouble> {
     if plan.reference {
         return Err(Trouble("a client that cannot be told what to ask for cannot be walked with".into()));
     }
@@ -48,13 +48,22 @@ pub fn walk_client(plan: &Plan, limits: Limits, seed: u64) -> Result<(Report, Ve
     let barrier = barrier.ok_or_else(|| Trouble("a walk needs two types: one is for the barrier".into()))?;
     types.truncate(2);
     let has_wildcard = features.contains("wildcard") || plan.features.contains("wildcard");
-    let wildcard = types.iter().filter(|of| has_wildcard && plan.wildcard.contains(of)).cloned().collect();
-    let walks = ClientWalks { variants, types, wildcard, seed };
-    let (rows, stories) = enter(plan, &barrier, |arena| {
-        let (rows, findings) = walk::run(arena, &walks, limits);
-        (rows, findings.iter().map(|finding| finding.story(arena)).collect())
-    });
+    let wildcard: Vec<String> = types.iter().filter(|of| has_wildcard && plan.wildcard.contains(of)).cloned().collect();
+    let (rows, stories) = match choice {
+        Choice::Random(seed) => walk_all(plan, &barrier, &ClientWalks { variants, types, wildcard, seed }, limits),
+        Choice::Every(longest) => {
+            walk_all(plan, &barrier, &EveryClientWalk::new(&variants, &types, &wildcard, longest), limits)
+        }
+    };
     Ok((report(plan, "walk client", rows), stories))
+}
+
+/// Walks. Returns the rows, and the stories of violations.
+fn walk_all(plan: &Plan, barrier: &str, walks: &impl Source<Step = Step>, limits: Limits) -> (Vec<Row>, Vec<String>) {
+    enter(plan, barrier, |arena| {
+        let (rows, findings) = walk::run(arena, walks, limits);
+        (rows, findings.iter().map(|finding| finding.story(arena)).collect())
+    })
 }
 
 /// Plays the story of a walk once more.

@@ -85,6 +85,8 @@ rules! {
     NoVersion "no-version" "VERSION-03" Must "Every xDS resource type has a version string that indicates the version for that resource type."
     /// Different content under one version.
     Version "version" "VERSION-02" Must "Whenever one resource of that type changes, the version is changed."
+    /// A heartbeat has another version than the resource.
+    BeatVersion "beat-version" "TTL-08" Must "a response can be sent that provides a Resource with the resource unset and version matching the most recently sent version can be used to update the TTL"
     /// A resource of a delta response has no name.
     NoName "no-name" "RESOURCE-01" Must "The resource name will be returned in the name field in the resource of a DeltaDiscoveryResponse."
     /// A resource that the server cannot have, or content that the resource did not have.

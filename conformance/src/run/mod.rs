@@ -17,7 +17,7 @@ pub use self::peer::{Event, Op, Peer, StreamId, Trouble, Wait};
 use self::stream::Stream;
 pub use self::verdict::{Outcome, Verdict, Walked};
 use crate::message::{Response, Variant};
-use crate::referee::{Complaint, Level, World};
+use crate::referee::{Complaint, Level, ServerReferee, World};
 use crate::resource::{self, Put};
 use crate::story::{Change, Step, Story, To};
 
@@ -57,8 +57,8 @@ pub struct Runner {
     unseen: Vec<Op>,
     streams: BTreeMap<usize, Stream>,
     current: usize,
-    /// What the streams before the last cut had, by number and type.
-    before: BTreeMap<usize, BTreeMap<String, stream::OfType>>,
+    /// What the streams before the last cut had, by number: the kit's memory by type, and the referee.
+    before: BTreeMap<usize, (BTreeMap<String, stream::OfType>, ServerReferee)>,
     /// Whether the story is that of a walk: the first complaint ends it, and what cannot be done is left out.
     is_walk: bool,
     bound: BTreeMap<String, Vec<Response>>,
@@ -180,6 +180,7 @@ impl Runner {
             Step::Restart => {
                 self.ladder.push("world restart".into());
                 self.streams.clear();
+                self.before.clear();
                 self.unseen.clear();
                 // What the server has kept is its affair, until it is told anew.
                 self.world = World::unknown();
@@ -189,7 +190,7 @@ impl Runner {
             Step::Cut => {
                 if let Some(stream) = self.streams.remove(&self.current) {
                     peer.close(stream.id);
-                    self.before.insert(self.current, stream.types);
+                    self.before.insert(self.current, (stream.types, stream.referee));
                     self.ladder.push("cut".into());
                 }
             }

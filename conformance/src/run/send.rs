@@ -39,7 +39,7 @@ impl Runner {
         let unsubscribe = send.unsubscribe.iter().map(|name| self.name(name)).collect();
         let sotw = self.variant == Variant::Sotw;
         let node = Node { id: format!("{}node", self.prefix), features: send.client_features.clone() };
-        let before = self.before.get(&self.current).and_then(|types| types.get(&key));
+        let before = self.before.get(&self.current).and_then(|(types, _)| types.get(&key));
         let (claimed, held) = before.map(|before| before.claims(send.resume, &names)).unwrap_or_default();
         let stream = self.here()?;
         let first = !std::mem::replace(&mut stream.begun, true);

@@ -49,7 +49,10 @@ impl Runner {
         self.see_changes(peer)?;
         let single = self.story.single.then_some(self.of.as_str());
         let id = peer.open(self.variant, single)?;
-        let referee = ServerReferee::new(self.variant, single, self.world.clone());
+        let mut referee = ServerReferee::new(self.variant, single, self.world.clone());
+        if let Some((_, before)) = self.before.get(&self.current) {
+            referee = referee.after(before);
+        }
         let (unread, types) = (VecDeque::new(), BTreeMap::new());
         self.streams.insert(self.current, Stream { id, referee, unread, closed: None, types, begun: false });
         self.ladder.push(format!("-- stream {}", self.current));

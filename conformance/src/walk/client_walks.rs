@@ -33,12 +33,12 @@ pub struct ClientWalks {
 impl Source for ClientWalks {
     type Step = Step;
 
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
     fn variants(&self) -> &[Variant] {
         &self.variants
+    }
+
+    fn describe(&self) -> String {
+        format!("seed {}", self.seed)
     }
 
     /// Each walk has a client of its own.

@@ -19,17 +19,48 @@ pub trait Source: Sync {
     /// A step of a walk.
     type Step;
 
-    /// The number that all chance comes from.
-    fn seed(&self) -> u64;
-
     /// The variants, in turn.
     fn variants(&self) -> &[Variant];
+
+    /// Says what the walks are, as reports have it.
+    fn describe(&self) -> String;
+
+    /// Returns how many walks there are, if so many are wanted.
+    fn number(&self, wanted: usize) -> usize {
+        wanted
+    }
+
+    /// Returns the round of a walk: the walks of one round come before those of the next.
+    fn round(&self, number: usize) -> usize {
+        let _ = number;
+        0
+    }
 
     /// Returns whether a walk sees what others do, and so must be alone.
     fn is_alone(&self, number: usize) -> bool;
 
     /// Returns the variant of a walk, and its story.
     fn story(&self, number: usize, steps: usize) -> (Variant, Vec<Self::Step>);
+
+    /// Notes that a walk has failed.
+    fn fails(&self, number: usize) {
+        let _ = number;
+    }
+
+    /// Returns whether a walk would say what one has said that failed.
+    fn is_needless(&self, number: usize) -> bool {
+        let _ = number;
+        false
+    }
+}
+
+/// Which walks to walk.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Choice {
+    /// Random ones: the number that all chance comes from.
+    Random(u64),
+    /// All of up to this many operations.
+    Every(usize),
 }
 
 /// When to end.
@@ -51,6 +82,8 @@ struct Met<S> {
     /// How often each rule was broken.
     broken: BTreeMap<(Rule, &'static str), usize>,
     walks: usize,
+    /// The walks that were needless.
+    needless: usize,
     steps: usize,
     inconclusive: usize,
     /// Why the last one was.
@@ -65,8 +98,13 @@ pub fn run<G: Ground>(
 ) -> (Vec<Row>, Vec<Finding<G::Step>>) {
     let begun = Instant::now();
     let (findings, broken) = (Vec::new(), BTreeMap::new());
-    let met = Mutex::new(Met { findings, broken, walks: 0, steps: 0, inconclusive: 0, why: String::new() });
+    let met = Met { findings, broken, walks: 0, needless: 0, steps: 0, inconclusive: 0, why: String::new() };
+    let met = Mutex::new(met);
     let walk = |number: usize| {
+        if source.is_needless(number) {
+            met.lock().unwrap_or_else(PoisonError::into_inner).needless += 1;
+            return;
+        }
         let (variant, steps) = source.story(number, limits.steps);
         let played = ground.play(variant, &steps, Pace::Patient);
         let mut met = met.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,6 +117,7 @@ pub fn run<G: Ground>(
                 met.why = why;
             }
             Walked::Complaint(complaint) => {
+                source.fails(number);
                 let times = met.broken.entry((complaint.rule, variant_name(variant))).or_default();
                 *times += 1;
                 if *times <= KEPT {
@@ -88,30 +127,38 @@ pub fn run<G: Ground>(
             }
         }
     };
-    // Walks that see everything come first, one after the other, in a part of the time.
-    let (alone, beside): (Vec<usize>, Vec<usize>) = (0..limits.walks).partition(|number| source.is_alone(*number));
-    let part = if beside.is_empty() { limits.time } else { limits.time / 2 };
-    for number in alone {
-        if begun.elapsed() >= part {
-            break;
+    let all: Vec<usize> = (0..source.number(limits.walks)).collect();
+    for round in all.chunk_by(|before, after| source.round(*before) == source.round(*after)) {
+        // Walks that see everything come first, one after the other, in a part of the time.
+        let (alone, beside): (Vec<usize>, Vec<usize>) = round.iter().partition(|number| source.is_alone(**number));
+        let left = limits.time.saturating_sub(begun.elapsed());
+        let part = begun.elapsed() + if beside.is_empty() { left } else { left / 2 };
+        for number in alone {
+            if begun.elapsed() >= part {
+                break;
+            }
+            walk(number);
         }
-        walk(number);
-    }
-    let next = AtomicUsize::new(0);
-    thread::scope(|scope| {
-        for _ in 0..limits.workers {
-            scope.spawn(|| {
-                while let Some(number) = beside.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if begun.elapsed() >= limits.time {
-                        return;
+        let next = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..limits.workers {
+                scope.spawn(|| {
+                    while let Some(number) = beside.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        if begun.elapsed() >= limits.time {
+                            return;
+                        }
+                        walk(*number);
                     }
-                    walk(*number);
-                }
-            });
-        }
-    });
+                });
+            }
+        });
+    }
     let met = met.into_inner().unwrap_or_else(PoisonError::into_inner);
-    conclude(ground, source, met, Instant::now() + limits.time, begun)
+    let mut what = source.describe();
+    if met.walks + met.needless < source.number(met.walks) {
+        what += &format!(", of which there are {}: the time was over", all.len());
+    }
+    conclude(ground, source, met, &what, Instant::now() + limits.time, begun)
 }
 
 /// The stories of a violation that are tried, the shortest first: one that does not come again may be luck.
@@ -121,10 +168,11 @@ fn conclude<G: Ground>(
     ground: &G,
     source: &impl Source<Step = G::Step>,
     met: Met<G::Step>,
+    what: &str,
     until: Instant,
     begun: Instant,
 ) -> (Vec<Row>, Vec<Finding<G::Step>>) {
-    let Met { mut findings, broken, walks: number, steps, inconclusive, why } = met;
+    let Met { mut findings, broken, walks: number, needless, steps, inconclusive, why } = met;
     findings.sort_by_key(|finding| (finding.complaint.rule, variant_name(finding.variant), finding.steps.len()));
     let (mut rows, mut sure, mut flaky) = (Vec::new(), Vec::new(), BTreeSet::new());
     let mut decided = BTreeSet::new();
@@ -138,7 +186,10 @@ fn conclude<G: Ground>(
         match finding.confirm(ground, Instant::now() + share) {
             Ok(finding) => {
                 let mut row = finding.row(ground, begun.elapsed());
-                row.why += &format!("; {} of {number} walks, seed {}", broken[&key], source.seed());
+                row.why += &format!("; {} of {number} walks, {what}", broken[&key]);
+                if needless > 0 {
+                    row.why += &format!(" ({needless} begin as one that failed)");
+                }
                 rows.push(row);
                 sure.push(finding);
                 decided.insert(key);
@@ -148,7 +199,7 @@ fn conclude<G: Ground>(
         }
     }
     if rows.is_empty() {
-        let mut notes = vec![format!("{number} walks, {steps} steps, seed {}", source.seed())];
+        let mut notes = vec![format!("{number} walks, {steps} steps, {what}")];
         if inconclusive > 0 {
             notes.push(format!("{inconclusive} inconclusive: {why}"));
         }

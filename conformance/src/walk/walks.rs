@@ -51,12 +51,12 @@ impl Walks {
 impl Source for Walks {
     type Step = Step;
 
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
     fn variants(&self) -> &[Variant] {
         &self.variants
+    }
+
+    fn describe(&self) -> String {
+        format!("seed {}", self.seed)
     }
 
     fn is_alone(&self, number: usize) -> bool {

@@ -69,6 +69,32 @@ pub(crate) enum Bug {
     AnswersUnsubscribe,
     /// Delta: a change sends everything.
     SendsAllOnChange,
+    /// Delta: a resource that a client of the wildcard claims, and that is gone, is not told.
+    ClaimedGoneNotTold,
+    /// Delta: to leave the wildcard leaves all names.
+    LeavingWildcardLeavesAll,
+    /// Delta: what comes into being under a wildcard is not sent.
+    WildcardIsASnapshot,
+    /// Delta: the removal of what a client claims, and was not sent on the stream, is not told.
+    ClaimedNeverRemoved,
+    /// Changes are sent on the stream that opened last.
+    NewestStreamOnly,
+    /// A content that was sent once is not sent again.
+    OldContentNotSent,
+    /// Delta: a change that crosses an unanswered response is lost.
+    ChangeLostBeforeAck,
+    /// Delta: a client of the wildcard that claims anything is not sent what is new.
+    ResumeSkipsNew,
+    /// Delta: a client of the wildcard that claims a resource is not sent it, whatever the version.
+    ResumeSkipsChanged,
+    /// After a NACK nothing of the type is sent before the next ACK.
+    NackStopsType,
+    /// A removal after a NACK is not told.
+    RemovalLostAfterNack,
+    /// SotW: the names of a list that lacks what was there before are not read.
+    ShrinksNotRead,
+    /// Delta: a subscription and an unsubscription in one request: the second is not read.
+    HalfRead,
     /// Endpoints are not sent again when their cluster changes.
     NoWarming,
     /// Endpoints are sent before the clusters that name them.

@@ -92,6 +92,7 @@ pub(crate) const TABLE: &[(&str, Wrong)] = &[
     ("delta/unsubscribe-in-wildcard", Wrong::IgnoresUnsubscribe),
     ("delta/wildcard-star-and-legacy", Wrong::LiteralWildcard),
     ("delta/wildcard-four-steps", Wrong::WildcardForEver),
+    ("delta/wildcard-changes", Wrong::WildcardIsASnapshot),
     ("delta/leave-and-return", Wrong::LateWildcardIgnored),
     ("delta/last-name-is-no-wildcard", Wrong::NoNamesMeansAll),
     ("delta/first-only-unsubscribes", Wrong::NoNamesMeansAll),
@@ -103,6 +104,7 @@ pub(crate) const TABLE: &[(&str, Wrong)] = &[
     ("delta/stale-nonce-subscribes", Wrong::DropsStale),
     ("delta/no-nonce-is-no-ack", Wrong::DropsWhileWaiting),
     ("delta/reconnect-diff", Wrong::NoNotFound),
+    ("delta/reconnect-wildcard", Wrong::ForgetsClaimsOfTheWildcard),
     ("delta/reconnect-current", Wrong::IgnoresClaims),
     ("delta/reconnect-new-name", Wrong::DropsClaims),
     ("ads/no-wait-for-ack", Wrong::WaitsForClusters),
@@ -117,6 +119,24 @@ pub(crate) const TABLE: &[(&str, Wrong)] = &[
     ("unknown/later", Wrong::ForgetsTheMissing),
     ("restart/version", Wrong::TrustsVersions),
 ];
+
+/// Further defects, and a case that fails of each.
+const MORE: &[(&str, Wrong)] = &[
+    ("ttl/delta", Wrong::BeatsOnce),
+    ("ttl/delta", Wrong::BeatsWithOtherVersion),
+    ("alias/subscribe", Wrong::NamedByItsAlias),
+];
+
+#[test]
+fn cases_fail_against_further_defects() {
+    for (case, wrong) in MORE {
+        let stories = stories().into_iter().filter(|(_, story)| story.id.strip_prefix("server/") == Some(case));
+        for (variant, story) in stories {
+            let outcome = play(&story, variant, Seeded::new(*wrong));
+            assert_eq!(outcome.verdict, Verdict::Fail, "{case} {wrong:?}: {}", outcome.ladder.join("\n  "));
+        }
+    }
+}
 
 #[test]
 fn every_case_fails_against_the_defect_that_it_is_for() {
@@ -165,5 +185,5 @@ fn every_file_is_a_case_and_every_case_is_named_by_its_file() {
     for (_, story) in stories() {
         assert!(cases.contains(story.id.strip_prefix("server/").expect("the prefix")), "{}", story.id);
     }
-    assert_eq!(cases.len(), 83);
+    assert_eq!(cases.len(), 85);
 }

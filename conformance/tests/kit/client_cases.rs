@@ -112,11 +112,13 @@ pub(crate) const TABLE: &[(&str, Wrong, Wrong)] = &[
     ("c/delta-wildcard-name", Wrong::LegacyForEver, Wrong::ClaimsNothing),
     ("c/full-state-absent", Wrong::NeverDeletes, Wrong::NeverDeletes),
     ("c/full-state-empty", Wrong::RejectsEmpty, Wrong::RejectsEmpty),
+    ("c/wildcard-absent", Wrong::NeverDeletes, Wrong::NeverDeletes),
     ("c/partial-absent", Wrong::DeletesPartial, Wrong::DeletesPartial),
     ("c/new-name-not-deleted", Wrong::DeletesPartial, Wrong::DeletesPartial),
     ("c/created-later", Wrong::RemovedForEver, Wrong::RemovedForEver),
     ("c/delta-removed", Wrong::ClaimsRemoved, Wrong::ClaimsRemoved),
     ("c/delta-removed-unknown", Wrong::NacksUnknownRemovals, Wrong::NacksUnknownRemovals),
+    ("c/come-back-held", Wrong::DropsOnReturn, Wrong::DropsOnReturn),
     ("c/missing-timeout", Wrong::NoTimer, Wrong::NoTimer),
     ("c/timer-not-for-held", Wrong::TimerForHeld, Wrong::TimerForHeld),
     ("c/reconnect-version", Wrong::ForgetsVersion, Wrong::ForgetsVersion),
@@ -157,7 +159,7 @@ fn every_case_has_a_defect_or_only_informs() {
             assert_eq!(TABLE.iter().any(|(case, ..)| *case == id), story.level != Level::May, "{id}");
         }
     }
-    assert_eq!(CLIENT.len(), 47);
+    assert_eq!(CLIENT.len(), 49);
 }
 
 #[test]

@@ -60,6 +60,7 @@ pub(crate) enum Wrong {
     DiesOfEmptyNames,
     LastOnDemandOnly,
     NoTtl,
+    DropsOnReturn,
 }
 
 /// A defect and its memory.
@@ -85,6 +86,8 @@ pub(crate) struct Seeded {
     /// The names that were left, or removed.
     left: BTreeSet<String>,
     opened: Option<Duration>,
+    /// The names that came back, and since when they are waited for.
+    waits: Vec<(String, String, Option<Duration>)>,
     streams: u32,
     requests: u32,
     dead: bool,
@@ -108,6 +111,7 @@ impl Seeded {
             old_stream: 0,
             left: BTreeSet::new(),
             opened: None,
+            waits: Vec::new(),
             streams: 0,
             requests: 0,
             dead: false,
@@ -143,6 +147,14 @@ impl ClientDefect for Seeded {
             };
         }
         let returns = tell.names.iter().any(|name| self.left.contains(name));
+        if self.wrong == Wrong::DropsOnReturn {
+            if tell.leave && tell.names.len() == 1 {
+                self.left.extend(tell.names.iter().cloned());
+            } else if returns && !is_barrier(&tell.type_url) {
+                self.waits.extend(tell.names.iter().map(|name| (tell.type_url.clone(), name.clone(), None)));
+                self.left.clear();
+            }
+        }
         if tell.leave && self.wrong == Wrong::NeverComesBackToName {
             self.left.extend(tell.names.iter().cloned());
         }
@@ -361,6 +373,15 @@ impl ClientDefect for Seeded {
     }
 
     fn adds(&mut self, now: Duration) -> Vec<Event> {
+        self.waits.iter_mut().for_each(|(_, _, since)| _ = since.get_or_insert(now));
+        let over = |since: &Option<Duration>| since.is_some_and(|since| now >= since + Duration::from_secs(15));
+        let (missing, waits) = std::mem::take(&mut self.waits).into_iter().partition(|(_, _, since)| over(since));
+        self.waits = waits;
+        let missing: Vec<_> = missing;
+        if !missing.is_empty() {
+            let event = |(type_url, name, _)| Event::Missing { type_url, name };
+            return missing.into_iter().map(event).collect();
+        }
         if self.wrong != Wrong::TimerForHeld || self.streams < 2 {
             return Vec::new();
         }

@@ -14,16 +14,23 @@ use xds_machine::message::Node;
 use xds_machine::{Delta, Sotw};
 
 use crate::client_defects::{Seeded, Wrong};
+use crate::client_style::client_styles;
+use crate::plain_client::PlainClient;
 
-/// Walks with clients in memory, a new one for each walk.
+/// Walks with clients of this project in memory, a new one for each walk.
 fn walk<D: ClientDefect + 'static>(number: usize, dialect: Dialect, defect: impl Fn() -> D + Sync) -> Vec<Row> {
-    let start = |variant| {
+    walk_with(number, |variant| {
         let config = Config::new(Node::new("client")).with_dialect(dialect);
-        Ok(match variant {
+        match variant {
             Variant::Sotw => Box::new(Memory::<Sotw, _>::new(config, defect())) as Box<dyn ClientPeer>,
             Variant::Delta => Box::new(Memory::<Delta, _>::new(config, defect())),
-        })
-    };
+        }
+    })
+}
+
+/// Walks with clients that `start` makes, a new one for each walk.
+fn walk_with(number: usize, start: impl Fn(Variant) -> Box<dyn ClientPeer> + Sync) -> Vec<Row> {
+    let start = |variant| Ok(start(variant));
     let arena = ClientArena::new(&start, "rds");
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let variants = vec![Variant::Sotw, Variant::Delta];
@@ -35,6 +42,22 @@ fn walk<D: ClientDefect + 'static>(number: usize, dialect: Dialect, defect: impl
 fn shown(rows: &[Row]) -> String {
     let row = |row: &Row| format!("{} {}\n{}", row.id, row.why, row.ladder.join("\n"));
     rows.iter().map(row).collect::<Vec<_>>().join("\n")
+}
+
+/// The rules that walks break with clients that `start` makes.
+pub(crate) fn rules_of(number: usize, start: impl Fn(Variant) -> Box<dyn ClientPeer> + Sync) -> BTreeSet<String> {
+    let rows = walk_with(number, start);
+    let failed = rows.iter().filter(|row| row.verdict == Verdict::Fail);
+    failed.map(|row| row.id.trim_start_matches("walk/").to_owned()).collect()
+}
+
+#[test]
+fn no_walk_complains_of_other_correct_clients() {
+    for style in client_styles() {
+        let start = |variant| Box::new(PlainClient::new(variant, style, &[])) as Box<dyn ClientPeer>;
+        let rows = walk_with(100, start);
+        assert_eq!((rows[0].id.as_str(), rows[0].verdict), ("walk/all", Verdict::Pass), "{style:?}\n{}", shown(&rows));
+    }
 }
 
 #[test]
@@ -50,7 +73,7 @@ fn no_walk_complains_of_this_projects_client() {
 
 /// What walks find of each seeded defect; nothing where the fixed cases alone do: timers, TTLs, odd types and contents,
 /// what is applied, and what says nothing wrong on the wire.
-const FOUND: &[(Wrong, &str)] = &[
+pub(crate) const FOUND: &[(Wrong, &str)] = &[
     (Wrong::NoNode, "node"),
     (Wrong::KeepsNonce, "first-request"),
     (Wrong::NewStreamKeepsError, "error-without-response"),
@@ -100,6 +123,7 @@ const FOUND: &[(Wrong, &str)] = &[
     (Wrong::LastOnDemandOnly, "names"),
     (Wrong::AnswersTwice, "answered-twice"),
     (Wrong::NoTtl, ""),
+    (Wrong::DropsOnReturn, ""),
 ];
 
 #[test]

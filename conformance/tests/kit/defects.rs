@@ -61,6 +61,7 @@ pub(crate) enum Wrong {
     DropsWhileWaiting,
     IgnoresClaims,
     DropsClaims,
+    ForgetsClaimsOfTheWildcard,
     WaitsForClusters,
     ClustersLast,
     NoWarming,
@@ -68,6 +69,10 @@ pub(crate) enum Wrong {
     NeverWraps,
     NoAliases,
     NoGlobs,
+    WildcardIsASnapshot,
+    BeatsOnce,
+    BeatsWithOtherVersion,
+    NamedByItsAlias,
 }
 
 /// A defect and its memory.
@@ -221,6 +226,11 @@ impl Defect for Seeded {
                 true
             }
             Wrong::DropsClaims => request.initial.is_empty(),
+            Wrong::ForgetsClaimsOfTheWildcard => {
+                let named = |name: &&String| request.names.contains(name);
+                self.told.extend(request.initial.keys().filter(|name| !named(name)).cloned());
+                true
+            }
             Wrong::NoAliases => !request.names.iter().any(|name| name.ends_with("other")),
             Wrong::NoGlobs => !request.names.iter().any(|name| name.ends_with("/*")),
             _ => true,
@@ -271,6 +281,10 @@ impl Defect for Seeded {
                 response.removed.clear();
                 !response.resources.is_empty()
             }
+            Wrong::ForgetsClaimsOfTheWildcard => {
+                response.removed.retain(|name| !self.told.contains(name));
+                true
+            }
             Wrong::TellsMissingOnce => {
                 response.removed.retain(|name| self.told.insert(name.clone()));
                 !response.resources.is_empty() || !response.removed.is_empty()
@@ -285,6 +299,29 @@ impl Defect for Seeded {
                 return false;
             }
             Wrong::NoWarming => !response.resources.iter().all(|item| before.contains(item)),
+            Wrong::WildcardIsASnapshot => {
+                let known = |name: &String| {
+                    self.asked.contains(name)
+                        || before.iter().any(|item: &xds_conformance::message::Item| item.name == *name)
+                };
+                let is_new = response.resources.iter().all(|item| !known(&item.name));
+                !(self.world && is_new && response.removed.is_empty())
+            }
+            Wrong::BeatsOnce => {
+                let is_beat = response.resources.iter().any(|item| item.body.is_none());
+                !is_beat || !before.iter().any(|item| item.body.is_none())
+            }
+            Wrong::BeatsWithOtherVersion => {
+                let beats = response.resources.iter_mut().filter(|item| item.body.is_none());
+                beats.for_each(|item| item.version = "beat".into());
+                true
+            }
+            Wrong::NamedByItsAlias => {
+                for item in response.resources.iter_mut().filter(|item| !item.aliases.is_empty()) {
+                    item.name = item.aliases.remove(0);
+                }
+                true
+            }
             Wrong::NoBeats => response.resources.iter().any(|item| item.body.is_some()),
             Wrong::NeverWraps => {
                 response.resources.iter_mut().for_each(|item| item.wrapped = false);

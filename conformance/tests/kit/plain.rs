@@ -22,6 +22,13 @@ struct OfType {
     /// The names that were ever sent, and those that were said not to exist.
     sent: BTreeSet<String>,
     missing: BTreeSet<String>,
+    /// The contents that were ever sent.
+    contents: BTreeSet<(String, u64)>,
+    /// The number of responses.
+    responses: u32,
+    /// The changes that wait for an answer.
+    waiting: BTreeSet<String>,
+    rejected: bool,
 }
 
 struct Stream {
@@ -86,7 +93,11 @@ impl Plain {
         if self.has(Bug::SaysTwice) {
             items.extend(items.first().cloned());
         }
-        let parts: Vec<(Vec<Item>, Vec<String>)> = if self.style.split && variant == Variant::Delta {
+        let own = match variant {
+            Variant::Delta => self.style.split,
+            Variant::Sotw => self.style.parts && !resource::is_full_state(type_url) && items.len() > 1,
+        };
+        let parts: Vec<(Vec<Item>, Vec<String>)> = if own {
             let one = items.into_iter().map(|item| (vec![item], Vec::new()));
             one.chain(removed.iter().map(|name| (Vec::new(), vec![name.clone()]))).collect()
         } else {
@@ -96,24 +107,24 @@ impl Plain {
             true => "1".into(),
             false => self.versions.get(type_url).copied().unwrap_or(1).to_string(),
         };
-        let one_nonce = self.has(Bug::OneNonce);
+        let (one_nonce, own_nonces, fresh) =
+            (self.has(Bug::OneNonce), self.style.own_nonces, self.style.fresh_versions);
         for (resources, removed) in parts {
             let stream = self.streams.get_mut(&id).expect("a stream");
             stream.nonces += 1;
-            let nonce = if one_nonce { "n".into() } else { format!("n{}", stream.nonces) };
+            let number = stream.nonces;
             let of = stream.types.get_mut(type_url).expect("a type");
+            of.responses += 1;
+            let number = if own_nonces { of.responses } else { number };
+            let nonce = if one_nonce { "n".into() } else { format!("n{number}") };
+            let version = if fresh { format!("{version}.{nonce}") } else { version.clone() };
+            of.contents.extend(resources.iter().filter_map(|item| Some((item.name.clone(), item.revision?))));
             of.nonce.clone_from(&nonce);
             of.answered = false;
             of.last = names.to_vec();
             of.sent.extend(names.iter().cloned());
-            let response = Response {
-                type_url: type_url.to_owned(),
-                version: version.clone(),
-                nonce,
-                resources,
-                removed,
-                errors: Vec::new(),
-            };
+            let response =
+                Response { type_url: type_url.to_owned(), version, nonce, resources, removed, errors: Vec::new() };
             self.events.push_back(Event::Response(id, response));
         }
     }
@@ -141,6 +152,10 @@ impl Plain {
             if ignored || (again && has(Bug::SecondRequestIgnored)) {
                 return;
             }
+        }
+        of.rejected = nack;
+        if !first && has(Bug::ShrinksNotRead) && of.names.iter().any(|name| !request.names.contains(name)) {
+            return;
         }
         let (had, names) = (std::mem::take(&mut of.names), request.names.iter().cloned().collect::<BTreeSet<_>>());
         of.named |= !names.is_empty();
@@ -170,7 +185,11 @@ impl Plain {
         let is_new = |name: &&String| (grows_all || added.contains(name) || first) && !silent(name);
         let new: Vec<String> = wanted.iter().filter(is_new).cloned().collect();
         let all = resource::is_full_state(type_url) || style.answers_all;
-        if !new.is_empty() {
+        // What the client has of the wildcard, names now, and is gone meanwhile: only a response without it says so.
+        let is_gone = |name: &String| before.contains(name) && !wanted.contains(name);
+        let is_lost = added.iter().any(is_gone) || (grows_all && before.iter().any(is_gone));
+        let gone = resource::is_full_state(type_url) && !has(Bug::SilentDeletion) && is_lost;
+        if !new.is_empty() || gone {
             let sent = if all { wanted } else { new };
             self.send(id, type_url, &sent, &[]);
         } else if first && (style.empty || resource::is_full_state(type_url)) {
@@ -201,15 +220,21 @@ impl Plain {
         let nothing = request.names.is_empty() && request.unsubscribe.is_empty();
         let all = (first && nothing) || request.names.iter().any(|name| name == "*");
         of.wildcard |= all;
+        of.rejected = request.error.is_some() || (of.rejected && request.nonce.is_empty());
+        let half = has(Bug::HalfRead) && !request.names.is_empty();
+        let (resumes, claims) = (first && all && !request.initial.is_empty(), &request.initial);
         for name in request.names.iter().filter(|name| *name != "*") {
             if of.names.insert(name.clone()) || !has(Bug::KnownNotSentAgain) {
                 send.insert(name.clone());
             }
         }
-        for name in &request.unsubscribe {
+        for name in request.unsubscribe.iter().filter(|_| !half) {
             send.remove(name);
             if name == "*" {
                 of.wildcard &= has(Bug::WildcardForEver);
+                if has(Bug::LeavingWildcardLeavesAll) {
+                    of.names.clear();
+                }
             } else if of.names.remove(name) {
                 let told = if of.wildcard { !has(Bug::LeftInWildcardSilent) } else { has(Bug::AnswersUnsubscribe) };
                 send.extend(told.then(|| name.clone()));
@@ -232,7 +257,7 @@ impl Plain {
         let absent: Vec<String> = send.iter().filter(|name| !exists(name)).cloned().collect();
         if first {
             let of = &self.streams[&id].types[type_url];
-            let wants = |name: &String| of.wildcard || of.names.contains(name);
+            let wants = |name: &String| (of.wildcard && !has(Bug::ClaimedGoneNotTold)) || of.names.contains(name);
             removed.extend(request.initial.keys().filter(|name| !exists(name) && wants(name)).cloned());
             if !self.style.resends_claimed {
                 let current = |name: &String| {
@@ -242,6 +267,11 @@ impl Plain {
                 send.retain(|name| !current(name));
             }
         }
+        let skips = |name: &String| match claims.contains_key(name) {
+            true => has(Bug::ResumeSkipsChanged),
+            false => has(Bug::ResumeSkipsNew),
+        };
+        send.retain(|name| !(resumes && skips(name)));
         let send: Vec<String> =
             send.into_iter().filter(|name| !removed.contains(name) && !absent.contains(name)).collect();
         let of = self.streams.get_mut(&id).and_then(|stream| stream.types.get_mut(type_url)).expect("a type");
@@ -253,57 +283,104 @@ impl Plain {
     }
 
     fn push(&mut self, type_url: &str, changed: &[String]) {
-        let ids: Vec<StreamId> = self.streams.keys().copied().collect();
+        let mut ids: Vec<StreamId> = self.streams.keys().copied().collect();
+        if self.has(Bug::NewestStreamOnly) {
+            ids = ids.into_iter().max().into_iter().collect();
+        }
         for id in ids {
-            let Some(of) = self.streams[&id].types.get(type_url) else { continue };
-            let remembers = |name: &String| !self.has(Bug::ForgetsMissing) || of.sent.contains(name);
-            let is_wanted = |name: &&String| of.wildcard || (of.names.contains(*name) && remembers(name));
-            let names: Vec<String> = changed.iter().filter(is_wanted).cloned().collect();
-            if names.is_empty() {
-                let left = of.named && of.names.is_empty() && !of.wildcard;
-                if left && self.has(Bug::EmptyAfterLeaving) && self.streams[&id].variant == Variant::Sotw {
-                    self.send(id, type_url, &[], &[]);
-                }
+            let waits = self.style.waits;
+            let Some(of) = self.streams.get_mut(&id).and_then(|stream| stream.types.get_mut(type_url)) else {
+                continue;
+            };
+            if waits && !of.answered && !of.nonce.is_empty() {
+                of.waiting.extend(changed.iter().cloned());
                 continue;
             }
-            let exists = |name: &String| self.resources.contains_key(&(type_url.to_owned(), name.clone()));
-            let (mut there, mut gone): (Vec<String>, Vec<String>) = names.into_iter().partition(exists);
-            let wanted = self.wanted(id, type_url);
-            if self.has(Bug::RemovalLostBeforeAck) && !of.answered {
-                gone.clear();
+            self.push_on(id, type_url, changed);
+        }
+    }
+
+    /// Sends the changes that have waited for an answer, if there is one.
+    fn push_waiting(&mut self, id: StreamId, type_url: &str) {
+        let of = self.streams.get_mut(&id).and_then(|stream| stream.types.get_mut(type_url));
+        let Some(of) = of.filter(|of| of.answered) else { return };
+        let changed: Vec<String> = std::mem::take(&mut of.waiting).into_iter().collect();
+        if !changed.is_empty() {
+            self.push_on(id, type_url, &changed);
+        }
+    }
+
+    fn push_on(&mut self, id: StreamId, type_url: &str, changed: &[String]) {
+        let Some(of) = self.streams[&id].types.get(type_url) else { return };
+        let remembers = |name: &String| !self.has(Bug::ForgetsMissing) || of.sent.contains(name);
+        let all = |name: &String| of.wildcard && (!self.has(Bug::WildcardIsASnapshot) || of.sent.contains(name));
+        let is_wanted = |name: &&String| all(name) || (of.names.contains(*name) && remembers(name));
+        let names: Vec<String> = changed.iter().filter(is_wanted).cloned().collect();
+        if names.is_empty() {
+            let left = of.named && of.names.is_empty() && !of.wildcard;
+            if left && self.has(Bug::EmptyAfterLeaving) && self.streams[&id].variant == Variant::Sotw {
+                self.send(id, type_url, &[], &[]);
             }
-            if self.streams[&id].variant == Variant::Sotw {
-                if there.is_empty() && self.has(Bug::SilentDeletion) {
-                    continue;
-                }
-            } else if self.has(Bug::SendsAllOnChange) && !there.is_empty() {
-                there.clone_from(&wanted);
+            return;
+        }
+        let exists = |name: &String| self.resources.contains_key(&(type_url.to_owned(), name.clone()));
+        let (mut there, mut gone): (Vec<String>, Vec<String>) = names.into_iter().partition(exists);
+        let wanted = self.wanted(id, type_url);
+        if self.has(Bug::NackStopsType) && of.rejected {
+            return;
+        }
+        let delta = self.streams[&id].variant == Variant::Delta;
+        let is_lost = self.has(Bug::RemovalLostBeforeAck) && !of.answered;
+        if is_lost || (self.has(Bug::RemovalLostAfterNack) && of.rejected) {
+            gone.clear();
+        }
+        if self.has(Bug::ClaimedNeverRemoved) && delta {
+            gone.retain(|name| of.sent.contains(name));
+        }
+        if self.has(Bug::ChangeLostBeforeAck) && delta && !of.answered {
+            there.clear();
+        }
+        if self.has(Bug::OldContentNotSent) {
+            let known = |name: &String| {
+                let content = self.resources.get(&(type_url.to_owned(), name.clone()));
+                content.is_some_and(|(put, _)| of.contents.contains(&(name.clone(), put.revision)))
+            };
+            there.retain(|name| !known(name));
+            if there.is_empty() && gone.is_empty() {
+                return;
             }
-            if self.has(Bug::RemovalUnsubscribes) {
-                let of = self.streams.get_mut(&id).and_then(|stream| stream.types.get_mut(type_url)).expect("a type");
-                of.names.retain(|name| !gone.contains(name));
+        }
+        if self.streams[&id].variant == Variant::Sotw {
+            if there.is_empty() && self.has(Bug::SilentDeletion) {
+                return;
             }
-            if self.streams[&id].variant == Variant::Delta && there.is_empty() && gone.is_empty() {
-                continue;
-            }
-            if self.streams[&id].variant == Variant::Delta {
-                self.send(id, type_url, &there, &gone);
-            } else if resource::is_full_state(type_url) || (self.style.whole && !there.is_empty()) {
-                self.send(id, type_url, &wanted, &[]);
-            } else if !there.is_empty() || self.style.empty {
-                self.send(id, type_url, &there, &[]);
-            }
-            // Whoever has a new cluster waits for its endpoints.
-            let endpoints = resource::type_url("eds");
-            if !self.has(Bug::NoWarming)
-                && type_url == resource::type_url("cds")
-                && self.streams[&id].types.contains_key(endpoints)
-            {
-                let children: Vec<String> =
-                    self.wanted(id, endpoints).into_iter().filter(|name| there.contains(name)).collect();
-                if !children.is_empty() {
-                    self.send(id, endpoints, &children, &[]);
-                }
+        } else if self.has(Bug::SendsAllOnChange) && !there.is_empty() {
+            there.clone_from(&wanted);
+        }
+        if self.has(Bug::RemovalUnsubscribes) {
+            let of = self.streams.get_mut(&id).and_then(|stream| stream.types.get_mut(type_url)).expect("a type");
+            of.names.retain(|name| !gone.contains(name));
+        }
+        if self.streams[&id].variant == Variant::Delta && there.is_empty() && gone.is_empty() {
+            return;
+        }
+        if self.streams[&id].variant == Variant::Delta {
+            self.send(id, type_url, &there, &gone);
+        } else if resource::is_full_state(type_url) || (self.style.whole && !there.is_empty()) {
+            self.send(id, type_url, &wanted, &[]);
+        } else if !there.is_empty() || self.style.empty {
+            self.send(id, type_url, &there, &[]);
+        }
+        // Whoever has a new cluster waits for its endpoints.
+        let endpoints = resource::type_url("eds");
+        if !self.has(Bug::NoWarming)
+            && type_url == resource::type_url("cds")
+            && self.streams[&id].types.contains_key(endpoints)
+        {
+            let children: Vec<String> =
+                self.wanted(id, endpoints).into_iter().filter(|name| there.contains(name)).collect();
+            if !children.is_empty() {
+                self.send(id, endpoints, &children, &[]);
             }
         }
     }
@@ -342,6 +419,9 @@ impl Peer for Plain {
         match variant {
             Variant::Sotw => self.read_list(id, &type_url, request),
             Variant::Delta => self.read_changes(id, &type_url, request),
+        }
+        if self.streams.contains_key(&id) {
+            self.push_waiting(id, &type_url);
         }
         Ok(())
     }

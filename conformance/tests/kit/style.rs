@@ -15,11 +15,29 @@ pub(crate) struct Style {
     pub(crate) resends_claimed: bool,
     /// SotW: a growing list is answered with everything that is wanted.
     pub(crate) answers_all: bool,
+    /// SotW: each resource of a partial type has a response of its own.
+    pub(crate) parts: bool,
+    /// A change waits for the answer to the response before.
+    pub(crate) waits: bool,
+    /// Nonces are counted by type.
+    pub(crate) own_nonces: bool,
+    /// SotW: no two responses have the same version.
+    pub(crate) fresh_versions: bool,
 }
 
-/// All combinations.
+/// All combinations of the first six, and a few of what is unusual.
 pub(crate) fn styles() -> impl Iterator<Item = Style> {
-    (0..64).map(|bits| {
+    let parts = Style { parts: true, ..Style::default() };
+    let waits = Style { waits: true, ..Style::default() };
+    let own_nonces = Style { own_nonces: true, ..Style::default() };
+    let fresh_versions = Style { fresh_versions: true, ..Style::default() };
+    let all =
+        Style { parts: true, waits: true, own_nonces: true, fresh_versions: true, split: true, ..Style::default() };
+    (0..64).map(usual).chain([parts, waits, own_nonces, fresh_versions, all])
+}
+
+fn usual(bits: u32) -> Style {
+    {
         let bit = |at: u32| bits >> at & 1 == 1;
         Style {
             split: bit(0),
@@ -28,6 +46,7 @@ pub(crate) fn styles() -> impl Iterator<Item = Style> {
             drops_stale: bit(3),
             resends_claimed: bit(4),
             answers_all: bit(5),
+            ..Style::default()
         }
-    })
+    }
 }

@@ -13,6 +13,7 @@ use xds_conformance::run::{Peer, StreamId, Verdict};
 use xds_conformance::story::Story;
 use xds_conformance::walk::{self, Arena, Limits, Walks};
 
+use crate::bug::Bug;
 use crate::defects::{Seeded, Wrong};
 use crate::plain::Plain;
 use crate::style::styles;
@@ -45,6 +46,13 @@ fn shown(rows: &[Row]) -> String {
     rows.iter().map(row).collect::<Vec<_>>().join("\n")
 }
 
+/// The rules that walks break with servers that `connect` makes.
+pub(crate) fn rules_of<P: Peer + 'static>(number: usize, connect: impl Fn() -> P + Sync) -> BTreeSet<String> {
+    let rows = walk(&[Variant::Sotw, Variant::Delta], number, connect);
+    let failed = rows.iter().filter(|row| row.verdict == Verdict::Fail);
+    failed.map(|row| row.id.trim_start_matches("walk/").to_owned()).collect()
+}
+
 #[test]
 fn no_walk_complains_of_this_projects_server() {
     for variant in [Variant::Sotw, Variant::Delta] {
@@ -64,7 +72,7 @@ fn no_walk_complains_of_another_correct_server() {
 
 /// What a hundred walks find of each seeded defect; nothing where the fixed cases alone do: odd types and requests, more
 /// names and changes than a walk has, features, order, and what delta permits.
-const FOUND: &[(Wrong, &str)] = &[
+pub(crate) const FOUND: &[(Wrong, &str)] = &[
     (Wrong::ServesNothing, "owed"),
     (Wrong::NeverPushes, "not-sent"),
     (Wrong::EmptyNonces, "nonce"),
@@ -116,6 +124,7 @@ const FOUND: &[(Wrong, &str)] = &[
     (Wrong::DropsWhileWaiting, "owed"),
     (Wrong::IgnoresClaims, ""),
     (Wrong::DropsClaims, "owed"),
+    (Wrong::ForgetsClaimsOfTheWildcard, ""),
     (Wrong::WaitsForClusters, "not-sent"),
     (Wrong::ClustersLast, "needless"),
     (Wrong::NoWarming, "not-removed"),
@@ -123,6 +132,7 @@ const FOUND: &[(Wrong, &str)] = &[
     (Wrong::NeverWraps, ""),
     (Wrong::NoAliases, ""),
     (Wrong::NoGlobs, ""),
+    (Wrong::WildcardIsASnapshot, "not-sent"),
 ];
 
 #[test]
@@ -159,6 +169,20 @@ fn a_violation_is_small_sure_and_can_be_played_again() {
     let ours = Arena::new(&connect, "k-", None);
     let again = walk::replay(&ours, Variant::Delta, &Story::parse(&text, Variant::Delta).expect("a story"));
     assert_eq!((again.id.as_str(), again.verdict), ("walk/unanswered", Verdict::Pass));
+}
+
+#[test]
+fn a_claim_of_an_earlier_stream_is_worth_what_its_version_stood_for() {
+    let text = "case x\nlevel MUST\nrule R-1\nsentence s\nvariants delta\n\nworld put cds a 1\nC> cds +*\nhear\nack cds\n\
+                cut\nworld put cds a 2\nC> cds +* resume\nrest\n";
+    let story = Story::parse(text, Variant::Delta).expect("a story");
+    let replay = |bugs: &[Bug]| {
+        let connect = |_| Ok(Box::new(Plain::with(bugs)) as Box<dyn Peer>);
+        let row = walk::replay(&Arena::new(&connect, "k-", None), Variant::Delta, &story);
+        (row.id, row.verdict)
+    };
+    assert_eq!(replay(&[Bug::ResumeSkipsChanged]), ("walk/not-sent".to_owned(), Verdict::Fail));
+    assert_eq!(replay(&[]), ("x".to_owned(), Verdict::Pass));
 }
 
 /// A server that is wrong once, and then never again.

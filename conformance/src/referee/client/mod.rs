@@ -114,6 +114,14 @@ impl ClientReferee {
         self.settled = None;
     }
 
+    /// The client is about to leave names of a type: it may do so before it reads what is still on its way, and a
+    /// resource that it does not want it may ignore, whatever it is.
+    pub fn leaves(&mut self, type_url: &str) {
+        if let Some(of) = self.types.get_mut(type_url) {
+            of.open_unanswered();
+        }
+    }
+
     /// Returns whether the type was asked for on this stream.
     pub fn is_asked(&self, type_url: &str) -> bool {
         self.types.get(type_url).is_some_and(|of| of.asked)

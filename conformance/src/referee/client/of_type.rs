@@ -49,6 +49,12 @@ impl OfType {
         });
     }
 
+    /// What is bad in responses without an answer may be of no interest any more.
+    pub(super) fn open_unanswered(&mut self) {
+        let bad = |sent: &&mut Sent| !sent.answered && matches!(sent.merit, Merit::Bad | Merit::Mixed);
+        self.sent.iter_mut().filter(bad).for_each(|sent| sent.merit = Merit::Open);
+    }
+
     pub(super) fn versions(&self) -> impl Iterator<Item = &str> {
         self.sent.iter().map(|sent| sent.version.as_str())
     }

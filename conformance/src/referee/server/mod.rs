@@ -36,14 +36,28 @@ pub struct ServerReferee {
     single: Option<String>,
     world: World,
     types: BTreeMap<String, OfType>,
-    nonces: BTreeSet<String>,
+    /// By type: what versions stood for on the stream before.
+    types_before: BTreeMap<String, BTreeMap<(String, String), u64>>,
+    /// By type: on ADS each is a stream of its own ("each resource type is treated as a separate logical stream").
+    nonces: BTreeSet<(String, String)>,
 }
 
 impl ServerReferee {
     /// Makes the referee of a new stream: aggregated, or of a `single` type. `world` is what the server may have now.
     pub fn new(variant: Variant, single: Option<&str>, world: World) -> Self {
         let single = single.map(str::to_owned);
-        Self { variant, single, world, types: BTreeMap::new(), nonces: BTreeSet::new() }
+        let (types, types_before) = (BTreeMap::new(), BTreeMap::new());
+        Self { variant, single, world, types, types_before, nonces: BTreeSet::new() }
+    }
+
+    /// Takes over what versions stood for on the client's stream before.
+    #[must_use]
+    pub fn after(mut self, before: &Self) -> Self {
+        for (type_url, old) in &before.types {
+            let of = self.types_before.entry(type_url.clone()).or_default();
+            of.extend(old.past_versions.iter().chain(&old.versions).map(|(key, revision)| (key.clone(), *revision)));
+        }
+        self
     }
 
     /// Records a request that was sent.
@@ -53,7 +67,10 @@ impl ServerReferee {
             _ => request.type_url.clone(),
         };
         let first = !self.types.contains_key(&type_url);
-        let of = self.types.entry(type_url.clone()).or_insert_with(|| OfType::new(&type_url));
+        let of = self.types.entry(type_url.clone()).or_insert_with(|| {
+            let past_versions = self.types_before.remove(&type_url).unwrap_or_default();
+            OfType { past_versions, ..OfType::new(&type_url) }
+        });
         match self.variant {
             Variant::Sotw => of.read_list(request, first),
             Variant::Delta => of.read_changes(request, first),
@@ -68,7 +85,7 @@ impl ServerReferee {
         };
         if response.nonce.is_empty() {
             complain(Rule::Nonce, "a response without a nonce".into());
-        } else if !self.nonces.insert(response.nonce.clone()) {
+        } else if !self.nonces.insert((response.type_url.clone(), response.nonce.clone())) {
             complain(Rule::NonceAgain, format!("nonce {:?} for a second time on the stream", response.nonce));
         }
         shape::check(self.variant, response, &mut complain);

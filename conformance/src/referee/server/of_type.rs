@@ -46,6 +46,10 @@ pub(super) struct OfType {
     pub held: BTreeMap<String, Held>,
     /// Names that a response must mention.
     pub owed: BTreeMap<String, Rule>,
+    /// SotW: whether a later request was sent since the last response, which may have crossed it; and the names in
+    /// responses that crossed one. To the server the request is stale then: what it left may never have been left.
+    pub outstanding: bool,
+    pub crossing: BTreeSet<String>,
     /// The reasons for a response that are not used up: of the type, for all its names, for one name.
     pub reasons: u32,
     pub reasons_for_all: u32,
@@ -54,6 +58,10 @@ pub(super) struct OfType {
     pub used_of_all: BTreeMap<String, u32>,
     /// The revision of each name at a version.
     pub versions: BTreeMap<(String, String), u64>,
+    /// What versions stood for on earlier streams.
+    pub past_versions: BTreeMap<(String, String), u64>,
+    /// Delta: the version of each name that was sent last.
+    pub sent_versions: BTreeMap<String, String>,
     /// Whether resources have TTLs: then any resource may be repeated.
     pub beats: bool,
 }

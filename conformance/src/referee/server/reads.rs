@@ -22,6 +22,7 @@ impl OfType {
             self.claimed = !request.version.is_empty();
         }
         let stale = !first && request.nonce != self.last_nonce;
+        self.outstanding |= !first;
         if !stale {
             self.unanswered.clear();
         }
@@ -39,7 +40,7 @@ impl OfType {
             self.maybe.push(list);
             return;
         }
-        let maybe = std::mem::take(&mut self.maybe);
+        let (maybe, crossing) = (std::mem::take(&mut self.maybe), std::mem::take(&mut self.crossing));
         if !maybe.is_empty() && grows {
             self.give_reason_for_all();
         }
@@ -62,7 +63,7 @@ impl OfType {
         for name in added {
             // What was sent since a stale request may be the answer to it; and what the wildcard covered, and was sent,
             // was not "sent without having been asked for".
-            if !doubtful.contains(&name) && !had_wildcard {
+            if !doubtful.contains(&name) && !had_wildcard && !crossing.contains(&name) {
                 self.held.remove(&name);
             }
             if !self.claimed || !first {
@@ -148,10 +149,16 @@ impl OfType {
         complain: &mut impl FnMut(Rule, String),
     ) {
         self.last_nonce.clone_from(&response.nonce);
+        if std::mem::take(&mut self.outstanding) {
+            self.crossing.extend(response.resources.iter().map(|item| item.name.clone()));
+        }
         self.unanswered.push(response.nonce.clone());
         self.beats |= response.resources.iter().any(|item| item.ttl.is_some() || item.body.is_none());
         for item in response.resources.iter().filter(|item| item.body.is_some()) {
             self.check_content(variant, response, item, world, complain);
+        }
+        if variant == Variant::Delta {
+            self.check_versions(response, complain);
         }
         if variant == Variant::Sotw && self.full_state {
             self.check_full_state(response, world, complain);
@@ -200,6 +207,24 @@ impl OfType {
         if before != revision && !version.is_empty() {
             let what = format!("{} has the contents {before} and {revision} at one version, {version:?}", item.name);
             complain(Rule::Version, what);
+        }
+    }
+
+    /// A heartbeat says again what was sent last; and what has content says what is sent last.
+    fn check_versions(&mut self, response: &Response, complain: &mut impl FnMut(Rule, String)) {
+        for item in &response.resources {
+            let before = self.sent_versions.get(&item.name);
+            match (&item.body, before) {
+                (Some(_), _) => _ = self.sent_versions.insert(item.name.clone(), item.version.clone()),
+                (None, Some(before)) if item.ttl.is_some() && *before != item.version => {
+                    let (name, version) = (&item.name, &item.version);
+                    complain(
+                        Rule::BeatVersion,
+                        format!("{name} was sent at {before:?}, and its heartbeat is at {version:?}"),
+                    );
+                }
+                (None, _) => {}
+            }
         }
     }
 

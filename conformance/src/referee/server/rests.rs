@@ -19,6 +19,8 @@ impl OfType {
             return; // a server may wait for the ACK, and may have dropped what was stale
         }
         self.left.clear();
+        self.crossing.clear();
+        self.outstanding = false;
         self.left_wildcard = false;
         (self.reasons, self.reasons_for_all) = (0, 0);
         self.reasons_for.clear();
@@ -59,7 +61,8 @@ impl OfType {
             }
             (Some(revision), Some(Held::Claimed(version))) => {
                 // Only where the server itself said what the version stands for.
-                let stands_for = self.versions.get(&(name.to_owned(), version.clone()));
+                let claimed = (name.to_owned(), version.clone());
+                let stands_for = self.versions.get(&claimed).or_else(|| self.past_versions.get(&claimed));
                 if stands_for.is_some_and(|claimed| *claimed != revision) {
                     complain(
                         Rule::NotSent,

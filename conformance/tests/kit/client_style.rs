@@ -1,0 +1,33 @@
+//! The choices that the specification leaves open to a client.
+
+/// The choices that the specification leaves open.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ClientStyle {
+    /// The wildcard has no name, as long as no name was said.
+    pub(crate) legacy: bool,
+    /// A new stream claims nothing, and everything is sent again.
+    pub(crate) claims_nothing: bool,
+    /// The node is in every request.
+    pub(crate) node_always: bool,
+    /// What is good in a bad response is used, and held from then on.
+    pub(crate) partial: bool,
+    /// A stream of which nothing is wanted any more is ended.
+    pub(crate) ends: bool,
+    /// Delta: all names are said again when one is new.
+    pub(crate) repeats: bool,
+}
+
+/// All combinations.
+pub(crate) fn client_styles() -> impl Iterator<Item = ClientStyle> {
+    (0..64).map(|bits| {
+        let bit = |at: u32| bits >> at & 1 == 1;
+        ClientStyle {
+            legacy: bit(0),
+            claims_nothing: bit(1),
+            node_always: bit(2),
+            partial: bit(3),
+            ends: bit(4),
+            repeats: bit(5),
+        }
+    })
+}
