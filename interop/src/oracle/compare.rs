@@ -23,6 +23,22 @@ pub struct Difference {
     pub lacks: bool,
     /// The resources that the server has.
     pub served: BTreeSet<(Kind, String)>,
+    /// The clusters that C-core alone waited for in the step before: it goes on until these come.
+    pub awaited: BTreeSet<String>,
+}
+
+impl Difference {
+    /// Returns the clusters that C-core waits for without need: ours does not ask for them, or C-core waited already.
+    fn awaits(&self) -> BTreeSet<String> {
+        let names = self.parts.iter().filter_map(|part| match part {
+            Part::Names { kind: Kind::Cluster, core, ours } => Some((core, ours)),
+            _ => None,
+        });
+        let needless = names.flat_map(|(core, ours)| {
+            core.iter().filter(move |name| !ours.contains(*name) || self.awaited.contains(*name))
+        });
+        needless.filter(|name| !self.served.contains(&(Kind::Cluster, (*name).clone()))).cloned().collect()
+    }
 }
 
 /// One thing that differs.
@@ -60,12 +76,15 @@ pub enum Compared {
 }
 
 pub fn compare(case: &Case, core: &Played) -> Compared {
-    let mut all = Vec::new();
-    for difference in differences(core, &ours::play(case)) {
+    let (mut all, mut before) = (Vec::new(), None);
+    for mut difference in differences(core, &ours::play(case)) {
+        let last = before.take().filter(|last: &Difference| last.step + 1 == difference.step);
+        difference.awaited = last.map(|last| last.awaits()).unwrap_or_default();
         match Known::of(case, &difference) {
             Some(known) => all.extend(known),
             None => return Compared::Different(difference),
         }
+        before = Some(difference);
     }
     if all.is_empty() { Compared::Equal } else { Compared::Known(all) }
 }
@@ -73,7 +92,8 @@ pub fn compare(case: &Case, core: &Played) -> Compared {
 fn differences(core: &Played, ours: &[Step]) -> Vec<Difference> {
     let Some(core) = core else {
         let (step, parts, served) = (ours.len() - 1, vec![Part::Crash], BTreeSet::new());
-        return vec![Difference { step, parts, is_failed: false, was_failed: false, lacks: false, served }];
+        let awaited = BTreeSet::new();
+        return vec![Difference { step, parts, is_failed: false, was_failed: false, lacks: false, served, awaited }];
     };
     let differing = |(step, (core, ours)): (usize, (&Seen, &Step))| {
         let parts = parts(core, ours);
@@ -82,7 +102,8 @@ fn differences(core: &Played, ours: &[Step]) -> Vec<Difference> {
         let clusters = seen.names.get(&Kind::Cluster);
         let lacks =
             clusters.is_some_and(|names| names.iter().any(|name| !served.contains(&(Kind::Cluster, name.clone()))));
-        (!parts.is_empty()).then_some(Difference { step, parts, is_failed, was_failed, lacks, served })
+        let awaited = BTreeSet::new(); // known once the step before is compared
+        (!parts.is_empty()).then_some(Difference { step, parts, is_failed, was_failed, lacks, served, awaited })
     };
     core.iter().zip(ours).enumerate().filter_map(differing).collect()
 }

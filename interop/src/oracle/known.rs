@@ -177,12 +177,14 @@ fn nameless(part: &Part, _: &Difference) -> bool {
     }
 }
 
-/// C-core asks for a cluster that the server does not have, and ours has all that it asks for.
+/// C-core asks for a cluster that the server does not have, and ours has all that it asks for; or C-core did so in the
+/// step before, and still waits for that cluster, whoever needs it by now.
 fn waits_for_the_old(part: &Part, difference: &Difference) -> bool {
     let is_served = |name: &String| difference.served.contains(&(Kind::Cluster, name.clone()));
     let waits = difference.parts.iter().any(|part| match part {
         Part::Names { kind: Kind::Cluster, core, ours } => {
-            ours.iter().all(is_served) && core.difference(ours).any(|name| !is_served(name))
+            let begins = ours.iter().all(is_served) && core.difference(ours).any(|name| !is_served(name));
+            begins || difference.awaited.iter().any(|name| core.contains(name) && !is_served(name))
         }
         _ => false,
     });
