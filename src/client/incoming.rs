@@ -194,15 +194,14 @@ impl<'a, V> Walk<'a, V> {
 #[cfg(test)]
 mod tests {
     use super::super::config::Config;
-    use super::super::resources::Extra;
     use super::*;
     use crate::message::Node;
 
     fn incoming(names: &[&str]) -> Incoming {
         let mut incoming = Incoming::new("n".into(), 1, "v".into());
-        for &name in names {
-            incoming.resources.push(name.into(), Version::default(), bytes::Bytes::new(), Extra::default());
-        }
+        let read = |_, name: &str, _: &mut Vec<_>| Some((name.into(), bytes::Bytes::new(), false));
+        let resources = Resources::collect("v".into(), names.to_vec(), read);
+        incoming.resources = resources.with_versions(alloc::vec![Version::default(); names.len()]);
         incoming
     }
 

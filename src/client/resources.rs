@@ -111,17 +111,6 @@ impl Resources {
         Self { versions, ..self }
     }
 
-    /// Adds a resource with a version of its own.
-    #[cfg(test)]
-    pub(super) fn push(&mut self, name: ResourceName, version: Version, body: Bytes, extra: Extra) {
-        self.ordered &= self.entries.last().is_none_or(|last| last.name < name);
-        if extra != Extra::default() {
-            self.extras.push((self.entries.len(), extra));
-        }
-        self.entries.push(Entry { name, body });
-        self.versions.push(version);
-    }
-
     pub(super) fn is_ordered(&self) -> bool {
         self.ordered
     }
@@ -239,13 +228,13 @@ mod tests {
     use super::*;
 
     fn resources(names: &[&str]) -> Resources {
-        let mut resources = Resources::new("type".into());
-        for (at, &name) in names.iter().enumerate() {
+        let versions = names.iter().enumerate().map(|(at, name)| alloc::format!("{name}{at}").into()).collect();
+        let read = |at, name: &str, extras: &mut Vec<Extra>| {
             let ttl = (name == "b").then(|| Duration::from_secs(at as u64 + 1));
-            let version = alloc::format!("{name}{at}").into();
-            resources.push(name.into(), version, Bytes::new(), Extra { ttl, ..Extra::default() });
-        }
-        resources
+            extras.extend(ttl.map(|ttl| Extra { ttl: Some(ttl), ..Extra::default() }));
+            Some((name.into(), Bytes::new(), false))
+        };
+        Resources::collect("type".into(), names.to_vec(), read).with_versions(versions)
     }
 
     fn shown(resources: &Resources) -> Vec<(&str, &str, bool)> {
