@@ -252,14 +252,22 @@ impl Hash for Config {
 /// before (delta; a SotW response of a full-state type can't be split, and one of another type is not).
 ///
 /// Changes that occur meanwhile follow the answer that was begun; a resource that changes before its turn may be sent
-/// twice, rejected or not. Heartbeats and errors have no content and do not count. Write
-/// `ResponseLimit { .., ..ResponseLimit::default() }`: a field may be added in any release.
+/// twice, rejected or not. A resource with a TTL whose turn does not come within two heartbeats goes ahead of the others.
+/// Heartbeats and errors have no content and do not count. Write `ResponseLimit { .., ..ResponseLimit::default() }`: a
+/// field may be added in any release.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ResponseLimit {
     /// Number of resources and removed names. Default: no limit.
     pub resources: usize,
     /// Bytes of the encoded message. A larger resource is sent alone. Default: no limit.
     pub bytes: usize,
+}
+
+impl ResponseLimit {
+    /// Returns whether there is any limit.
+    pub(super) fn is_limited(self) -> bool {
+        self != Self::default()
+    }
 }
 
 impl Default for ResponseLimit {

@@ -77,7 +77,8 @@ impl Heartbeat {
     }
 
     /// Makes heartbeats due at once for a resource that the last ones left out, and that the client has all the same:
-    /// its pending name was dropped, or its change was reverted (S-TTL-04).
+    /// its pending name was dropped, or its change was reverted (S-TTL-04). Returns the resources that the heartbeats
+    /// which are due now would leave out again.
     pub(super) fn note_left_out<S: Source>(
         &mut self,
         now: Instant,
@@ -85,12 +86,15 @@ impl Heartbeat {
         wanted: &Wanted,
         view: &View,
         pending: &Pending,
-    ) {
-        let Some(schedule) = &mut self.0 else { return };
-        let (alive, _) = alive(of, wanted, view, pending);
+    ) -> BTreeSet<ResourceName> {
+        let (alive, mut left_out) = alive(of, wanted, view, pending);
+        let is_due = self.is_due(now);
+        let Some(schedule) = &mut self.0 else { return BTreeSet::new() };
         if alive.iter().any(|resource| schedule.left_out.contains(resource.name())) {
             schedule.due = schedule.due.map(|due| due.min(now));
         }
+        left_out.retain(|name| is_due && schedule.left_out.contains(name));
+        left_out
     }
 
     /// Schedules the next heartbeats after a response; `was_due`: heartbeats were due now. The interval is a third of

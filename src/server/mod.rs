@@ -370,15 +370,16 @@ impl<V: Variant> Server<V> {
         }
         // Removals that the claims reveal are sent below.
         let claimed = of.pending.claims().is_some_and(Claims::is_unsettled);
+        let settings = self.config.settings();
+        let limited = settings.response_limit.is_limited();
         if claimed {
-            let limited = self.config.settings().response_limit != ResponseLimit::default();
             of.settle_claims(source, limited);
             if self.ttl {
                 of.heartbeat.claim(now);
             }
         }
         if of.heartbeat.left_some_out() {
-            of.note_left_out(now, source);
+            of.note_left_out(now, source, limited, settings.limits.names_per_type);
         }
         let retries = of.pending.is_empty() && of.exchange.next_retry().is_some_and(|due| due <= now);
         let heartbeats_due = of.heartbeat.is_due(now);
@@ -387,7 +388,6 @@ impl<V: Variant> Server<V> {
             return None;
         }
         let order = self.order(at, now, source);
-        let settings = self.config.settings();
         let of = &mut self.types[at];
         if order.answers_only && of.pending.is_empty() && of.view.sent_to().is_some() {
             if let Some(retry) = settings.retry.filter(|_| retries) {

@@ -14,7 +14,7 @@ pub(super) struct Budget {
 
 impl Budget {
     pub(super) fn new(response_limit: ResponseLimit, around: impl FnOnce() -> usize) -> Self {
-        let limited = response_limit != ResponseLimit::default();
+        let limited = response_limit.is_limited();
         let bytes = if limited { response_limit.bytes.saturating_sub(around()) } else { response_limit.bytes };
         Self { left: ResponseLimit { bytes, ..response_limit }, limited, taken: false }
     }

@@ -219,10 +219,15 @@ impl Subscription {
         draft.parts.extend(alive.into_iter().map(Part::Heartbeat));
     }
 
-    /// Makes heartbeats due for resources that the last ones left out, and that are no longer about to be sent.
-    pub(super) fn note_left_out<S: Source>(&mut self, now: Instant, source: &S) {
+    /// Makes heartbeats due for resources that the last ones left out, and that are no longer about to be sent. Those that
+    /// still wait behind other changes are sent in the next portion: they could expire before their turn.
+    pub(super) fn note_left_out<S: Source>(&mut self, now: Instant, source: &S, limited: bool, limit: usize) {
         let Self { resource_type, wanted, view, pending, heartbeat, .. } = self;
-        heartbeat.note_left_out(now, OfType::new(source, resource_type.type_url()), wanted, view, pending);
+        let of = OfType::new(source, resource_type.type_url());
+        let late = heartbeat.note_left_out(now, of, wanted, view, pending);
+        if limited {
+            late.into_iter().for_each(|name| self.ask_again(name, limit));
+        }
     }
 
     /// Schedules the next heartbeats. `was_due`: heartbeats were due now.

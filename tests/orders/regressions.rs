@@ -414,6 +414,10 @@ stories! {
     a_retry_of_a_portion_has_no_resource_of_the_next: Delta,
         Setup::order(&["r1", "r3", "*", "~r2", "~r3"], Budget::PLENTY).retry(1).response_limit(2).unknown().strict_server(),
         "Sub2 d, Sub2 b, Put2 *, Put2 a, Sub2 a, Sub2 c, Open, CS, SR, SS, CR, Rej2, CS, SR, SS, CR, Acc2, CS, SR, Tick";
+    /// Delta, in portions: a resource changed and changed back while others were sent before it, each after an ACK that took
+    /// a while. Heartbeats left it out until its TTL had passed.
+    what_waits_for_portions_lives: Delta, Setup::partial(&["*", "a", "b", "c", "d"], Budget::PLENTY).ttl().response_limit(1),
+        "Sub *, Put d, Open, CS, SR, SS, CR, Acc, CS, SR, SS, Pass, Put a, Put b, Put c, Put d, SS, CR, Acc, Pass, CS, SR, SS, CR, Acc, Pass, CS, SR, SS, CR, Acc, Put a, Put b, Put c, Put d, Pass, CS, SR, SS, CR, Acc, Pass, CS, SR, SS, CR, Acc, Pass, CS, SR, SS, CR, Acc, CS, SR, Pass";
 }
 
 /// Clusters, and two types that refer to them, of which a response has only what is new.
