@@ -40,6 +40,15 @@ pub struct Line {
     pub result: Result<(), String>,
 }
 
+impl Line {
+    /// Returns the result in words.
+    fn said(&self) -> String {
+        let Self { peer, mode, dialect, scenario, result } = self;
+        let result = result.as_ref().map_or_else(|error| format!("FAILED: {error}"), |()| "ok".into());
+        format!("{peer}, {mode}, {dialect}: {scenario}: {result}")
+    }
+}
+
 /// Envoy's modes, each with a bootstrap in `envoy/`, and the dialect of the control plane.
 const ENVOY: [(&str, Scope, bool, &str); 10] = [
     ("ads-sotw", Scope::Ads, false, "spec"),
@@ -74,9 +83,15 @@ fn main() -> ExitCode {
     for Line { peer, mode, dialect, scenario, result } in &lines {
         println!("{peer:20} {mode:18} {dialect:18} {scenario:38} {}", if result.is_ok() { "yes" } else { "NO" });
     }
-    let failed = lines.iter().filter(|line| line.result.is_err()).count();
-    println!("{} of {} in {:.0?}", lines.len() - failed, lines.len(), start.elapsed());
-    if failed == 0 && (!lines.is_empty() || filter.contains("oracle-")) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    // Once more, where the end of a long log shows it.
+    let failed: Vec<&Line> = lines.iter().filter(|line| line.result.is_err()).collect();
+    failed.iter().for_each(|line| println!("{}", line.said()));
+    println!("{} of {} in {:.0?}", lines.len() - failed.len(), lines.len(), start.elapsed());
+    if failed.is_empty() && (!lines.is_empty() || filter.contains("oracle-")) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn run(filter: &str) -> Result<Vec<Line>, String> {
@@ -223,10 +238,6 @@ fn play(run: (&'static str, &'static str, &'static str), stage: Result<Stage, St
 
 /// Prints a result at once, and keeps it for the table.
 pub fn report(line: Line, lines: &mut Vec<Line>) {
-    let Line { peer, mode, dialect, scenario, result } = &line;
-    match result {
-        Ok(()) => println!("{peer}, {mode}, {dialect}: {scenario}: ok"),
-        Err(error) => println!("{peer}, {mode}, {dialect}: {scenario}: FAILED: {error}"),
-    }
+    println!("{}", line.said());
     lines.push(line);
 }

@@ -2,13 +2,28 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Returns a port that was free a moment ago.
+/// The ports for servers: below those that the system gives to outgoing connections, one of which could take a port
+/// before its server listens.
+const PORTS: Range<u16> = 20_000..32_000;
+
+/// Returns a port that is free, and that no other call returned lately.
 pub fn free_port() -> Result<u16, String> {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    port.map(|address| address.port()).map_err(|error| format!("no free port: {error}"))
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let count = PORTS.len() as u32;
+    for _ in 0..count {
+        // Processes that run side by side begin at different places.
+        let at = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id().wrapping_mul(97)) % count;
+        let port = PORTS.start + at as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err(format!("none of the ports {PORTS:?} is free"))
 }
 
 /// Returns the status and the body of a response.
