@@ -76,9 +76,24 @@ impl Heartbeat {
         self.0.as_ref().is_some_and(|schedule| !schedule.left_out.is_empty())
     }
 
+    /// Returns the resources that the last heartbeats left out, and that wait still.
+    pub(super) fn left_out<S: Source>(
+        &self,
+        of: OfType<'_, S>,
+        wanted: &Wanted,
+        view: &View,
+        pending: &Pending,
+    ) -> BTreeSet<ResourceName> {
+        let Some(schedule) = self.0.as_ref().filter(|schedule| !schedule.left_out.is_empty()) else {
+            return BTreeSet::new();
+        };
+        let (_, mut left_out) = alive(of, wanted, view, pending);
+        left_out.retain(|name| schedule.left_out.contains(name));
+        left_out
+    }
+
     /// Makes heartbeats due at once for a resource that the last ones left out, and that the client has all the same:
-    /// its pending name was dropped, or its change was reverted (S-TTL-04). Returns the resources that the heartbeats
-    /// which are due now would leave out again.
+    /// its pending name was dropped, or its change was reverted (S-TTL-04).
     pub(super) fn note_left_out<S: Source>(
         &mut self,
         now: Instant,
@@ -86,15 +101,12 @@ impl Heartbeat {
         wanted: &Wanted,
         view: &View,
         pending: &Pending,
-    ) -> BTreeSet<ResourceName> {
-        let (alive, mut left_out) = alive(of, wanted, view, pending);
-        let is_due = self.is_due(now);
-        let Some(schedule) = &mut self.0 else { return BTreeSet::new() };
+    ) {
+        let Some(schedule) = &mut self.0 else { return };
+        let (alive, _) = alive(of, wanted, view, pending);
         if alive.iter().any(|resource| schedule.left_out.contains(resource.name())) {
             schedule.due = schedule.due.map(|due| due.min(now));
         }
-        left_out.retain(|name| is_due && schedule.left_out.contains(name));
-        left_out
     }
 
     /// Schedules the next heartbeats after a response; `was_due`: heartbeats were due now. The interval is a third of

@@ -371,15 +371,14 @@ impl<V: Variant> Server<V> {
         // Removals that the claims reveal are sent below.
         let claimed = of.pending.claims().is_some_and(Claims::is_unsettled);
         let settings = self.config.settings();
-        let limited = settings.response_limit.is_limited();
         if claimed {
-            of.settle_claims(source, limited);
+            of.settle_claims(source, settings.response_limit.is_limited());
             if self.ttl {
                 of.heartbeat.claim(now);
             }
         }
         if of.heartbeat.left_some_out() {
-            of.note_left_out(now, source, limited, settings.limits.names_per_type);
+            of.note_left_out(now, source);
         }
         let retries = of.pending.is_empty() && of.exchange.next_retry().is_some_and(|due| due <= now);
         let heartbeats_due = of.heartbeat.is_due(now);
@@ -409,6 +408,9 @@ impl<V: Variant> Server<V> {
             if draft.must_send {
                 return Some(self.respond(at, version, Extent::default(), draft));
             }
+        }
+        if heartbeats_due && order.budget.is_limited() && !order.answers_only {
+            of.ask_for_left_out(source, order.names);
         }
         if retries && !order.answers_only {
             of.retry(now, source, order.names);

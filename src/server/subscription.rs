@@ -219,15 +219,21 @@ impl Subscription {
         draft.parts.extend(alive.into_iter().map(Part::Heartbeat));
     }
 
-    /// Makes heartbeats due for resources that the last ones left out, and that are no longer about to be sent. Those that
-    /// still wait behind other changes are sent in the next portion: they could expire before their turn.
-    pub(super) fn note_left_out<S: Source>(&mut self, now: Instant, source: &S, limited: bool, limit: usize) {
+    /// Makes heartbeats due for resources that the last ones left out, and that are no longer about to be sent.
+    pub(super) fn note_left_out<S: Source>(&mut self, now: Instant, source: &S) {
+        let Self { resource_type, wanted, view, pending, heartbeat, .. } = self;
+        heartbeat.note_left_out(now, OfType::new(source, resource_type.type_url()), wanted, view, pending);
+    }
+
+    /// Asks for the resources that heartbeats leave out the second time: they could expire before their turn in the
+    /// portions (S-TTL-04). `limit` bounds the names that are kept.
+    pub(super) fn ask_for_left_out<S: Source>(&mut self, source: &S, limit: usize) {
         let Self { resource_type, wanted, view, pending, heartbeat, .. } = self;
         let of = OfType::new(source, resource_type.type_url());
-        let late = heartbeat.note_left_out(now, of, wanted, view, pending);
-        if limited {
-            late.into_iter().for_each(|name| self.ask_again(name, limit));
-        }
+        let left_out = heartbeat.left_out(of, wanted, view, pending);
+        let resources = left_out.iter().filter_map(|name| of.get(name).resource());
+        let names: Vec<ResourceName> = resources.flat_map(|resource| wanted.names_of(of, resource)).collect();
+        names.into_iter().for_each(|name| self.ask_again(name, limit));
     }
 
     /// Schedules the next heartbeats. `was_due`: heartbeats were due now.
