@@ -122,10 +122,13 @@ impl<T> Subscription<T> {
     /// Unsubscribes from a name, and from the resources of the pending update that only this name covered. `aliases`:
     /// whether resources have aliases.
     pub(super) fn remove_name(&mut self, name: &str, aliases: bool, settings: &Settings) -> Option<ResourceName> {
-        let Unsubscribed { name, stood_for, gone } = self.holdings.unsubscribe(name)?;
+        let offer = self.in_flight.out().map(|out| out.offer.clone());
+        let coming = offer.iter().flat_map(|offer| offer.resources.with_alias(name));
+        let coming: Vec<ResourceName> = coming.filter(|_| aliases).map(|resource| resource.name().clone()).collect();
+        let Unsubscribed { name, stood_for, gone } = self.holdings.unsubscribe(name, &coming)?;
         self.timers.stop(&name);
-        self.remove_failures(&name, stood_for.as_ref(), settings);
-        let Some(offer) = self.in_flight.out().map(|out| out.offer.clone()) else { return Some(name) };
+        self.remove_failures(&name, stood_for.iter().chain(&gone), settings);
+        let Some(offer) = offer else { return Some(name) };
         let holdings = &self.holdings;
         let unwanted = |name: &&ResourceName| !holdings.covers(name.as_str());
         let mut unsubscribed: Vec<ResourceName> = Vec::new();
@@ -147,8 +150,13 @@ impl<T> Subscription<T> {
         Some(name)
     }
 
-    /// Removes the errors of an unsubscribed name and of the resource that it stood for.
-    fn remove_failures(&mut self, name: &ResourceName, stood_for: Option<&ResourceName>, settings: &Settings) {
+    /// Removes the errors of an unsubscribed name and of the resources that it stood for.
+    fn remove_failures<'a>(
+        &mut self,
+        name: &'a ResourceName,
+        stood_for: impl Iterator<Item = &'a ResourceName>,
+        settings: &Settings,
+    ) {
         if self.failures.is_empty() {
             return;
         }

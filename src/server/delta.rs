@@ -142,6 +142,9 @@ impl Protocol for Delta {
     fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Behind> {
         draft.budget = order.budget;
         let asked_for_all = matches!(of.pending.wildcard(), Wildcard::Asked | Wildcard::Claimed);
+        if order.budget.is_limited() && !order.answers_only {
+            pushes::add_left_out(of, source, draft);
+        }
         let mut all = of.pending.is_empty() || answers::add(of, source, draft);
         let all_asked = asked_for_all && (draft.pages.is_some() || draft.claimed);
         let mut which = Which::Answered;

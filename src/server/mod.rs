@@ -409,9 +409,6 @@ impl<V: Variant> Server<V> {
                 return Some(self.respond(at, version, Extent::default(), draft));
             }
         }
-        if heartbeats_due && order.budget.is_limited() && !order.answers_only {
-            of.ask_for_left_out(source, order.names);
-        }
         if retries && !order.answers_only {
             of.retry(now, source, order.names);
         }

@@ -1,13 +1,15 @@
 //! The order of the types on an aggregated stream ([design rule 11](crate::manual::rules#rule-11)): types that wait
 //! for others, and dependent resources.
 
+use alloc::vec::Vec;
+
 use super::draft::{Changed, Draft};
 use super::parts::Part;
 use super::resource::Resource;
 use super::source::Source;
 use super::subscription::Subscription;
 use super::variant::Protocol;
-use crate::name::TypeUrl;
+use crate::name::{ResourceName, TypeUrl};
 use crate::resource_type::PushOrder;
 
 /// Returns whether unsent clusters wait for an ACK or NACK: resources that refer to clusters then wait too, unless
@@ -37,7 +39,14 @@ pub(super) fn refresh_dependents<S: Source>(
     let mut refresh = |resource: &Resource| {
         let Some(name) = source.dependent(type_url, resource) else { return };
         let Some(dependent) = source.get(dependents.type_url(), &name).resource() else { return };
-        let names = dependents.wanted.names_of(dependents.of(source), dependent);
+        let wanted = &dependents.wanted;
+        let own = match wanted.names().get(&name) {
+            Some(own) => Some(own.clone()),
+            None => wanted.covers(name.as_str()).then_some(name),
+        };
+        let aliases = wanted.aliases_of(dependents.of(source), dependent).cloned();
+        // Asks by all its names, because some may be unsubscribed.
+        let names: Vec<ResourceName> = own.into_iter().chain(aliases).collect();
         names.into_iter().for_each(|name| dependents.ask_again(name, limit));
     };
     match &draft.changed {

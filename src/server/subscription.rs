@@ -225,17 +225,6 @@ impl Subscription {
         heartbeat.note_left_out(now, OfType::new(source, resource_type.type_url()), wanted, view, pending);
     }
 
-    /// Asks for the resources that heartbeats leave out the second time: they could expire before their turn in the
-    /// portions (S-TTL-04). `limit` bounds the names that are kept.
-    pub(super) fn ask_for_left_out<S: Source>(&mut self, source: &S, limit: usize) {
-        let Self { resource_type, wanted, view, pending, heartbeat, .. } = self;
-        let of = OfType::new(source, resource_type.type_url());
-        let left_out = heartbeat.left_out(of, wanted, view, pending);
-        let resources = left_out.iter().filter_map(|name| of.get(name).resource());
-        let names: Vec<ResourceName> = resources.flat_map(|resource| wanted.names_of(of, resource)).collect();
-        names.into_iter().for_each(|name| self.ask_again(name, limit));
-    }
-
     /// Schedules the next heartbeats. `was_due`: heartbeats were due now.
     pub(super) fn schedule_heartbeats<S: Source>(&mut self, now: Instant, source: &S, was_due: bool, draft: &Draft) {
         let of = OfType::new(source, self.resource_type.type_url());

@@ -2,7 +2,6 @@
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use super::of_type::OfType;
 use super::resource::Resource;
@@ -137,13 +136,6 @@ impl Wanted {
         let aliases = resource.aliases().iter().filter(|_| self.aliases);
         let wanted = aliases.filter(|alias| self.interest.names.contains(*alias));
         wanted.filter(move |alias| of.stands_for(alias, resource.name()))
-    }
-
-    /// Returns all names by which a resource is asked for again, because some may be unsubscribed: its own, if that is
-    /// covered, and its subscribed aliases.
-    pub(super) fn names_of<S: Source>(&self, of: OfType<'_, S>, resource: &Resource) -> Vec<ResourceName> {
-        let own = Some(resource.name()).filter(|own| self.covers(own.as_str()));
-        own.into_iter().chain(self.aliases_of(of, resource)).cloned().collect()
     }
 
     /// Returns the first of these aliases.

@@ -414,6 +414,10 @@ stories! {
     a_retry_of_a_portion_has_no_resource_of_the_next: Delta,
         Setup::order(&["r1", "r3", "*", "~r2", "~r3"], Budget::PLENTY).retry(1).response_limit(2).unknown().strict_server(),
         "Sub2 d, Sub2 b, Put2 *, Put2 a, Sub2 a, Sub2 c, Open, CS, SR, SS, CR, Rej2, CS, SR, SS, CR, Acc2, CS, SR, Tick";
+    /// Delta: an alias was reported to stand for nothing, while an update with the resource by another alias was out. That alias
+    /// was unsubscribed before the verdict; the resource, which nothing was to keep, was claimed on the next stream.
+    what_comes_by_an_alias_goes_with_it: Delta, Setup::partial(&["~", "a", "~a"], Budget::PLENTY),
+        "Sub a, Put a, Put a, Open, CS, SR, SS, Sub *, CR, CS, Acc, Uns a, Put a, Sub b, SR, CS, SR, SS, CR, Cut, Uns b, Open, CS";
     /// Delta, in portions: a resource changed and changed back while others were sent before it, each after an ACK that took
     /// a while. Heartbeats left it out until its TTL had passed.
     what_waits_for_portions_lives: Delta, Setup::partial(&["*", "a", "b", "c", "d"], Budget::PLENTY).ttl().response_limit(1),

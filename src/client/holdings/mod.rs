@@ -142,8 +142,9 @@ impl Holdings {
         }
     }
 
-    /// Removes a subscribed name, and drops the resources that only this name covered.
-    pub(in crate::client) fn unsubscribe(&mut self, name: &str) -> Option<Unsubscribed> {
+    /// Removes a subscribed name, and drops the resources that only this name covered. `coming`: the resources of the
+    /// pending update that carry the name as an alias, which is bound to them with the verdict.
+    pub(in crate::client) fn unsubscribe(&mut self, name: &str, coming: &[ResourceName]) -> Option<Unsubscribed> {
         let (name, _) = self.subscribed.remove_entry(name)?;
         let glob = self.globs.remove(name.as_str());
         self.not_found.remove(&name);
@@ -155,7 +156,8 @@ impl Holdings {
         } else if glob {
             self.members(&name).filter(|name| !is_wanted(name)).cloned().collect()
         } else {
-            [Some(&name), stood_for.as_ref()].into_iter().flatten().filter(|name| !is_wanted(name)).cloned().collect()
+            let stood_for = stood_for.iter().filter(|name| !coming.contains(name));
+            [&name].into_iter().chain(stood_for).chain(coming).filter(|name| !is_wanted(name)).cloned().collect()
         };
         gone.iter().for_each(|name| self.drop_held(name));
         Some(Unsubscribed { name, stood_for, gone })

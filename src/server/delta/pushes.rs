@@ -13,6 +13,20 @@ use super::super::view::Reach;
 use crate::name::ResourceName;
 use crate::revision::Revision;
 
+/// Adds the changes that the last heartbeats left out, before all that waits for later portions: their TTLs go on, and a
+/// change may be reverted before its turn (S-TTL-04).
+pub(super) fn add_left_out<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
+    let Subscription { wanted, view, pending, heartbeat, .. } = of;
+    let of = of.of(source);
+    for name in heartbeat.left_out(of, wanted, view, pending) {
+        let entry = of.get(&name);
+        let Some(resource) = entry.resource().filter(|_| view.is_news(&name, &entry)) else { continue };
+        if !wanted.is_among(pending.names(), resource) && !draft.add(of.type_url(), resource) {
+            return;
+        }
+    }
+}
+
 /// Adds the changes, the oldest first. Returns whether there was room for all.
 pub(super) fn add_changes<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
     let Subscription { resource_type, wanted, view, .. } = of;
