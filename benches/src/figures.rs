@@ -284,8 +284,8 @@ fn c1() -> Figure {
     };
     let rows = [row("C1 dump", Status::dump), row("C1 view", Status::view)];
     let checks = [
-        // The goal is 1.5: the items themselves, 20 MB, are what is left.
-        Check::most("C1: the dump of a client and its bytes, of encoding it", rows[0].ratio, 3.5),
+        Check::most("C1: the dump of a client and its bytes, of encoding it", rows[0].ratio, 1.5),
+        // Its items are copies: the streams of one node are compared after their machines are unlocked.
         Check::most("C1: the view of a stream and its bytes, of encoding it", rows[1].ratio, 3.5),
     ];
     (rows.into(), checks.into())

@@ -1,9 +1,11 @@
 //! Requests for the status of clients, and the nodes that their matchers are applied to: any bytes.
 
 use bytes::Bytes;
-use xds_machine::csds::{Matchers, Regex, Response};
+use xds_machine::csds::{ClientConfig, Item, Matchers, Regex, Response};
 use xds_machine::message::Node;
-use xds_machine::proto::client_status::{decode_request, decode_response, encode_request, encode_response};
+use xds_machine::proto::client_status::{
+    decode_request, decode_response, encode_client, encode_request, encode_response,
+};
 
 /// The first byte is the length of a node's metadata; the rest is a request, and a response.
 pub fn csds(data: &[u8]) {
@@ -32,5 +34,11 @@ pub fn csds(data: &[u8]) {
         assert!(encode_response(&response, written.len().saturating_sub(1)).is_err() || written.is_empty());
         let again: Response = decode_response(written.clone().into()).expect("what was written");
         assert_eq!(encode_response(&again, usize::MAX).expect("any length"), written, "a response, written again");
+        let client = |client: &ClientConfig| {
+            let items = client.items.iter().map(Item::borrowed);
+            encode_client(client.node.as_deref(), &client.scope, items, usize::MAX).expect("any length")
+        };
+        let clients: Vec<Bytes> = response.clients.iter().map(client).collect();
+        assert_eq!(clients.concat(), written, "client by client");
     }
 }

@@ -55,6 +55,7 @@ mod incoming;
 mod invariants;
 mod known;
 mod layer;
+mod merge;
 mod names;
 mod resources;
 mod sotw;

@@ -1,13 +1,14 @@
 //! The state of each resource, as a dump shows it.
 
-use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 use core::fmt;
 
 use super::Client;
 use super::failure::{Cause, Failure};
 use super::holdings::{Absence, Held};
+use super::merge::Merge;
 use super::subscription::Subscription;
-use super::variant::{Protocol, Variant};
+use super::variant::{Of, Protocol, Variant};
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::time::Instant;
 
@@ -67,10 +68,12 @@ pub struct ResourceState<'a> {
 }
 
 impl<V: Variant> Client<V> {
-    /// Returns the state of every resource: of each type first held resources in the order of their names, then
-    /// subscribed names that are not held, then other resources for which the server reported errors.
+    /// Returns the state of every resource, in the order of types and names: of held resources, of subscribed names, and of
+    /// other resources for which the server reported errors.
     pub fn states(&self) -> impl Iterator<Item = (&TypeUrl, &ResourceName, ResourceState<'_>)> {
-        self.types.iter().flat_map(|of| of.states::<V>().map(|(name, state)| (of.type_url(), name, state)))
+        let mut types: Vec<&Of<V>> = self.types.iter().collect();
+        types.sort_unstable_by_key(|of| of.type_url());
+        types.into_iter().flat_map(|of| of.states::<V>().map(|(name, state)| (of.type_url(), name, state)))
     }
 }
 
@@ -115,21 +118,18 @@ impl<T> Subscription<T> {
         Some(ResourceState { status, version, updated, error, absence, stands_for })
     }
 
+    /// Returns the states in the order of the names: of held resources, of subscribed names and of failures.
     pub(super) fn states<V: Protocol<StreamState = T>>(
         &self,
     ) -> impl Iterator<Item = (&ResourceName, ResourceState<'_>)> {
+        let mut added: Vec<&ResourceName> = self.names_added().collect();
+        added.sort_unstable();
+        added.dedup();
         let held = self.holdings.held().iter().map(|(name, held)| (name, Some(held)));
-        let known = held.chain(self.names_not_held().map(|name| (name, None)));
+        let names = self.holdings.names().map(|name| (name, None));
+        let failures = self.failures.keys().map(|name| (name, None));
+        let added = added.into_iter().map(|name| (name, None));
+        let known = Merge::new(held, Merge::new(names, Merge::new(failures, added)));
         known.filter_map(|(name, held)| Some((name, self.state_of::<V>(name.as_str(), held)?)))
-    }
-
-    fn names_not_held(&self) -> impl Iterator<Item = &ResourceName> {
-        let held = |name: &ResourceName| self.holdings.has(name.as_str());
-        let is_subscribed = |name: &ResourceName| self.wants(name.as_str());
-        let awaited = self.holdings.names().filter(move |&name| !held(name));
-        let names_added: BTreeSet<&ResourceName> =
-            self.names_added().filter(|&name| !held(name) && !is_subscribed(name)).collect();
-        let others = self.failures.keys().filter(move |&name| !held(name) && !is_subscribed(name));
-        awaited.chain(names_added).chain(others)
     }
 }

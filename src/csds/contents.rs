@@ -32,11 +32,6 @@ impl Contents {
         Self::default()
     }
 
-    /// Returns the number of contents, also of those that are not held any more.
-    pub(super) fn len(&self) -> usize {
-        self.count
-    }
-
     /// Notes an update that the machine handed out: call it for each
     /// [`Action::Apply`](crate::client::Action::Apply).
     pub fn handle_update(&mut self, update: &Update) {

@@ -2,9 +2,9 @@
 //! its clients.
 //!
 //! ```text
-//!  Client::states ──► dump ──► Vec<Item> ──►┌──────────────┐
-//! Contents, Clock ───►                      │ ClientConfig │──► Response ──► proto::client_status
-//!  Server, Source ──► view ──► Nodes ──────►└──────────────┘
+//!  Client::states ──► dump ──► ItemRef .. ────────────────────────┐
+//! Contents, Clock ───►                                             ▼
+//!  Server, Source ──► view ──► Nodes ──► ClientConfig, Response ──► proto::client_status
 //!                               ▲
 //!                     Matchers ─┘  which nodes
 //! ```
@@ -62,15 +62,16 @@
 //! });
 //!
 //! let clock = Clock::new(Instant::EPOCH, Duration::from_secs(1_700_000_000));
-//! let items = csds::dump(client.states(), &clock, Some(&contents));
+//! let items: Vec<_> = csds::dump(client.states(), &clock, Some(&contents)).collect();
 //! let [a, b] = &items[..] else { panic!("two items") };
 //! assert_eq!(a.client_status, Some(ResourceStatus::Acked));
-//! assert_eq!(a.version.as_ref().expect("it is held"), &"7");
-//! assert_eq!(a.contents.as_deref(), Some(&b"\x0a\x01a"[..]));
+//! assert_eq!(a.version.expect("it is held"), &"7");
+//! assert_eq!(a.contents.expect("it was kept"), &b"\x0a\x01a"[..]);
 //! assert_eq!(b.version, None);
 //! # Ok::<(), xds_machine::Error>(())
 //! ```
 
+mod borrowed;
 mod clock;
 mod contents;
 mod dump;
@@ -79,9 +80,10 @@ mod message;
 mod metadata;
 mod view;
 
+pub use self::borrowed::{ErrorRef, ItemRef};
 pub use self::clock::{Clock, Timestamp};
 pub use self::contents::Contents;
-pub use self::dump::{dump, dump_servers};
+pub use self::dump::{dump, dump_servers, merge};
 pub use self::matcher::{
     MatcherError, Matchers, NodeMatcher, Number, Pattern, Regex, StringMatcher, StructMatcher, ValueMatcher,
 };

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use prost::Message;
 
-pub use self::encode::{encode_response, encoded_client_len};
+pub use self::encode::{encode_client, encode_response, encoded_client_len};
 use super::{DecodeError, generated, node};
 use crate::client::ResourceStatus;
 use crate::csds::{ClientConfig, ConfigStatus, ErrorState, Item, Request, Response, Timestamp};

@@ -142,7 +142,8 @@ impl Protocol for Delta {
     fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Behind> {
         draft.budget = order.budget;
         let asked_for_all = matches!(of.pending.wildcard(), Wildcard::Asked | Wildcard::Claimed);
-        if order.budget.is_limited() && !order.answers_only {
+        // What is retried would have to wait for clusters, if the rest of it came with a later portion.
+        if order.budget.is_limited() && !order.answers_only && !of.exchange.is_retrying() {
             pushes::add_left_out(of, source, draft);
         }
         let mut all = of.pending.is_empty() || answers::add(of, source, draft);

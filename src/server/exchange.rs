@@ -155,6 +155,11 @@ impl Exchange {
         self.retrying.as_ref().is_some_and(|retrying| retrying.whole)
     }
 
+    /// Returns whether a retry goes with the next response.
+    pub(super) fn is_retrying(&self) -> bool {
+        self.retrying.is_some()
+    }
+
     /// Marks the names of a response that are retries.
     pub(super) fn note_retried(&mut self, extent: &mut Extent) {
         let Some(mut retrying) = self.retrying.take() else { return };

@@ -83,12 +83,12 @@ fn what_was_just_wanted() {
     assert!(client.wants_transmit());
     let (acked, requested) = (ResourceStatus::Acked, ResourceStatus::Requested);
     assert_eq!(client.resources(&endpoints()).state("stranger"), None);
-    assert_eq!(states(&client), [("b".into(), acked), ("a".into(), requested), ("c".into(), requested)]);
+    assert_eq!(states(&client), [("a".into(), requested), ("b".into(), acked), ("c".into(), requested)]);
     assert!(client.layer(&endpoints()).is_awaited("a"));
     assert!(!client.layer(&endpoints()).is_awaited("d"));
     assert!(client.poll_transmit().is_some());
     client.resources_mut(&endpoints()).subscribe(["a", "d"]).expect("names");
-    let expected = [("b", acked), ("a", requested), ("c", requested), ("d", requested)];
+    let expected = [("a", requested), ("b", acked), ("c", requested), ("d", requested)];
     assert_eq!(states(&client), expected.map(|(name, status)| (name.into(), status)));
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use xds_machine::client::{Action, Client, Config, DataErrors, Rejection, ResourceStatus, Variant};
 use xds_machine::csds::{
-    self, ClientConfig, Clock, ConfigStatus, Contents, ErrorState, Item, MatcherError, Matchers, NodeMatcher, Nodes,
-    Number, Pattern, Request, Response, StringMatcher, StructMatcher, Timestamp, ValueMatcher,
+    self, ClientConfig, Clock, ConfigStatus, Contents, ErrorState, Item, ItemRef, MatcherError, Matchers, NodeMatcher,
+    Nodes, Number, Pattern, Request, Response, StringMatcher, StructMatcher, Timestamp, ValueMatcher,
 };
 use xds_machine::message::{Any, Node, Resource, ResourceError, delta, sotw};
 use xds_machine::proto::client_status as wire;
@@ -86,7 +86,7 @@ impl<V: Variant> Pair<V> {
     }
 
     fn dump(&self) -> Vec<Item> {
-        csds::dump(self.client.states(), &clock(), Some(&self.contents))
+        owned(csds::dump(self.client.states(), &clock(), Some(&self.contents)))
     }
 
     fn shown(&self) -> Vec<String> {
@@ -158,6 +158,10 @@ fn config() -> Config {
 
 fn error(name: &str, code: Code, message: &str) -> ResourceError {
     ResourceError { name: name.into(), status: Some(Status::new(code, message)) }
+}
+
+fn owned<'a>(items: impl Iterator<Item = ItemRef<'a>>) -> Vec<Item> {
+    items.map(|item| item.to_item()).collect()
 }
 
 /// An item in a few words: name, status, what is held (version, time, body), the error (words, version, time).
@@ -424,7 +428,7 @@ fn the_node_is_as_the_server_gets_it() {
 fn contents_may_be_left_out() {
     let mut pair = Pair::<Sotw>::new(config(), &endpoints(), &["a", "b"]);
     pair.respond(3, &endpoints(), "1", &[("a", 1), ("b", 1)], &["b"]);
-    let without = csds::dump(pair.client.states(), &clock(), None);
+    let without = owned(csds::dump(pair.client.states(), &clock(), None));
     assert!(without.iter().all(|item| item.contents.is_none()));
     let mut with = pair.dump();
     assert!(with[0].contents.is_some());
@@ -436,24 +440,40 @@ fn contents_may_be_left_out() {
     assert_eq!(pair.shown()[0], "a REQUESTED -");
 }
 
-/// A dump is in the order of types and names, each with its own content, in whatever order the states come.
+/// R-CSDS-17: a dump is in the order of types and names, each with its own content, in whatever order the names were
+/// subscribed to, whether they are held, wait for an answer, or are not known to the machine yet.
 #[test]
-fn the_order_of_the_states_does_not_matter() {
-    let mut pair = Pair::<Sotw>::new(config(), &endpoints(), &["a", "b", "c"]);
-    pair.client.resources_mut(&listeners()).subscribe(["a", "b", "c"]).expect("names");
+fn a_dump_is_in_order() {
+    let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["d", "b", "f"]);
+    pair.client.resources_mut(&endpoints()).subscribe(["c", "a", "b"]).expect("names");
     pair.send(1);
-    pair.respond(2, &endpoints(), "1", &[("a", 1), ("b", 2), ("c", 3)], &[]);
-    pair.respond(3, &listeners(), "1", &[("a", 4), ("b", 5), ("c", 6)], &[]);
-    let expected = pair.dump();
-    let order: Vec<String> = expected.iter().map(|item| format!("{}{}", item.type_url, item.name)).collect();
-    assert!(order.is_sorted() && order.len() == 6, "{order:?}");
-    let content = |item: &Item| item.contents.as_ref().map(|body| body[body.len() - 1]);
-    assert_eq!(expected.iter().map(content).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6].map(Some));
-    let rows: Vec<_> = pair.client.states().collect();
-    let dump = |order: &[usize]| csds::dump(order.iter().map(|&at| rows[at]), &clock(), Some(&pair.contents));
-    for order in [[5, 4, 3, 2, 1, 0], [3, 4, 5, 0, 1, 2], [0, 3, 1, 4, 2, 5], [0, 1, 2, 3, 5, 4], [2, 3, 0, 1, 4, 5]] {
-        assert_eq!(dump(&order), expected, "{order:?}");
-    }
+    pair.respond(2, &endpoints(), "1", &[("c", 3), ("b", 2)], &[]);
+    pair.respond(3, &listeners(), "1", &[("f", 6), ("b", 4), ("d", 5)], &[]);
+    pair.respond(4, &listeners(), "2", &[("f", 6), ("b", 4), ("d", 7)], &["d"]);
+    pair.client.resources_mut(&listeners()).subscribe(["e", "a", "e", "b"]).expect("names");
+    let dump = pair.dump();
+    let shown: Vec<String> = dump
+        .iter()
+        .map(|item| {
+            let of = if item.type_url == listeners() { "listener" } else { "endpoints of" };
+            let content = item.contents.as_ref().map(|body| body[body.len() - 1]);
+            let status = item.client_status.expect("a client's");
+            format!("{of} {} {status} {content:?}", item.name)
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "endpoints of a REQUESTED None",
+            "endpoints of b ACKED Some(2)",
+            "endpoints of c ACKED Some(3)",
+            "listener a REQUESTED None",
+            "listener b ACKED Some(4)",
+            "listener d NACKED Some(5)",
+            "listener e REQUESTED None",
+            "listener f ACKED Some(6)",
+        ]
+    );
 }
 
 /// Contents that are not held are forgotten, late: who comes and goes leaves no more than twice what is held.
@@ -524,15 +544,15 @@ fn contents_are_looked_through_when_they_have_doubled() {
         }
     }
     assert_eq!(seen, [(65, 65), (131, 131), (263, 263)]);
-    let items = csds::dump(client.states(), &clock(), Some(&contents));
-    assert_eq!((items.len(), items.capacity()), (300, 300), "room for each, and for no more");
+    let items: Vec<_> = csds::dump(client.states(), &clock(), Some(&contents)).collect();
+    assert_eq!(items.len(), 300);
     // Removed contents do not count.
     let gone: Vec<String> = (1..=200).map(|number| format!("e{number}")).collect();
     let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
     assert_eq!(looks(&mut contents, &mut client, 301, "e300", &gone), 0);
-    let items = csds::dump(client.states(), &clock(), Some(&contents));
+    let items: Vec<_> = csds::dump(client.states(), &clock(), Some(&contents)).collect();
     assert_eq!(items.iter().filter(|item| item.contents.is_some()).count(), 100);
-    assert_eq!((items.len(), items.capacity()), (100, 100));
+    assert_eq!(items.len(), 100);
 }
 
 /// A rejected removal leaves the content, and an accepted one does not.
@@ -586,8 +606,8 @@ fn contents_of_updates_that_wait_at_once() {
         for at in order {
             let (client, update) = &clients[at];
             contents.handle_verdict(update.client_id(), update.type_url(), &[], |_, _| true);
-            let items = csds::dump(client.states(), &clock(), Some(&contents));
-            let last = items[0].contents.as_ref().map(|body| usize::from(body[body.len() - 1]));
+            let items: Vec<_> = csds::dump(client.states(), &clock(), Some(&contents)).collect();
+            let last = items[0].contents.map(|body| usize::from(body[body.len() - 1]));
             assert_eq!(last, Some(at + 1), "the verdict on {at} in {order:?}");
         }
     }
@@ -645,7 +665,7 @@ impl Both {
     }
 
     fn shown(&self) -> Vec<String> {
-        csds::dump_servers(&self.servers, &clock(), None).iter().map(shown).collect()
+        owned(csds::dump_servers(&self.servers, &clock(), None)).iter().map(shown).collect()
     }
 }
 
@@ -858,6 +878,56 @@ fn responses_on_the_wire() {
             format!("a status of {len} bytes, limit {}: ask for it without contents, or for fewer clients", len - 1);
         assert_eq!(Status::from(error), Status::new(Code::ResourceExhausted, words));
     }
+}
+
+/// A client that is encoded from the machine has the bytes of its copy, and the same error at each limit.
+#[test]
+fn a_borrowed_client_has_the_bytes_of_its_copy() {
+    let names: Vec<String> = (0..200).map(|number| format!("a resource of which there are many: {number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for count in [0, 3, names.len()] {
+        let names = &names[..count];
+        let mut pair = Pair::<Sotw>::new(config(), &listeners(), names);
+        if let [acked, nacked, ..] = names {
+            pair.respond(3, &listeners(), "1", &[(acked, 1), (nacked, 2)], &[nacked]);
+        }
+        let node = pair.client.config().node();
+        for (node, contents, scope) in [(Some(node), Some(&pair.contents), ""), (None, None, "xds:/l1")] {
+            let dump = || csds::dump(pair.client.states(), &clock(), contents);
+            let copy = ClientConfig { node: node.cloned(), scope: scope.into(), items: owned(dump()) };
+            let copy = Response { clients: vec![copy] };
+            let bytes = wire::encode_response(&copy, usize::MAX).expect("any length");
+            let borrowed = |limit| wire::encode_client(node.map(|node| &**node), scope, dump(), limit);
+            assert_eq!(borrowed(bytes.len()).as_deref(), Ok(&bytes[..]), "{count} items");
+            assert_eq!(borrowed(usize::MAX).as_deref(), Ok(&bytes[..]), "{count} items");
+            for limit in (0..bytes.len()).step_by(1 + bytes.len() / 100) {
+                assert_eq!(borrowed(limit).err(), wire::encode_response(&copy, limit).err(), "limit {limit}");
+                assert!(borrowed(limit).is_err(), "limit {limit}");
+            }
+            // One after the other, they make a response of two.
+            let two = wire::decode_response([&bytes[..], &bytes[..]].concat().into()).expect("a response");
+            assert_eq!(two.clients, [&copy.clients[..], &copy.clients[..]].concat());
+        }
+    }
+}
+
+/// The dumps of several clients are one, in order; a resource that two have is that of the first.
+#[test]
+fn dumps_of_several_clients_are_merged() {
+    let mut first = Pair::<Sotw>::new(config(), &listeners(), &["a", "c"]);
+    first.respond(3, &listeners(), "1", &[("a", 1), ("c", 2)], &[]);
+    let mut second = Pair::<Sotw>::new(config(), &listeners(), &["c", "b"]);
+    second.respond(4, &listeners(), "2", &[("c", 3), ("b", 4)], &[]);
+    let merged = |pairs: &[&Pair<Sotw>]| {
+        let dumps = pairs.iter().map(|pair| csds::dump(pair.client.states(), &clock(), Some(&pair.contents)));
+        let items = owned(csds::merge(dumps.collect()));
+        items.iter().map(shown).collect::<Vec<_>>()
+    };
+    let (a, b) = ("a ACKED v1 @3 body 1", "b ACKED v2 @4 body 4");
+    assert_eq!(merged(&[&first, &second]), [a, b, "c ACKED v1 @3 body 2"]);
+    assert_eq!(merged(&[&second, &first]), [a, b, "c ACKED v2 @4 body 3"]);
+    assert_eq!(merged(&[&first]), [a, "c ACKED v1 @3 body 2"]);
+    assert_eq!(merged(&[]), [""; 0]);
 }
 
 /// The numbers of `csds.proto`, byte by byte.

@@ -25,7 +25,7 @@ const REQUEST_BYTES: usize = 1 << 20;
 /// The default of the limits on the size of a response.
 pub(crate) const RESPONSE_BYTES: usize = 64 << 20;
 
-type Answering = Pin<Box<dyn Future<Output = Result<Vec<u8>, Status>> + Send>>;
+type Answering = Pin<Box<dyn Future<Output = Result<Bytes, Status>> + Send>>;
 
 /// Answers requests for the status of clients.
 pub(crate) trait Answer: Send + Unpin + 'static {
@@ -101,7 +101,7 @@ impl<B: http_body::Body + Unpin, A: Answer> Answers<B, A> {
                         format!("a status of {} bytes, limit {}", bytes.len(), u32::MAX),
                     )
                 })?;
-                self.frames.extend([prefix.to_vec().into(), Bytes::from(bytes)]);
+                self.frames.extend([prefix.to_vec().into(), bytes]);
                 self.last = self.once.then(ok);
                 return Poll::Ready(Ok(()));
             }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use prost::Message;
 use xds_machine::client::{self, Action, Client};
 use xds_machine::csds::{self, ClientConfig, Clock, Contents, Response};
 use xds_machine::message::{Node, delta};
-use xds_machine::proto::client_status::encode_response;
+use xds_machine::proto::client_status::{encode_client, encode_response};
 use xds_machine::server::{Cache, Config, Server, StreamId};
 use xds_machine::{Delta, Instant, WILDCARD};
 
@@ -58,34 +59,35 @@ impl Status {
         Self { client, contents, server, cache, of }
     }
 
-    fn response(&self) -> Response {
-        let items = match self.of {
+    fn encoded(&self) -> Bytes {
+        match self.of {
             Of::Client => {
                 let clock = Clock::new(Instant::EPOCH, Duration::from_secs(1_700_000_000));
-                csds::dump(self.client.states(), &clock, Some(&self.contents))
+                let items = csds::dump(self.client.states(), &clock, Some(&self.contents));
+                encode_client(None, "", items, usize::MAX).expect("any length")
             }
-            Of::Server => csds::view(&self.server, &self.cache, true),
-        };
-        Response { clients: vec![ClientConfig::new(None, "", items)] }
+            Of::Server => {
+                let items = csds::view(&self.server, &self.cache, true);
+                let response = Response { clients: vec![ClientConfig::new(None, "", items)] };
+                encode_response(&response, usize::MAX).expect("any length").into()
+            }
+        }
     }
 
     /// Returns the same message in prost.
     pub fn floor(&self) -> StatusResponse {
-        let bytes = encode_response(&self.response(), usize::MAX).expect("any length");
-        StatusResponse::decode(&*bytes).expect("what was encoded")
+        StatusResponse::decode(self.encoded()).expect("what was encoded")
     }
 }
 
 impl Work for Status {
     type Input = ();
-    type Output = (Response, Vec<u8>);
+    type Output = Bytes;
 
     fn prepare(&mut self) {}
 
-    fn run(&mut self, (): ()) -> (Response, Vec<u8>) {
-        let response = self.response();
-        let bytes = encode_response(&response, usize::MAX).expect("any length");
-        (response, bytes)
+    fn run(&mut self, (): ()) -> Bytes {
+        self.encoded()
     }
 }
 

@@ -1,15 +1,18 @@
-//! Encodes a `ClientStatusResponse` item by item: a hundred thousand items need no strings of their own. The length of an
-//! item is counted once, and kept until the item is written.
+//! Encodes a `ClientStatusResponse` item by item: a hundred thousand items need no strings of their own.
 
 use alloc::vec::Vec;
 
 use bytes::Bytes;
 
 use super::{CLIENT, CONFIG, TooLong};
-use crate::csds::{ClientConfig, ErrorState, Item, Response, Timestamp};
+use crate::csds::{ClientConfig, ErrorRef, Item, ItemRef, Response, Timestamp};
+use crate::message::Node;
 use crate::name::Version;
 use crate::proto::node;
 use crate::wire::{Writer, field_len, number_len, string_len};
+
+/// The most bytes of the head of a field: its number, and a length of 64 bits.
+const HEAD: usize = 11;
 
 /// Encodes a `ClientStatusResponse`.
 ///
@@ -25,16 +28,51 @@ pub fn encode_response(response: &Response, limit: usize) -> Result<Vec<u8>, Too
     Ok(Writer::fill(len, |to| clients.iter().for_each(|client| client.put(to))))
 }
 
+/// Encodes a `ClientStatusResponse` of one client, whose items are borrowed from the machine: `items` in the order of
+/// their types and names, as [`dump`](crate::csds::dump()) yields them. Each is read once, and copied into the message
+/// only. A response of several clients is such responses one after the other, as protobuf merges them.
+///
+/// # Errors
+///
+/// If the message is longer than `limit` bytes. What is beyond the limit is counted, and not written.
+pub fn encode_client<'a>(
+    node: Option<&Node>,
+    scope: &str,
+    items: impl IntoIterator<Item = ItemRef<'a>>,
+    limit: usize,
+) -> Result<Bytes, TooLong> {
+    // The length comes before the items, and is known after them.
+    let mut buffer = Vec::from([0; HEAD]);
+    if let Some(node) = node {
+        Writer::append(&mut buffer).bytes(1, &node::encode(node));
+    }
+    let mut items = items.into_iter();
+    while let Some(item) = (buffer.len() <= limit.saturating_add(HEAD)).then(|| items.next()).flatten() {
+        put_item(&item, &mut Writer::append(&mut buffer));
+    }
+    let unwritten: usize = items.map(|item| field_len(item_len(&item))).sum();
+    Writer::append(&mut buffer).string(4, scope.as_bytes());
+    let of_client = buffer.len() - HEAD + unwritten;
+    let len = field_len(of_client);
+    if len > limit {
+        return Err(TooLong { len, limit });
+    }
+    let start = HEAD - (len - of_client);
+    let mut head = Vec::with_capacity(HEAD);
+    Writer::append(&mut head).head(1, of_client);
+    buffer[start..HEAD].copy_from_slice(&head);
+    Ok(Bytes::from(buffer).slice(start..))
+}
+
 /// Returns the length of an encoded client, as a part of a response.
 pub fn encoded_client_len(client: &ClientConfig) -> usize {
     field_len(Measured::new(client).len)
 }
 
-/// A client with the lengths of its items.
+/// A client with its length.
 struct Measured<'a> {
     client: &'a ClientConfig,
     node: Option<Bytes>,
-    items: Vec<usize>,
     /// The length of the client, without the head of its field.
     len: usize,
 }
@@ -42,11 +80,11 @@ struct Measured<'a> {
 impl<'a> Measured<'a> {
     fn new(client: &'a ClientConfig) -> Self {
         let node = client.node.as_deref().map(node::encode);
-        let items: Vec<usize> = client.items.iter().map(item_len).collect();
+        let items = client.items.iter().map(Item::borrowed);
         let len = node.as_ref().map_or(0, |node| field_len(node.len()))
-            + items.iter().map(|len| field_len(*len)).sum::<usize>()
+            + items.map(|item| field_len(item_len(&item))).sum::<usize>()
             + string_len(client.scope.len());
-        Self { client, node, items, len }
+        Self { client, node, len }
     }
 
     fn put(&self, to: &mut Writer<'_>) {
@@ -54,23 +92,20 @@ impl<'a> Measured<'a> {
         if let Some(node) = &self.node {
             to.bytes(1, node);
         }
-        for (item, len) in self.client.items.iter().zip(&self.items) {
-            to.head(3, *len);
-            put_item(item, to);
-        }
+        self.client.items.iter().for_each(|item| put_item(&item.borrowed(), to));
         to.string(4, self.client.scope.as_bytes());
     }
 }
 
 /// Returns the numbers of the two statuses; 0 is unknown.
-fn statuses(item: &Item) -> [u64; 2] {
+fn statuses(item: &ItemRef<'_>) -> [u64; 2] {
     let config = CONFIG.iter().find(|(status, _)| Some(*status) == item.config_status);
     let client = CLIENT.iter().find(|(status, _)| Some(*status) == item.client_status);
     [config.map(|(_, number)| *number), client.map(|(_, number)| *number)].map(|number| int(number.unwrap_or(0).into()))
 }
 
-fn version(item: &Item) -> &[u8] {
-    item.version.as_ref().map_or(&[], Version::as_bytes)
+fn bytes(version: Option<&Version>) -> &[u8] {
+    version.map_or(&[], Version::as_bytes)
 }
 
 /// Returns a number as protobuf encodes it: a negative one has ten bytes.
@@ -78,21 +113,22 @@ fn int(value: i64) -> u64 {
     value as u64
 }
 
-fn item_len(item: &Item) -> usize {
+fn item_len(item: &ItemRef<'_>) -> usize {
     string_len(item.type_url.as_str().len())
         + string_len(item.name.as_str().len())
-        + string_len(version(item).len())
+        + string_len(bytes(item.version).len())
         + item.contents.as_ref().map_or(0, |contents| field_len(any_len(item, contents)))
         + item.updated.as_ref().map_or(0, |updated| field_len(time_len(updated)))
         + statuses(item).map(number_len).iter().sum::<usize>()
         + item.error.as_ref().map_or(0, |error| field_len(error_len(error)))
 }
 
-fn put_item(item: &Item, to: &mut Writer<'_>) {
+fn put_item(item: &ItemRef<'_>, to: &mut Writer<'_>) {
     let type_url = item.type_url.as_str().as_bytes();
+    to.head(3, item_len(item));
     to.string(1, type_url);
     to.string(2, item.name.as_str().as_bytes());
-    to.string(3, version(item));
+    to.string(3, bytes(item.version));
     if let Some(contents) = &item.contents {
         to.head(4, any_len(item, contents));
         to.string(1, type_url);
@@ -110,12 +146,12 @@ fn put_item(item: &Item, to: &mut Writer<'_>) {
             put_time(2, at, to);
         }
         to.string(3, error.details.as_bytes());
-        to.string(4, error.version.as_bytes());
+        to.string(4, bytes(error.version));
     }
 }
 
 /// Returns the length of the content of a resource, an `Any` of the item's type.
-fn any_len(item: &Item, contents: &[u8]) -> usize {
+fn any_len(item: &ItemRef<'_>, contents: &[u8]) -> usize {
     string_len(item.type_url.as_str().len()) + string_len(contents.len())
 }
 
@@ -129,8 +165,8 @@ fn put_time(number: u8, time: &Timestamp, to: &mut Writer<'_>) {
     to.number(2, int(time.nanos.into()));
 }
 
-fn error_len(error: &ErrorState) -> usize {
+fn error_len(error: &ErrorRef<'_>) -> usize {
     error.at.as_ref().map_or(0, |at| field_len(time_len(at)))
         + string_len(error.details.len())
-        + string_len(error.version.as_bytes().len())
+        + string_len(bytes(error.version).len())
 }

@@ -9,7 +9,7 @@ use http::uri::PathAndQuery;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver};
 use tokio::sync::{oneshot, watch};
 use xds_machine::client::{self, Variant, Verdict};
-use xds_machine::csds::{ClientConfig, Clock, Contents, dump_servers};
+use xds_machine::csds::{Clock, Contents, dump_servers, merge};
 use xds_machine::proto::Wire;
 use xds_machine::servers::{self, Action, Servers};
 use xds_machine::service::Method;
@@ -20,6 +20,7 @@ use xds_machine_driver::Runtime as _;
 use super::engine::{Dials, Engine, type_of};
 use super::raw::Raw;
 use super::state::{Dumped, Report, ServerState};
+use super::status_service::{EncodedStatus, StatusRequest};
 use super::types::{OfType, Wish};
 use super::watch::WatchError;
 use crate::TokioRuntime;
@@ -62,8 +63,8 @@ pub(super) enum Command {
     },
     Dump(oneshot::Sender<Vec<Dumped>>),
     Status {
-        contents: bool,
-        reply: oneshot::Sender<ClientConfig>,
+        request: StatusRequest,
+        reply: oneshot::Sender<EncodedStatus>,
     },
     Close,
 }
@@ -240,7 +241,7 @@ impl<V: Variant + Wire> Actor<V> {
             Command::Verdict { owner, verdict, reply } => _ = reply.send(self.judge(owner, verdict)),
             Command::Leave { owner } => self.leave(owner),
             Command::Dump(reply) => _ = reply.send(self.dump()),
-            Command::Status { contents, reply } => _ = reply.send(self.status(contents)),
+            Command::Status { request, reply } => _ = reply.send(self.status(&request)),
             Command::Close => {}
         }
     }
@@ -351,11 +352,11 @@ impl<V: Variant + Wire> Actor<V> {
         rows.collect()
     }
 
-    fn status(&self, contents: bool) -> ClientConfig {
-        let contents = self.contents.as_ref().filter(|_| contents);
-        let items = self.engines.values().flat_map(|engine| dump_servers(&engine.servers, &self.clock, contents));
-        let node = self.config.servers().next().map(|server| server.node().clone());
-        ClientConfig::new(node, "", items.collect())
+    fn status(&self, request: &StatusRequest) -> EncodedStatus {
+        let contents = self.contents.as_ref().filter(|_| request.contents());
+        let dumps = self.engines.values().map(|engine| dump_servers(&engine.servers, &self.clock, contents));
+        let node = self.config.servers().next().map(|server| server.node().as_ref());
+        request.answer(node, merge(dumps.collect()))
     }
 
     /// Makes the engine of a type, if there is none yet.

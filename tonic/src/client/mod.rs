@@ -23,6 +23,7 @@ use tokio::sync::{Mutex, mpsc, oneshot, watch as tokio_watch};
 use tokio::task::JoinHandle;
 use xds_machine::ResourceName;
 use xds_machine::csds::ClientConfig;
+use xds_machine::proto::client_status::decode_response;
 
 use self::actor::Command;
 pub use self::builder::Builder;
@@ -31,7 +32,7 @@ pub use self::dial::{Dial, Impatient, dial};
 pub use self::load::{LoadBuilder, LoadEvent, LoadReporter};
 pub use self::poll::{Polled, Poller, Post};
 pub use self::state::{Dumped, Phase, Report, ServerState};
-pub use self::status_service::{ClientStatusService, HasStatus};
+pub use self::status_service::{ClientStatusService, EncodedStatus, HasStatus, StatusRequest};
 use self::types::Wanted;
 pub use self::updates::Updates;
 pub use self::watch::{Watch, WatchError, XdsResource};
@@ -120,8 +121,14 @@ impl XdsClient {
     /// whether the contents are shown, if the client [keeps](Builder::keep_contents) them. `None` once the client is
     /// closed.
     pub async fn status(&self, contents: bool) -> Option<ClientConfig> {
+        let request = StatusRequest { scope: String::new(), contents, limit: usize::MAX };
+        let status = self.encoded_status(request).await?.ok()?;
+        decode_response(status).ok()?.clients.pop()
+    }
+
+    async fn encoded_status(&self, request: StatusRequest) -> Option<EncodedStatus> {
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Status { contents, reply });
+        self.send(Command::Status { request, reply });
         answer.await.ok()
     }
 

@@ -7,13 +7,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use http::Response;
 use tonic::body::Body;
 use tonic::server::NamedService;
 use tower_service::Service;
 use xds_machine::Status;
-use xds_machine::csds::{self, MatcherError};
-use xds_machine::proto::client_status::encode_response;
+use xds_machine::csds::{self, ItemRef, MatcherError};
+use xds_machine::message::Node;
+use xds_machine::proto::client_status::{TooLong, encode_client};
 use xds_machine::service::{self, ClientStatusMethod};
 
 use super::XdsClient;
@@ -46,13 +48,42 @@ pub struct ClientStatusService {
 
 /// Who knows the status of a client: an [`XdsClient`], or a program that drives machines itself.
 pub trait HasStatus: Send + Sync + 'static {
-    /// Returns the status of one moment, with contents or without; `None` if there is no client any more.
-    fn status(&self, contents: bool) -> Pin<Box<dyn Future<Output = Option<csds::ClientConfig>> + Send + '_>>;
+    /// Returns the status of one moment, as [`StatusRequest::answer`] encodes it; `None` if there is no client any more.
+    fn status(&self, request: StatusRequest) -> Pin<Box<dyn Future<Output = Option<EncodedStatus>> + Send + '_>>;
+}
+
+/// The status of one client, encoded, or why there is none.
+pub type EncodedStatus = Result<Bytes, TooLong>;
+
+/// A request for the status of one client.
+#[derive(Clone, Debug)]
+pub struct StatusRequest {
+    pub(super) scope: String,
+    pub(super) contents: bool,
+    pub(super) limit: usize,
+}
+
+impl StatusRequest {
+    /// Returns whether the contents of the resources are shown.
+    pub fn contents(&self) -> bool {
+        self.contents
+    }
+
+    /// Encodes the status where the items are borrowed from the machine: no item of a large client is copied before.
+    /// `items`: as [`dump`](xds_machine::csds::dump()), [`dump_servers`](xds_machine::csds::dump_servers) or
+    /// [`merge`](xds_machine::csds::merge) return them.
+    ///
+    /// # Errors
+    ///
+    /// If the status is longer than the limit of the service.
+    pub fn answer<'a>(&self, node: Option<&Node>, items: impl IntoIterator<Item = ItemRef<'a>>) -> EncodedStatus {
+        encode_client(node, &self.scope, items, self.limit)
+    }
 }
 
 impl HasStatus for XdsClient {
-    fn status(&self, contents: bool) -> Pin<Box<dyn Future<Output = Option<csds::ClientConfig>> + Send + '_>> {
-        Box::pin(self.status(contents))
+    fn status(&self, request: StatusRequest) -> Pin<Box<dyn Future<Output = Option<EncodedStatus>> + Send + '_>> {
+        Box::pin(self.encoded_status(request))
     }
 }
 
@@ -76,22 +107,27 @@ impl ClientStatusService {
         Self { limit, ..self }
     }
 
-    async fn respond(self, request: csds::Request) -> Result<Vec<u8>, Status> {
+    async fn respond(self, request: csds::Request) -> Result<Bytes, Status> {
         if !request.matchers.is_empty() {
             return Err(MatcherError::OfClient.into());
         }
-        let mut clients = Vec::new();
+        let (mut parts, mut len, limit) = (Vec::new(), 0, self.limit);
         for (scope, client) in self.clients.iter() {
-            if let Some(status) = client.status(!request.exclude_contents).await {
-                clients.push(csds::ClientConfig { scope: scope.clone(), ..status });
+            let request = StatusRequest { scope: scope.clone(), contents: !request.exclude_contents, limit };
+            let Some(part) = client.status(request).await.transpose()? else { continue };
+            len += part.len();
+            if len > limit {
+                return Err(TooLong { len, limit }.into());
             }
+            parts.push(part);
         }
-        Ok(encode_response(&csds::Response { clients }, self.limit)?)
+        // A response of several clients is the responses of each, one after the other.
+        Ok(if let [only] = &parts[..] { only.clone() } else { parts.concat().into() })
     }
 }
 
 impl Answer for ClientStatusService {
-    fn answer(&mut self, request: csds::Request) -> Pin<Box<dyn Future<Output = Result<Vec<u8>, Status>> + Send>> {
+    fn answer(&mut self, request: csds::Request) -> Pin<Box<dyn Future<Output = Result<Bytes, Status>> + Send>> {
         Box::pin(self.clone().respond(request))
     }
 

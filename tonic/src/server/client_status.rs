@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use xds_machine::csds::{ClientConfig, Item, Matchers, Nodes, Regex, Request, Response};
 use xds_machine::proto::client_status::{TooLong, encode_response, encoded_client_len};
 use xds_machine::{Code, Status};
@@ -54,7 +55,7 @@ impl<S: Store> Drop for StatusCall<S> {
 }
 
 impl<S: Store> Answer for StatusCall<S> {
-    fn answer(&mut self, request: Request) -> Pin<Box<dyn Future<Output = Result<Vec<u8>, Status>> + Send>> {
+    fn answer(&mut self, request: Request) -> Pin<Box<dyn Future<Output = Result<Bytes, Status>> + Send>> {
         Box::pin(respond(self.plane.clone(), request))
     }
 
@@ -67,7 +68,7 @@ impl<S: Store> Answer for StatusCall<S> {
     }
 }
 
-async fn respond<S: Store>(plane: Arc<Plane<S>>, request: Request) -> Result<Vec<u8>, Status> {
+async fn respond<S: Store>(plane: Arc<Plane<S>>, request: Request) -> Result<Bytes, Status> {
     let matchers = Matchers::new(&request.matchers, |pattern| (plane.compile)(pattern))?;
     let (mut nodes, mut len, limit) = (Nodes::new(), 0, plane.limits.status_bytes);
     for (stream, group) in plane.assigned() {
@@ -84,7 +85,7 @@ async fn respond<S: Store>(plane: Arc<Plane<S>>, request: Request) -> Result<Vec
         nodes.add(&node, items);
         tokio::task::yield_now().await; // each stream takes as long as its resources
     }
-    Ok(encode_response(&Response { clients: nodes.into_clients() }, limit)?)
+    Ok(encode_response(&Response { clients: nodes.into_clients() }, limit)?.into())
 }
 
 fn items_len(items: Vec<Item>) -> usize {

@@ -11,9 +11,9 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use xds_machine::Sotw;
 use xds_machine::client::{Client, Rejection, Update};
-use xds_machine::csds::{ClientConfig, Clock, Contents, Item, dump};
+use xds_machine::csds::{Clock, Contents, dump, merge};
 use xds_machine::{Instant, TypeUrl};
-use xds_machine_tonic::client::{ClientStatusService, HasStatus};
+use xds_machine_tonic::client::{ClientStatusService, EncodedStatus, HasStatus, StatusRequest};
 
 /// How many requests wait for an answer.
 const WAITING: usize = 16;
@@ -42,17 +42,17 @@ pub(crate) fn clock(now: Instant) -> Clock {
     Clock::new(now, SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
-/// A request for the status: whether with contents, and where to.
-type Request = (bool, oneshot::Sender<ClientConfig>);
+/// A request for the status, and where to answer.
+type Request = (StatusRequest, oneshot::Sender<EncodedStatus>);
 
 /// Asks the loop of this program.
 struct Asking(mpsc::Sender<Request>);
 
 impl HasStatus for Asking {
-    fn status(&self, contents: bool) -> Pin<Box<dyn Future<Output = Option<ClientConfig>> + Send + '_>> {
+    fn status(&self, request: StatusRequest) -> Pin<Box<dyn Future<Output = Option<EncodedStatus>> + Send + '_>> {
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
-            self.0.send((contents, reply)).await.ok()?;
+            self.0.send((request, reply)).await.ok()?;
             answer.await.ok()
         })
     }
@@ -103,18 +103,14 @@ impl Status {
         cx: &mut Context<'_>,
         clients: impl FnOnce() -> Vec<(&'a Client<Sotw>, Clock)>,
     ) -> Poll<()> {
-        let Poll::Ready(Some((with_contents, reply))) = self.requests.poll_recv(cx) else { return Poll::Pending };
+        let Poll::Ready(Some((request, reply))) = self.requests.poll_recv(cx) else { return Poll::Pending };
         let clients = clients();
-        let contents = Some(&self.contents).filter(|_| with_contents);
-        let mut items: Vec<Item> = Vec::new();
-        for (client, clock) in &clients {
-            items.extend(dump(client.states(), clock, contents));
-        }
-        let node = clients.first().map(|(client, _)| client.config().node().clone());
-        let mut status = ClientConfig::new(node, "", items);
+        let contents = Some(&self.contents).filter(|_| request.contents());
         // Two polls may want one name.
-        status.items.dedup_by(|next, kept| (&next.type_url, &next.name) == (&kept.type_url, &kept.name));
-        let _ = reply.send(status); // who asked may have gone
+        let dumps = clients.iter().map(|(client, clock)| dump(client.states(), clock, contents));
+        let items = merge(dumps.collect());
+        let node = clients.first().map(|(client, _)| client.config().node().as_ref());
+        let _ = reply.send(request.answer(node, items)); // who asked may have gone
         Poll::Ready(())
     }
 }
