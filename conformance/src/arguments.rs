@@ -193,7 +193,7 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "DEPTH", value_parser = clap::value_parser!(u8).range(1..=5))]
     pub(crate) exhaustive: Option<u8>,
 
-    /// Of walks: the folder for the stories of what is wrong
+    /// Of walks: the folder for the stories of what is wrong; it is made if it does not exist
     #[arg(long, global = true, value_name = "DIR", default_value = ".")]
     pub(crate) save: PathBuf,
 

@@ -139,7 +139,7 @@ fn walked(options: &Options, output: &Output<'_>, (report, stories): (Report, Ve
 fn save(row: &Row, story: &str, folder: &Path) -> String {
     let (id, variant) = (&row.id, variant_name(row.variant));
     let file = folder.join(format!("{}-{variant}.txt", id.replace('/', "-")));
-    match fs::write(&file, story) {
+    match fs::create_dir_all(folder).and_then(|()| fs::write(&file, story)) {
         Ok(()) => format!("{} is the story of {id} {variant}: xds-conformance replay plays it", file.display()),
         // The report has the story too.
         Err(error) => format!("{}: {error}", file.display()),
