@@ -4,7 +4,8 @@
 //! threads.
 //!
 //! `simulate explain SEED RUN` plays one run again and reduces it to the steps that its failure needs. `simulate survey
-//! SEED RUNS` continues after failures, and prints for each check the number of failed runs and the first of them.
+//! SEED RUNS [FIRST]` continues after failures, and prints for each check the number of failed runs and the first of them;
+//! with FIRST a survey goes on where an earlier one ended.
 //!
 //! `simulate letter MILLIONS SEED [THREADS]` runs the machines against peers that take the specification by the letter
 //! (`testing/src/letter`), and prints the same table, and for each broken rule the story of the first walk that broke
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if let (Some("survey"), Some(seed), Some(runs)) = (arguments.first().map(String::as_str), number(1), number(2)) {
-        survey(seed, runs);
+        survey(seed, number(3).unwrap_or_default(), runs);
         return ExitCode::SUCCESS;
     }
     if let (Some("letter"), Some(millions), Some(seed)) = (arguments.first().map(String::as_str), number(1), number(2))
@@ -57,8 +58,10 @@ fn main() -> ExitCode {
         };
     }
     let (Some(millions), Some(seed)) = (number(0), number(1)) else {
-        eprintln!("usage: simulate MILLIONS SEED [THREADS] | simulate explain SEED RUN | simulate survey SEED RUNS");
-        eprintln!("       simulate letter MILLIONS SEED [THREADS] | simulate fleet [SEED]");
+        eprintln!("usage: simulate MILLIONS SEED [THREADS] | simulate explain SEED RUN");
+        eprintln!(
+            "       simulate survey SEED RUNS [FIRST] | simulate letter MILLIONS SEED [THREADS] | simulate fleet [SEED]"
+        );
         return ExitCode::from(2);
     };
     let threads = number(2).unwrap_or(2);
@@ -109,12 +112,12 @@ fn explain(seed: u64, number: u64) {
 
 /// Prints for each failing check the number of failed runs and the first of them. Meanwhile it tells of each check that
 /// fails for the first time, and of the progress at each tenth.
-fn survey(seed: u64, runs: u64) {
+fn survey(seed: u64, first: u64, runs: u64) {
     type Found = BTreeMap<(String, u32), (u64, u64, String)>;
-    let (next, found) = (AtomicU64::new(0), Mutex::new((Tally::default(), Found::new())));
+    let (next, found) = (AtomicU64::new(first), Mutex::new((Tally::default(), Found::new())));
     shrink::note_panics();
     let work = || {
-        while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&number| number < runs) {
+        while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&number| number < first + runs) {
             let played = panic::catch_unwind(|| play(seed, number));
             let mut found = found.lock().expect("no panic here");
             let (tally, checks) = &mut *found;
@@ -130,8 +133,9 @@ fn survey(seed: u64, runs: u64) {
                     row.1 = row.1.min(number);
                 }
             }
-            if (number + 1) % runs.div_ceil(10) == 0 {
-                eprintln!("{} of {runs} runs, {} failing checks, {tally}", number + 1, checks.len());
+            let played = number - first + 1;
+            if played % runs.div_ceil(10) == 0 {
+                eprintln!("{played} of {runs} runs, {} failing checks, {tally}", checks.len());
             }
         }
     };
