@@ -24,6 +24,8 @@ mod defects;
 mod field_bugs;
 #[path = "kit/invented.rs"]
 mod invented;
+#[path = "kit/model/mod.rs"]
+mod model;
 #[path = "kit/plain.rs"]
 mod plain;
 #[path = "kit/plain_client.rs"]

@@ -195,7 +195,7 @@
 //! # The harness of the crate
 //!
 //! The other modules verify `xds-machine`: [`world`] (clients, servers, wires, applications, a store, and the
-//! invariants), [`several`] (a client of several servers), [`watching`] (watchers of a client), [`checker`] (search,
+//! invariants), [`shapes`] (those that the exhaustive check explores), [`several`] (a client of several servers), [`watching`] (watchers of a client), [`checker`] (search,
 //! walks and shrinking in a [`world::World`]), [`letter`] (peers that follow the letter of the specification),
 //! [`hostile`] (peers that violate the specification), [`input`] (every field wrong in every way), [`script`] (stories
 //! in plain text), [`replay`] (recordings of real clients) and [`tables`] (tables of rules). They may change with each release of `xds-machine`.
@@ -216,6 +216,7 @@ pub mod replay;
 pub mod script;
 pub mod search;
 pub mod several;
+pub mod shapes;
 pub mod source;
 pub mod tables;
 pub mod variant;

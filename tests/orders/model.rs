@@ -7,290 +7,11 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use xds_machine::client::Dialect;
 use xds_machine::{Delta, Sotw};
 use xds_machine_testing::checker;
 use xds_machine_testing::search::{Sum, explore_all};
-use xds_machine_testing::world::{Budget, Bug, Feature, Goal, Goals, Setup, Step, World};
-
-/// A family of checks: one shape of world, with several budgets.
-struct Variant {
-    name: &'static str,
-    delta: bool,
-    setup: fn(&[&str], Budget) -> Setup,
-    names: &'static [&'static str],
-    budgets: Vec<Budget>,
-}
-
-fn variant(name: &'static str, setup: fn(&[&str], Budget) -> Setup, names: &'static [&'static str]) -> Variant {
-    Variant { name, delta: name.starts_with("delta"), setup, names, budgets: Vec::new() }
-}
-
-impl Variant {
-    fn with(mut self, budgets: impl IntoIterator<Item = Budget>) -> Self {
-        self.budgets.extend(budgets);
-        self
-    }
-}
-
-/// The kinds of environment events, each twice.
-const KINDS: [fn(Budget) -> Budget; 7] = [
-    |budget| Budget { cuts: 2, ..budget },
-    |budget| Budget { rejects: 2, ..budget },
-    |budget| Budget { subscribes: 2, ..budget },
-    |budget| Budget { unsubscribes: 2, ..budget },
-    |budget| Budget { refetches: 2, ..budget },
-    |budget| Budget { puts: 2, ..budget },
-    |budget| Budget { deletes: 2, ..budget },
-];
-
-/// Each pair of kinds, with the events that the pair requires.
-fn pairs() -> impl Iterator<Item = Budget> {
-    let both = move |(a, b): (usize, usize)| KINDS[a](KINDS[b](Budget::NONE.wishes(1, 0).changes(1, 0)));
-    (0..KINDS.len()).flat_map(|a| (0..a).map(move |b| (a, b))).map(both)
-}
-
-/// Pauses, twice, with every other kind twice.
-fn pauses() -> impl Iterator<Item = Budget> {
-    KINDS.into_iter().map(|kind| kind(Budget::NONE.pauses(2).wishes(1, 0).changes(1, 0)))
-}
-
-/// Each kind with an application that loses its resources.
-fn losses() -> impl Iterator<Item = Budget> {
-    KINDS.iter().map(|kind| kind(Budget::NONE.wishes(1, 0).changes(1, 0).forgets(2)))
-}
-
-/// Each kind while resources with a TTL are renewed, or expire.
-fn lives() -> impl Iterator<Item = Budget> {
-    KINDS.iter().map(|kind| kind(Budget::NONE.wishes(1, 0).changes(1, 0).beats(2)))
-}
-
-/// Larger budgets for all kinds at once.
-const WIDE: [Budget; 4] = [
-    Budget::NONE.cuts(2).wishes(2, 1).changes(2, 1),
-    Budget::NONE.cuts(1).wishes(2, 2).changes(2, 1),
-    Budget::NONE.cuts(1).rejects(2).wishes(1, 1).changes(2, 1),
-    Budget::NONE.cuts(1).wishes(2, 1).changes(3, 2),
-];
-
-/// Larger budgets still.
-const MANY_ERRORS: [Budget; 3] = [
-    Budget::NONE.fails(2).wishes(2, 1).changes(1, 1),
-    Budget::NONE.fails(1).cuts(1).wishes(1, 1).changes(2, 1),
-    Budget::NONE.fails(1).refetches(1).wishes(2, 1).changes(1, 1),
-];
-
-/// The same while resources with a TTL are renewed, or expire.
-const LASTING: [Budget; 1] = [Budget::NONE.cuts(1).wishes(2, 1).changes(2, 1).beats(2)];
-
-/// With a store that reports errors of single resources.
-const ERRORS: [Budget; 4] = [
-    Budget::NONE.fails(2).wishes(2, 0).changes(1, 0),
-    Budget::NONE.fails(1).cuts(1).wishes(1, 1).changes(1, 1),
-    Budget::NONE.fails(1).rejects(1).wishes(1, 0).changes(2, 1),
-    Budget::NONE.fails(1).refetches(1).wishes(1, 1).changes(1, 1),
-];
-
-fn strict(names: &[&str], budget: Budget) -> Setup {
-    Setup::full_state(names, budget).strict_server()
-}
-
-fn strict_partial(names: &[&str], budget: Budget) -> Setup {
-    Setup::partial(names, budget).strict_server()
-}
-
-fn without_timer(names: &[&str], budget: Budget) -> Setup {
-    Setup::partial(names, budget).no_existence_timeout()
-}
-
-fn slow(names: &[&str], budget: Budget) -> Setup {
-    Setup::partial(names, budget).slow_transport()
-}
-
-fn collection_partial(names: &[&str], budget: Budget) -> Setup {
-    Setup { full_state: false, ..Setup::collection(names, budget) }
-}
-
-fn forgetful(names: &[&str], budget: Budget) -> Setup {
-    Setup::full_state(names, budget).tombstones(0)
-}
-
-fn grpc(names: &[&str], budget: Budget) -> Setup {
-    Setup::warming(names, budget).dialect(Dialect::Grpc)
-}
-
-/// An istiod, which ignores the names on a NACK.
-fn istio(names: &[&str], budget: Budget) -> Setup {
-    Setup::partial(names, budget).dialect(Dialect::Istio).bug(Bug::IgnoresNamesOnNack)
-}
-
-fn refetch_by_leaving(names: &[&str], budget: Budget) -> Setup {
-    Setup::full_state(names, budget).dialect(Dialect::Istio)
-}
-
-fn retry(names: &[&str], budget: Budget) -> Setup {
-    Setup::full_state(names, budget).retry(1)
-}
-
-fn partial_retry(names: &[&str], budget: Budget) -> Setup {
-    Setup::partial(names, budget).retry(1)
-}
-
-fn portions(names: &[&str], budget: Budget) -> Setup {
-    Setup::full_state(names, budget).response_limit(1)
-}
-
-fn small_pages(names: &[&str], budget: Budget) -> Setup {
-    Setup::full_state(names, budget).response_limit(1).page(1)
-}
-
-fn warming_portions(names: &[&str], budget: Budget) -> Setup {
-    Setup::warming(names, budget).response_limit(1)
-}
-
-fn lasting(names: &[&str], budget: Budget) -> Setup {
-    Setup::full_state(names, budget).ttl()
-}
-
-fn lasting_partial(names: &[&str], budget: Budget) -> Setup {
-    Setup::partial(names, budget).ttl()
-}
-
-fn lasting_order(names: &[&str], budget: Budget) -> Setup {
-    Setup::order(names, budget).ttl()
-}
-
-fn two_clients(names: &[&str], budget: Budget) -> Setup {
-    Setup::full_state(names, budget).clients(2)
-}
-
-const A: &[&str] = &["a"];
-const ALL_A: &[&str] = &["*", "a"];
-const AB: &[&str] = &["a", "b"];
-const GLOB_A: &[&str] = &["xdstp:///T/*", "xdstp:///T/a"];
-const GLOB_AB: &[&str] = &["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b"];
-const ALIAS_A: &[&str] = &["~a", "a"];
-const ALL_AB: &[&str] = &["*", "a", "b"];
-
-/// The checks of every test run.
-fn variants() -> Vec<Variant> {
-    let two = Budget::NONE.cuts(1).wishes(2, 0).changes(2, 0);
-    let part = Budget::NONE.rejects(2).wishes(2, 0).changes(3, 0);
-    let order = Budget::NONE.wishes(2, 0).changes(2, 1);
-    let fails = Budget::NONE.fails(1).wishes(2, 0).changes(1, 0);
-    let rejecting =
-        [Budget::NONE.rejects(3).wishes(1, 0).changes(2, 1), Budget::NONE.rejects(2).wishes(2, 1).changes(2, 0)];
-    let away = Budget::NONE.cuts(1).wishes(1, 0).changes(1, 0).beats(2);
-    let beside = Budget::NONE.wishes(2, 0).changes(2, 0).beats(1);
-    // Both are there; then one changes, or goes, while the answer goes on.
-    let changing = [
-        Budget::NONE.wishes(1, 0).changes(3, 1),
-        Budget::NONE.cuts(1).wishes(1, 0).changes(2, 1),
-        Budget::NONE.wishes(2, 0).changes(3, 0),
-        Budget::NONE.wishes(1, 1).changes(3, 0),
-        Budget::NONE.rejects(1).wishes(1, 0).changes(3, 0),
-    ];
-    vec![
-        variant("sotw full-state", Setup::full_state, ALL_A).with(pairs()),
-        variant("sotw full-state, named", Setup::full_state, A).with([WIDE[0], WIDE[2]]),
-        variant("sotw full-state, two names", Setup::full_state, AB).with([part]),
-        variant("sotw full-state, strict server", strict, ALL_A).with(pairs().step_by(2)),
-        variant("sotw partial", Setup::partial, ALL_A).with(pairs()),
-        variant("sotw partial, named", Setup::partial, A).with([WIDE[0], WIDE[2]]),
-        variant("sotw partial, two names", Setup::partial, AB).with([part]),
-        variant("sotw partial, strict server", strict_partial, ALL_A).with(pairs().step_by(2)),
-        variant("sotw partial, no existence timeout", without_timer, A).with([WIDE[2]]),
-        variant("sotw partial, slow transport", slow, A).with(pairs()),
-        variant("sotw, clusters and endpoints", Setup::warming, A).with(pairs().step_by(2)),
-        variant("sotw, listeners and clusters", Setup::order, A).with([order, two]),
-        variant("sotw partial, pauses", Setup::partial, A).with(pauses()),
-        variant("sotw, a response of the stream at a time", grpc, A).with([two]),
-        variant("sotw partial, an istiod", istio, A).with([WIDE[2]]),
-        variant("sotw partial, an istiod and two names", istio, AB).with([part]),
-        variant("sotw full-state, retries", retry, A).with(rejecting),
-        variant("sotw partial, retries", partial_retry, A).with(rejecting),
-        variant("delta, retries", retry, ALL_A).with([rejecting[0]]),
-        variant("delta", Setup::full_state, ALL_A).with(pairs()),
-        variant("delta, named", Setup::full_state, A).with([WIDE[0], WIDE[2]]),
-        variant("delta, two names", Setup::full_state, AB).with([part]),
-        variant("delta, pauses", Setup::full_state, A).with(pauses()),
-        variant("delta, refetch by leaving", refetch_by_leaving, A).with([Budget::NONE
-            .cuts(1)
-            .wishes(1, 1)
-            .changes(2, 0)
-            .refetches(2)]),
-        variant("delta, forgetful store", forgetful, ALL_A).with(pairs().step_by(2)),
-        variant("delta, clusters and endpoints", Setup::warming, A).with(pairs().step_by(2)),
-        variant("delta, listeners and clusters", Setup::order, A).with([order, two]),
-        variant("sotw full-state, errors", Setup::full_state, ALL_A).with(ERRORS),
-        variant("sotw partial, errors", Setup::partial, ALL_A).with(ERRORS),
-        variant("sotw partial, strict server, errors", strict_partial, A).with(ERRORS),
-        variant("sotw, listeners and clusters, errors", Setup::order, A).with([fails]),
-        variant("delta, errors", Setup::full_state, ALL_A).with(ERRORS),
-        variant("delta, listeners and clusters, errors", Setup::order, A).with([fails]),
-        variant("delta, portions", portions, ALL_AB).with(changing),
-        variant("delta, portions over pages", small_pages, ALL_AB).with(changing[..2].iter().copied()),
-        variant("delta, portions of clusters and endpoints", warming_portions, A).with([two]),
-        variant("sotw full-state, losses", Setup::full_state, ALL_A)
-            .with(losses())
-            .with([Budget::NONE.wishes(2, 1).changes(1, 0).forgets(1)]),
-        variant("sotw partial, losses", Setup::partial, ALL_A).with(losses()),
-        variant("sotw partial, strict server, losses", strict_partial, A).with(losses()),
-        variant("delta, losses", Setup::full_state, ALL_A).with(losses()),
-        variant("sotw full-state, TTLs", lasting, ALL_A).with(lives()),
-        variant("sotw partial, TTLs", lasting_partial, A).with(lives()),
-        variant("delta, TTLs", lasting, ALL_A).with(lives()),
-        variant("delta, TTLs and an alias", lasting, ALIAS_A).with([away]),
-        variant("sotw, TTLs of listeners and clusters", lasting_order, A).with([beside]),
-        variant("delta, TTLs of listeners and clusters", lasting_order, A).with([beside]),
-        variant("sotw full-state, a collection", Setup::collection, GLOB_A).with(pairs().step_by(2)),
-        variant("sotw partial, a collection", collection_partial, GLOB_A).with(pairs().step_by(2)),
-        variant("delta, a collection", Setup::collection, GLOB_A).with(pairs().step_by(2)),
-        variant("delta, a collection of two", Setup::collection, GLOB_AB).with([part]),
-        variant("delta, an alias", Setup::full_state, ALIAS_A).with(pairs().step_by(2)),
-        variant("delta, two clients", two_clients, A).with([Budget::NONE.cuts(1).wishes(2, 0).changes(1, 0)]),
-    ]
-}
-
-/// The checks that take hours on two cores: see `tests/orders/model-deep.md`.
-fn deep() -> Vec<Variant> {
-    let wide = |name, setup| variant(name, setup, ALL_A).with(WIDE);
-    let names = |name, setup, names| variant(name, setup, names).with([WIDE[0], WIDE[2]]);
-    vec![
-        wide("sotw full-state", Setup::full_state),
-        wide("sotw full-state, strict server", strict),
-        wide("sotw partial", Setup::partial),
-        wide("sotw partial, strict server", strict_partial),
-        wide("sotw partial, no existence timeout", without_timer),
-        wide("delta", Setup::full_state),
-        wide("delta, forgetful store", forgetful),
-        names("sotw partial, two names", Setup::partial, AB),
-        names("sotw full-state, two names", Setup::full_state, AB),
-        names("delta, two names", Setup::full_state, AB),
-        names("delta, two names and the wildcard", Setup::full_state, ALL_AB),
-        names("sotw, clusters and endpoints", Setup::warming, A),
-        names("sotw, listeners and clusters", Setup::order, A),
-        names("delta, clusters and endpoints", Setup::warming, A),
-        names("delta, listeners and clusters", Setup::order, A),
-        variant("delta, a late verdict on what nobody wants", Setup::full_state, ALL_AB)
-            .with([Budget::NONE.cuts(1).wishes(3, 1).changes(1, 1)]),
-        variant("sotw full-state, errors", Setup::full_state, ALL_A).with(MANY_ERRORS),
-        variant("sotw partial, errors", Setup::partial, ALL_A).with(MANY_ERRORS),
-        variant("delta, errors", Setup::full_state, ALL_A).with(MANY_ERRORS),
-        names("sotw full-state, TTLs", lasting, ALL_A).with(LASTING),
-        names("sotw partial, TTLs", lasting_partial, A).with(LASTING),
-        names("delta, TTLs", lasting, ALL_A).with(LASTING),
-        names("delta, portions", portions, ALL_AB),
-        names("delta, portions over pages", small_pages, ALL_AB),
-        names("delta, portions of clusters and endpoints", warming_portions, A),
-        names("sotw full-state, a collection", Setup::collection, GLOB_AB),
-        names("sotw partial, a collection", collection_partial, GLOB_AB),
-        names("delta, a collection", Setup::collection, GLOB_AB),
-        names("delta, an alias", Setup::full_state, ALIAS_A),
-        names("delta, retries", retry, ALL_A),
-        names("delta, two clients", two_clients, A),
-    ]
-}
+use xds_machine_testing::shapes::{self, AB, Shape};
+use xds_machine_testing::world::{Budget, Feature, Goal, Goals, Setup, Step, World};
 
 type Ingredients = (fn(Setup) -> Setup, fn(Budget) -> Budget);
 
@@ -382,11 +103,11 @@ fn features_hold_together() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Checks all variants.
-fn check(variants: &[Variant], limit: usize) -> Vec<Sum> {
-    let budgets: Vec<(&str, &[Budget])> = variants.iter().map(|variant| (variant.name, &variant.budgets[..])).collect();
+/// Checks all shapes.
+fn check(shapes: &[Shape], limit: usize) -> Vec<Sum> {
+    let budgets: Vec<(&str, &[Budget])> = shapes.iter().map(|shape| (shape.name, &shape.budgets[..])).collect();
     explore_all(&budgets, |at, budget| {
-        let Variant { delta, setup, names, .. } = variants[at];
+        let Shape { delta, setup, names, .. } = shapes[at];
         let setup = setup(names, budget).make();
         if delta { checker::explore::<Delta>(&setup, limit) } else { checker::explore::<Sotw>(&setup, limit) }
     })
@@ -394,13 +115,13 @@ fn check(variants: &[Variant], limit: usize) -> Vec<Sum> {
 
 #[test]
 fn everything_holds_in_every_order() {
-    let variants = variants();
-    let sums = check(&variants, usize::MAX);
+    let shapes = shapes::default();
+    let sums = check(&shapes, usize::MAX);
     let mut goals = BTreeMap::new();
-    for (variant, sum) in variants.iter().zip(&sums) {
-        println!("{}: {} unique states, {} settled, {} steps", variant.name, sum.states, sum.settled, sum.transitions);
+    for (shape, sum) in shapes.iter().zip(&sums) {
+        println!("{}: {} unique states, {} settled, {} steps", shape.name, sum.states, sum.settled, sum.transitions);
         assert!(sum.complete);
-        goals.entry(variant.delta).or_insert(Goals::default()).0 |= sum.goals;
+        goals.entry(shape.delta).or_insert(Goals::default()).0 |= sum.goals;
     }
     let total: usize = sums.iter().map(|sum| sum.states).sum();
     println!("in total: {total} unique states");
@@ -465,11 +186,11 @@ fn deeper() {
     let limit = std::env::var("LIMIT").map_or(12_000_000, |limit| limit.parse().expect("a number of states"));
     let only = std::env::var("ONLY").unwrap_or_default();
     let mut total = 0;
-    let variants = deep().into_iter().chain(variants().into_iter().filter(|_| !only.is_empty()));
-    for variant in variants.filter(|variant| variant.name.contains(&only)) {
-        let (start, variant) = (std::time::Instant::now(), [variant]);
-        let sum = check(&variant, limit)[0];
-        let (of, all) = (&variant[0], if sum.complete { "all" } else { "cut off" });
+    let shapes = shapes::deep().into_iter().chain(shapes::default().into_iter().filter(|_| !only.is_empty()));
+    for shape in shapes.filter(|shape| shape.name.contains(&only)) {
+        let (start, shape) = (std::time::Instant::now(), [shape]);
+        let sum = check(&shape, limit)[0];
+        let (of, all) = (&shape[0], if sum.complete { "all" } else { "cut off" });
         let names = of.names.join(" ");
         println!(
             "| {} | `{names}` | {} unique states | {} | {all} | {} s |",
@@ -489,8 +210,9 @@ mod second_checker {
 
     use stateright::{Checker, Model, Property};
 
-    use super::{checker, pairs};
+    use super::checker;
     use xds_machine::{Delta, Sotw};
+    use xds_machine_testing::shapes::pairs;
     use xds_machine_testing::world::{Both, Budget, Made, Setup, Step, World};
 
     struct Stateright<V>(Arc<Made>, std::marker::PhantomData<fn() -> V>);

@@ -142,3 +142,86 @@ fn every_visible_defect_of_a_client_is_complained_of() {
         assert!(rules.contains(&rule), "{bug:?}: {rules:?}");
     }
 }
+
+/// What the referee of a server complains of in a conversation in delta, of endpoints.
+fn judged(first: &Request, responses: &[Response]) -> Vec<Rule> {
+    let mut referee = ServerReferee::new(Variant::Delta, None, World::unknown());
+    referee.request(first);
+    let mut complaints: Vec<_> = responses.iter().flat_map(|response| referee.response(response)).collect();
+    let acks = responses.iter().map(|response| Request { nonce: response.nonce.clone(), ..of_endpoints() });
+    acks.for_each(|ack| referee.request(&ack));
+    complaints.extend(referee.rest(true));
+    complaints.into_iter().map(|complaint| complaint.rule).collect()
+}
+
+fn of_endpoints() -> Request {
+    Request { type_url: xds_conformance::resource::type_url("eds").into(), ..Request::default() }
+}
+
+fn subscribes(name: &str) -> Request {
+    Request { names: vec![name.into()], ..of_endpoints() }
+}
+
+/// A response with a resource, or without one.
+fn has(nonce: &str, name: &str, alias: Option<&str>) -> Response {
+    let type_url = of_endpoints().type_url;
+    let aliases = alias.into_iter().map(str::to_owned).collect();
+    let body = Some(xds_conformance::resource::body(&type_url, name, 1).into());
+    let (any_type, version, revision) = (type_url.clone(), "1".to_owned(), Some(1));
+    let item = Item { name: name.into(), version, any_type, body, aliases, revision, ..Item::default() };
+    let resources = if name.is_empty() { Vec::new() } else { vec![item] };
+    Response { type_url, nonce: nonce.into(), resources, ..Response::default() }
+}
+
+fn lacks(nonce: &str, names: &[&str]) -> Response {
+    Response { removed: names.iter().map(|&name| name.into()).collect(), ..has(nonce, "", None) }
+}
+
+const ALL: &str = "xdstp:///T/*";
+const MEMBER: &str = "xdstp:///T/a";
+
+#[test]
+fn a_collection_is_answered_by_a_member() {
+    assert_eq!(judged(&subscribes(ALL), &[has("1", MEMBER, None)]), []);
+    assert_eq!(judged(&subscribes(ALL), &[lacks("1", &[MEMBER])]), []);
+    assert_eq!(judged(&subscribes(ALL), &[lacks("1", &[ALL])]), []);
+    assert_eq!(judged(&subscribes(ALL), &[has("1", "xdstp:///U/a", None)]), [Rule::Unanswered]);
+    assert_eq!(judged(&subscribes(ALL), &[]), [Rule::Unanswered]);
+    // Only names of the new form are collections.
+    assert_eq!(judged(&subscribes("T/*"), &[has("1", "T/a", None)]), [Rule::Unanswered]);
+}
+
+/// A server that believes the claim has nothing to send.
+#[test]
+fn a_collection_with_a_claimed_member_needs_no_answer() {
+    let claims = |name: &str| {
+        let initial = [(name.to_owned(), "1".to_owned())].into();
+        judged(&Request { initial, ..subscribes(ALL) }, &[has("1", "", None)])
+    };
+    assert_eq!((claims(MEMBER), claims("xdstp:///U/a")), (vec![], vec![Rule::Unanswered]));
+}
+
+/// The member was sent because of its own name, and is sent again because of the collection.
+#[test]
+fn a_collection_is_a_reason_to_send_its_members() {
+    let judged = |then: &str| {
+        let mut referee = ServerReferee::new(Variant::Delta, None, World::unknown());
+        referee.request(&subscribes(MEMBER));
+        let sent = ["1", "2"].map(|nonce| referee.response(&has(nonce, MEMBER, None)));
+        assert_eq!(sent, [vec![], vec![]], "once for the name, and once for the first request");
+        referee.request(&subscribes(then));
+        referee.response(&has("3", MEMBER, None)).first().map(|complaint| complaint.rule)
+    };
+    assert_eq!((judged(ALL), judged("xdstp:///T/b")), (None, Some(Rule::Needless)));
+}
+
+/// Who asked for an alias is told by the same name that the resource is gone.
+#[test]
+fn the_removal_of_an_alias_is_news_to_who_has_its_resource() {
+    let removal = |times: usize| {
+        let gone = ["2", "3", "4"].map(|nonce| lacks(nonce, &[MEMBER, "alias"]));
+        judged(&subscribes("alias"), &[&[has("1", MEMBER, Some("alias"))][..], &gone[..times]].concat())
+    };
+    // The second is excused by the first request.
+    assert_eq!((removal(1), removal(2), removal(3)), (vec![], vec![], vec![Rule::Needless]));
+}

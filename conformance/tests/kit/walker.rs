@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use xds_conformance::message::{Request, Response};
+use xds_conformance::message::{Request, Response, RevisionOf};
 use xds_conformance::referee::{ClientReferee, Complaint, ServerReferee, World};
 use xds_conformance::resource;
 use xds_machine::client::{self, Action, Client};
@@ -16,7 +16,7 @@ use xds_machine_testing::world::{Both, Bug, Faulty};
 /// A variant whose messages the referee reads.
 pub(crate) trait Judged: Both {
     fn request(request: &Self::Request) -> Request;
-    fn response(response: &Self::Response) -> Response;
+    fn response(response: &Self::Response, revision_of: RevisionOf) -> Response;
 }
 
 impl Judged for Sotw {
@@ -24,8 +24,8 @@ impl Judged for Sotw {
         request.into()
     }
 
-    fn response(response: &sotw::Response) -> Response {
-        Response::from_sotw(response, resource::revision)
+    fn response(response: &sotw::Response, revision_of: RevisionOf) -> Response {
+        Response::from_sotw(response, revision_of)
     }
 }
 
@@ -34,8 +34,8 @@ impl Judged for Delta {
         request.into()
     }
 
-    fn response(response: &delta::Response) -> Response {
-        Response::from_delta(response, resource::revision)
+    fn response(response: &delta::Response, revision_of: RevisionOf) -> Response {
+        Response::from_delta(response, revision_of)
     }
 }
 
@@ -223,7 +223,10 @@ impl<V: Judged> Walk<V> {
         if let Some(response) = server.poll_transmit(self.now, &self.cache) {
             let mut message = V::message(&response);
             if self.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
-                self.watcher.as_mut().expect("a stream").response(&<V as Judged>::response(&message));
+                self.watcher
+                    .as_mut()
+                    .expect("a stream")
+                    .response(&<V as Judged>::response(&message, resource::revision));
                 self.down.push_back(message);
                 self.ladder.push("server sends".into());
             }
@@ -236,7 +239,7 @@ impl<V: Judged> Walk<V> {
 
     fn client_reads(&mut self) {
         let mut response = self.down.pop_front().expect("a response");
-        let read = <V as Judged>::response(&response);
+        let read = <V as Judged>::response(&response, resource::revision);
         let items = read.resources.iter().map(|item| format!("{}@{:?}", item.name, item.revision));
         self.ladder.push(format!(
             "S> {} {:?} rm{:?} v={} n={}",

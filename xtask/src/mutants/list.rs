@@ -38,9 +38,12 @@ pub fn mutants(subject: &Subject) -> Result<Vec<Mutant>> {
     let list: Value = serde_json::from_slice(&output.stdout)?;
     let mut sources = HashMap::new();
     let mut mutants = Vec::new();
-    for (at, row) in list.as_array().ok_or("no list")?.iter().enumerate() {
+    for row in list.as_array().ok_or("no list")? {
         let text = |key: &str| row[key].as_str().map(str::to_owned).ok_or_else(|| format!("no {key} in {row}"));
         let file = text("file")?;
+        if !file.starts_with(subject.mutated) {
+            continue;
+        }
         if !sources.contains_key(&file) {
             sources.insert(file.clone(), fs::read_to_string(root().join(&file))?);
         }
@@ -55,7 +58,14 @@ pub fn mutants(subject: &Subject) -> Result<Vec<Mutant>> {
         };
         let place = |end: &str| offset(&sources[&file], &row["span"][end]).ok_or_else(|| format!("no {end} in {row}"));
         let span = place("start")?..place("end")?;
-        mutants.push(Mutant { id: at + 1, file, name: text("name")?, genre, span, replacement: text("replacement")? });
+        mutants.push(Mutant {
+            id: mutants.len() + 1,
+            file,
+            name: text("name")?,
+            genre,
+            span,
+            replacement: text("replacement")?,
+        });
     }
     Ok(mutants)
 }

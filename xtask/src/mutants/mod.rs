@@ -21,8 +21,8 @@ use crate::run::Result;
 use list::Mutant;
 use results::{Outcome, Results};
 
-/// Runs the mutation tests. `--grpc`: of the crate of gRPC's layers; `-f PART,PART`: only files whose path contains a
-/// part; `-j JOBS`; `-t TEST,TEST`: only these tests; `--last`: slow tests as well; `--survivors`: only survivors of
+/// Runs the mutation tests. `--grpc`: of the crate of gRPC's layers; `--kit`: of the conformance kit's referee;
+/// `-f PART,PART`: only files whose path contains a part; `-j JOBS`; `-t TEST,TEST`: only these tests; `--last`: slow tests as well; `--survivors`: only survivors of
 /// the previous run; `--again`: caught mutants as well; `--list`: only print the results so far; `--plain`: only
 /// mutants without a switch.
 pub fn run(arguments: &[&str]) -> Result {
@@ -30,7 +30,11 @@ pub fn run(arguments: &[&str]) -> Result {
     let has = |flag: &str| arguments.contains(&flag);
     let files: Vec<&str> = after("-f").unwrap_or("").split(',').collect();
     let wanted = |mutant: &Mutant| files.iter().any(|part| mutant.file.contains(part));
-    let subject = if has("--grpc") { &subject::GRPC } else { &subject::MACHINES };
+    let subject = match (has("--grpc"), has("--kit")) {
+        (true, _) => &subject::GRPC,
+        (_, true) => &subject::KIT,
+        _ => &subject::MACHINES,
+    };
     let jobs = after("-j").map_or(Ok(2), str::parse)?;
 
     let mutants = list::mutants(subject)?;

@@ -69,6 +69,9 @@ impl Suite {
             if subject.model && name == MODEL {
                 ways.push(("model, a glance".into(), (GLANCE.map(str::to_owned).into(), &A_GLANCE)));
                 ways.extend(last.then(|| ("model".into(), (WHOLE.map(str::to_owned).into(), &[][..]))));
+            } else if subject.programs.contains(&name) && !subject.stages.is_empty() {
+                let stages = subject.stages.iter().filter(|stage| wanted(stage));
+                ways.extend(stages.map(|stage| ((*stage).into(), (vec![(*stage).into()], &[][..]))));
             } else if subject.programs.contains(&name) {
                 let modules = modules(&program)?.into_iter().filter(|(module, _)| wanted(module));
                 ways.extend(modules.map(|(module, path)| (module, (vec![format!("{path}::")], &[][..]))));

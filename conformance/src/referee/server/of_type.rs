@@ -127,7 +127,12 @@ impl OfType {
     }
 }
 
-/// Returns whether a collection has this member (cncf/xds TP1).
+/// Returns whether a name is that of a collection (cncf/xds TP1).
+pub(super) fn is_collection(name: &str) -> bool {
+    name.starts_with("xdstp:") && name.ends_with('*')
+}
+
+/// Returns whether a collection has this member.
 pub(super) fn covers(glob: &str, name: &str) -> bool {
-    glob.strip_suffix('*').is_some_and(|start| start.starts_with("xdstp:") && name.starts_with(start))
+    is_collection(glob) && name.starts_with(&glob[..glob.len() - 1])
 }

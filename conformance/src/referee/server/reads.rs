@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::{Rule, World};
-use super::of_type::{Held, OfType, Wildcard};
+use super::of_type::{Held, OfType, Wildcard, covers, is_collection};
 use crate::message::{Item, Request, Response, Variant};
 
 impl OfType {
@@ -117,8 +117,11 @@ impl OfType {
             return self.give_reason_for_all();
         }
         self.give_reason_for(name);
+        if is_collection(name) {
+            self.give_reason_for_all(); // for each member
+        }
         self.names.insert(name.to_owned());
-        if first && self.held.contains_key(name) {
+        if first && self.held.keys().any(|held| held == name || covers(name, held)) {
             return; // whether a claimed resource is sent again, two sentences say differently
         }
         self.held.remove(name);
@@ -177,7 +180,7 @@ impl OfType {
             }
             None => self.use_up(response),
         }
-        self.owed.retain(|name, _| !response.mentions(name));
+        self.owed.retain(|name, _| !answers(response, name));
         self.hold(variant, response);
     }
 
@@ -284,9 +287,18 @@ impl OfType {
         }
         for item in response.resources.iter().filter(|item| item.body.is_some()) {
             self.held.insert(item.name.clone(), Held::Sent(item.revision));
+            // Delta: who wants a resource by an alias is told by that name when the resource goes.
+            let aliases = item.aliases.iter().filter(|_| variant == Variant::Delta);
+            self.held.extend(aliases.map(|alias| (alias.clone(), Held::Sent(item.revision))));
         }
         for name in &response.removed {
             self.held.remove(name);
         }
     }
+}
+
+/// Returns whether a response answers a subscription: a collection is answered by any of its members.
+fn answers(response: &Response, name: &str) -> bool {
+    let mut members = response.resources.iter().map(|item| &item.name).chain(&response.removed);
+    response.mentions(name) || members.any(|member| covers(name, member))
 }

@@ -1,0 +1,101 @@
+//! The referees are silent over the states of the default model, and complain of the seeded bugs that the wire shows.
+
+mod bugs;
+mod watched;
+
+use std::collections::BTreeSet;
+
+use xds_conformance::referee::Rule;
+use xds_machine::{Delta, Sotw};
+use xds_machine_testing::checker;
+use xds_machine_testing::search::{self, Report, explore_all};
+use xds_machine_testing::shapes::{self, Shape};
+use xds_machine_testing::world::{Budget, Setup, Step};
+
+use self::watched::Watched;
+
+/// The number of states of each check in a test run.
+const GLANCE: usize = 700;
+
+/// The number of states of each check with a seeded bug: more than all of them have, but for that of the order of types.
+const OF_A_BUG: usize = 25_000;
+
+/// Explores with the referees. A complaint is a fault, unless its rule is one of these.
+fn explore(delta: bool, setup: Setup, may_complain: &[Rule], limit: usize) -> Report<Step> {
+    let setup = setup.make();
+    if delta {
+        search::explore(Watched::<Delta>::new(&setup, may_complain), limit)
+    } else {
+        search::explore(Watched::<Sotw>::new(&setup, may_complain), limit)
+    }
+}
+
+/// What the referees complain of in a shape. A server that is configured to send a rejected resource again does what
+/// it should not: nothing has changed.
+fn complaints(shape: &Shape) -> &'static [Rule] {
+    if shape.name.ends_with(", retries") { &[Rule::Needless] } else { &[] }
+}
+
+/// Explores the default model, and prints a row for each shape. Returns the number of states.
+fn is_silent(limit: usize) -> usize {
+    let shapes = shapes::default();
+    let budgets: Vec<(&str, &[Budget])> = shapes.iter().map(|shape| (shape.name, &shape.budgets[..])).collect();
+    let sums = explore_all(&budgets, |at, budget| {
+        let shape = &shapes[at];
+        explore(shape.delta, (shape.setup)(shape.names, budget), complaints(shape), limit)
+    });
+    for (shape, sum) in shapes.iter().zip(&sums) {
+        let (names, all) = (shape.names.join(" "), if sum.complete { "all" } else { "cut off" });
+        println!("| {} | `{names}` | {} | {} | {all} |", shape.name, sum.states, sum.transitions);
+        assert!(sum.complete || limit < usize::MAX);
+        let found = watched::rules(sum.goals);
+        assert!(!sum.complete || found == complaints(shape).iter().copied().collect(), "{}: {found:?}", shape.name);
+    }
+    let (states, transitions) = sums.iter().fold((0, 0), |all, sum| (all.0 + sum.states, all.1 + sum.transitions));
+    println!("in total: {states} states, {transitions} transitions");
+    states
+}
+
+#[test]
+fn silent_over_the_first_states_of_the_default_model() {
+    let states = is_silent(GLANCE);
+    assert!(states > 180_000, "{states} are too few to prove much");
+}
+
+/// `cargo test --release -p xds-conformance --test kit model:: -- --ignored --nocapture`
+#[test]
+#[ignore = "takes minutes"]
+fn silent_over_every_state_of_the_default_model() {
+    let states = is_silent(usize::MAX);
+    assert!(states > 1_000_000, "{states} are too few to prove much");
+}
+
+#[test]
+fn the_referees_see_the_states_of_the_model_check() {
+    for (delta, shape) in [(false, "sotw partial, pauses"), (true, "delta, pauses"), (true, "delta, an alias")] {
+        let shapes = shapes::default();
+        let shape = shapes.iter().find(|other| other.name == shape).expect("a shape");
+        for &budget in &shape.budgets {
+            let setup = (shape.setup)(shape.names, budget);
+            let with = explore(delta, setup.clone(), &[], usize::MAX);
+            let made = setup.make();
+            let explore = if delta { checker::explore::<Delta> } else { checker::explore::<Sotw> };
+            let without = explore(&made, usize::MAX);
+            assert_eq!((with.states, with.transitions), (without.states, without.transitions), "{budget:?}");
+        }
+    }
+}
+
+#[test]
+fn every_seeded_bug_that_the_wire_shows_is_complained_of() {
+    let (rows, mut faults) = (bugs::rows(), Vec::new());
+    for row in &rows {
+        let report = explore(row.delta, row.setup.clone().bug(row.bug), Rule::ALL, OF_A_BUG);
+        let found = watched::rules(report.goals);
+        if found != row.rules.iter().copied().collect::<BTreeSet<_>>() {
+            faults.push(format!("{:?} ({} states): {found:?}", row.bug, report.states));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert_eq!(rows.iter().map(|row| row.bug).collect::<BTreeSet<_>>().len(), 36, "every bug has a row");
+}
