@@ -73,14 +73,15 @@ pub enum ValueMatcher {
     Or(Vec<ValueMatcher>),
 }
 
-/// A number of a message, compared by its bits, so that messages have an equality.
+/// A number of a message, compared by its bits, so that messages have an equality. There is one zero: protobuf omits a
+/// negative one, too.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Number(u64);
 
 impl Number {
     /// Makes one from a float.
     pub fn new(number: f64) -> Self {
-        Self(number.to_bits())
+        Self(if number == 0.0 { 0 } else { number.to_bits() })
     }
 
     /// Returns the float.

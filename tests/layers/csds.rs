@@ -976,6 +976,13 @@ fn requests_on_the_wire() {
         exclude_contents: true,
     };
     assert_eq!(wire::decode_request(wire::encode_request(&request).into()), Ok(request));
+    // Found by fuzzing: a negative zero is not written.
+    let zeros = [-0.0, 0.0].map(|zero| {
+        let value = ValueMatcher::Range(Number::new(zero), Number::new(1.0));
+        let metadata = vec![StructMatcher { path: vec!["k".into()], value }];
+        Request { matchers: vec![NodeMatcher { id: None, metadata }], ..Request::default() }
+    });
+    assert_eq!(zeros.each_ref().map(|zero| wire::decode_request(wire::encode_request(zero).into())), zeros.map(Ok));
     assert_eq!(wire::decode_request(Vec::new().into()), Ok(Request::default()));
     assert!(wire::decode_request((&[0x0a, 5][..]).into()).is_err());
 }
