@@ -1,5 +1,4 @@
-//! The shapes of the world that the exhaustive check explores (`tests/orders/model.rs`), and the conformance kit's referee
-//! with it (`conformance/tests/kit/model.rs`).
+//! The shapes of the world that the exhaustive check explores, and the referees of the conformance kit with it.
 
 use xds_machine::client::Dialect;
 
@@ -250,7 +249,7 @@ pub fn default() -> Vec<Shape> {
     ]
 }
 
-/// The checks that take hours on two cores: see `tests/orders/model-deep.md`.
+/// The checks that take hours on two cores (`cargo xtask model-deep`).
 pub fn deep() -> Vec<Shape> {
     let wide = |name, setup| shape(name, setup, ALL_A).with(WIDE);
     let names = |name, setup, names| shape(name, setup, names).with([WIDE[0], WIDE[2]]);
