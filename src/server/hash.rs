@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use twox_hash::XxHash3_128;
+use twox_hash::{XxHash3_64, XxHash3_128};
 
 use crate::name::{ResourceName, Version};
 
@@ -25,10 +25,16 @@ pub(super) fn pair(name: &ResourceName, version: &Version) -> u128 {
     mix(XxHash3_128::oneshot(name.as_str().as_bytes()), version.as_bytes())
 }
 
+/// Returns the contribution of a resource to the version of names that are asked for. One hash less than [`pair`]: each
+/// poll computes all of them.
+pub(super) fn asked_for(name: &ResourceName, version: &Version) -> u128 {
+    XxHash3_128::oneshot_with_seed(XxHash3_64::oneshot(version.as_bytes()), name.as_str().as_bytes())
+}
+
 /// Returns the contribution of a name that does not exist to the version of names that are asked for. No version is 0xff,
 /// which is no text.
 pub(super) fn absent(name: &ResourceName) -> u128 {
-    mix(XxHash3_128::oneshot(name.as_str().as_bytes()), &[0xff])
+    XxHash3_128::oneshot_with_seed(XxHash3_64::oneshot(&[0xff]), name.as_str().as_bytes())
 }
 
 /// Returns the text of a hash: URL-safe base64 in 22 characters.
@@ -60,6 +66,14 @@ mod tests {
         assert_eq!(content(b"content", None, &[]), "MaV2IOSL6JblB_0J0JhfRC");
         assert_eq!(content(b"content", Some(Duration::from_secs(60)), &["alias".into()]), "nXltZ9bTFmUYbwDHrRs0JD");
         assert_eq!(version(pair(&"name".into(), &"1".into())), "eCQ1cCA1PvCLc-gTwWxGFA");
+    }
+
+    #[test]
+    fn versions_of_names_never_change() {
+        assert_eq!(version(asked_for(&"name".into(), &"1".into())), "FKmxC3sjoyep-JHDswbLVD");
+        assert_eq!(version(absent(&"name".into())), "IhZJ652XAgNy7RldBbQv3C");
+        assert_ne!(asked_for(&"a".into(), &"b".into()), asked_for(&"b".into(), &"a".into()));
+        assert_ne!(asked_for(&"a".into(), &"b".into()), asked_for(&"a".into(), &"".into()));
     }
 
     #[test]

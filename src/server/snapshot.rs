@@ -26,6 +26,9 @@ pub(crate) struct Query {
     ttl: bool,
 }
 
+/// The number of names that are looked up together.
+const BLOCK: usize = 16;
+
 /// Why a request can't be answered.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Refusal {
@@ -76,13 +79,24 @@ impl Query {
         let mut sum = 0u128;
         let mut add = |name: &ResourceName, entry: Entry<'_>| {
             sum = sum.wrapping_add(match entry.named(name.as_str()).state {
-                State::Present(resource) => hash::pair(name, resource.version()),
+                State::Present(resource) => hash::asked_for(name, resource.version()),
                 State::Absent => hash::absent(name),
                 State::Unknown => return false,
             });
             true
         };
-        for name in &self.names {
+        let mut rest = &self.names[..];
+        while !rest.is_empty() {
+            // In blocks, which wait for the memory of the store once each.
+            if let Some((block, after)) = rest.split_first_chunk::<BLOCK>().filter(|(block, _)| !has_glob(*block)) {
+                let entries = source.get_block(&self.type_url, block.each_ref().map(ResourceName::as_str));
+                if !block.iter().zip(entries).all(|(name, entry)| add(name, entry)) {
+                    return None;
+                }
+                rest = after;
+                continue;
+            }
+            let (name, after) = rest.split_first()?;
             let known = if name.is_glob() {
                 let mut members = source.members(&self.type_url, name);
                 members.all(|entry| entry.resource().is_some_and(|resource| add(resource.name(), entry)))
@@ -92,6 +106,7 @@ impl Query {
             if !known {
                 return None;
             }
+            rest = after;
         }
         Some(hash::version(sum))
     }
@@ -139,6 +154,10 @@ impl Query {
     pub(crate) fn revision<S: Source>(&self, source: &S) -> (u64, Revision) {
         (source.epoch(), source.type_revision(&self.type_url))
     }
+}
+
+fn has_glob(names: &[ResourceName]) -> bool {
+    names.iter().any(ResourceName::is_glob)
 }
 
 fn check(settings: &Settings, request: &Request, names: &[ResourceName]) -> Result<(), PeerMisbehaved> {

@@ -667,6 +667,28 @@ fn the_version_is_of_the_names_asked_for() {
     assert_eq!(served(answer(&cache, of, &["a", "b"], &both)).1, ["a", "b"]);
 }
 
+/// R-REST-35: of many names each counts, wherever it is, with a collection among them; and one that is unknown holds the poll.
+#[test]
+fn each_of_many_names_counts() {
+    let of = type_url::ENDPOINT;
+    let names: Vec<String> = (10..60).map(|number| format!("xdstp:///T/{number}")).collect();
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.push("xdstp:///T/a/*");
+    let mut cache = store(of, &names[..49]);
+    let (version, _) = served(answer(&cache, of, &names, &Version::default()));
+    assert_eq!(answer(&cache, of, &names, &version), Reply::NotModified);
+    let mut versions = vec![version];
+    for name in names[..50].iter().copied().chain(["xdstp:///T/a/b"]) {
+        put(&mut cache, of, name, "new");
+        let (version, _) = served(answer(&cache, of, &names, versions.last().expect("the first")));
+        assert!(!versions.contains(&version), "{name}");
+        assert_eq!(answer(&cache, of, &names, &version), Reply::NotModified, "{name}");
+        versions.push(version);
+    }
+    put(&mut cache, of, "xdstp:///T/other", "new");
+    assert_eq!(answer(&cache, of, &names, versions.last().expect("the last")), Reply::NotModified);
+}
+
 /// R-REST-31: the order of polls is irrelevant, and any replica answers.
 #[test]
 fn an_answer_depends_on_the_request_and_the_source_alone() {
