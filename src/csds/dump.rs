@@ -33,7 +33,17 @@ pub fn dump<'a, I>(
 where
     I: Iterator<Item = Row<'a>>,
 {
-    items(states.filter(is_item), clock, contents)
+    let (mut bodies, clock) = (Bodies { contents, of: None }, *clock);
+    states.filter(is_item).map(move |(type_url, name, state)| ItemRef {
+        type_url,
+        name,
+        version: state.version,
+        contents: state.version.and_then(|_| bodies.take(type_url, name)),
+        updated: state.updated.map(|at| clock.timestamp(at)),
+        config_status: None,
+        client_status: Some(state.status),
+        error: error(&state, &clock).map(Box::new),
+    })
 }
 
 /// Returns the dump of a client of several servers: one item for each resource, with the status at its authoritative
@@ -53,7 +63,7 @@ pub fn dump_servers<'a, V: Variant>(
         rows.chunk_by(|(_, type_url, name, _), (_, other_type, other, _)| (type_url, name) == (other_type, other));
     let one = alike.filter_map(|alike| of_servers(servers, alike));
     let rows: Vec<Row<'a>> = one.collect();
-    Merged::Several(items(rows.into_iter(), clock, contents).collect::<Vec<_>>().into_iter())
+    Merged::Several(dump(rows.into_iter(), clock, contents).collect::<Vec<_>>().into_iter())
 }
 
 /// Returns the state of a resource from its states at several servers.
@@ -117,28 +127,6 @@ impl<'a, I: Iterator<Item = ItemRef<'a>>> Iterator for Merged<'a, I> {
 fn is_item((_, name, state): &Row<'_>) -> bool {
     let is_held = state.version.is_some(); // the wildcard and collections never are
     state.stands_for.is_none() && (is_held || !(name.is_wildcard() || name.is_glob()))
-}
-
-/// Makes the items of rows.
-fn items<'a, I>(
-    rows: I,
-    clock: &Clock,
-    contents: Option<&'a Contents>,
-) -> impl Iterator<Item = ItemRef<'a>> + use<'a, I>
-where
-    I: Iterator<Item = Row<'a>>,
-{
-    let (mut bodies, clock) = (Bodies { contents, of: None }, *clock);
-    rows.map(move |(type_url, name, state)| ItemRef {
-        type_url,
-        name,
-        version: state.version,
-        contents: state.version.and_then(|_| bodies.take(type_url, name)),
-        updated: state.updated.map(|at| clock.timestamp(at)),
-        config_status: None,
-        client_status: Some(state.status),
-        error: error(&state, &clock).map(Box::new),
-    })
 }
 
 /// Returns the error of a resource, by its status (R-CSDS-05).

@@ -2,22 +2,18 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use core::array;
 
 use hashbrown::HashTable;
 
 use super::of_type::OfType;
 use super::page::Page;
 use super::resource::Resource;
-use super::source::{Entry, Source, State};
+use super::source::{Source, State};
 use super::view::View;
 use super::wanted::Wanted;
 use crate::message::delta::Versions;
 use crate::name::{ResourceName, Version};
 use crate::xdstp::Parts;
-
-/// The number of names that are looked up side by side.
-const BLOCK: usize = 16;
 
 /// Claimed versions. They are compared with the store when it is first read; from then on the view describes the
 /// client. The remaining claims are names whose removal may have to be announced.
@@ -115,7 +111,7 @@ impl Claims {
         let former: BTreeSet<ResourceName> = aliases.flat_map(|alias| of.former_targets(alias)).cloned().collect();
         let mut has_unknown = None;
         let mut current = Vec::with_capacity(versions.len());
-        look_up(of, versions.iter().chain(doubted), |name, version, entry| {
+        of.get_each(versions.iter().chain(doubted), |name, version, entry| {
             let version = if !former.is_empty() && former.contains(name) { "" } else { version };
             match entry.state {
                 State::Present(resource) if *resource.name() == *name => {
@@ -163,23 +159,6 @@ impl Claims {
     /// Replaces the names to announce, after the first ones were sent.
     pub(super) fn set_gone(&mut self, rest: BTreeSet<ResourceName>) {
         self.gone = rest;
-    }
-}
-
-/// Looks up the names of claims, in blocks, and calls `found` for each claim.
-fn look_up<'c, 's, S: Source>(
-    of: OfType<'s, S>,
-    mut claims: impl Iterator<Item = (&'c str, &'c str)>,
-    mut found: impl FnMut(&'c str, &'c str, Entry<'s>),
-) {
-    loop {
-        let block: [Option<(&str, &str)>; BLOCK] = array::from_fn(|_| claims.next());
-        if block[BLOCK - 1].is_none() {
-            return block.into_iter().flatten().for_each(|(name, version)| found(name, version, of.get_str(name)));
-        }
-        let entries = of.get_block(block.map(|claim| claim.unwrap_or_default().0));
-        let claims = block.into_iter().flatten();
-        claims.zip(entries).for_each(|((name, version), entry)| found(name, version, entry));
     }
 }
 

@@ -28,13 +28,17 @@ pub(super) fn pair(name: &ResourceName, version: &Version) -> u128 {
 /// Returns the contribution of a resource to the version of names that are asked for. One hash less than [`pair`]: each
 /// poll computes all of them.
 pub(super) fn asked_for(name: &ResourceName, version: &Version) -> u128 {
-    XxHash3_128::oneshot_with_seed(XxHash3_64::oneshot(version.as_bytes()), name.as_str().as_bytes())
+    of_name(name, version.as_bytes())
 }
 
 /// Returns the contribution of a name that does not exist to the version of names that are asked for. No version is 0xff,
 /// which is no text.
 pub(super) fn absent(name: &ResourceName) -> u128 {
-    XxHash3_128::oneshot_with_seed(XxHash3_64::oneshot(&[0xff]), name.as_str().as_bytes())
+    of_name(name, &[0xff])
+}
+
+fn of_name(name: &ResourceName, version: &[u8]) -> u128 {
+    XxHash3_128::oneshot_with_seed(XxHash3_64::oneshot(version), name.as_str().as_bytes())
 }
 
 /// Returns the text of a hash: URL-safe base64 in 22 characters.

@@ -1,11 +1,16 @@
 //! A source restricted to one type.
 
+use core::array;
+
 use super::page::Page;
 use super::resource::Resource;
 use super::source::{Entry, Source};
 use crate::error::Status;
 use crate::name::{ResourceName, TypeUrl};
 use crate::revision::Revision;
+
+/// The number of names that are looked up together.
+const BLOCK: usize = 16;
 
 /// A source and one of its types.
 pub(super) struct OfType<'s, S> {
@@ -48,12 +53,23 @@ impl<'s, S: Source> OfType<'s, S> {
         self.source.get(self.type_url, name)
     }
 
-    pub(super) fn get_str(self, name: &str) -> Entry<'s> {
-        self.source.get_str(self.type_url, name)
-    }
-
-    pub(super) fn get_block<const N: usize>(self, names: [&str; N]) -> [Entry<'s>; N] {
-        self.source.get_block(self.type_url, names)
+    /// Looks up names in blocks, and calls `found` for each name with what stands beside it.
+    #[inline]
+    pub(super) fn get_each<'n, T: Copy>(
+        self,
+        mut names: impl Iterator<Item = (&'n str, T)>,
+        mut found: impl FnMut(&'n str, T, Entry<'s>),
+    ) {
+        let Self { source, type_url } = self;
+        loop {
+            let block: [Option<(&str, T)>; BLOCK] = array::from_fn(|_| names.next());
+            let named = block.into_iter().flatten();
+            if block[BLOCK - 1].is_none() {
+                return named.for_each(|(name, with)| found(name, with, source.get_str(type_url, name)));
+            }
+            let entries = source.get_block(type_url, block.map(|named| named.map_or("", |(name, _)| name)));
+            named.zip(entries).for_each(|((name, with), entry)| found(name, with, entry));
+        }
     }
 
     /// Returns whether an alias stands for the resource of this name.

@@ -26,9 +26,6 @@ pub(crate) struct Query {
     ttl: bool,
 }
 
-/// The number of names that are looked up together.
-const BLOCK: usize = 16;
-
 /// Why a request can't be answered.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Refusal {
@@ -76,39 +73,22 @@ impl Query {
         if self.names.is_empty() {
             return Some(source.version(&self.type_url));
         }
-        let mut sum = 0u128;
+        let of = OfType::new(source, &self.type_url);
+        let (mut sum, mut is_known) = (0u128, true);
         let mut add = |name: &ResourceName, entry: Entry<'_>| {
             sum = sum.wrapping_add(match entry.named(name.as_str()).state {
                 State::Present(resource) => hash::asked_for(name, resource.version()),
                 State::Absent => hash::absent(name),
-                State::Unknown => return false,
+                State::Unknown => return is_known = false,
             });
-            true
         };
-        let mut rest = &self.names[..];
-        while !rest.is_empty() {
-            // In blocks, which wait for the memory of the store once each.
-            if let Some((block, after)) = rest.split_first_chunk::<BLOCK>().filter(|(block, _)| !has_glob(*block)) {
-                let entries = source.get_block(&self.type_url, block.each_ref().map(ResourceName::as_str));
-                if !block.iter().zip(entries).all(|(name, entry)| add(name, entry)) {
-                    return None;
-                }
-                rest = after;
-                continue;
-            }
-            let (name, after) = rest.split_first()?;
-            let known = if name.is_glob() {
-                let mut members = source.members(&self.type_url, name);
-                members.all(|entry| entry.resource().is_some_and(|resource| add(resource.name(), entry)))
-            } else {
-                add(name, source.get(&self.type_url, name))
-            };
-            if !known {
-                return None;
-            }
-            rest = after;
+        let (globs, names) = (self.names.iter().filter(|name| name.is_glob()), self.names.iter());
+        for entry in globs.flat_map(|glob| of.members(glob)) {
+            add(entry.resource()?.name(), entry);
         }
-        Some(hash::version(sum))
+        let names = names.filter(|name| !name.is_glob()).map(|name| (name.as_str(), name));
+        of.get_each(names, |_, name, entry| add(name, entry));
+        is_known.then(|| hash::version(sum))
     }
 
     /// Returns whether a resource that is asked for has a TTL that the client will keep.
@@ -154,10 +134,6 @@ impl Query {
     pub(crate) fn revision<S: Source>(&self, source: &S) -> (u64, Revision) {
         (source.epoch(), source.type_revision(&self.type_url))
     }
-}
-
-fn has_glob(names: &[ResourceName]) -> bool {
-    names.iter().any(ResourceName::is_glob)
 }
 
 fn check(settings: &Settings, request: &Request, names: &[ResourceName]) -> Result<(), PeerMisbehaved> {

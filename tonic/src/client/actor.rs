@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,7 +10,8 @@ use http::uri::PathAndQuery;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver};
 use tokio::sync::{oneshot, watch};
 use xds_machine::client::{self, Variant, Verdict};
-use xds_machine::csds::{Clock, Contents, dump_servers, merge};
+use xds_machine::csds::{ClientConfig, Clock, Contents, ItemRef, dump_servers, merge};
+use xds_machine::message::Node;
 use xds_machine::proto::Wire;
 use xds_machine::servers::{self, Action, Servers};
 use xds_machine::service::Method;
@@ -63,6 +65,10 @@ pub(super) enum Command {
     },
     Dump(oneshot::Sender<Vec<Dumped>>),
     Status {
+        contents: bool,
+        reply: oneshot::Sender<ClientConfig>,
+    },
+    EncodedStatus {
         request: StatusRequest,
         reply: oneshot::Sender<EncodedStatus>,
     },
@@ -241,7 +247,15 @@ impl<V: Variant + Wire> Actor<V> {
             Command::Verdict { owner, verdict, reply } => _ = reply.send(self.judge(owner, verdict)),
             Command::Leave { owner } => self.leave(owner),
             Command::Dump(reply) => _ = reply.send(self.dump()),
-            Command::Status { request, reply } => _ = reply.send(self.status(&request)),
+            Command::Status { contents, reply } => {
+                let (node, items) = self.status(contents);
+                let items = items.map(|item| item.to_item()).collect();
+                _ = reply.send(ClientConfig { node: node.cloned(), scope: String::new(), items });
+            }
+            Command::EncodedStatus { request, reply } => {
+                let (node, items) = self.status(request.contents());
+                _ = reply.send(request.answer(node.map(Arc::as_ref), items));
+            }
             Command::Close => {}
         }
     }
@@ -352,11 +366,10 @@ impl<V: Variant + Wire> Actor<V> {
         rows.collect()
     }
 
-    fn status(&self, request: &StatusRequest) -> EncodedStatus {
-        let contents = self.contents.as_ref().filter(|_| request.contents());
+    fn status(&self, contents: bool) -> (Option<&Arc<Node>>, impl Iterator<Item = ItemRef<'_>>) {
+        let contents = self.contents.as_ref().filter(|_| contents);
         let dumps = self.engines.values().map(|engine| dump_servers(&engine.servers, &self.clock, contents));
-        let node = self.config.servers().next().map(|server| server.node().as_ref());
-        request.answer(node, merge(dumps.collect()))
+        (self.config.servers().next().map(|server| server.node()), merge(dumps.collect()))
     }
 
     /// Makes the engine of a type, if there is none yet.

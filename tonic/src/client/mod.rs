@@ -23,7 +23,6 @@ use tokio::sync::{Mutex, mpsc, oneshot, watch as tokio_watch};
 use tokio::task::JoinHandle;
 use xds_machine::ResourceName;
 use xds_machine::csds::ClientConfig;
-use xds_machine::proto::client_status::decode_response;
 
 use self::actor::Command;
 pub use self::builder::Builder;
@@ -121,14 +120,14 @@ impl XdsClient {
     /// whether the contents are shown, if the client [keeps](Builder::keep_contents) them. `None` once the client is
     /// closed.
     pub async fn status(&self, contents: bool) -> Option<ClientConfig> {
-        let request = StatusRequest { scope: String::new(), contents, limit: usize::MAX };
-        let status = self.encoded_status(request).await?.ok()?;
-        decode_response(status).ok()?.clients.pop()
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Status { contents, reply });
+        answer.await.ok()
     }
 
     async fn encoded_status(&self, request: StatusRequest) -> Option<EncodedStatus> {
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Status { request, reply });
+        self.send(Command::EncodedStatus { request, reply });
         answer.await.ok()
     }
 
