@@ -22,9 +22,9 @@ use list::Mutant;
 use results::{Outcome, Results};
 
 /// Runs the mutation tests. `--grpc`: of the crate of gRPC's layers; `--kit`: of the conformance kit's referee;
-/// `-f PART,PART`: only files whose path contains a part; `-j JOBS`; `-t TEST,TEST`: only these tests; `--last`: slow tests as well; `--survivors`: only survivors of
-/// the previous run; `--again`: caught mutants as well; `--list`: only print the results so far; `--plain`: only
-/// mutants without a switch.
+/// `-f PART,PART`: only files whose path contains a part; `-j JOBS`; `-t TEST,TEST`: only these tests; `--last`: slow
+/// tests as well; `--survivors`: only survivors of the previous run; `--again`: caught mutants as well; `--list`: only
+/// print the results so far; `--plain`: only mutants without a switch.
 pub fn run(arguments: &[&str]) -> Result {
     let after = |flag: &str| arguments.iter().position(|&a| a == flag).and_then(|at| arguments.get(at + 1)).copied();
     let has = |flag: &str| arguments.contains(&flag);

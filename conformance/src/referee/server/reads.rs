@@ -121,7 +121,8 @@ impl OfType {
             self.give_reason_for_all(); // for each member
         }
         self.names.insert(name.to_owned());
-        if first && self.held.keys().any(|held| held == name || covers(name, held)) {
+        let has_member = || is_collection(name) && self.held.keys().any(|held| covers(name, held));
+        if first && (self.held.contains_key(name) || has_member()) {
             return; // whether a claimed resource is sent again, two sentences say differently
         }
         self.held.remove(name);
@@ -300,5 +301,5 @@ impl OfType {
 /// Returns whether a response answers a subscription: a collection is answered by any of its members.
 fn answers(response: &Response, name: &str) -> bool {
     let mut members = response.resources.iter().map(|item| &item.name).chain(&response.removed);
-    response.mentions(name) || members.any(|member| covers(name, member))
+    response.mentions(name) || (is_collection(name) && members.any(|member| covers(name, member)))
 }

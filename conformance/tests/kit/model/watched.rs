@@ -47,7 +47,7 @@ struct Before {
     /// The messages on the wires of the client that the step concerns.
     up: usize,
     down: usize,
-    contents: Vec<Option<u8>>,
+    contents: Vec<(Option<u8>, bool)>,
 }
 
 impl Before {
@@ -57,12 +57,14 @@ impl Before {
     }
 }
 
-/// Returns the content of each resource of the type that the step changes, if it changes the store.
-fn contents<V: Judged>(world: &World<V>, step: Step) -> Vec<Option<u8>> {
+/// Returns the content of each resource of the type that the step changes, and whether it has an error instead, if it
+/// changes the store.
+fn contents<V: Judged>(world: &World<V>, step: Step) -> Vec<(Option<u8>, bool)> {
     match step {
         Step::Put { t, .. } | Step::Delete { t, .. } => {
             let content = |name: &ResourceName| world.content(t, name).filter(|_| is_resource(name));
-            world.setup.names.iter().map(content).collect()
+            let fails = |name: &ResourceName| world.store.error(&world.setup, t, name).is_some();
+            world.setup.names.iter().map(|name| (content(name), fails(name))).collect()
         }
         _ => Vec::new(),
     }
@@ -162,14 +164,17 @@ impl<V: Judged> Watched<V> {
                 let setup = self.world.setup.clone();
                 let contents = contents(&self.world, step);
                 let changed = contents.iter().zip(&before.contents).zip(&setup.names);
-                for ((content, _), name) in changed.filter(|((content, before), _)| content != before) {
-                    self.changes(t, name, *content);
+                for (((content, fails), (_, failed)), name) in changed.filter(|((now, before), _)| now != before) {
+                    // An error that ends without a resource is news, and what was sent before it may be on the wire.
+                    match content.is_none() && fails != failed {
+                        true => self.forget(t, name),
+                        false => self.changes(t, name, *content),
+                    }
                 }
             }
             Step::Fail { t, n } => {
-                let (url, name) = (self.world.setup.types[t].to_string(), self.world.setup.names[n].to_string());
-                Arc::make_mut(&mut self.known).forget(&url, &name);
-                self.each_server(|server| server.forget(&url, &name));
+                let name = self.world.setup.names[n].clone();
+                self.forget(t, &name);
             }
             Step::Doubt { .. } | Step::Know { .. } => unreachable!("no shape of the default model has doubts"),
             _ => {}
@@ -180,6 +185,12 @@ impl<V: Judged> Watched<V> {
         for request in self.world.pairs[c].up.iter().skip(from).map(said::<V>).collect::<Vec<_>>() {
             self.server(c).request(&request);
         }
+    }
+
+    fn forget(&mut self, t: usize, name: &ResourceName) {
+        let url = self.world.setup.types[t].to_string();
+        Arc::make_mut(&mut self.known).forget(&url, name.as_str());
+        self.each_server(|server| server.forget(&url, name.as_str()));
     }
 
     fn changes(&mut self, t: usize, name: &ResourceName, content: Option<u8>) {
