@@ -154,8 +154,12 @@ fn judged(first: &Request, responses: &[Response]) -> Vec<Rule> {
     complaints.into_iter().map(|complaint| complaint.rule).collect()
 }
 
+fn of(type_url: &str) -> Request {
+    Request { type_url: type_url.into(), ..Request::default() }
+}
+
 fn of_endpoints() -> Request {
-    Request { type_url: xds_conformance::resource::type_url("eds").into(), ..Request::default() }
+    of(xds_conformance::resource::type_url("eds"))
 }
 
 fn subscribes(name: &str) -> Request {
@@ -224,4 +228,35 @@ fn the_removal_of_an_alias_is_news_to_who_has_its_resource() {
     };
     // The second is excused by the first request.
     assert_eq!((removal(1), removal(2), removal(3)), (vec![], vec![], vec![Rule::Needless]));
+}
+
+/// SotW, full state: an error may take the place of the removal, for the response is without the resource.
+#[test]
+fn a_response_with_the_error_of_a_resource_is_without_the_resource() {
+    let cds = xds_conformance::resource::type_url("cds");
+    let judged = |answers: bool| {
+        let mut referee = ServerReferee::new(Variant::Sotw, None, World::controlled(""));
+        let ask = |nonce: &str| Request { names: vec!["a".into()], nonce: nonce.into(), ..of(cds) };
+        let say = |nonce: &str| {
+            let (version, nonce) = (nonce.to_owned(), nonce.to_owned());
+            Response { type_url: cds.into(), version, nonce, ..Response::default() }
+        };
+        referee.put(cds, "a", 1);
+        referee.request(&ask(""));
+        let body = Some(xds_conformance::resource::body(cds, "a", 1).into());
+        let item = Item { name: "a".into(), any_type: cds.into(), body, revision: Some(1), ..Item::default() };
+        assert_eq!(referee.response(&Response { resources: vec![item], ..say("1") }), []);
+        referee.request(&ask("1"));
+        assert_eq!(referee.rest(true), []);
+        referee.delete(cds, "a");
+        if answers {
+            // Each response of the type has the errors; the second one has news of another kind.
+            for nonce in ["2", "3"] {
+                assert_eq!(referee.response(&Response { errors: vec!["a".into()], ..say(nonce) }), []);
+                referee.request(&ask(nonce));
+            }
+        }
+        referee.rest(true).first().map(|complaint| complaint.rule)
+    };
+    assert_eq!((judged(true), judged(false)), (None, Some(Rule::NotRemoved)));
 }

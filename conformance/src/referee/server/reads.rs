@@ -252,7 +252,8 @@ impl OfType {
         if variant == Variant::Sotw {
             let all_same = response.resources.iter().all(|item| same(&item));
             let smaller = self.full_state && self.held.len() > response.resources.len();
-            let reason = self.reasons > 0 || !all_same || smaller;
+            // Errors may be news, which only the server can know.
+            let reason = self.reasons > 0 || !all_same || smaller || !response.errors.is_empty();
             return (!reason).then(|| "the same again, and nothing has changed".into());
         }
         let unasked = |name: &str| self.reasons_for.get(name).is_none_or(|reasons| *reasons == 0);
@@ -284,7 +285,8 @@ impl OfType {
     /// Takes what a faithful client would hold now.
     fn hold(&mut self, variant: Variant, response: &Response) {
         if variant == Variant::Sotw && self.full_state {
-            self.held.retain(|name, _| response.mentions(name));
+            // An error of the name is no content: a response with the error alone is without the resource (DELETE-01).
+            self.held.retain(|name, _| response.resources.iter().any(|item| item.answers(name)));
         }
         for item in response.resources.iter().filter(|item| item.body.is_some()) {
             self.held.insert(item.name.clone(), Held::Sent(item.revision));
