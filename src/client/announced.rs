@@ -395,7 +395,7 @@ impl Announced {
 
     /// Returns whether the server may send the resource of a name because it was subscribed to by that name before.
     pub(super) fn may_be_left(&self, name: &str) -> bool {
-        self.left.contains(name) || self.is_any_back()
+        self.left.contains(name) || self.states.get(name) == Some(&State::Leaving) || self.is_any_back()
     }
 
     /// Returns whether a subscribed name is still to be announced for the first time.
