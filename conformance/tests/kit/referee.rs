@@ -195,6 +195,14 @@ fn a_collection_is_answered_by_a_member() {
     assert_eq!(judged(&subscribes("T/*"), &[has("1", "T/a", None)]), [Rule::Unanswered]);
 }
 
+#[test]
+fn a_complaint_says_the_rule_the_type_and_what_is_wrong() {
+    let mut referee = ServerReferee::new(Variant::Delta, None, World::unknown());
+    referee.request(&subscribes("a"));
+    let complaints: Vec<String> = referee.rest(true).iter().map(ToString::to_string).collect();
+    assert_eq!(complaints, ["unanswered: eds a was subscribed to, and no response mentions it"]);
+}
+
 /// A server that believes the claim has nothing to send.
 #[test]
 fn a_collection_with_a_claimed_member_needs_no_answer() {
