@@ -259,8 +259,12 @@ impl Response {
 
     /// Returns whether the response says anything of this name: its content, its removal or its error.
     pub fn mentions(&self, name: &str) -> bool {
+        self.has(name) || self.removed.iter().chain(&self.errors).any(|other| other == name)
+    }
+
+    /// Returns whether the response has the resource of this name, or a heartbeat of it.
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.resources.iter().any(|item| item.answers(name))
-            || self.removed.iter().chain(&self.errors).any(|other| other == name)
     }
 }
 

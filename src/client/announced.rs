@@ -111,7 +111,7 @@ impl Announced {
 
     /// Notes a newly subscribed name (SotW). `last_under`: the response under which the last request was sent.
     pub(super) fn subscribe_listed(&mut self, name: &ResourceName, last_under: Option<u64>, serial: u64) {
-        let leaving = self.states.get(name) == Some(&State::Leaving);
+        let leaving = self.is_leaving(name.as_str());
         if !self.asked || (!leaving && self.states.contains_key(name)) {
             return;
         }
@@ -395,12 +395,17 @@ impl Announced {
 
     /// Returns whether the server may send the resource of a name because it was subscribed to by that name before.
     pub(super) fn may_be_left(&self, name: &str) -> bool {
-        self.left.contains(name) || self.states.get(name) == Some(&State::Leaving) || self.is_any_back()
+        self.left.contains(name) || self.is_leaving(name) || self.is_any_back()
     }
 
     /// Returns whether a subscribed name is still to be announced for the first time.
     pub(super) fn is_new(&self, name: &str) -> bool {
         !self.asked || self.states.get(name) == Some(&State::New)
+    }
+
+    /// Returns whether a name was unsubscribed, and the next request says so.
+    fn is_leaving(&self, name: &str) -> bool {
+        self.states.get(name) == Some(&State::Leaving)
     }
 
     /// Returns whether the server may know any name from before: by an unsubscribed wildcard, or from a list of names

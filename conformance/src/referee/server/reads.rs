@@ -286,7 +286,7 @@ impl OfType {
     fn hold(&mut self, variant: Variant, response: &Response) {
         if variant == Variant::Sotw && self.full_state {
             // An error of the name is no content: a response with the error alone is without the resource (DELETE-01).
-            self.held.retain(|name, _| response.resources.iter().any(|item| item.answers(name)));
+            self.held.retain(|name, _| response.has(name));
         }
         for item in response.resources.iter().filter(|item| item.body.is_some()) {
             self.held.insert(item.name.clone(), Held::Sent(item.revision));
