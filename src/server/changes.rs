@@ -71,7 +71,7 @@ pub(super) fn removals<S: Source>(
     Ok(match removals() {
         None if wanted.stands_for_many() => return Err(Behind),
         Some(few) if wanted.wildcard() || wanted.is_few(removals().into_iter().flatten()) => {
-            let gone = few.filter(|(name, entry)| may_have(of, wanted, name) && is_news(name, entry));
+            let gone = few.filter(|(name, entry)| may_have(of, wanted, view, name) && is_news(name, entry));
             gone.map(|(name, entry)| (entry.since, name.clone())).collect()
         }
         _ => {
@@ -79,14 +79,23 @@ pub(super) fn removals<S: Source>(
                 let entry = wanted.get(of, name);
                 (entry.state == State::Absent && is_news(name, &entry)).then(|| (entry.since, name.clone()))
             };
-            wanted.names().iter().filter_map(gone).collect()
+            let by_alias = view.aliases().iter().filter(|(alias, _)| wanted.names().contains(alias));
+            wanted.names().iter().chain(by_alias.map(|(_, name)| name)).filter_map(gone).collect()
         }
     })
 }
 
-/// Returns whether a removed name was subscribed: neither wildcard nor collection covers an alias.
-fn may_have<S: Source>(of: OfType<'_, S>, wanted: &Wanted, name: &ResourceName) -> bool {
-    wanted.names().contains(name) || (wanted.covers(name.as_str()) && !of.was_alias(name))
+/// Returns whether a removed name was subscribed, or the client has it by an alias: neither wildcard nor collection
+/// covers an alias.
+fn may_have<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View, name: &ResourceName) -> bool {
+    wanted.names().contains(name)
+        || (wanted.covers(name.as_str()) && !of.was_alias(name))
+        || has_by_alias(wanted, view, name)
+}
+
+/// Returns whether the client has a resource by a subscribed alias, whatever that stands for now.
+pub(super) fn has_by_alias(wanted: &Wanted, view: &View, name: &ResourceName) -> bool {
+    view.aliases().of(name).any(|alias| wanted.names().contains(alias))
 }
 
 /// Returns whether a subscribed resource became absent; `true` also if the source no longer remembers.
@@ -96,8 +105,17 @@ pub(super) fn has_removal<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &
         && removals(of, wanted, view).map_or(true, |removed| !removed.is_empty())
 }
 
-/// Returns the resources that the client has by an alias that no longer stands for them, and that no other name
-/// subscribes to.
+/// Returns whether a resource that the client has by an alias changed, and is an orphan since.
+pub(super) fn has_orphan<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View) -> bool {
+    !view.aliases().is_empty() && {
+        let mut changed = BTreeSet::new();
+        add_changed(of, wanted, view, &mut changed);
+        changed.into_iter().any(|name| is_orphan(of, wanted, view, name))
+    }
+}
+
+/// Returns the resources that the client has by an alias, and that no name subscribes to any more: among those that
+/// changed, and those of the names in the draft.
 pub(super) fn orphans<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,
@@ -107,24 +125,30 @@ pub(super) fn orphans<S: Source>(
     let aliases = view.aliases();
     let announced = draft.answered.iter().chain(&draft.removed);
     let sent = draft.resources().flat_map(|resource| resource.aliases().iter().chain([resource.name()]));
-    let mut touched: BTreeSet<&ResourceName> =
-        announced.chain(sent).filter_map(|name| aliases.resource(name)).collect();
+    let mut touched: BTreeSet<&ResourceName> = announced.chain(sent).flat_map(|name| aliases.resources(name)).collect();
     let only_answers = draft.content == Reach::Nowhere && draft.removals == Reach::Nowhere;
-    if let Some(sent_to) = view.sent_to().filter(|_| !only_answers) {
-        let is_known = |name: &&ResourceName| aliases.of(name).next().is_some();
-        match of.removals(view.removals_sent_to()) {
-            Some(removals) if wanted.is_few(of.changes(sent_to)) => {
-                let changed = of.changes(sent_to).filter_map(|entry| entry.resource()).map(Resource::name);
-                touched.extend(removals.map(|(name, _)| name).chain(changed).filter(is_known));
-            }
-            _ => touched.extend(aliases.iter().map(|(_, name)| name)),
-        }
+    if !only_answers {
+        add_changed(of, wanted, view, &mut touched);
     }
     touched.into_iter().filter(|name| is_orphan(of, wanted, view, name)).cloned().collect()
 }
 
-fn is_orphan<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View, name: &ResourceName) -> bool {
-    if wanted.covers(name.as_str()) {
+/// Adds the resources that the client has by an alias, and that changed. Iterates over the smaller of the changes and the
+/// aliases.
+fn add_changed<'a, S: Source>(of: OfType<'a, S>, wanted: &Wanted, view: &'a View, to: &mut BTreeSet<&'a ResourceName>) {
+    let (Some(sent_to), aliases) = (view.sent_to(), view.aliases()) else { return };
+    match of.removals(view.removals_sent_to()) {
+        Some(removals) if wanted.is_few(of.changes(sent_to)) => {
+            let changed = of.changes(sent_to).filter_map(|entry| entry.resource()).map(Resource::name);
+            to.extend(removals.map(|(name, _)| name).chain(changed).filter(|name| has_by_alias(wanted, view, name)));
+        }
+        _ => to.extend(aliases.iter().map(|(_, name)| name)),
+    }
+}
+
+/// Returns whether the client has a resource by an alias, and no name subscribes to it any more.
+pub(super) fn is_orphan<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View, name: &ResourceName) -> bool {
+    if wanted.covers(name.as_str()) || !has_by_alias(wanted, view, name) {
         return false;
     }
     let entry = of.get(name);

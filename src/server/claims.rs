@@ -27,7 +27,8 @@ pub(super) struct Claims {
     doubted: BTreeMap<ResourceName, Version>,
     /// Whether the wildcard was subscribed again.
     all_doubted: bool,
-    /// Claimed names to announce as removed if they do not exist.
+    /// Names to announce as removed if they do not exist, or no name subscribes to them: claimed ones, and those that the
+    /// client may have by an alias alone.
     gone: BTreeSet<ResourceName>,
     /// Claimed names that no subscription covers: once one does, their removal may have to be announced.
     unwanted: BTreeSet<ResourceName>,
@@ -106,20 +107,32 @@ impl Claims {
         let not_found = Resource::not_found_version();
         let (versions, doubted) = (core::mem::take(&mut self.versions), core::mem::take(&mut self.doubted));
         let doubted = doubted.iter().map(|(name, version)| (name.as_str(), version.as_str()));
-        // A client may have dropped the former targets of an alias together with it.
-        let aliases = names.iter().filter(|_| wanted.aliases());
-        let former: BTreeSet<ResourceName> = aliases.flat_map(|alias| of.former_targets(alias)).cloned().collect();
+        let aliases = wanted.names().iter().filter(|_| wanted.aliases());
+        let former_of = |alias| of.former_targets(alias).iter().map(move |name| (name, alias));
+        let former: BTreeSet<(&ResourceName, &ResourceName)> = aliases.flat_map(former_of).collect();
         let mut has_unknown = None;
         let mut current = Vec::with_capacity(versions.len());
         of.get_each(versions.iter().chain(doubted), |name, version, entry| {
-            let version = if !former.is_empty() && former.contains(name) { "" } else { version };
+            let mut version = version;
+            if !former.is_empty() {
+                let first = (&ResourceName::from(name), &ResourceName::from(""));
+                for (name, alias) in former.range(first..).take_while(|(former, _)| **former == *name) {
+                    // The client has it by an alias that now stands for another one, or has dropped it with the alias.
+                    version = "";
+                    view.change_aliases(|aliases| aliases.insert(alias, name));
+                }
+            }
             match entry.state {
                 State::Present(resource) if *resource.name() == *name => {
                     if !version.is_empty() && version.as_bytes() == resource.version().as_bytes() {
                         names.remove(name);
                         current.push(resource);
                     }
-                    if !wanted.wants(of, resource) {
+                    if wanted.wants(of, resource) {
+                        wanted.aliases_of(of, resource).for_each(|alias| {
+                            view.change_aliases(|aliases| aliases.insert(alias, resource.name()));
+                        });
+                    } else {
                         self.unwanted.insert(resource.name().clone());
                     }
                 }
@@ -136,24 +149,17 @@ impl Claims {
                 State::Present(_) => {}
             }
         });
-        self.note_aliases(of, wanted, view);
         if self.all_doubted { None } else { note_current(of, wanted, view, current, limited) }
-    }
-
-    /// Notes that the client may have an uncovered resource by an alias that now stands for another one.
-    fn note_aliases<S: Source>(&self, of: OfType<'_, S>, wanted: &Wanted, view: &mut View) {
-        if self.unwanted.is_empty() || !wanted.aliases() {
-            return;
-        }
-        for alias in wanted.names() {
-            let had = of.former_targets(alias).iter().rev().find(|name| self.unwanted.contains(*name));
-            had.into_iter().for_each(|name| view.change_aliases(|aliases| aliases.insert(alias, name)));
-        }
     }
 
     /// Returns the names to announce as removed if they do not exist.
     pub(super) fn gone(&self) -> &BTreeSet<ResourceName> {
         &self.gone
+    }
+
+    /// Adds names to announce.
+    pub(super) fn add_gone(&mut self, names: impl Iterator<Item = ResourceName>) {
+        self.gone.extend(names);
     }
 
     /// Replaces the names to announce, after the first ones were sent.

@@ -136,7 +136,7 @@ impl Protocol for Delta {
     }
 
     fn has_push<S: Source>(of: &Subscription, source: &S) -> bool {
-        of.has_change(source) || of.has_removal(source)
+        of.has_change(source) || of.has_removal(source) || of.has_orphan(source)
     }
 
     fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Behind> {

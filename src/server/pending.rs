@@ -130,6 +130,14 @@ impl Pending {
         }
     }
 
+    /// Notes resources that the client may have though no name subscribes to them: their removal is sent if that is so.
+    pub(super) fn note_left<'a>(&mut self, names: impl Iterator<Item = &'a ResourceName>) {
+        let mut names = names.peekable();
+        if names.peek().is_some() {
+            self.claims.get_or_insert_default().add_gone(names.cloned());
+        }
+    }
+
     // Answers.
 
     /// Takes the pending names, to answer them.

@@ -1,72 +1,95 @@
-//! The resource that each subscribed alias stood for when it was last sent.
+//! The resources that a client has by each subscribed alias.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::ensure::ensure;
 use crate::name::ResourceName;
 
-/// Aliases, and the resources that the client has by them. A resource that no alias stands for any more, and that no
-/// other name subscribes to, has to be removed by name, because a client need not infer that.
+/// Aliases, and the resources that the client has by them. A pair stays until the removal of the resource is sent or the
+/// alias is unsubscribed, also when the alias stands for another resource: a resource that no name subscribes to any more
+/// has to be removed by name, because a client need not infer that.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct SentAliases {
-    resources: BTreeMap<ResourceName, ResourceName>,
-    /// The inverse map: pairs of a resource and an alias of it.
+    /// Pairs of an alias and a resource.
+    resources: BTreeSet<(ResourceName, ResourceName)>,
+    /// The same pairs, the resource first.
     aliases: BTreeSet<(ResourceName, ResourceName)>,
 }
 
 impl SentAliases {
-    pub(super) const NONE: Self = Self { resources: BTreeMap::new(), aliases: BTreeSet::new() };
+    pub(super) const NONE: Self = Self { resources: BTreeSet::new(), aliases: BTreeSet::new() };
 
     pub(super) fn is_empty(&self) -> bool {
         self.resources.is_empty()
     }
 
+    /// Returns the number of pairs.
     pub(super) fn len(&self) -> usize {
         self.resources.len()
     }
 
-    /// Returns the resource that an alias stood for.
-    pub(super) fn resource(&self, alias: &ResourceName) -> Option<&ResourceName> {
-        self.resources.get(alias)
+    /// Returns the resources that the client has by an alias.
+    pub(super) fn resources(&self, alias: &ResourceName) -> impl Iterator<Item = &ResourceName> {
+        beside(&self.resources, alias)
     }
 
     /// Returns the aliases by which the client has a resource.
     pub(super) fn of(&self, resource: &ResourceName) -> impl Iterator<Item = &ResourceName> {
-        let first = (resource.clone(), ResourceName::from(""));
-        let from = self.aliases.range(first..);
-        from.take_while(move |(of, _)| *of == *resource.as_str()).map(|(_, alias)| alias)
+        beside(&self.aliases, resource)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&ResourceName, &ResourceName)> {
+    /// Returns the pairs of an alias and a resource.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(ResourceName, ResourceName)> {
         self.resources.iter()
     }
 
-    /// Binds an alias to a resource.
+    /// Notes that the client has a resource by an alias.
     pub(super) fn insert(&mut self, alias: &ResourceName, resource: &ResourceName) {
-        self.remove(alias);
-        self.resources.insert(alias.clone(), resource.clone());
+        self.resources.insert((alias.clone(), resource.clone()));
         self.aliases.insert((resource.clone(), alias.clone()));
     }
 
-    pub(super) fn remove(&mut self, alias: &ResourceName) {
-        if let Some(resource) = self.resources.remove(alias) {
-            self.aliases.remove(&(resource, alias.clone()));
-        }
+    /// Drops the pairs of an alias.
+    pub(super) fn remove_alias(&mut self, alias: &ResourceName) {
+        let resources: Vec<ResourceName> = self.resources(alias).cloned().collect();
+        resources.into_iter().for_each(|resource| self.remove((alias.clone(), resource)));
     }
 
-    /// Keeps only the aliases that `keep` selects.
-    pub(super) fn retain(&mut self, keep: impl Fn(&ResourceName) -> bool) {
-        let gone: Vec<ResourceName> = self.resources.keys().filter(|alias| !keep(alias)).cloned().collect();
-        gone.iter().for_each(|alias| self.remove(alias));
+    /// Drops the pairs of a resource.
+    pub(super) fn remove_resource(&mut self, resource: &ResourceName) {
+        let aliases: Vec<ResourceName> = self.of(resource).cloned().collect();
+        aliases.into_iter().for_each(|alias| self.remove((alias, resource.clone())));
+    }
+
+    /// Keeps only the pairs that `keep` selects.
+    pub(super) fn retain(&mut self, keep: impl Fn(&ResourceName, &ResourceName) -> bool) {
+        self.resources.retain(|(alias, resource)| keep(alias, resource));
+        self.aliases.retain(|(resource, alias)| keep(alias, resource));
+    }
+
+    fn remove(&mut self, (alias, resource): (ResourceName, ResourceName)) {
+        let pair = (alias, resource);
+        self.resources.remove(&pair);
+        self.aliases.remove(&(pair.1, pair.0));
     }
 
     /// Checks the invariants.
     pub(super) fn check(&self) -> Result<(), String> {
-        let both = |(resource, alias): &(ResourceName, ResourceName)| self.resources.get(alias) == Some(resource);
-        let same = self.resources.len() == self.aliases.len() && self.aliases.iter().all(both);
+        let both = |(alias, resource)| self.aliases.contains(&(resource, alias));
+        let same = self.resources.len() == self.aliases.len() && self.resources.iter().cloned().all(both);
         ensure!(same, "aliases differ from their two ends");
         Ok(())
     }
+}
+
+/// Returns the second names of the pairs whose first name this is.
+fn beside<'a>(
+    pairs: &'a BTreeSet<(ResourceName, ResourceName)>,
+    name: &ResourceName,
+) -> impl Iterator<Item = &'a ResourceName> {
+    let name = name.clone();
+    let from = pairs.range((name.clone(), ResourceName::from(""))..);
+    from.take_while(move |(first, _)| *first == name).map(|(_, second)| second)
 }

@@ -117,20 +117,24 @@ impl Subscription {
         Some(name)
     }
 
-    /// Notes that a name was unsubscribed. The binding of an alias is dropped, unless a response is in flight: the
+    /// Notes that a name was unsubscribed. The resources of an alias are forgotten, unless a response is in flight: the
     /// client may accept that response, and subscribe again. A client that unsubscribes from a wildcard, collection or
     /// alias and resubscribes, to be answered anew, keeps what it has.
     fn note_unsubscribed(&mut self, name: &ResourceName) {
         let waiting = self.exchange.is_waiting();
-        if waiting || name.is_wildcard() || name.is_glob() || self.view.aliases().resource(name).is_some() {
-            self.view.note_unsubscribed();
+        let Self { wanted, view, pending, .. } = self;
+        let stands_for_many = name.is_wildcard() || name.is_glob();
+        let by_name: Vec<ResourceName> = view.aliases().resources(name).cloned().collect();
+        if waiting || stands_for_many || !by_name.is_empty() {
+            view.note_unsubscribed();
         }
-        if waiting {
-            return;
+        if !waiting && !by_name.is_empty() {
+            view.change_aliases(|aliases| aliases.remove_alias(name));
         }
-        if !self.view.aliases().is_empty() {
-            self.view.change_aliases(|aliases| aliases.remove(name));
-        }
+        // The client may have these by an alias alone from now on, which may stand for something else.
+        let all = view.aliases().iter().filter(|_| stands_for_many).map(|(_, resource)| resource);
+        let left = all.chain(&by_name).chain([name]).filter(|left| changes::has_by_alias(wanted, view, left));
+        pending.note_left(left.filter(|left| !wanted.covers(left.as_str())));
     }
 
     /// Subscribes to the wildcard, for the first time or again.
@@ -204,6 +208,11 @@ impl Subscription {
             pending.note_claimed(rest.into_iter());
         }
         pending.set_claims(*claims);
+    }
+
+    /// Returns whether a resource that the client has by an alias changed, and no name subscribes to it any more.
+    pub(super) fn has_orphan<S: Source>(&self, source: &S) -> bool {
+        changes::has_orphan(self.of(source), &self.wanted, &self.view)
     }
 
     /// Adds a heartbeat for each resource with a TTL that the client has, except those in the draft.
@@ -331,16 +340,22 @@ fn note_sent_ahead<S: Source>(
     ahead
 }
 
-/// Notes the targets of the aliases of sent resources. At most `limit` aliases beyond the subscribed names are kept.
+/// Notes the targets of the aliases of sent resources. Beyond the number of subscribed names and `limit`, a former target
+/// is kept only while no other name subscribes to it.
 fn note_aliases<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &mut View, draft: &Draft, limit: usize) {
     if !view.aliases().is_empty() {
-        let gone = draft.removed.iter().flat_map(|name| view.aliases().of(name).chain([name]));
-        // The name of a present resource is no alias.
-        let gone: BTreeSet<ResourceName> = gone.chain(draft.resources().map(Resource::name)).cloned().collect();
         view.change_aliases(|aliases| {
-            gone.iter().for_each(|alias| aliases.remove(alias));
+            for name in &draft.removed {
+                aliases.remove_resource(name);
+                aliases.remove_alias(name);
+            }
+            // The name of a present resource is no alias.
+            draft.resources().for_each(|resource| aliases.remove_alias(resource.name()));
             if aliases.len() > wanted.names().len() + limit {
-                aliases.retain(|alias| wanted.names().contains(alias));
+                aliases.retain(|alias, resource| {
+                    let is_former = || !of.stands_for(alias, resource);
+                    wanted.names().contains(alias) && !(wanted.covers(resource.as_str()) && is_former())
+                });
             }
         });
     }

@@ -423,6 +423,38 @@ stories! {
     a_member_that_is_being_left_does_not_answer_for_its_collection: Sotw,
         Setup::collection(&COLLECTION[..3], Budget::PLENTY).slow_transport().dialect(Dialect::Istio),
         "Sub a, Open, Put a, Put b, CS, Sent, SR, Sub *, CS, SS, Uns a, CR, Acc, Cut, Open, CS";
+    /// Delta: a resource was kept by an alias that stood for one with an error, of which the server says nothing. Its own name
+    /// was unsubscribed, and neither its removal nor a heartbeat came.
+    what_an_unknown_alias_keeps_is_removed_with_its_name: Delta,
+        Setup::partial(&["r0", "r14", "r15", "*", "~"], Budget::PLENTY).retry(2).ttl().page(1).unknown(),
+        "Put b, Put a, Sub b, Put a, Sub d, Fail a, Put b, Open, CS, SR, SS, CR, Acc, Put b, Sub *, Uns b";
+    /// The same after a reconnect: the resource was claimed, and covered by its name as the claims were compared.
+    what_an_unknown_alias_keeps_is_claimed_by_another_name: Delta,
+        Setup::full_state(&["r0", "r14", "r15", "*", "~"], Budget::PLENTY).legacy_wildcard(false).retry(2).ttl().page(1).unknown(),
+        "Put b, Put a, Sub b, Put a, Sub d, Fail a, Put b, Open, CS, SR, SS, CR, Cut, Open, Put b, CS, Sub *, Uns b";
+    /// The same, where no other answer was due.
+    what_an_unknown_alias_keeps_is_removed_though_nothing_is_asked: Delta,
+        Setup::partial(&MOVING, Budget::PLENTY).ttl(),
+        "Put a, Put a, Sub a, Sub *, Open, CS, SR, SS, CR, Acc, CS, SR, Put a, Put b, Put b, Fail b, SS, CR, Acc, CS, SR, Uns a";
+    /// Delta: a resource that was kept by an alias alone was deleted, while the alias stood for one with an error.
+    what_an_unknown_alias_keeps_is_removed_once_deleted: Delta, Setup::partial(&MOVING, Budget::PLENTY),
+        "Sub *, Put a, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Put a, Put b, Put b, Fail b, Del a";
+    /// The same after a reconnect: the resource was claimed, the alias moved before its answer, and both resources went.
+    what_an_unknown_alias_keeps_is_claimed_and_removed: Delta,
+        Setup::partial(&["*", "a", "b", "c", "~"], Budget::PLENTY).response_limit(1),
+        "Sub *, Sub d, Put a, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Uns *, Sub c, CS, Cut, Open, CS, SR, SS, CR, Put b, Put b, Del a, Fail b";
+    /// Delta: a resource was removed after its content was rejected, with the alias that had brought it, and its own name was
+    /// not sent yet. The client reports that it does not exist once more, for that answers its name.
+    what_was_rejected_and_removed_is_missing_once_more: Delta,
+        Setup { full_state: false, ..Setup::collection(
+            &["xdstp:///T/r0", "xdstp:///T/r1", "xdstp:///T/r2", "xdstp:///T/*", "*", "~"], Budget::PLENTY) }
+            .retry(1).response_limit(3).page(5).mixed_ttls(),
+        "Sub e, Open, Put *, CS, Put b, SR, Sub d, CS, Put *, SS, CR, SR, Acc, Put *, Put a, CS, SR, SS, Pass, CR, Pass, Rej, CS, SR, Sub *, Uns d, SS, CR, Acc, CS, CS, Pass";
+    /// Delta: a cluster stood for two aliases, was deleted, and one of them moved. The removal went with the new target, before
+    /// a listener that was news.
+    what_an_alias_left_waits_for_the_listeners: Delta,
+        Setup { full_state: false, ..Setup::order(&["r1", "r4", "r6", "~", "~r6"], Budget::PLENTY) }.ttl().dialect(Dialect::Envoy),
+        "Sub a, Sub2 d, Put2 b, Sub2 c, Put2 *, Put2 b, Open, CS, CS, SR, SR, SS, SS, Put a, Del2 b, Put2 *";
     /// Delta, in portions: a resource changed and changed back while others were sent before it, each after an ACK that took
     /// a while. Heartbeats left it out until its TTL had passed.
     what_waits_for_portions_lives: Delta, Setup::partial(&["*", "a", "b", "c", "d"], Budget::PLENTY).ttl().response_limit(1),

@@ -3,6 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use super::super::changes;
 use super::super::draft::Draft;
 use super::super::extent::Pages;
 use super::super::of_type::OfType;
@@ -122,12 +123,16 @@ fn members<'s, S: Source>(of: OfType<'s, S>, view: &View, glob: &ResourceName) -
     members.filter(|(member, since)| !view.is_sent_ahead(member.name(), *since)).map(|(member, _)| member)
 }
 
-/// Adds removals of resources that the client had before this stream.
+/// Adds removals of resources that the client had before this stream, or has by an alias alone since a name was
+/// unsubscribed.
 fn add_gone<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
-    let Subscription { resource_type, pending, .. } = subscription;
+    let Subscription { resource_type, wanted, view, pending, .. } = subscription;
     let of = OfType::new(source, resource_type.type_url());
     let Some(mut claims) = pending.take_claims() else { return true };
-    let is_gone = |name: &&ResourceName| of.get(name).state == State::Absent && !draft.answered.contains(*name);
+    let is_gone = |name: &&ResourceName| {
+        let is_gone = || of.get(name).state == State::Absent || changes::is_orphan(of, wanted, view, name);
+        !draft.answered.contains(*name) && is_gone()
+    };
     let names: Vec<ResourceName> = claims.gone().iter().filter(is_gone).cloned().collect();
     let no_room_for = names.iter().position(|name| !draft.remove(name));
     let rest = no_room_for.map(|at| names[at..].iter().cloned().collect());

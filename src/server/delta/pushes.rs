@@ -99,7 +99,7 @@ pub(super) fn add_removals<S: Source>(
     Ok(())
 }
 
-/// Adds removals of resources that the client has by an alias that now stands for something else. With `defer`, a
+/// Adds removals of resources that the client has by an alias, and that no name subscribes to any more. With `defer`, a
 /// resource that no longer exists is deferred as any other removal, and is found again by its removal.
 pub(super) fn add_orphans<S: Source>(of: &Subscription, source: &S, defer: bool, draft: &mut Draft) {
     let Subscription { wanted, view, .. } = of;
@@ -107,13 +107,7 @@ pub(super) fn add_orphans<S: Source>(of: &Subscription, source: &S, defer: bool,
         return; // nearly always
     }
     let of = of.of(source);
-    // If one of its aliases stands for another resource now, the removal is sent with that one, even before the
-    // resources that refer to it: no later change would reveal the removal.
-    let has_no_successor =
-        |name: &ResourceName| view.aliases().of(name).all(|alias| of.get(alias).resource().is_none());
-    let is_deferred = |name: &ResourceName| {
-        defer && view.sent_to().is_some() && of.get(name).state == State::Absent && has_no_successor(name)
-    };
+    let is_deferred = |name: &ResourceName| defer && view.sent_to().is_some() && of.get(name).state == State::Absent;
     for name in changes::orphans(of, wanted, view, draft) {
         if is_deferred(&name) {
             (draft.defers, draft.removals) = (true, Reach::Nowhere);

@@ -16,8 +16,9 @@ pub struct Application {
     pub applied: BTreeMap<ResourceName, u8>,
     /// The contents that were rejected last, by name.
     pub rejected: BTreeMap<ResourceName, u8>,
-    /// The names that were reported not to exist.
-    pub missing: BTreeSet<ResourceName>,
+    /// The names that were reported not to exist; `true` if that may be reported again, because content was rejected until
+    /// then, so that the resource may exist.
+    pub missing: BTreeMap<ResourceName, bool>,
     /// The resources with a reported error and no later report.
     pub failed: BTreeSet<ResourceName>,
     /// The update that waits for a verdict.
@@ -113,7 +114,8 @@ impl Application {
             assert!(!self.applied.contains_key(&name), "{name} is missing, and there");
             self.lost.extend(self.linked.remove_entry(&name));
             // A resource that had an error when it was removed is reported again.
-            let once = self.missing.insert(name.clone()) || self.failed.contains(&name);
+            let may_be_again = self.missing.insert(name.clone(), false).unwrap_or(true);
+            let once = may_be_again || self.failed.contains(&name);
             assert!(once, "{name} is missing twice");
         }
     }
@@ -194,7 +196,7 @@ impl<V: Both> Pair<V> {
             if setup.bug == Some(Bug::DropsTheGood) && !whole {
                 continue;
             }
-            app.missing.retain(|missing| !stands_for(missing, &name, Some(content)));
+            app.missing.retain(|missing, _| !stands_for(missing, &name, Some(content)));
             app.expired.remove(&name);
             if !rejected || app.applied.contains_key(&name) {
                 // A form that is rejected leaves the former one, which has the alias from now on.
@@ -218,9 +220,10 @@ impl<V: Both> Pair<V> {
             }
         }
         for name in update.removed() {
+            let was_rejected = app.rejected.contains_key(name);
             app.lose(name);
             if app.wanted.contains(name) && !app.left.contains(name) {
-                app.missing.insert(name.clone());
+                app.missing.insert(name.clone(), was_rejected);
             }
         }
         app.left.clear();

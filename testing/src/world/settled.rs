@@ -42,8 +42,9 @@ impl<V: Both> World<V> {
         if !wanted(false) && !wanted(true) {
             // What an alias stood for may stay if nothing is known about it, or about what the alias stands for now.
             let mut aliases = app.wanted.iter().filter(|name| is_alias(name));
+            let gone = self.store.state(&self.setup, t, name) == State::Absent;
             let mut may_stay =
-                || unknown || aliases.any(|alias| self.store.state(&self.setup, t, alias) == State::Unknown);
+                || unknown || (!gone && aliases.any(|alias| self.store.state(&self.setup, t, alias) == State::Unknown));
             assert!(has.is_none() || (V::REMOVES && may_stay()), "type {t}: {name} is not wanted");
             return;
         }
@@ -72,17 +73,18 @@ impl<V: Both> World<V> {
                     return; // a late heartbeat, and no new request on this stream
                 }
                 assert!(has == Some(content) || rejected, "type {t}: {name} is {content}, applied is {has:?}");
-                assert!(!app.missing.contains(name), "type {t}: {name} is there, reported as missing");
+                assert!(!app.missing.contains_key(name), "type {t}: {name} is there, reported as missing");
                 assert!(rejected || !app.failed.contains(name), "type {t}: {name} is there, and has an error");
             }
             None if V::REMOVES || self.setup.full_state => {
                 assert_eq!(has, None, "type {t}: {name} does not exist");
-                let knows = app.missing.contains(name) || app.rejected.contains_key(name) || expired;
+                let knows = app.missing.contains_key(name) || app.rejected.contains_key(name) || expired;
                 assert!(knows || !timed, "type {t}: {name} does not exist, and the application waits");
             }
             None => {
                 // SotW reports no removal of a partial type: the held resource stays.
-                let knows = has.is_some() || app.missing.contains(name) || app.rejected.contains_key(name) || expired;
+                let knows =
+                    has.is_some() || app.missing.contains_key(name) || app.rejected.contains_key(name) || expired;
                 assert!(knows || !timed, "type {t}: {name} does not exist, and the application waits");
             }
         }

@@ -36,7 +36,7 @@ impl<V: Both> World<V> {
         let owes = |(t, app): (usize, &Application)| {
             // In SotW a full-state type tells by absence alone what a client never had.
             let waits = |name: &&ResourceName| {
-                let knows = app.missing.contains(*name) || app.expired.contains(*name);
+                let knows = app.missing.contains_key(*name) || app.expired.contains(*name);
                 V::REMOVES && is_resource(name) && !knows && !app.rejected.contains_key(*name)
             };
             let mut names = app.applied.keys().chain(app.wanted.iter().filter(waits));

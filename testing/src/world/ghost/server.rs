@@ -178,16 +178,9 @@ impl Ghost {
             let fails = || store.error(setup, t, name).is_some();
             let wanted = || memory.server_wants(name, None);
             let kept = setup.hold && V::LISTS && setup.full_state && wanted() && known && !fails();
-            // The former target of an alias is removed with the present one, whether the former exists or not.
-            let moved = || {
-                let shared: &ResourceName = &SHARED.into();
-                let mut others = memory.listed.iter().filter(|other| *other != shared);
-                let stands = |other: &ResourceName| stands_for(shared, other, store.content(setup, t, other));
-                let has_target = || setup.names.iter().any(|other| is_resource(other) && stands(other));
-                memory.listed.contains(shared) && !others.any(|other| stands_for(other, name, None)) && has_target()
-            };
-            let stays = || store.content(setup, t, name).is_some() || moved();
-            (response.removed.contains(name) && !stays()) || (kept && !there)
+            // The former target of an alias is removed with the present one, if it exists or has an error.
+            let is_absent = || store.state(setup, t, name) == xds_machine::server::State::Absent;
+            (response.removed.contains(name) && is_absent()) || (kept && !there)
         };
         let gone = delivered.keys().any(is_gone);
         if t == clusters && gone && !self.types[t].asked_since && !self.aged {
