@@ -32,7 +32,7 @@ mod plain;
 mod plain_client;
 #[path = "kit/program.rs"]
 mod program;
-#[path = "kit/referee.rs"]
+#[path = "kit/referee/mod.rs"]
 mod referee;
 #[path = "kit/robust.rs"]
 mod robust;

@@ -186,7 +186,7 @@ impl OfType {
                 self.names.retain(|name| !request.unsubscribe.contains(name));
             }
         }
-        self.named |= !request.names.is_empty() || (!first && !request.unsubscribe.is_empty());
+        self.named |= !request.names.is_empty();
     }
 
     /// Checks the names at a time at which nothing changes.

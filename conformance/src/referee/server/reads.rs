@@ -46,8 +46,8 @@ impl OfType {
         }
         let had_wildcard = self.wildcard != Wildcard::No;
         let added: Vec<String> = list.difference(&self.names).cloned().collect();
-        let may_be_new = |name: &&String| !maybe.is_empty() && maybe.iter().any(|list| !list.contains(*name));
-        let doubtful: Vec<String> = list.iter().filter(may_be_new).cloned().collect();
+        let may_be_heeded = |name: &&String| maybe.iter().any(|list| list.contains(*name));
+        let doubtful: Vec<String> = list.iter().filter(may_be_heeded).cloned().collect();
         let heeded = maybe.iter().flatten().cloned().collect::<BTreeSet<_>>();
         self.left.extend(self.names.difference(&list).cloned());
         self.left.extend(heeded);

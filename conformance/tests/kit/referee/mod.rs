@@ -7,6 +7,9 @@ use xds_machine_testing::world::Bug;
 
 use crate::walker::{Judged, Walk};
 
+mod client;
+mod server;
+
 /// The number of walks of a variant, and of steps of a walk.
 const WALKS: u64 = 3_000;
 const STEPS: usize = 120;
