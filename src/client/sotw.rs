@@ -294,7 +294,7 @@ impl Protocol for Sotw {
             None => (of.in_flight.nonce().clone(), of.in_flight.serial(), of.version_to_claim(), None),
         };
         let (names, asked_for) = if error.is_some() && settings.quirks.bare_nacks {
-            (of.last_listed(), Asked::These(Vec::new()))
+            (of.last_listed(), Asked::These(of.restarts_of_last_list()))
         } else {
             of.list(serial, settings.limits.departed_names)
         };
@@ -319,6 +319,11 @@ impl Protocol for Sotw {
         ensure!(of.announced.asked() || last_under.is_none(), "something was said to a server that was asked nothing");
         let astray = restart_timers.iter().find(|name| !of.wants(name.as_str()));
         ensure!(astray.is_none(), "{astray:?} is to come in time and is not wanted");
+        let is_due = || {
+            let (of_stream, serial) = (&of.stream_state, of.in_flight.serial());
+            of_stream.refetch || of.announced.has_news(serial) || of.in_flight.unanswered() > 0
+        };
+        ensure!(restart_timers.is_empty() || is_due(), "{restart_timers:?} is to come in time, and no request is due");
         Ok(())
     }
 
@@ -442,6 +447,16 @@ impl Subscription<StreamState> {
         stream_state.refetch = false;
         stream_state.last_under = Some(under);
         (names, asked_for)
+    }
+
+    /// Takes the names whose timers restart with a request that repeats the last list. Of the others a list is due.
+    fn restarts_of_last_list(&mut self) -> Vec<ResourceName> {
+        let Self { announced, stream_state, .. } = self;
+        let (now, later): (BTreeSet<_>, BTreeSet<_>) = core::mem::take(&mut stream_state.restart_timers)
+            .into_iter()
+            .partition(|name| announced.is_settled_and_listed(name.as_str()));
+        stream_state.restart_timers = later;
+        now.into_iter().collect()
     }
 
     /// Returns the names that the last request listed.

@@ -450,6 +450,10 @@ stories! {
             &["xdstp:///T/r0", "xdstp:///T/r1", "xdstp:///T/r2", "xdstp:///T/*", "*", "~"], Budget::PLENTY) }
             .retry(1).response_limit(3).page(5).mixed_ttls(),
         "Sub e, Open, Put *, CS, Put b, SR, Sub d, CS, Put *, SS, CR, SR, Acc, Put *, Put a, CS, SR, SS, Pass, CR, Pass, Rej, CS, SR, Sub *, Uns d, SS, CR, Acc, CS, CS, Pass";
+    /// SotW, with NACKs that repeat the last list: the response that settled a relisted name was rejected. The timer of the name
+    /// was to start again with the next list, and no list was due.
+    a_bare_nack_starts_the_timers_of_what_it_lists: Sotw, Setup { unknown: true, ..Setup::order(&["a", "b"], Budget::PLENTY) }.legacy_wildcard(false).hold().dialect(Dialect::Istio),
+        "Sub a, Open, Sub2 *, Sub2 a, CS, CS, Uns2 a, SR, Sub2 a, SR, CS, CS, SR, Put2 *, SR, Pass, SS, CR, Rej2, CS, SR";
     /// Delta: a cluster stood for two aliases, was deleted, and one of them moved. The removal went with the new target, before
     /// a listener that was news.
     what_an_alias_left_waits_for_the_listeners: Delta,
