@@ -74,15 +74,20 @@ pub(super) fn removals<S: Source>(
             let gone = few.filter(|(name, entry)| may_have(of, wanted, view, name) && is_news(name, entry));
             gone.map(|(name, entry)| (entry.since, name.clone())).collect()
         }
-        _ => {
-            let gone = |name: &ResourceName| {
-                let entry = wanted.get(of, name);
-                (entry.state == State::Absent && is_news(name, &entry)).then(|| (entry.since, name.clone()))
-            };
-            let by_alias = view.aliases().iter().filter(|(alias, _)| wanted.names().contains(alias));
-            wanted.names().iter().chain(by_alias.map(|(_, name)| name)).filter_map(gone).collect()
-        }
+        _ => removals_of_names(of, wanted, view),
     })
+}
+
+/// Returns the subscribed names whose absence is news, without a list of removals.
+#[inline(never)]
+fn removals_of_names<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View) -> Vec<(Revision, ResourceName)> {
+    let gone = |name: &ResourceName| {
+        let entry = wanted.get(of, name);
+        let is_news = entry.state == State::Absent && view.is_removal_news(name, &entry);
+        is_news.then(|| (entry.since, name.clone()))
+    };
+    let by_alias = view.aliases().iter().filter(|(alias, _)| wanted.names().contains(alias));
+    wanted.names().iter().chain(by_alias.map(|(_, name)| name)).filter_map(gone).collect()
 }
 
 /// Returns whether a removed name was subscribed, or the client has it by an alias: neither wildcard nor collection
@@ -106,16 +111,16 @@ pub(super) fn has_removal<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &
 }
 
 /// Returns whether a resource that the client has by an alias changed, and is an orphan since.
+#[inline(never)]
 pub(super) fn has_orphan<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View) -> bool {
-    !view.aliases().is_empty() && {
-        let mut changed = BTreeSet::new();
-        add_changed(of, wanted, view, &mut changed);
-        changed.into_iter().any(|name| is_orphan(of, wanted, view, name))
-    }
+    let mut changed = BTreeSet::new();
+    add_changed(of, wanted, view, &mut changed);
+    changed.into_iter().any(|name| is_orphan(of, wanted, view, name))
 }
 
 /// Returns the resources that the client has by an alias, and that no name subscribes to any more: among those that
 /// changed, and those of the names in the draft.
+#[inline(never)]
 pub(super) fn orphans<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,

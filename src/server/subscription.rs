@@ -120,6 +120,7 @@ impl Subscription {
     /// Notes that a name was unsubscribed. The resources of an alias are forgotten, unless a response is in flight: the
     /// client may accept that response, and subscribe again. A client that unsubscribes from a wildcard, collection or
     /// alias and resubscribes, to be answered anew, keeps what it has.
+    #[inline(never)]
     fn note_unsubscribed(&mut self, name: &ResourceName) {
         let waiting = self.exchange.is_waiting();
         let Self { wanted, view, pending, .. } = self;
@@ -212,7 +213,7 @@ impl Subscription {
 
     /// Returns whether a resource that the client has by an alias changed, and no name subscribes to it any more.
     pub(super) fn has_orphan<S: Source>(&self, source: &S) -> bool {
-        changes::has_orphan(self.of(source), &self.wanted, &self.view)
+        !self.view.aliases().is_empty() && changes::has_orphan(self.of(source), &self.wanted, &self.view)
     }
 
     /// Adds a heartbeat for each resource with a TTL that the client has, except those in the draft.
@@ -340,24 +341,10 @@ fn note_sent_ahead<S: Source>(
     ahead
 }
 
-/// Notes the targets of the aliases of sent resources. Beyond the number of subscribed names and `limit`, a former target
-/// is kept only while no other name subscribes to it.
+/// Notes the targets of the aliases of sent resources.
 fn note_aliases<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &mut View, draft: &Draft, limit: usize) {
     if !view.aliases().is_empty() {
-        view.change_aliases(|aliases| {
-            for name in &draft.removed {
-                aliases.remove_resource(name);
-                aliases.remove_alias(name);
-            }
-            // The name of a present resource is no alias.
-            draft.resources().for_each(|resource| aliases.remove_alias(resource.name()));
-            if aliases.len() > wanted.names().len() + limit {
-                aliases.retain(|alias, resource| {
-                    let is_former = || !of.stands_for(alias, resource);
-                    wanted.names().contains(alias) && !(wanted.covers(resource.as_str()) && is_former())
-                });
-            }
-        });
+        drop_aliases(of, wanted, view, draft, limit);
     }
     if wanted.names().is_empty() {
         return;
@@ -367,6 +354,26 @@ fn note_aliases<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &mut View, 
             view.change_aliases(|aliases| aliases.insert(alias, resource.name()));
         }
     }
+}
+
+/// Drops the aliases of removed resources. Beyond the number of subscribed names and `limit`, a former target is kept only
+/// while no other name subscribes to it.
+#[inline(never)]
+fn drop_aliases<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &mut View, draft: &Draft, limit: usize) {
+    view.change_aliases(|aliases| {
+        for name in &draft.removed {
+            aliases.remove_resource(name);
+            aliases.remove_alias(name);
+        }
+        // The name of a present resource is no alias.
+        draft.resources().for_each(|resource| aliases.remove_alias(resource.name()));
+        if aliases.len() > wanted.names().len() + limit {
+            aliases.retain(|alias, resource| {
+                let is_former = || !of.stands_for(alias, resource);
+                wanted.names().contains(alias) && !(wanted.covers(resource.as_str()) && is_former())
+            });
+        }
+    });
 }
 
 impl Relabel for Subscription {

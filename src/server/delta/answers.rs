@@ -125,6 +125,7 @@ fn members<'s, S: Source>(of: OfType<'s, S>, view: &View, glob: &ResourceName) -
 
 /// Adds removals of resources that the client had before this stream, or has by an alias alone since a name was
 /// unsubscribed.
+#[inline(never)]
 fn add_gone<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
     let Subscription { resource_type, wanted, view, pending, .. } = subscription;
     let of = OfType::new(source, resource_type.type_url());
