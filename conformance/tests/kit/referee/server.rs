@@ -131,6 +131,13 @@ fn what_was_sent_before_it_was_asked_for_is_owed() {
     assert_eq!(of_endpoints, []);
 }
 
+/// The server may have sent it before it read that the name was left, and have read no change at all.
+#[test]
+fn what_crossed_the_request_that_left_it_is_not_owed() {
+    assert_eq!(sotw("put k@1; ask k; ask; say #1 k; ask k #1; rest"), [vec![], vec![]]);
+    assert_eq!(sotw("put k@1; ask k; say #1 k; ask #1; ask k #1; rest"), [[Rule::Owed]; 2].map(Vec::from));
+}
+
 /// One repetition is excused by the first request, and none by an ACK.
 #[test]
 fn an_ack_is_no_reason_to_send_the_same_again() {
