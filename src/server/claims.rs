@@ -2,7 +2,6 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use core::cell::OnceCell;
 
 use hashbrown::HashTable;
 
@@ -111,9 +110,7 @@ impl Claims {
         let aliases = wanted.names().iter().filter(|_| wanted.aliases());
         let former_of = |alias| of.former_targets(alias).iter().map(move |name| (name, alias));
         let former: BTreeSet<(&ResourceName, &ResourceName)> = aliases.flat_map(former_of).collect();
-        let unknown = OnceCell::new();
-        // The client may have what no name covers by an alias that is answered with nothing while its target is unknown.
-        let unknown = || *unknown.get_or_init(|| wanted.first_unknown(of));
+        let mut has_unknown = None;
         let mut current = Vec::with_capacity(versions.len());
         of.get_each(versions.iter().chain(doubted), |name, version, entry| {
             let mut version = version;
@@ -136,25 +133,19 @@ impl Claims {
                             view.change_aliases(|aliases| aliases.insert(alias, resource.name()));
                         });
                     } else {
-                        let by_alias = unknown().map(|alias| (alias, resource.name()));
-                        by_alias.into_iter().for_each(|(alias, name)| {
-                            view.change_aliases(|aliases| aliases.insert(alias, name));
-                        });
                         self.unwanted.insert(resource.name().clone());
                     }
                 }
                 State::Absent if not_found == *version => _ = names.remove(name),
                 State::Absent if wanted.covers(name) => _ = self.gone.insert(name.into()),
+                // The client may have it by an alias, which is answered with nothing while its present target is unknown.
+                State::Absent if *has_unknown.get_or_insert_with(|| wanted.has_unknown(of)) => {
+                    self.gone.insert(name.into());
+                    self.unwanted.insert(name.into());
+                }
                 // What is not known yet may turn out to be gone, too.
                 State::Unknown if wanted.covers(name) => {}
-                State::Absent | State::Unknown => {
-                    let name = ResourceName::from(name);
-                    if let Some(alias) = unknown() {
-                        view.change_aliases(|aliases| aliases.insert(alias, &name));
-                        self.gone.insert(name.clone());
-                    }
-                    self.unwanted.insert(name);
-                }
+                State::Absent | State::Unknown => _ = self.unwanted.insert(name.into()),
                 State::Present(_) => {}
             }
         });

@@ -60,10 +60,10 @@ impl Wanted {
         self.aliases
     }
 
-    /// Returns the first subscribed name that may be an alias, and whose resource is not known yet.
-    pub(super) fn first_unknown<S: Source>(&self, of: OfType<'_, S>) -> Option<&ResourceName> {
+    /// Returns whether a name that may be an alias is subscribed, and its resource is not known yet.
+    pub(super) fn has_unknown<S: Source>(&self, of: OfType<'_, S>) -> bool {
         let mut names = self.interest.names.iter().filter(|_| self.aliases);
-        names.find(|name| matches!(of.get(name).state, State::Unknown))
+        names.any(|name| matches!(of.get(name).state, State::Unknown))
     }
 
     pub(super) fn size(&self) -> Size {

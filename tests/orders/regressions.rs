@@ -439,12 +439,6 @@ stories! {
     /// Delta: a resource that was kept by an alias alone was deleted, while the alias stood for one with an error.
     what_an_unknown_alias_keeps_is_removed_once_deleted: Delta, Setup::partial(&MOVING, Budget::PLENTY),
         "Sub *, Put a, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Put a, Put b, Put b, Fail b, Del a";
-    /// The same with an alias whose target the store does not know: there was no other news.
-    what_a_doubtful_alias_keeps_is_removed_once_deleted: Delta, Setup::partial(&MOVING, Budget::PLENTY),
-        "Sub *, Put a, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Put a, Put b, Put b, Doubt b, Del a";
-    /// The same after a reconnect to a store that forgets: the resource was claimed while it was in error.
-    what_a_doubtful_alias_keeps_is_claimed_while_unknown: Delta, Setup::partial(&MOVING, Budget::PLENTY).tombstones(0),
-        "Sub *, Put a, Put a, Open, CS, SR, SS, Put b, CR, Put b, Put a, Acc, CS, Fail a, SR, Cut, Open, CS, SR, Put b, Doubt b, Del a";
     /// The same after a reconnect: the resource was claimed, the alias moved before its answer, and both resources went.
     what_an_unknown_alias_keeps_is_claimed_and_removed: Delta,
         Setup::partial(&["*", "a", "b", "c", "~"], Budget::PLENTY).response_limit(1),
