@@ -129,9 +129,7 @@ impl Claims {
                         current.push(resource);
                     }
                     if wanted.wants(of, resource) {
-                        wanted.aliases_of(of, resource).for_each(|alias| {
-                            view.change_aliases(|aliases| aliases.insert(alias, resource.name()));
-                        });
+                        view.note_aliases(of, wanted, resource);
                     } else {
                         self.unwanted.insert(resource.name().clone());
                     }

@@ -350,9 +350,7 @@ fn note_aliases<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &mut View, 
         return;
     }
     for resource in draft.resources().filter(|resource| !resource.aliases().is_empty()) {
-        for alias in wanted.aliases_of(of, resource).filter(|alias| *alias != resource.name()) {
-            view.change_aliases(|aliases| aliases.insert(alias, resource.name()));
-        }
+        view.note_aliases(of, wanted, resource);
     }
 }
 

@@ -21,9 +21,11 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::of_type::OfType;
 use super::resource::Resource;
 use super::sent_aliases::SentAliases;
-use super::source::Entry;
+use super::source::{Entry, Source};
+use super::wanted::Wanted;
 use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
 use crate::name::ResourceName;
@@ -212,6 +214,13 @@ impl View {
     pub(super) fn change_aliases(&mut self, change: impl FnOnce(&mut SentAliases)) {
         change(&mut self.few.get_or_insert_default().aliases);
         self.tidy();
+    }
+
+    /// Notes that the client has a resource by each subscribed alias that stands for it.
+    pub(super) fn note_aliases<S: Source>(&mut self, of: OfType<'_, S>, wanted: &Wanted, resource: &Resource) {
+        for alias in wanted.aliases_of(of, resource).filter(|alias| *alias != resource.name()) {
+            self.change_aliases(|aliases| aliases.insert(alias, resource.name()));
+        }
     }
 
     // Errors (SotW).
