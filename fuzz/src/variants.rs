@@ -63,8 +63,8 @@ fn settle(sotw: &mut World<Sotw>, delta: &mut World<Delta>, choice: u64) {
                 // SotW can't report that a collection is empty now.
                 let has_error = |name: &ResourceName| sotw.store.error(&sotw.setup, t, name).is_some();
                 let same = |name: &&ResourceName| !has_error(name) && !name.is_glob();
-                let of_sotw: Vec<_> = sotw_app.missing.iter().filter(same).collect();
-                let of_delta: Vec<_> = delta_app.missing.iter().filter(same).collect();
+                let of_sotw: Vec<_> = sotw_app.missing.keys().filter(same).collect();
+                let of_delta: Vec<_> = delta_app.missing.keys().filter(same).collect();
                 assert_eq!(of_sotw, of_delta, "client {c}, type {t}: what does not exist");
             }
         }
