@@ -95,7 +95,7 @@ impl Claims {
 
     /// Compares the claims with the store. Names of which the client has the current version need no answer. Returns the
     /// names of the resources that the client lacks, if a wildcard is to be answered by these. `limited`: the answer may
-    /// not fit in one response.
+    /// not fit in one response. `limit` bounds what is kept of resources that the client may have by unknown aliases.
     pub(super) fn settle<S: Source>(
         &mut self,
         of: OfType<'_, S>,
@@ -103,6 +103,7 @@ impl Claims {
         view: &mut View,
         names: &mut BTreeSet<ResourceName>,
         limited: bool,
+        limit: usize,
     ) -> Option<Vec<ResourceName>> {
         let not_found = Resource::not_found_version();
         let (versions, doubted) = (core::mem::take(&mut self.versions), core::mem::take(&mut self.doubted));
@@ -110,7 +111,7 @@ impl Claims {
         let aliases = wanted.names().iter().filter(|_| wanted.aliases());
         let former_of = |alias| of.former_targets(alias).iter().map(move |name| (name, alias));
         let former: BTreeSet<(&ResourceName, &ResourceName)> = aliases.flat_map(former_of).collect();
-        let mut has_unknown = None;
+        let mut unwanted = Vec::new();
         let mut current = Vec::with_capacity(versions.len());
         of.get_each(versions.iter().chain(doubted), |name, version, entry| {
             let mut version = version;
@@ -131,23 +132,42 @@ impl Claims {
                     if wanted.wants(of, resource) {
                         view.note_aliases(of, wanted, resource);
                     } else {
-                        self.unwanted.insert(resource.name().clone());
+                        unwanted.push(resource.name().clone());
                     }
                 }
                 State::Absent if not_found == *version => _ = names.remove(name),
                 State::Absent if wanted.covers(name) => _ = self.gone.insert(name.into()),
-                // The client may have it by an alias, which is answered with nothing while its present target is unknown.
-                State::Absent if *has_unknown.get_or_insert_with(|| wanted.has_unknown(of)) => {
-                    self.gone.insert(name.into());
-                    self.unwanted.insert(name.into());
-                }
                 // What is not known yet may turn out to be gone, too.
                 State::Unknown if wanted.covers(name) => {}
-                State::Absent | State::Unknown => _ = self.unwanted.insert(name.into()),
+                State::Absent | State::Unknown => unwanted.push(name.into()),
                 State::Present(_) => {}
             }
         });
+        if !unwanted.is_empty() {
+            self.bind_to_unknown(of, wanted, view, &unwanted, limit);
+            self.unwanted.extend(unwanted);
+        }
         if self.all_doubted { None } else { note_current(of, wanted, view, current, limited) }
+    }
+
+    /// Notes that the client may have claimed resources by the aliases whose targets are unknown, for nothing else covers
+    /// them. Beyond `limit` pairs the first of these aliases stands for all.
+    #[inline(never)]
+    fn bind_to_unknown<S: Source>(
+        &mut self,
+        of: OfType<'_, S>,
+        wanted: &Wanted,
+        view: &mut View,
+        names: &[ResourceName],
+        limit: usize,
+    ) {
+        let unknown = wanted.unknown(of);
+        let most = if unknown.len().saturating_mul(names.len()) > limit { 1 } else { unknown.len() };
+        for alias in unknown.into_iter().take(most) {
+            view.change_aliases(|aliases| names.iter().for_each(|name| aliases.insert(alias, name)));
+            let is_gone = |name: &&ResourceName| of.get(name).state == State::Absent;
+            self.gone.extend(names.iter().filter(is_gone).cloned());
+        }
     }
 
     /// Returns the names to announce as removed if they do not exist.

@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 
 use super::claims::Claims;
 use super::config::{Limits, Settings};
-use super::draft::{Behind, Draft, Order};
+use super::draft::{Draft, Order};
 use super::encoding::{Encoding, Piece};
 use super::errors::{self, Which};
 use super::pending::Wildcard;
@@ -139,11 +139,10 @@ impl Protocol for Delta {
         of.has_change(source) || of.has_removal(source) || of.has_orphan(source)
     }
 
-    fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Behind> {
+    fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Status> {
         draft.budget = order.budget;
         let asked_for_all = matches!(of.pending.wildcard(), Wildcard::Asked | Wildcard::Claimed);
-        // What is retried would have to wait for clusters, if the rest of it came with a later portion.
-        if order.budget.is_limited() && !order.answers_only && !of.exchange.is_retrying() {
+        if order.budget.is_limited() && !order.answers_only {
             pushes::add_left_out(of, source, draft);
         }
         let mut all = of.pending.is_empty() || answers::add(of, source, draft);

@@ -6,9 +6,11 @@ use alloc::vec::Vec;
 
 use super::extent::Pages;
 use super::parts::{Part, Parts};
+use super::rejections::Retrying;
 use super::resource::Resource;
 use super::response_limit::Budget;
 use super::view::Reach;
+use crate::error::{Code, Status};
 use crate::message::ResourceError;
 use crate::name::{ResourceName, TypeUrl, Version};
 
@@ -35,6 +37,8 @@ pub struct Draft {
     pub(super) removed: Vec<ResourceName>,
     /// Errors, in the order of the names.
     pub(super) errors: Vec<ResourceError>,
+    /// The rejected response that is resent, or a part of it.
+    pub(super) retrying: Option<Retrying>,
     /// Whether the response is sent even if it is empty.
     pub(super) must_send: bool,
     /// The resources in the response that are new or changed.
@@ -116,4 +120,10 @@ impl Draft {
 
 /// The source no longer remembers removals that the stream was not sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Behind;
+pub(super) struct Behind;
+
+impl From<Behind> for Status {
+    fn from(_: Behind) -> Self {
+        Self::new(Code::Unavailable, "behind the removals that are remembered")
+    }
+}

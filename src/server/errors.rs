@@ -1,6 +1,7 @@
 //! The errors of a response, for resources that cannot be served (`resource_errors`; cncf/xds TP3).
 
 use alloc::collections::BTreeSet;
+use alloc::format;
 use alloc::vec::Vec;
 
 use super::draft::Draft;
@@ -111,24 +112,30 @@ pub(super) fn ended<S: Source>(
     ended
 }
 
-/// Notes the names whose error is sent, within `limit`.
+/// Notes the names whose error is sent. Beyond `limit` unsubscribed names the stream has to end: a client that leaves a name
+/// out of one request and lists it in the next keeps the error (TP3), so none of them can be forgotten.
 pub(super) fn note_reported<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,
     view: &mut View,
     errors: &[ResourceError],
     limit: usize,
-) {
+) -> Result<(), Status> {
     let names = errors.iter().map(|error| &error.name);
     let names = names.filter(|name| !name.is_wildcard() && is_unknown(&of.get(name)));
     let mut reported = names.cloned().collect::<BTreeSet<ResourceName>>();
-    if !reported.is_empty() {
-        reported.extend(view.reported_errors().iter().cloned());
-        if reported.len() > limit {
-            reported.retain(|name| wanted.covers(name.as_str()));
-        }
-        view.set_reported_errors(reported);
+    if reported.is_empty() {
+        return Ok(());
     }
+    reported.extend(view.reported_errors().iter().cloned());
+    let unsubscribed =
+        |names: &BTreeSet<ResourceName>| names.iter().filter(|name| !wanted.covers(name.as_str())).count();
+    if reported.len() > limit && unsubscribed(&reported) > limit {
+        let message = format!("more than {limit} unsubscribed names of {} whose error was sent", of.type_url());
+        return Err(Status::new(Code::ResourceExhausted, message));
+    }
+    view.set_reported_errors(reported);
+    Ok(())
 }
 
 /// Returns the errors of these names; NOT_FOUND for a name without one.

@@ -6,7 +6,7 @@ use alloc::string::String;
 
 use super::config::Retry;
 use super::extent::Extent;
-use super::rejections::{DueRetries, Rejections};
+use super::rejections::{Rejections, Retrying};
 use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
 use crate::name::{Nonce, ResourceName, Version};
@@ -25,17 +25,6 @@ pub(super) struct Exchange {
     /// Consecutive stale requests.
     stale: u32,
     rejections: Option<Box<Rejections>>,
-    /// Resources to resend that were not resent yet.
-    retrying: Option<Box<Retrying>>,
-}
-
-/// Names that are pending because they were rejected, and the number of retries.
-#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
-struct Retrying {
-    names: BTreeSet<ResourceName>,
-    /// All resources of a full-state type are pending.
-    whole: bool,
-    tries: u32,
 }
 
 /// A response without an ACK or NACK.
@@ -110,18 +99,15 @@ impl Exchange {
             rejections.forget(name, limit);
             self.tidy();
         }
-        if let Some(retrying) = &mut self.retrying {
-            retrying.names.remove(name);
-        }
     }
 
     pub(super) fn has_rejections(&self) -> bool {
-        self.rejections.is_some() || self.retrying.is_some()
+        self.rejections.is_some()
     }
 
     /// Drops all rejections.
     pub(super) fn clear_rejections(&mut self) {
-        (self.rejections, self.retrying) = (None, None);
+        self.rejections = None;
     }
 
     /// Returns the time of the next retry; `None` while a response is in flight.
@@ -136,38 +122,16 @@ impl Exchange {
         }
     }
 
-    /// Takes the retries that are due.
-    pub(super) fn take_due_retries(&mut self, now: Instant) -> DueRetries {
-        let due = self.rejections.as_mut().map_or_else(DueRetries::default, |rejections| rejections.take_due(now));
+    /// Takes the oldest rejection whose retry is due.
+    pub(super) fn take_due_retry(&mut self, now: Instant) -> Option<Retrying> {
+        let due = self.rejections.as_mut()?.take_due(now);
         self.tidy();
         due
     }
 
-    /// Notes a retry: names, or all of a full-state type.
-    pub(super) fn retry(&mut self, names: BTreeSet<ResourceName>, whole: bool, tries: u32) {
-        if whole || !names.is_empty() {
-            self.retrying = Some(Box::new(Retrying { names, whole, tries }));
-        }
-    }
-
-    /// Returns whether all of a full-state type is to be resent.
-    pub(super) fn retries_whole(&self) -> bool {
-        self.retrying.as_ref().is_some_and(|retrying| retrying.whole)
-    }
-
-    /// Returns whether a retry goes with the next response.
-    pub(super) fn is_retrying(&self) -> bool {
-        self.retrying.is_some()
-    }
-
-    /// Marks the names of a response that are retries.
-    pub(super) fn note_retried(&mut self, extent: &mut Extent) {
-        let Some(mut retrying) = self.retrying.take() else { return };
-        let more = extent.more.get_or_insert_default();
-        more.tries = retrying.tries;
-        let (again, rest) = core::mem::take(&mut retrying.names).into_iter().partition(|name| more.names.remove(name));
-        (more.retried, retrying.names) = (again, rest);
-        self.retrying = (!retrying.names.is_empty()).then_some(Retrying { whole: false, ..*retrying }.into());
+    /// Puts back what is left of a retry.
+    pub(super) fn put_back(&mut self, rest: Retrying) {
+        self.rejections.get_or_insert_default().put_back(rest);
     }
 
     // Queries.

@@ -372,7 +372,7 @@ impl<V: Variant> Server<V> {
         let claimed = of.pending.claims().is_some_and(Claims::is_unsettled);
         let settings = self.config.settings();
         if claimed {
-            of.settle_claims(source, settings.response_limit.is_limited());
+            of.settle_claims(source, settings.response_limit.is_limited(), settings.limits.names_per_type);
             if self.ttl {
                 of.heartbeat.claim(now);
             }
@@ -409,14 +409,12 @@ impl<V: Variant> Server<V> {
                 return Some(self.respond(at, version, Extent::default(), draft));
             }
         }
-        if retries && !order.answers_only {
-            of.retry(now, source, order.names);
-        }
-        let mut draft = Draft { must_send: of.pending.reply(), ..Draft::default() };
-        let Ok(()) = V::draft(of, source, order, &mut draft) else {
-            self.close(Status::new(Code::Unavailable, "behind the removals that are remembered"));
+        let retrying = if retries && !order.answers_only { of.retry(now, source, order.names) } else { None };
+        let mut draft = Draft { must_send: of.pending.reply(), retrying, ..Draft::default() };
+        if let Err(status) = V::draft(of, source, order, &mut draft) {
+            self.close(status);
             return None;
-        };
+        }
         if heartbeats_due {
             V::add_heartbeats(of, source, &mut draft);
         }

@@ -11,6 +11,7 @@ use super::extent::{Extent, More};
 use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
 use crate::name::ResourceName;
+use crate::revision::Revision;
 use crate::time::Instant;
 
 /// Rejections that are kept separately; further ones are joined.
@@ -42,13 +43,41 @@ impl Rejection {
     }
 }
 
-/// Rejected responses to resend.
-#[derive(Clone, Debug, Default)]
-pub(super) struct DueRetries {
-    /// Each extent with the names to leave out.
-    pub(super) extents: Vec<(Extent, BTreeSet<ResourceName>)>,
-    /// Number of retries, including this one.
-    pub(super) tries: u32,
+/// A rejected response that is resent, all of it or as much as there is room for.
+#[derive(Clone, Debug)]
+pub(super) struct Retrying {
+    rejection: Rejection,
+    /// The names to resend; none for a full-state type.
+    pub(super) names: BTreeSet<ResourceName>,
+}
+
+impl Retrying {
+    pub(super) fn extent(&self) -> &Extent {
+        &self.rejection.extent
+    }
+
+    /// Returns the names to leave out, because they were answered anew.
+    pub(super) fn again(&self) -> &BTreeSet<ResourceName> {
+        &self.rejection.again
+    }
+
+    /// Marks the names of a response that are retries. The rest stays rejected, and due: it goes with a later response,
+    /// under the same order of types. Returns the rest.
+    pub(super) fn split(mut self, extent: &mut Extent, now: Instant) -> Option<Self> {
+        let more = extent.more.get_or_insert_default();
+        more.tries = self.rejection.tries + 1;
+        let (retried, rest) = core::mem::take(&mut self.names).into_iter().partition(|name| more.names.remove(name));
+        more.retried = retried;
+        let names: BTreeSet<ResourceName> = rest;
+        let extent = named(self.rejection.extent.to, names.clone());
+        let rejection = Rejection { extent, due: Some(now), again: BTreeSet::new(), ..self.rejection };
+        (!names.is_empty()).then_some(Self { rejection, names })
+    }
+}
+
+/// Returns the extent of a response with certain names.
+fn named(to: Revision, names: BTreeSet<ResourceName>) -> Extent {
+    Extent { after: Some(to), to, more: Some(More { names, ..More::default() }.into()), ..Extent::default() }
 }
 
 impl Rejections {
@@ -61,9 +90,7 @@ impl Rejections {
         let mut retried = None;
         if let Some(more) = &mut extent.more {
             let names = core::mem::take(&mut more.retried);
-            let only = Extent { after: Some(extent.to), to: extent.to, ..Extent::default() };
-            let named = |names| Extent { more: Some(More { names, ..More::default() }.into()), ..only };
-            retried = (!names.is_empty()).then(|| (named(names), core::mem::take(&mut more.tries)));
+            retried = (!names.is_empty()).then(|| (named(extent.to, names), core::mem::take(&mut more.tries)));
         }
         // A retry of a full-state type counts as one.
         let tries = extent.more.as_mut().map_or(0, |more| core::mem::take(&mut more.tries));
@@ -110,13 +137,16 @@ impl Rejections {
         due.filter(|due| **due <= now).for_each(|due| *due = until);
     }
 
-    /// Takes the retries that are due.
-    pub(super) fn take_due(&mut self, now: Instant) -> DueRetries {
-        let is_due = |rejection: &Rejection| rejection.due.is_some_and(|due| due <= now);
-        let (due, list): (Vec<_>, Vec<_>) = core::mem::take(&mut self.list).into_iter().partition(is_due);
-        self.list = list;
-        let tries = due.iter().map(|rejection| rejection.tries + 1).max().unwrap_or_default();
-        DueRetries { extents: due.into_iter().map(|rejection| (rejection.extent, rejection.again)).collect(), tries }
+    /// Takes the oldest rejection whose retry is due. Only one is resent at a time: a rejected response fits in a portion,
+    /// and several may not.
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<Retrying> {
+        let at = self.list.iter().position(|rejection| rejection.due.is_some_and(|due| due <= now))?;
+        Some(Retrying { rejection: self.list.remove(at), names: BTreeSet::new() })
+    }
+
+    /// Puts back what is left of a retry, before younger rejections.
+    pub(super) fn put_back(&mut self, rest: Retrying) {
+        self.list.insert(0, rest.rejection);
     }
 
     /// Returns the client's words on the last rejected response that satisfies `had`, unless its names were subscribed

@@ -4,7 +4,7 @@ use alloc::collections::BTreeSet;
 
 use super::extent::Extent;
 use super::of_type::OfType;
-use super::rejections::DueRetries;
+use super::rejections::Retrying;
 use super::resource::Resource;
 use super::source::{Entry, Source};
 use super::subscription::Subscription;
@@ -13,33 +13,49 @@ use crate::name::ResourceName;
 use crate::time::Instant;
 
 impl Subscription {
-    /// Makes rejected resources that are due pending, if they are still present and subscribed. Resources that
-    /// changed since are news anyway, and those that were subscribed again were answered.
-    pub(super) fn retry<S: Source>(&mut self, now: Instant, source: &S, limit: usize) {
-        let due = self.exchange.take_due_retries(now);
-        let whole = due.extents.iter().any(|(extent, _)| extent.whole);
-        let names = if whole { BTreeSet::new() } else { names(self.of(source), &self.wanted, &due) };
-        for name in &names {
-            self.pending.add(name.clone(), &self.wanted, limit);
+    /// Makes the resources of a rejected response pending, if their retry is due and they are still present and subscribed.
+    /// Resources that changed since are news anyway, and those that were subscribed again were answered. Nothing else is
+    /// pending. `limit` bounds the names.
+    pub(super) fn retry<S: Source>(&mut self, now: Instant, source: &S, limit: usize) -> Option<Retrying> {
+        let limit = limit.max(1);
+        while let Some(mut due) = self.exchange.take_due_retry(now) {
+            if due.extent().whole {
+                return Some(due);
+            }
+            due.names = names(self.of(source), &self.wanted, &due);
+            if due.names.is_empty() {
+                continue;
+            }
+            for name in due.names.iter().take(self.wanted.names().len() + limit) {
+                self.pending.add(name.clone(), &self.wanted, limit);
+            }
+            return Some(due);
         }
-        self.exchange.retry(names, whole, due.tries);
+        None
+    }
+
+    /// Notes that a response has as much of a retry as there was room for. The rest is no longer pending, for its turn may
+    /// come after that of other types.
+    pub(super) fn note_retried(&mut self, now: Instant, retrying: Retrying, extent: &mut Extent) {
+        if let Some(rest) = retrying.split(extent, now) {
+            rest.names.iter().for_each(|name| self.pending.remove(name));
+            self.exchange.put_back(rest);
+        }
     }
 }
 
-/// Returns the names by which the resources of rejected responses are subscribed.
-fn names<S: Source>(of: OfType<'_, S>, wanted: &Wanted, due: &DueRetries) -> BTreeSet<ResourceName> {
-    let mut names = BTreeSet::new();
-    for (extent, again) in &due.extents {
-        let mut take = |entry: Entry<'_>| {
-            let rejected =
-                |resource: &&Resource| entry.since <= extent.to && !was_asked(again, resource.name(), &entry);
-            if let Some(resource) = entry.resource().filter(rejected) {
-                let own = wanted.covers(resource.name().as_str()).then(|| resource.name());
-                names.extend(own.or_else(|| wanted.aliases_of(of, resource).min()).cloned());
-            }
-        };
-        each_resource(of, extent, &mut take);
-    }
+/// Returns the names by which the resources of a rejected response are subscribed.
+fn names<S: Source>(of: OfType<'_, S>, wanted: &Wanted, due: &Retrying) -> BTreeSet<ResourceName> {
+    let (mut names, extent) = (BTreeSet::new(), due.extent());
+    let mut take = |entry: Entry<'_>| {
+        let rejected =
+            |resource: &&Resource| entry.since <= extent.to && !was_asked(due.again(), resource.name(), &entry);
+        if let Some(resource) = entry.resource().filter(rejected) {
+            let own = wanted.covers(resource.name().as_str()).then(|| resource.name());
+            names.extend(own.or_else(|| wanted.aliases_of(of, resource).min()).cloned());
+        }
+    };
+    each_resource(of, extent, &mut take);
     names
 }
 

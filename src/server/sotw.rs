@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use super::changes;
 use super::config::Settings;
-use super::draft::{Behind, Draft, Order};
+use super::draft::{Draft, Order};
 use super::encoding::{Encoding, Piece};
 use super::errors::{self, Which};
 use super::extent::Pages;
@@ -122,7 +122,7 @@ impl Protocol for Sotw {
         of.has_change(source) || (of.resource_type.is_full_state() && of.has_removal(source))
     }
 
-    fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Behind> {
+    fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Status> {
         let type_url = of.type_url().clone();
         let of_type = OfType::new(source, &type_url);
         let full_state = of.resource_type.is_full_state();
@@ -154,7 +154,7 @@ impl Protocol for Sotw {
             add_new(of_type, &of.wanted, &changed, draft);
         }
         of.pending.set_progress(None);
-        errors::note_reported(of_type, &of.wanted, &mut of.view, &draft.errors, order.names);
+        errors::note_reported(of_type, &of.wanted, &mut of.view, &draft.errors, order.names)?;
         // S-SOTW-61: a partial type announces neither removals nor names that do not exist.
         draft.must_send |= !draft.is_empty();
         Ok(())

@@ -199,11 +199,12 @@ impl Subscription {
     }
 
     /// Compares the claimed versions with the source, when it is read for the first time. `limited`: the answer may not
-    /// fit in one response.
-    pub(super) fn settle_claims<S: Source>(&mut self, source: &S, limited: bool) {
+    /// fit in one response. `limit` bounds what is kept by name.
+    pub(super) fn settle_claims<S: Source>(&mut self, source: &S, limited: bool, limit: usize) {
         let Self { resource_type, wanted, view, pending, .. } = self;
         let (Some(mut claims), mut names) = (pending.take_claims(), pending.take_names()) else { return };
-        let rest = claims.settle(OfType::new(source, resource_type.type_url()), wanted, view, &mut names, limited);
+        let rest =
+            claims.settle(OfType::new(source, resource_type.type_url()), wanted, view, &mut names, limited, limit);
         pending.put_back(names);
         if let Some(rest) = rest.filter(|_| *pending.wildcard() == Wildcard::Asked) {
             pending.note_claimed(rest.into_iter());
@@ -295,7 +296,9 @@ impl Subscription {
             let more = More { names, pages, but, ahead, ahead_to, claimed: draft.claimed, ..More::default() };
             extent.more = Some(more.into());
         }
-        self.exchange.note_retried(&mut extent);
+        if let Some(retrying) = draft.retrying.take() {
+            self.note_retried(now, retrying, &mut extent);
+        }
         extent
     }
 }
@@ -359,12 +362,7 @@ fn note_aliases<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &mut View, 
 #[inline(never)]
 fn drop_aliases<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &mut View, draft: &Draft, limit: usize) {
     view.change_aliases(|aliases| {
-        for name in &draft.removed {
-            aliases.remove_resource(name);
-            aliases.remove_alias(name);
-        }
-        // The name of a present resource is no alias.
-        draft.resources().for_each(|resource| aliases.remove_alias(resource.name()));
+        draft.removed.iter().for_each(|name| aliases.remove_resource(name));
         if aliases.len() > wanted.names().len() + limit {
             aliases.retain(|alias, resource| {
                 let is_former = || !of.stands_for(alias, resource);

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use super::config::{Limits, Settings};
-use super::draft::{Behind, Draft, Order};
+use super::draft::{Draft, Order};
 use super::encoding::Encoding;
 use super::size::Size;
 use super::source::Source;
@@ -56,7 +56,7 @@ pub trait Protocol: Encoding + Messages {
     fn has_push<S: Source>(subscription: &Subscription, source: &S) -> bool;
 
     /// Fills an empty draft with what is to be sent.
-    fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Behind>;
+    fn draft<S: Source>(of: &mut Subscription, source: &S, order: Order, draft: &mut Draft) -> Result<(), Status>;
 
     /// Returns whether a heartbeat requires sending all subscribed resources.
     fn heartbeats_with_all(of: &Subscription) -> bool;

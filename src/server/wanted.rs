@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::of_type::OfType;
 use super::resource::Resource;
@@ -60,10 +61,10 @@ impl Wanted {
         self.aliases
     }
 
-    /// Returns whether a name that may be an alias is subscribed, and its resource is not known yet.
-    pub(super) fn has_unknown<S: Source>(&self, of: OfType<'_, S>) -> bool {
-        let mut names = self.interest.names.iter().filter(|_| self.aliases);
-        names.any(|name| matches!(of.get(name).state, State::Unknown))
+    /// Returns the subscribed names that may be aliases, and whose resource is not known.
+    pub(super) fn unknown<S: Source>(&self, of: OfType<'_, S>) -> Vec<&ResourceName> {
+        let names = self.interest.names.iter().filter(|_| self.aliases);
+        names.filter(|name| of.get(name).state == State::Unknown).collect()
     }
 
     pub(super) fn size(&self) -> Size {

@@ -6,7 +6,7 @@ use xds_machine::message::{Any, Node, Resource, ResourceError, delta, sotw};
 use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{self, Cache, Server, StreamId};
 use xds_machine::{
-    Delta, Error, Instant, Misuse, Nonce, PeerMisbehaved, ResourceName, Sotw, Status, TypeUrl, Version, type_url,
+    Code, Delta, Error, Instant, Misuse, Nonce, PeerMisbehaved, ResourceName, Sotw, Status, TypeUrl, Version, type_url,
 };
 
 const NOW: Instant = Instant::EPOCH;
@@ -666,7 +666,8 @@ fn names_that_are_answered_ahead() {
     assert_eq!(pushed(&["a", "b", "c"]), ["other", "a", "b", "d"], "what is answered after that is remembered");
 }
 
-/// Of how many names a server remembers that it told an error: of those that are not wanted any more, up to the limit.
+/// How many unsubscribed names with an error that was sent a server remembers in SotW: with more of them it ends the stream,
+/// because the client may keep the errors.
 #[test]
 fn errors_that_were_told() {
     let told = |limit| {
@@ -681,18 +682,23 @@ fn errors_that_were_told() {
             let request = sotw::Request { names: vec![name.into()], nonce: nonce.clone(), ..sotw::Request::new("t") };
             server.handle_request(NOW, request).expect("a request");
             while server.poll_action().is_some() {}
-            let response = server.poll_transmit(NOW, cache)?;
+            let Some(response) = server.poll_transmit(NOW, cache) else { return Err(server.poll_action()) };
             nonce = response.nonce().clone();
-            Some(response.errors().iter().map(|error| error.status.clone().map_or(0, |status| status.code)).collect())
+            let codes = response.errors().iter().map(|error| error.status.clone().map_or(0, |status| status.code));
+            Ok(codes.collect::<Vec<_>>())
         };
-        for name in ["a", "b", "c"] {
-            assert_eq!(ask(&cache, name), Some(vec![14]), "{name}");
-        }
+        ask(&cache, "a")?;
+        ask(&cache, "b")?;
+        ask(&cache, "c")?;
         cache.remove(&type_url, "a");
         ask(&cache, "a")
     };
-    assert_eq!(told(3), Some(vec![5]), "it is gone");
-    assert_eq!(told(2), None, "who was told is forgotten, and of a partial type silence says it");
+    assert_eq!(told(2), Ok(vec![5]), "it is gone");
+    let status = Status {
+        code: Code::ResourceExhausted.number(),
+        message: "more than 1 unsubscribed names of t whose error was sent".into(),
+    };
+    assert_eq!(told(1), Err(Some(server::Action::Close(status))));
 }
 
 /// With the wildcard as well: what leaves makes room.

@@ -409,6 +409,9 @@ stories! {
         Setup { legacy_wildcard: true, ..Setup::collection(
             &["xdstp:///T/r1", "xdstp:///T/r2", "*", "~xdstp:///T/r2"], Budget::PLENTY) }.retry(1).dialect(Dialect::Istio),
         "Sub *, Open, Sub c, Put a, CS, SR, SS, CR, Acc, Del a, Ref c, CS, CS, SR, Sub b, SR, SS";
+    /// Delta, in portions: the second of two retries went with a later portion, before clusters that had become news.
+    a_second_retry_waits_for_clusters: Delta, Setup::order(&["*", "r1", "r2", "r3"], Budget::PLENTY).retry(1).response_limit(1),
+        "Sub2 a, Sub *, Put a, Put b, Open, CS, CS, SR, SR, SS, CR, CS, SR, SS, CR, Rej, CS, SR, SS, CR, Rej, CS, SR, Fail c, SS, CR, CS, SR, Put2 a, SS, CR, Tick, SS, CR, Acc, CS, Put2 a, SR, SS";
     /// Delta, in portions: a portion of the wildcard was rejected, and the retry had a resource of the next portion too,
     /// which was subscribed by an alias.
     a_retry_of_a_portion_has_no_resource_of_the_next: Delta,
@@ -439,6 +442,12 @@ stories! {
     /// Delta: a resource that was kept by an alias alone was deleted, while the alias stood for one with an error.
     what_an_unknown_alias_keeps_is_removed_once_deleted: Delta, Setup::partial(&MOVING, Budget::PLENTY),
         "Sub *, Put a, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Put a, Put b, Put b, Fail b, Del a";
+    /// The same with an alias whose target the store does not know: there was no other news.
+    what_a_doubtful_alias_keeps_is_removed_once_deleted: Delta, Setup::partial(&MOVING, Budget::PLENTY),
+        "Sub *, Put a, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Put a, Put b, Put b, Doubt b, Del a";
+    /// The same after a reconnect to a store that forgets: the resource was claimed while it was in error.
+    what_a_doubtful_alias_keeps_is_claimed_while_unknown: Delta, Setup::partial(&MOVING, Budget::PLENTY).tombstones(0),
+        "Sub *, Put a, Put a, Open, CS, SR, SS, Put b, CR, Put b, Put a, Acc, CS, Fail a, SR, Cut, Open, CS, SR, Put b, Doubt b, Del a";
     /// The same after a reconnect: the resource was claimed, the alias moved before its answer, and both resources went.
     what_an_unknown_alias_keeps_is_claimed_and_removed: Delta,
         Setup::partial(&["*", "a", "b", "c", "~"], Budget::PLENTY).response_limit(1),

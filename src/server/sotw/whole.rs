@@ -26,7 +26,6 @@ pub(super) fn add<S: Source>(
     changed: &[&Resource],
     draft: &mut Draft,
 ) {
-    let retried = of.exchange.retries_whole();
     let Subscription { resource_type, wanted, view, .. } = of;
     let of = OfType::new(source, resource_type.type_url());
     let defers = order.defer_removals || !view.deferred().is_empty();
@@ -35,7 +34,7 @@ pub(super) fn add<S: Source>(
         None => (Vec::new(), false),
     };
     draft.defers = !deferred.is_empty();
-    let asked = all_asked || retried || !draft.answered.is_empty() || !draft.errors.is_empty();
+    let asked = all_asked || draft.retrying.is_some() || !draft.answered.is_empty() || !draft.errors.is_empty();
     let news = || !changed.is_empty() || removes || (!defers && changes::has_removal(of, wanted, view));
     draft.must_send = draft.must_send || asked || news();
     if draft.must_send {

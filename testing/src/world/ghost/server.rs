@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xds_machine::server::Action;
-use xds_machine::{Code, ResourceName, WILDCARD, type_url};
+use xds_machine::{Code, ResourceName, Status, WILDCARD, type_url};
 
 use super::super::store::SHARED;
 use super::super::{Both, Bug, Feature, Made, Store, is_alias, is_resource, stands_for};
@@ -66,9 +66,14 @@ impl Ghost {
         }
     }
 
-    /// Checks that the stream may end: only if the store may have forgotten a removal that the client has not received.
+    /// Checks that the stream may end: only if the store may have forgotten a removal that the client has not received, or
+    /// at the limit of the unsubscribed names whose errors the client may keep.
     pub fn server_closes(&mut self, setup: &Made, action: Action) -> bool {
+        let at_limit = |status: &Status| {
+            setup.limit.is_some() && setup.budget.fails > 0 && status.code == Code::ResourceExhausted.number()
+        };
         match action {
+            Action::Close(status) if at_limit(&status) => true,
             Action::Close(status) if setup.is_forgetful() => status.code == Code::Unavailable.number(),
             other => panic!("nothing happened, and yet {other:?}"),
         }
