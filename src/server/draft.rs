@@ -6,7 +6,6 @@ use alloc::vec::Vec;
 
 use super::extent::Pages;
 use super::parts::{Part, Parts};
-use super::rejections::Retrying;
 use super::resource::Resource;
 use super::response_limit::Budget;
 use super::view::Reach;
@@ -37,8 +36,6 @@ pub struct Draft {
     pub(super) removed: Vec<ResourceName>,
     /// Errors, in the order of the names.
     pub(super) errors: Vec<ResourceError>,
-    /// The rejected response that is resent, or a part of it.
-    pub(super) retrying: Option<Retrying>,
     /// Whether the response is sent even if it is empty.
     pub(super) must_send: bool,
     /// The resources in the response that are new or changed.

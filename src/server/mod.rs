@@ -410,7 +410,7 @@ impl<V: Variant> Server<V> {
             }
         }
         let retrying = if retries && !order.answers_only { of.retry(now, source, order.names) } else { None };
-        let mut draft = Draft { must_send: of.pending.reply(), retrying, ..Draft::default() };
+        let mut draft = Draft { must_send: of.pending.reply() || retrying.is_some(), ..Draft::default() };
         if let Err(status) = V::draft(of, source, order, &mut draft) {
             self.close(status);
             return None;
@@ -418,7 +418,10 @@ impl<V: Variant> Server<V> {
         if heartbeats_due {
             V::add_heartbeats(of, source, &mut draft);
         }
-        let extent = of.note_sent(now, settings.removal_delay, order.names, source, &mut draft);
+        let mut extent = of.note_sent(now, settings.removal_delay, order.names, source, &mut draft);
+        if let Some(retrying) = retrying {
+            of.note_retried(now, retrying, &mut extent);
+        }
         if self.ttl && (draft.must_send || heartbeats_due || of.heartbeat.due().is_none()) {
             of.schedule_heartbeats(now, source, heartbeats_due, &draft);
         }

@@ -20,6 +20,7 @@ pub(super) fn has_unsent_clusters<S: Source>(types: &[Subscription], source: &S)
 }
 
 /// Returns whether a resource that refers to clusters is unsent: its possible targets are not removed before.
+#[inline]
 pub(super) fn has_unsent_front<V: Protocol, S: Source>(types: &[Subscription], source: &S) -> bool {
     let unsent = |of: &Subscription| !of.pending.is_empty() || V::has_push(of, source);
     types.iter().any(|of| of.resource_type.push_order().refers_to_clusters() && unsent(of))

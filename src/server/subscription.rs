@@ -296,9 +296,6 @@ impl Subscription {
             let more = More { names, pages, but, ahead, ahead_to, claimed: draft.claimed, ..More::default() };
             extent.more = Some(more.into());
         }
-        if let Some(retrying) = draft.retrying.take() {
-            self.note_retried(now, retrying, &mut extent);
-        }
         extent
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn add<S: Source>(
         None => (Vec::new(), false),
     };
     draft.defers = !deferred.is_empty();
-    let asked = all_asked || draft.retrying.is_some() || !draft.answered.is_empty() || !draft.errors.is_empty();
+    let asked = all_asked || !draft.answered.is_empty() || !draft.errors.is_empty();
     let news = || !changed.is_empty() || removes || (!defers && changes::has_removal(of, wanted, view));
     draft.must_send = draft.must_send || asked || news();
     if draft.must_send {
