@@ -7,7 +7,7 @@ use super::draft::{Behind, Draft};
 use super::of_type::OfType;
 use super::resource::Resource;
 use super::source::{Entry, Source, State};
-use super::view::{Reach, View};
+use super::view::View;
 use super::wanted::Wanted;
 use crate::name::ResourceName;
 use crate::revision::Revision;
@@ -110,7 +110,8 @@ pub(super) fn has_removal<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &
         && removals(of, wanted, view).map_or(true, |removed| !removed.is_empty())
 }
 
-/// Returns whether a resource that the client has by an alias changed, and is an orphan since.
+/// Returns whether a resource that the client has by an alias changed, and is an orphan since, or whether the removals of
+/// orphans had no room.
 #[inline(never)]
 pub(super) fn has_orphan<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View) -> bool {
     let mut changed = BTreeSet::new();
@@ -131,19 +132,18 @@ pub(super) fn orphans<S: Source>(
     let announced = draft.answered.iter().chain(&draft.removed);
     let sent = draft.resources().flat_map(|resource| resource.aliases().iter().chain([resource.name()]));
     let mut touched: BTreeSet<&ResourceName> = announced.chain(sent).flat_map(|name| aliases.resources(name)).collect();
-    let only_answers = draft.content == Reach::Nowhere && draft.removals == Reach::Nowhere;
-    if !only_answers {
+    if !draft.has_only_answers() {
         add_changed(of, wanted, view, &mut touched);
     }
     touched.into_iter().filter(|name| is_orphan(of, wanted, view, name)).cloned().collect()
 }
 
-/// Adds the resources that the client has by an alias, and that changed. Iterates over the smaller of the changes and the
-/// aliases.
+/// Adds the resources that the client has by an alias, and that changed; all of them if removals had no room. Iterates over
+/// the smaller of the changes and the aliases.
 fn add_changed<'a, S: Source>(of: OfType<'a, S>, wanted: &Wanted, view: &'a View, to: &mut BTreeSet<&'a ResourceName>) {
     let (Some(sent_to), aliases) = (view.sent_to(), view.aliases()) else { return };
     match of.removals(view.removals_sent_to()) {
-        Some(removals) if wanted.is_few(of.changes(sent_to)) => {
+        Some(removals) if !aliases.has_unsent() && wanted.is_few(of.changes(sent_to)) => {
             let changed = of.changes(sent_to).filter_map(|entry| entry.resource()).map(Resource::name);
             to.extend(removals.map(|(name, _)| name).chain(changed).filter(|name| has_by_alias(wanted, view, name)));
         }

@@ -110,6 +110,11 @@ impl Draft {
         if differs { format!("{of_source}{STILL}").into() } else { of_source }
     }
 
+    /// Returns whether the draft has no changes, only answers.
+    pub(super) fn has_only_answers(&self) -> bool {
+        self.content == Reach::Nowhere && self.removals == Reach::Nowhere
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.removed.is_empty() && self.errors.is_empty()
     }

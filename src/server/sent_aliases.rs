@@ -16,10 +16,12 @@ pub(super) struct SentAliases {
     resources: BTreeSet<(ResourceName, ResourceName)>,
     /// The same pairs, the resource first.
     aliases: BTreeSet<(ResourceName, ResourceName)>,
+    /// Whether a response had no room for removals of resources that no name subscribes to any more: any pair may be one.
+    unsent: bool,
 }
 
 impl SentAliases {
-    pub(super) const NONE: Self = Self { resources: BTreeSet::new(), aliases: BTreeSet::new() };
+    pub(super) const NONE: Self = Self { resources: BTreeSet::new(), aliases: BTreeSet::new(), unsent: false };
 
     pub(super) fn is_empty(&self) -> bool {
         self.resources.is_empty()
@@ -28,6 +30,16 @@ impl SentAliases {
     /// Returns the number of pairs.
     pub(super) fn len(&self) -> usize {
         self.resources.len()
+    }
+
+    /// Returns whether a response had no room for removals.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.unsent
+    }
+
+    /// Notes whether a response had no room for removals.
+    pub(super) fn set_unsent(&mut self, unsent: bool) {
+        self.unsent = unsent && !self.is_empty();
     }
 
     /// Returns the resources that the client has by an alias.
@@ -67,12 +79,14 @@ impl SentAliases {
     pub(super) fn retain(&mut self, keep: impl Fn(&ResourceName, &ResourceName) -> bool) {
         self.resources.retain(|(alias, resource)| keep(alias, resource));
         self.aliases.retain(|(resource, alias)| keep(alias, resource));
+        self.set_unsent(self.unsent);
     }
 
     fn remove(&mut self, (alias, resource): (ResourceName, ResourceName)) {
         let pair = (alias, resource);
         self.resources.remove(&pair);
         self.aliases.remove(&(pair.1, pair.0));
+        self.set_unsent(self.unsent);
     }
 
     /// Checks the invariants.
@@ -80,6 +94,7 @@ impl SentAliases {
         let both = |(alias, resource)| self.aliases.contains(&(resource, alias));
         let same = self.resources.len() == self.aliases.len() && self.resources.iter().cloned().all(both);
         ensure!(same, "aliases differ from their two ends");
+        ensure!(!self.unsent || !self.is_empty(), "removals are unsent, and the client has nothing by an alias");
         Ok(())
     }
 }

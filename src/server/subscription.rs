@@ -185,6 +185,7 @@ impl Subscription {
     pub(super) fn is_quiet<S: Source>(&self, source: &S) -> bool {
         self.pending.is_empty()
             && self.view.deferred().is_empty()
+            && !self.view.aliases().has_unsent()
             && (self.wanted.is_empty() || self.of(source).revision() <= self.view.complete_to())
     }
 

@@ -410,6 +410,10 @@ stories! {
         Setup { legacy_wildcard: true, ..Setup::collection(
             &["xdstp:///T/r1", "xdstp:///T/r2", "*", "~xdstp:///T/r2"], Budget::PLENTY) }.retry(1).dialect(Dialect::Istio),
         "Sub *, Open, Sub c, Put a, CS, SR, SS, CR, Acc, Del a, Ref c, CS, CS, SR, Sub b, SR, SS";
+    /// Delta, in portions: the removal of an alias's former target had no room beside the new one, and then went before a
+    /// cluster that had become news.
+    a_removal_without_room_waits_for_clusters: Delta, Setup::order(&["~", "a", "b", "c"], Budget::PLENTY).response_limit(1),
+        "Sub *, Put b, Put a, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Sub2 c, Put2 c, CS, SR, SS, CR, Acc2, CS, SR, Fail c, Sub c, CS, SR, SS, CR, CS, SR, Put b, SS, Put2 c, SS, Put2 c, CR, Acc, CS, SR, Poll";
     /// SotW: a server forgot, at a limit of one, that it had sent an error of a member of the wildcard, which the client left out
     /// and listed again; the client kept the resource though it was deleted.
     an_error_is_remembered_at_a_limit: Sotw,

@@ -100,26 +100,22 @@ pub(super) fn add_removals<S: Source>(
 }
 
 /// Adds removals of resources that the client has by an alias, and that no name subscribes to any more, as far as there is
-/// room. With `defer`, a resource that no longer exists is deferred as any other removal, and is found again by its removal.
+/// room. The rest is found again with the next changes, and waits for other types as they do. With `defer`, a resource that no longer exists is deferred as any other removal, and is found again by its removal.
 pub(super) fn add_orphans<S: Source>(subscription: &mut Subscription, source: &S, defer: bool, draft: &mut Draft) {
-    let Subscription { resource_type, wanted, view, pending, .. } = subscription;
+    let Subscription { resource_type, wanted, view, .. } = subscription;
     if view.aliases().is_empty() {
         return; // nearly always
     }
     let of = OfType::new(source, resource_type.type_url());
+    let mut unsent = draft.has_only_answers() && view.aliases().has_unsent();
     let mut orphans = changes::orphans(of, wanted, view, draft);
     draft.removed.iter().for_each(|removed| _ = orphans.remove(removed));
-    let mut rest = Vec::new();
     for name in &orphans {
-        let entry = of.get(name);
-        if defer && view.sent_to().is_some() && entry.state == State::Absent {
+        if defer && view.sent_to().is_some() && of.get(name).state == State::Absent {
             (draft.defers, draft.removals) = (true, Reach::Nowhere);
-        } else if !draft.remove(name) {
-            match entry.state == State::Absent && view.is_removal_news(name, &entry) {
-                true => draft.removals = Reach::Nowhere,
-                false => rest.push(name),
-            }
+        } else {
+            unsent |= !draft.remove(name);
         }
     }
-    pending.note_left(rest.into_iter());
+    view.change_aliases(|aliases| aliases.set_unsent(unsent));
 }
