@@ -1,6 +1,7 @@
 //! The resources that a client claims to have as a stream begins (`initial_resource_versions`).
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use hashbrown::HashTable;
@@ -11,6 +12,7 @@ use super::resource::Resource;
 use super::source::{Source, State};
 use super::view::View;
 use super::wanted::Wanted;
+use crate::ensure::ensure;
 use crate::message::delta::Versions;
 use crate::name::{ResourceName, Version};
 use crate::xdstp::Parts;
@@ -27,11 +29,15 @@ pub(super) struct Claims {
     doubted: BTreeMap<ResourceName, Version>,
     /// Whether the wildcard was subscribed again.
     all_doubted: bool,
-    /// Names to announce as removed if they do not exist, or no name subscribes to them: claimed ones, and those that the
-    /// client may have by an alias alone.
+    /// Claimed names to announce as removed if they do not exist, or no name subscribes to them.
     gone: BTreeSet<ResourceName>,
     /// Claimed names that no subscription covers: once one does, their removal may have to be announced.
     unwanted: BTreeSet<ResourceName>,
+    /// The same for names that were sent, and that the client may have by an alias alone.
+    left: BTreeSet<ResourceName>,
+    /// Names that were subscribed while a response was in flight: if these are aliases, the client may have a resource of that
+    /// response by them.
+    late: BTreeSet<ResourceName>,
 }
 
 impl Claims {
@@ -40,12 +46,12 @@ impl Claims {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        !self.is_pending() && self.unwanted.is_empty() && !self.all_doubted
+        !self.is_pending() && self.unwanted.is_empty() && self.late.is_empty() && !self.all_doubted
     }
 
     /// Returns whether something has to be sent because of the claims.
     pub(super) fn is_pending(&self) -> bool {
-        self.is_unsettled() || !self.gone.is_empty()
+        self.is_unsettled() || !self.gone.is_empty() || !self.left.is_empty()
     }
 
     /// Returns whether the claims were not compared yet.
@@ -53,13 +59,14 @@ impl Claims {
         !self.versions.is_empty() || !self.doubted.is_empty()
     }
 
-    /// Returns the bytes of names and versions.
+    /// Returns the bytes of claimed names and versions.
     pub(super) fn bytes(&self) -> usize {
         let names = self.gone.iter().chain(&self.unwanted).map(|name| name.as_str().len());
         let doubted = self.doubted.iter().map(|(name, version)| name.as_str().len() + version.as_bytes().len());
         self.versions.sizes().text + doubted.sum::<usize>() + names.sum::<usize>()
     }
 
+    /// Returns the number of claimed names.
     pub(super) fn count(&self) -> usize {
         self.versions.len() + self.doubted.len() + self.gone.len() + self.unwanted.len()
     }
@@ -82,6 +89,7 @@ impl Claims {
                 *version = Version::default();
             }
             self.unwanted.remove(name); // the name is answered by itself
+            self.late.remove(name);
         }
     }
 
@@ -150,6 +158,26 @@ impl Claims {
         if self.all_doubted { None } else { note_current(of, wanted, view, current, limited) }
     }
 
+    /// Notes a name that is subscribed while a response is in flight.
+    pub(super) fn add_late(&mut self, name: ResourceName) {
+        self.late.insert(name);
+    }
+
+    /// Returns whether names were subscribed while a response was in flight.
+    pub(super) fn has_late(&self) -> bool {
+        !self.late.is_empty()
+    }
+
+    /// Notes what the client may have by names that were subscribed while a response was in flight: what they stood for then.
+    #[inline(never)]
+    pub(super) fn settle_late<S: Source>(&mut self, of: OfType<'_, S>, view: &mut View) {
+        for alias in core::mem::take(&mut self.late) {
+            for name in of.former_targets(&alias) {
+                view.change_aliases(|aliases| aliases.insert(&alias, name));
+            }
+        }
+    }
+
     /// Notes that the client may have claimed resources by the aliases whose targets are unknown, for nothing else covers
     /// them. Beyond `limit` pairs the first of these aliases stands for all.
     #[inline(never)]
@@ -170,19 +198,32 @@ impl Claims {
         }
     }
 
-    /// Returns the names to announce as removed if they do not exist.
-    pub(super) fn gone(&self) -> &BTreeSet<ResourceName> {
-        &self.gone
+    /// Returns the names to announce as removed if they do not exist, or no name subscribes to them.
+    pub(super) fn gone(&self) -> impl Iterator<Item = &ResourceName> {
+        self.gone.iter().chain(&self.left)
     }
 
-    /// Adds names to announce.
-    pub(super) fn add_gone(&mut self, names: impl Iterator<Item = ResourceName>) {
-        self.gone.extend(names);
+    /// Returns whether the removal of a name may have to be announced.
+    pub(super) fn has_gone(&self, name: &ResourceName) -> bool {
+        self.gone.contains(name) || self.left.contains(name)
     }
 
-    /// Replaces the names to announce, after the first ones were sent.
-    pub(super) fn set_gone(&mut self, rest: BTreeSet<ResourceName>) {
-        self.gone = rest;
+    /// Adds names that were sent, and that the client may have by an alias alone.
+    pub(super) fn add_left(&mut self, names: impl Iterator<Item = ResourceName>) {
+        self.left.extend(names);
+    }
+
+    /// Keeps only the names to announce for which there was no room.
+    pub(super) fn keep_gone(&mut self, rest: &BTreeSet<ResourceName>) {
+        self.gone.retain(|name| rest.contains(name));
+        self.left.retain(|name| rest.contains(name));
+    }
+
+    /// Checks the invariants.
+    pub(super) fn check(&self, wanted: &Wanted) -> Result<(), String> {
+        let astray = self.late.iter().find(|name| !wanted.names().contains(*name));
+        ensure!(astray.is_none(), "{astray:?} was subscribed while a response was in flight, and is not wanted");
+        Ok(())
     }
 }
 

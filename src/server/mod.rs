@@ -377,6 +377,7 @@ impl<V: Variant> Server<V> {
                 of.heartbeat.claim(now);
             }
         }
+        of.settle_late(source);
         if of.heartbeat.left_some_out() {
             of.note_left_out(now, source);
         }

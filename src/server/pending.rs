@@ -130,11 +130,16 @@ impl Pending {
         }
     }
 
+    /// Notes a name that is subscribed while a response is in flight: the client may have a resource of it by this name.
+    pub(super) fn note_late(&mut self, name: ResourceName) {
+        self.claims.get_or_insert_default().add_late(name);
+    }
+
     /// Notes resources that the client may have though no name subscribes to them: their removal is sent if that is so.
     pub(super) fn note_left<'a>(&mut self, names: impl Iterator<Item = &'a ResourceName>) {
         let mut names = names.peekable();
         if names.peek().is_some() {
-            self.claims.get_or_insert_default().add_gone(names.cloned());
+            self.claims.get_or_insert_default().add_left(names.cloned());
         }
     }
 
@@ -143,6 +148,12 @@ impl Pending {
     /// Takes the pending names, to answer them.
     pub(super) fn take_names(&mut self) -> BTreeSet<ResourceName> {
         take(&mut self.names)
+    }
+
+    /// Takes the claims, if names were subscribed while a response was in flight.
+    #[inline]
+    pub(super) fn take_late(&mut self) -> Option<Box<Claims>> {
+        self.claims.take_if(|claims| claims.has_late())
     }
 
     pub(super) fn take_claims(&mut self) -> Option<Box<Claims>> {
@@ -164,6 +175,6 @@ impl Pending {
         let astray = self.names.iter().find(|name| !wanted.covers(name.as_str()));
         ensure!(astray.is_none(), "{astray:?} is pending and not wanted");
         ensure!(!self.has_wildcard() || wanted.wildcard(), "an answer to a wildcard that is not wanted");
-        Ok(())
+        self.claims.as_ref().map_or(Ok(()), |claims| claims.check(wanted))
     }
 }

@@ -74,7 +74,10 @@ impl Subscription {
     /// Subscribes to a name, which is answered even if it was subscribed before. Returns whether the name is new.
     pub(super) fn subscribe(&mut self, name: ResourceName, limit: usize) -> bool {
         let new = self.wanted.add(name.clone());
-        self.ask(name, limit);
+        self.ask(name.clone(), limit);
+        if self.exchange.is_waiting() && self.wanted.aliases() && !name.is_glob() {
+            self.pending.note_late(name);
+        }
         new
     }
 
@@ -210,6 +213,15 @@ impl Subscription {
         if let Some(rest) = rest.filter(|_| *pending.wildcard() == Wildcard::Asked) {
             pending.note_claimed(rest.into_iter());
         }
+        pending.set_claims(*claims);
+    }
+
+    /// Notes what the client may have by names that were subscribed while the last response was in flight.
+    #[inline]
+    pub(super) fn settle_late<S: Source>(&mut self, source: &S) {
+        let Self { resource_type, view, pending, .. } = self;
+        let Some(mut claims) = pending.take_late() else { return };
+        claims.settle_late(OfType::new(source, resource_type.type_url()), view);
         pending.set_claims(*claims);
     }
 

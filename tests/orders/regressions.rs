@@ -414,6 +414,10 @@ stories! {
     /// cluster that had become news.
     a_removal_without_room_waits_for_clusters: Delta, Setup::order(&["~", "a", "b", "c"], Budget::PLENTY).response_limit(1),
         "Sub *, Put b, Put a, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Sub2 c, Put2 c, CS, SR, SS, CR, Acc2, CS, SR, Fail c, Sub c, CS, SR, SS, CR, CS, SR, Put b, SS, Put2 c, SS, Put2 c, CR, Acc, CS, SR, Poll";
+    /// Delta: an alias was subscribed while a response with its resource was in flight, which came by its own name alone. The
+    /// resource was deleted, and its removal was not sent, for the alias stood for one that was unknown by then.
+    what_comes_by_a_late_alias_is_removed: Delta, Setup::partial(&["~", "a", "b"], Budget::PLENTY).unknown(),
+        "Sub b, Open, CS, Sub *, Put b, Uns b, SR, Put a, Put b, SS, Del b, Put a, Doubt a, CS, SR, CR, Acc, CS, SR, SS";
     /// SotW: a server forgot, at a limit of one, that it had sent an error of a member of the wildcard, which the client left out
     /// and listed again; the client kept the resource though it was deleted.
     an_error_is_remembered_at_a_limit: Sotw,

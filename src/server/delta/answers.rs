@@ -50,7 +50,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
     // The pages have all present resources except those that the client has, unless some pages were sent before.
     let paged = *pending.wildcard() == Wildcard::Asked;
     let has_page = |resource: &Resource, since| paged && !view.is_sent_ahead(resource.name(), since);
-    let gone = pending.claims().map(|claims| claims.gone());
+    let is_gone = |name| pending.claims().is_some_and(|claims| claims.has_gone(name));
     // Names that need no answer of their own: another name of the resource was answered before, or is answered later.
     let (mut answered_with, mut comes_with) = (BTreeSet::new(), Vec::new());
     let mut no_room_for = None;
@@ -74,7 +74,7 @@ fn add_names<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut
                 of.members(name).next().is_some() || draft.remove(name) // S-DELTA-45
             }
             State::Absent => {
-                let had = gone.is_some_and(|gone| gone.contains(name)) || view.is_removal_news(name, &entry);
+                let had = is_gone(name) || view.is_removal_news(name, &entry);
                 match resource_type.has_heartbeats() || had {
                     true => draft.remove(name),
                     false => draft.add_part(of.type_url(), Part::NotFound(Resource::not_found(name.clone()))),
@@ -134,12 +134,12 @@ fn add_gone<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut 
         let is_gone = || of.get(name).state == State::Absent || changes::is_orphan(of, wanted, view, name);
         !draft.answered.contains(*name) && is_gone()
     };
-    let names: Vec<ResourceName> = claims.gone().iter().filter(is_gone).cloned().collect();
-    let no_room_for = names.iter().position(|name| !draft.remove(name));
-    let rest = no_room_for.map(|at| names[at..].iter().cloned().collect());
-    claims.set_gone(rest.unwrap_or_default());
+    let names: BTreeSet<ResourceName> = claims.gone().filter(is_gone).cloned().collect();
+    let rest: BTreeSet<ResourceName> = names.iter().skip_while(|name| draft.remove(name)).cloned().collect();
+    let all = rest.is_empty();
+    claims.keep_gone(&rest);
     pending.set_claims(*claims);
-    no_room_for.is_none()
+    all
 }
 
 /// Adds the resources of the wildcard, page by page. Returns the position to continue from.
