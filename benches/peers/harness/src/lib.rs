@@ -6,6 +6,7 @@ pub mod data;
 pub mod probe;
 pub mod row;
 pub mod server;
+pub mod wire;
 
 pub use probe::Probe;
 pub use row::Row;

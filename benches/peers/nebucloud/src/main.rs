@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use benches::alloc;
 use harness::data::{TYPE_URL, body, name};
-use harness::{Probe, Sent, Server, Variant, serve};
+use harness::{Probe, Sent, Server, Variant, serve, wire};
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tokio_stream::wrappers::TcpListenerStream;
 use xds_cache::{Cache, ShardedCache, Snapshot};
 use xds_core::{BoxResource, NodeHash, Resource, ResourceRegistry};
 use xds_server::services::ads::{AdsService, DeltaDiscoveryRequest, DiscoveryRequest};
@@ -26,7 +28,38 @@ static COUNTING: alloc::Counting = alloc::Counting;
 pub const NODE: &str = "n";
 
 fn main() -> ExitCode {
-    serve::<Nebucloud>()
+    match wire::resources() {
+        Some(n) => on_a_port(n),
+        None => serve::<Nebucloud>(),
+    }
+}
+
+/// The nodes of the load, each of which has to have a snapshot of its own.
+const NODES: usize = 100;
+
+/// Serves N resources over HTTP/2, by tonic as its own server does.
+fn on_a_port(n: usize) -> ExitCode {
+    let served = || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
+        let port = listener.local_addr()?.port();
+        let mut store = Store::new(n);
+        store.publish_for((0..NODES).map(|node| format!("node-{node}")));
+        let router = tonic::transport::Server::builder().add_service(store.service.clone().into_service());
+        runtime.spawn(router.serve_with_incoming(TcpListenerStream::new(listener)));
+        wire::obey(port, |round| {
+            store.change(0, round);
+            store.publish_for((0..NODES).map(|node| format!("node-{node}")));
+        });
+        Ok::<(), Box<dyn std::error::Error>>(())
+    };
+    served().map_or_else(
+        |error| {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        },
+        |()| ExitCode::SUCCESS,
+    )
 }
 
 struct Nebucloud {
@@ -93,12 +126,18 @@ impl Store {
         self.publish();
     }
 
-    /// A snapshot can only be made anew.
     pub fn publish(&mut self) {
+        self.publish_for([NODE.into()]);
+    }
+
+    /// Gives nodes a snapshot, which can only be made anew.
+    fn publish_for(&mut self, nodes: impl IntoIterator<Item = String>) {
         self.snapshots += 1;
         let builder = Snapshot::builder().version(format!("v{}", self.snapshots));
         let snapshot = builder.resources(TYPE_URL.into(), self.resources.iter().cloned()).build();
-        self.service.cache().set_snapshot(NodeHash::from_id(NODE), snapshot);
+        for node in nodes {
+            self.service.cache().set_snapshot(NodeHash::from_id(&node), snapshot.clone());
+        }
     }
 }
 

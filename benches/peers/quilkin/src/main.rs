@@ -11,7 +11,8 @@ use std::time::Duration;
 use benches::alloc;
 use futures_util::future::join_all;
 use harness::data::TYPE_URL;
-use harness::{Probe, Sent, Server, Variant, serve};
+use harness::{Probe, Sent, Server, Variant, serve, wire};
+use quilkin_xds::net::TcpListener;
 use quilkin_xds::server::ControlPlane;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -24,7 +25,34 @@ static COUNTING: alloc::Counting = alloc::Counting;
 
 fn main() -> ExitCode {
     quilkin_xds::metrics::set_registry(Box::leak(Box::default())); // or the first request panics
-    serve::<Quilkin>()
+    match wire::resources() {
+        Some(n) => on_a_port(n),
+        None => serve::<Quilkin>(),
+    }
+}
+
+/// Serves N resources over HTTP/2, by its own management server.
+fn on_a_port(n: usize) -> ExitCode {
+    let served = || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let plane = Plane::new(n);
+        let listener = TcpListener::bind(None)?;
+        let port = listener.port();
+        let _inside = runtime.enter();
+        runtime.spawn(plane.plane.clone().management_server(listener, None)?);
+        wire::obey(port, |round| {
+            plane.config.change(0, round);
+            plane.plane.push_update(TYPE_URL);
+        });
+        Ok::<(), Box<dyn std::error::Error>>(())
+    };
+    served().map_or_else(
+        |error| {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        },
+        |()| ExitCode::SUCCESS,
+    )
 }
 
 /// The control plane; it lives as long as nobody drops the sender.
