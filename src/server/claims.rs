@@ -1,4 +1,5 @@
-//! The resources that a client claims to have as a stream begins (`initial_resource_versions`).
+//! The resources that a client may have though the view does not say so: those that it claims as a stream begins
+//! (`initial_resource_versions`), and those that an alias may have brought.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -31,10 +32,10 @@ pub(super) struct Claims {
     all_doubted: bool,
     /// Claimed names to announce as removed if they do not exist, or no name subscribes to them.
     gone: BTreeSet<ResourceName>,
-    /// Claimed names that no subscription covers: once one does, their removal may have to be announced.
-    unwanted: BTreeSet<ResourceName>,
     /// The same for names that were sent, and that the client may have by an alias alone.
     left: BTreeSet<ResourceName>,
+    /// Claimed names that no subscription covers: once one does, their removal may have to be announced.
+    unwanted: BTreeSet<ResourceName>,
     /// Names that were subscribed while a response was in flight: if these are aliases, the client may have a resource of that
     /// response by them.
     late: BTreeSet<ResourceName>,

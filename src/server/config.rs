@@ -293,7 +293,8 @@ pub struct Retry {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// Subscribed names of one type; also bounds the unsubscribed names that are kept until pending resources are
-    /// sent, and those whose error was sent in SotW: with more of these the stream is closed. A request that subscribes to nothing new is not rejected. Default 100,000.
+    /// sent, and those whose error was sent in SotW: with more of these the stream is closed. A request that subscribes
+    /// to nothing new is not rejected. Default 100,000.
     pub names_per_type: usize,
     /// Subscribed names of all types. Default 200,000.
     pub names_per_stream: usize,

@@ -100,7 +100,8 @@ pub(super) fn add_removals<S: Source>(
 }
 
 /// Adds removals of resources that the client has by an alias, and that no name subscribes to any more, as far as there is
-/// room. The rest is found again with the next changes, and waits for other types as they do. With `defer`, a resource that no longer exists is deferred as any other removal, and is found again by its removal.
+/// room. The rest is found again with the next changes, and waits for other types as they do. With `defer`, a resource that no
+/// longer exists is deferred as any other removal, and is found again by its removal.
 pub(super) fn add_orphans<S: Source>(subscription: &mut Subscription, source: &S, defer: bool, draft: &mut Draft) {
     let Subscription { resource_type, wanted, view, .. } = subscription;
     if view.aliases().is_empty() {
