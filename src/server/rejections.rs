@@ -37,6 +37,19 @@ struct Rejection {
 }
 
 impl Rejection {
+    /// Joins an older rejection; the newer words stay. A name that was subscribed again between the two is left out only if
+    /// the newer response certainly had it not: a resource that is retried though it was accepted is better than one that
+    /// is not retried.
+    fn join(&mut self, older: Self) {
+        let names: Option<BTreeSet<&ResourceName>> = self.extent.names_at_most().map(Iterator::collect);
+        let left_out = |name: &ResourceName| names.as_ref().is_some_and(|names| !names.contains(name));
+        let again: Vec<ResourceName> = older.again.into_iter().filter(left_out).collect();
+        self.again.extend(again);
+        self.extent.join(older.extent);
+        self.tries = self.tries.max(older.tries);
+        self.due = self.due.into_iter().chain(older.due).min();
+    }
+
     /// Returns whether every rejected name was subscribed again.
     fn is_over(&self) -> bool {
         self.extent.names_at_most().is_some_and(|mut names| names.all(|name| self.again.contains(name)))
@@ -104,12 +117,8 @@ impl Rejections {
             }
         }
         while self.list.len() > APART {
-            let Rejection { extent, tries, due, again, .. } = self.list.remove(0); // the newer words stay
-            let next = &mut self.list[0];
-            next.extent.join(extent);
-            next.tries = next.tries.max(tries);
-            next.due = next.due.into_iter().chain(due).min();
-            next.again.extend(again);
+            let older = self.list.remove(0);
+            self.list[0].join(older);
         }
     }
 

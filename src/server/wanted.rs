@@ -185,7 +185,6 @@ impl Wanted {
     }
 }
 
-/// Returns whether one of these names is a resource's own, or an alias of it.
 /// Returns whether one of these names asked for the current state of a name, even if it is unsubscribed since.
 pub(super) fn was_asked(names: &BTreeSet<ResourceName>, name: &ResourceName, entry: &Entry<'_>) -> bool {
     let of_collection = || names.iter().any(|glob| glob.is_glob() && globs::is_member(glob.as_str(), name.as_str()));
@@ -195,6 +194,7 @@ pub(super) fn was_asked(names: &BTreeSet<ResourceName>, name: &ResourceName, ent
     }
 }
 
+/// Returns whether one of these names is a resource's own, or an alias of it.
 fn is_named_by(names: &BTreeSet<ResourceName>, resource: &Resource) -> bool {
     names.contains(resource.name()) || resource.aliases().iter().any(|alias| names.contains(alias))
 }
