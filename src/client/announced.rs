@@ -229,13 +229,15 @@ impl Announced {
             *relisting = Relisting { last: true, ..Relisting::omit(relisting.is_listed()) };
             return true;
         }
-        if !relisting.is_listed() {
-            self.states.insert(name.clone(), State::Settled); // the name must be listed all the same
-        } else if relisting.reopened >= REOPENINGS {
+        if relisting.reopened < REOPENINGS {
+            return false; // a newer response, which the requests may have crossed, is still a reason to relist the name
+        }
+        if relisting.is_listed() {
             self.states.remove(name);
             self.unconfirmed.insert(name.clone());
+        } else {
+            self.states.insert(name.clone(), State::Settled); // the name must be listed all the same
         }
-        // Else a newer response, which the requests may have crossed, is still a reason to relist the name.
         false
     }
 

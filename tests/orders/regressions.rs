@@ -418,6 +418,11 @@ stories! {
     /// resource was deleted, and its removal was not sent, for the alias stood for one that was unknown by then.
     what_comes_by_a_late_alias_is_removed: Delta, Setup::partial(&["~", "a", "b"], Budget::PLENTY).unknown(),
         "Sub b, Open, CS, Sub *, Put b, Uns b, SR, Put a, Put b, SS, Del b, Put a, Doubt a, CS, SR, CR, Acc, CS, SR, SS";
+    /// SotW: the second time-out of a lost name passed while a request left it out, and the server ignored all that crossed a
+    /// newer response: the name was listed, and never left out again.
+    a_name_left_out_at_its_last_time_out_is_relisted: Sotw,
+        Setup::partial(&["*", "a", "b"], Budget::PLENTY).strict_server().no_existence_timeout().slow_transport(),
+        "Sub b, Sub a, Put a, Open, CS, SR, SS, CR, Sent, Acc, CS, Sent, Forget a, CS, Sent, CS, Pass, Sent, CS, Pass, Put b, Sent, SR, SS, CR, Acc, CS, Sent, SR, SR, SR, SR";
     /// SotW: a server forgot, at a limit of one, that it had sent an error of a member of the wildcard, which the client left out
     /// and listed again; the client kept the resource though it was deleted.
     an_error_is_remembered_at_a_limit: Sotw,
