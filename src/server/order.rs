@@ -48,6 +48,9 @@ pub(super) fn refresh_dependents<S: Source>(
         let aliases = wanted.aliases_of(dependents.of(source), dependent).cloned();
         // Asks by all its names, because some may be unsubscribed.
         let names: Vec<ResourceName> = own.into_iter().chain(aliases).collect();
+        if dependents.wanted.aliases() && !names.is_empty() {
+            dependents.view.note_inexact(); // all of these may be unsubscribed, while another alias moves away and back
+        }
         names.into_iter().for_each(|name| dependents.ask_again(name, limit));
     };
     match &draft.changed {

@@ -183,6 +183,11 @@ impl View {
         self.inexact |= !all || self.has_sent_ahead();
     }
 
+    /// Notes that the client needs something again that the positions say it has: a change that is reverted meanwhile is sent.
+    pub(super) fn note_inexact(&mut self) {
+        self.inexact = true;
+    }
+
     /// Notes that the state of a name as of `now` was sent ahead of the positions: resource, removal or error. Beyond
     /// `limit` names all notes are dropped.
     pub(super) fn note_sent_ahead(&mut self, name: &ResourceName, now: Revision, limit: usize) {

@@ -423,6 +423,10 @@ stories! {
     a_name_left_out_at_its_last_time_out_is_relisted: Sotw,
         Setup::partial(&["*", "a", "b"], Budget::PLENTY).strict_server().no_existence_timeout().slow_transport(),
         "Sub b, Sub a, Put a, Open, CS, SR, SS, CR, Sent, Acc, CS, Sent, Forget a, CS, Sent, CS, Pass, Sent, CS, Pass, Put b, Sent, SR, SS, CR, Acc, CS, Sent, SR, SR, SR, SR";
+    /// Delta: endpoints were due again with their cluster by an alias, which was unsubscribed before the answer; another alias moved
+    /// away and back meanwhile, and the endpoints counted as the client had them.
+    endpoints_are_due_again_though_their_alias_leaves: Delta, Setup::warming(&["~", "a", "b", "~b"], Budget::PLENTY),
+        "Sub c, Sub *, Sub2 *, Open, CS, CS, Put a, SR, Put b, SR, Put2 b, SS, CR, Put b, CS, SR, SS, Put2 b, Put a, SS, Uns c, Put b, CS, SR, CR, Acc, CS, SR, CR, Acc2, CS, SR";
     /// SotW: a server forgot, at a limit of one, that it had sent an error of a member of the wildcard, which the client left out
     /// and listed again; the client kept the resource though it was deleted.
     an_error_is_remembered_at_a_limit: Sotw,
