@@ -192,11 +192,14 @@ impl Claims {
     ) {
         let unknown = wanted.unknown(of);
         let most = if unknown.len().saturating_mul(names.len()) > limit { 1 } else { unknown.len() };
+        if unknown.is_empty() {
+            return;
+        }
         for alias in unknown.into_iter().take(most) {
             view.change_aliases(|aliases| names.iter().for_each(|name| aliases.insert(alias, name)));
-            let is_gone = |name: &&ResourceName| of.get(name).state == State::Absent;
-            self.gone.extend(names.iter().filter(is_gone).cloned());
         }
+        let is_gone = |name: &&ResourceName| of.get(name).state == State::Absent;
+        self.gone.extend(names.iter().filter(is_gone).cloned());
     }
 
     /// Returns the names to announce as removed if they do not exist, or no name subscribes to them.

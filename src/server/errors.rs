@@ -128,9 +128,8 @@ pub(super) fn note_reported<S: Source>(
         return Ok(());
     }
     reported.extend(view.reported_errors().iter().cloned());
-    let unsubscribed =
-        |names: &BTreeSet<ResourceName>| names.iter().filter(|name| !wanted.covers(name.as_str())).count();
-    if reported.len() > limit && unsubscribed(&reported) > limit {
+    let unsubscribed = || reported.iter().filter(|name| !wanted.covers(name.as_str())).count();
+    if reported.len() > limit && unsubscribed() > limit {
         let message = format!("more than {limit} unsubscribed names of {} whose error was sent", of.type_url());
         return Err(Status::new(Code::ResourceExhausted, message));
     }

@@ -40,11 +40,11 @@ impl Rejection {
     /// Joins an older rejection; the newer words stay. A name that was subscribed again between the two is left out only if
     /// the newer response certainly had it not: a resource that is retried though it was accepted is better than one that
     /// is not retried.
-    fn join(&mut self, older: Self) {
-        let names: Option<BTreeSet<&ResourceName>> = self.extent.names_at_most().map(Iterator::collect);
-        let left_out = |name: &ResourceName| names.as_ref().is_some_and(|names| !names.contains(name));
-        let again: Vec<ResourceName> = older.again.into_iter().filter(left_out).collect();
-        self.again.extend(again);
+    fn join(&mut self, mut older: Self) {
+        if let Some(names) = self.extent.names_at_most() {
+            names.for_each(|name| _ = older.again.remove(name));
+            self.again.append(&mut older.again);
+        }
         self.extent.join(older.extent);
         self.tries = self.tries.max(older.tries);
         self.due = self.due.into_iter().chain(older.due).min();

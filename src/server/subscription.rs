@@ -74,10 +74,10 @@ impl Subscription {
     /// Subscribes to a name, which is answered even if it was subscribed before. Returns whether the name is new.
     pub(super) fn subscribe(&mut self, name: ResourceName, limit: usize) -> bool {
         let new = self.wanted.add(name.clone());
-        self.ask(name.clone(), limit);
-        if self.exchange.is_waiting() && self.wanted.aliases() && !name.is_glob() {
-            self.pending.note_late(name);
-        }
+        let is_late = self.exchange.is_waiting() && self.wanted.aliases() && !name.is_glob();
+        let late = is_late.then(|| name.clone());
+        self.ask(name, limit);
+        late.into_iter().for_each(|name| self.pending.note_late(name));
         new
     }
 

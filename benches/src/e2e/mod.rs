@@ -17,7 +17,7 @@ pub use self::beside::beside;
 pub use self::figures::{e1, e2, e3, e4, e5, e6, e7};
 pub use self::programs::{e8, e9};
 pub use self::receive::receive;
-pub use self::serve::serve;
+pub use self::serve::{obey, serve};
 
 /// The variant of the protocol.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -52,7 +52,7 @@ where
 }
 
 /// Takes a step for each line.
-pub(super) fn obey(mut step: impl FnMut()) {
+pub fn obey(mut step: impl FnMut()) {
     for _ in stdin().lock().lines().map_while(Result::ok) {
         step();
         println!("done");

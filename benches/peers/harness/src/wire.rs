@@ -1,29 +1,31 @@
 //! A server on a port, for `cargo xtask bench-json beside`: `serve N` prints the port, changes a resource for each line that it
 //! reads, and ends with its input.
 
-use std::io::{BufRead as _, Write as _, stdin, stdout};
+use std::error::Error;
+use std::process::ExitCode;
 
-/// The number of resources, if the program was started as `serve N`.
-pub fn resources() -> Option<usize> {
+use benches::e2e;
+
+/// Serves N resources if the program was started as `serve N`, and does its other work if not.
+pub fn serve_or(serve: impl FnOnce(usize) -> Result<(), Box<dyn Error>>, other: impl FnOnce() -> ExitCode) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [command, n] = &arguments[..] else { return None };
-    (command == "serve").then(|| n.parse().ok()).flatten()
+    let [command, n] = &arguments[..] else { return other() };
+    let Some(n) = n.parse().ok().filter(|_| command == "serve") else { return other() };
+    match serve(n) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Prints the port, and makes a change for each line; each change is given its number.
 pub fn obey(port: u16, mut change: impl FnMut(u8)) {
-    let say = |line: String| {
-        let mut out = stdout().lock();
-        writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
-    };
-    if !say(port.to_string()) {
-        return;
-    }
-    let lines = stdin().lock().lines().map_while(Result::ok);
-    for (round, _) in (1..=u8::MAX).cycle().zip(lines) {
+    println!("{port}");
+    let mut round = 0_u8;
+    e2e::obey(|| {
+        round = round.wrapping_add(1);
         change(round);
-        if !say("done".into()) {
-            return;
-        }
-    }
+    });
 }

@@ -6,6 +6,7 @@ mod probes;
 mod stream;
 
 use std::any::Any;
+use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -28,38 +29,22 @@ static COUNTING: alloc::Counting = alloc::Counting;
 pub const NODE: &str = "n";
 
 fn main() -> ExitCode {
-    match wire::resources() {
-        Some(n) => on_a_port(n),
-        None => serve::<Nebucloud>(),
-    }
+    wire::serve_or(on_a_port, serve::<Nebucloud>)
 }
 
 /// The nodes of the load, each of which has to have a snapshot of its own.
 const NODES: usize = 100;
 
 /// Serves N resources over HTTP/2, by tonic as its own server does.
-fn on_a_port(n: usize) -> ExitCode {
-    let served = || {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
-        let port = listener.local_addr()?.port();
-        let mut store = Store::new(n);
-        store.publish_for((0..NODES).map(|node| format!("node-{node}")));
-        let router = tonic::transport::Server::builder().add_service(store.service.clone().into_service());
-        runtime.spawn(router.serve_with_incoming(TcpListenerStream::new(listener)));
-        wire::obey(port, |round| {
-            store.change(0, round);
-            store.publish_for((0..NODES).map(|node| format!("node-{node}")));
-        });
-        Ok::<(), Box<dyn std::error::Error>>(())
-    };
-    served().map_or_else(
-        |error| {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        },
-        |()| ExitCode::SUCCESS,
-    )
+fn on_a_port(n: usize) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
+    let port = listener.local_addr()?.port();
+    let mut store = Store::of((0..NODES).map(|node| format!("node-{node}")).collect(), n);
+    let router = tonic::transport::Server::builder().add_service(store.service.clone().into_service());
+    runtime.spawn(router.serve_with_incoming(TcpListenerStream::new(listener)));
+    wire::obey(port, |round| store.change(0, round));
+    Ok(())
 }
 
 struct Nebucloud {
@@ -77,6 +62,7 @@ enum Streams {
 pub struct Store {
     pub service: AdsService,
     pub resources: Vec<BoxResource>,
+    nodes: Vec<String>,
     snapshots: usize,
 }
 
@@ -114,9 +100,14 @@ impl Resource for Encoded {
 
 impl Store {
     pub fn new(n: usize) -> Self {
+        Self::of(vec![NODE.into()], n)
+    }
+
+    /// Returns a store of N resources, which all these nodes have.
+    fn of(nodes: Vec<String>, n: usize) -> Self {
         let service = AdsService::new(Arc::new(ShardedCache::new()), Arc::new(ResourceRegistry::with_envoy_types()));
         let resources = (0..n).map(|at| Encoded::shared(name(at), 0)).collect();
-        let mut store = Self { service, resources, snapshots: 0 };
+        let mut store = Self { service, resources, nodes, snapshots: 0 };
         store.publish();
         store
     }
@@ -126,17 +117,13 @@ impl Store {
         self.publish();
     }
 
+    /// Gives each node a snapshot, which can only be made anew.
     pub fn publish(&mut self) {
-        self.publish_for([NODE.into()]);
-    }
-
-    /// Gives nodes a snapshot, which can only be made anew.
-    fn publish_for(&mut self, nodes: impl IntoIterator<Item = String>) {
         self.snapshots += 1;
         let builder = Snapshot::builder().version(format!("v{}", self.snapshots));
         let snapshot = builder.resources(TYPE_URL.into(), self.resources.iter().cloned()).build();
-        for node in nodes {
-            self.service.cache().set_snapshot(NodeHash::from_id(&node), snapshot.clone());
+        for node in &self.nodes {
+            self.service.cache().set_snapshot(NodeHash::from_id(node), snapshot.clone());
         }
     }
 }

@@ -4,6 +4,7 @@ mod config;
 mod probes;
 mod stream;
 
+use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,34 +26,22 @@ static COUNTING: alloc::Counting = alloc::Counting;
 
 fn main() -> ExitCode {
     quilkin_xds::metrics::set_registry(Box::leak(Box::default())); // or the first request panics
-    match wire::resources() {
-        Some(n) => on_a_port(n),
-        None => serve::<Quilkin>(),
-    }
+    wire::serve_or(on_a_port, serve::<Quilkin>)
 }
 
 /// Serves N resources over HTTP/2, by its own management server.
-fn on_a_port(n: usize) -> ExitCode {
-    let served = || {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let plane = Plane::new(n);
-        let listener = TcpListener::bind(None)?;
-        let port = listener.port();
-        let _inside = runtime.enter();
-        runtime.spawn(plane.plane.clone().management_server(listener, None)?);
-        wire::obey(port, |round| {
-            plane.config.change(0, round);
-            plane.plane.push_update(TYPE_URL);
-        });
-        Ok::<(), Box<dyn std::error::Error>>(())
-    };
-    served().map_or_else(
-        |error| {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        },
-        |()| ExitCode::SUCCESS,
-    )
+fn on_a_port(n: usize) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let plane = Plane::new(n);
+    let listener = TcpListener::bind(None)?;
+    let port = listener.port();
+    let _inside = runtime.enter();
+    runtime.spawn(plane.plane.clone().management_server(listener, None)?);
+    wire::obey(port, |round| {
+        plane.config.change(0, round);
+        plane.plane.push_update(TYPE_URL);
+    });
+    Ok(())
 }
 
 /// The control plane; it lives as long as nobody drops the sender.
