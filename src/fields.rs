@@ -149,7 +149,8 @@ mod tests {
             0x08, 0x96, 0x01, // 1: varint 150
             0x11, 1, 2, 3, 4, 5, 6, 7, 8, // 2: fixed64
             0x1a, 2, b'h', b'i', // 3: bytes
-            0x25, 1, 2, 3, 4,    // 4: fixed32
+            0x25, 1, 2, 3, 4, // 4: fixed32
+            0x30, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1,    // 6: varint -1, as an int32 has it too
             0x2b, // 5: a group
             0x08, 0x01,
         ];
@@ -160,6 +161,7 @@ mod tests {
                 Ok((2, Value::Fixed)),
                 Ok((3, Value::Bytes(b"hi"))),
                 Ok((4, Value::Fixed)),
+                Ok((6, Value::Varint(u64::MAX))),
                 Err(Malformed),
             ]
         );

@@ -251,4 +251,14 @@ mod tests {
         }
         assert!(globs.is_empty());
     }
+
+    #[test]
+    fn a_member_is_one_of_the_same_directory_and_parameters() {
+        let glob = "xdstp://a/T/foo/*?x=1";
+        assert!(is_member(glob, "xdstp://a/T/foo/b?x=1"));
+        for name in ["xdstp://a/T/foo/b", "xdstp://a/T/bar/b?x=1", glob, "b"] {
+            assert!(!is_member(glob, name), "{name}");
+        }
+        assert!(!is_member("xdstp://a/T/foo/b?x=1", "xdstp://a/T/foo/b?x=1"), "no collection");
+    }
 }

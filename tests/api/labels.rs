@@ -11,6 +11,7 @@ use xds_machine::model::{Label, Relabel};
 use xds_machine::poll;
 use xds_machine::server::{self, Cache, Resource, Retry, Revision, Server, Source, StreamId};
 use xds_machine::servers::{self, Connect, Policy, Servers};
+use xds_machine::watch::Watches;
 use xds_machine::{Instant, Sotw, Status, TypeUrl};
 
 const NOW: Instant = Instant::EPOCH;
@@ -226,4 +227,31 @@ fn of_a_reporter() {
     reporter.handle_unsent(report).expect("it was under way");
     assert_eq!(labels(&mut reporter), ["at 1"], "it is due now, with its window");
     reporter.release(entry).expect("an entry");
+}
+
+#[test]
+fn of_watchers() {
+    let mut client = Client::<Sotw>::new(client::Config::new(Node::new("n")).with_id(7));
+    let mut watches = Watches::<usize>::new("t");
+    let watch = watches.watch(&mut client, "a").expect("a name");
+    client.handle_open();
+    assert!(client.poll_transmit().is_some());
+    assert!(labels(&mut watches).is_empty());
+    let response = |nonce: &str, content: &'static [u8]| sotw::Response {
+        version: nonce.into(),
+        resources: vec![sotw::Item::Bare(Any { type_url: "t".into(), value: content.into() })],
+        type_url: "t".into(),
+        nonce: nonce.into(),
+        control_plane: String::new(),
+        errors: Vec::new(),
+    };
+    client.handle_response(NOW, response("1", b"\x0a\x01a")).expect("a response");
+    let action = client.poll_action().expect("an update");
+    assert!(watches.handle_action(action, |resource| Ok::<_, String>(resource.body().len())).is_none());
+    let token = ["client 7", "epoch 1", "response t 1", "nonce 1"];
+    assert_eq!(labels(&mut watches), token, "the verdict waits for the watcher");
+    assert!(watches.poll_watch(watch).is_some() && watches.poll_watch(watch).is_none());
+    assert_eq!(labels(&mut watches), token, "the verdict is to be polled");
+    assert!(watches.poll_verdict().is_some());
+    assert!(labels(&mut watches).is_empty());
 }

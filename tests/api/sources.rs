@@ -62,6 +62,35 @@ fn a_stream_that_is_over_waits_for_nothing() {
     assert_eq!((server.poll_timeout(), server.poll_action()), (None, None));
 }
 
+/// A stream has at most one response of each type in flight, until the ACK or the NACK of each.
+#[test]
+fn responses_in_flight_are_counted() {
+    let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
+    let mut store = cache(1);
+    store.insert(&"u".into(), Resource::new("a", &b"u"[..]));
+    let ask = |server: &mut Server<Delta>, type_url: &str| {
+        let subscribe = vec!["a".into()];
+        server.handle_request(NOW, delta::Request { subscribe, ..delta::Request::new(type_url) }).expect("a request");
+    };
+    assert_eq!(server.in_flight(), 0);
+    ask(&mut server, "t");
+    ask(&mut server, "u");
+    assert_eq!(server.in_flight(), 0, "nothing was sent");
+    let nonces = [1, 2].map(|sent| {
+        let nonce = server.poll_transmit(NOW, &store).expect("an answer").nonce().clone();
+        assert_eq!(server.in_flight(), sent);
+        nonce
+    });
+    for (nonce, (type_url, error, left)) in
+        nonces.into_iter().zip([("t", None, 1), ("u", Some(Status::new(Code::InvalidArgument, "no")), 0)])
+    {
+        server
+            .handle_request(NOW, delta::Request { nonce, error, ..delta::Request::new(type_url) })
+            .expect("a verdict");
+        assert_eq!(server.in_flight(), left);
+    }
+}
+
 /// A source whose pages are made anew each time, so that they share no name with its entries.
 struct Anew(Cache);
 

@@ -179,3 +179,28 @@ fn several_servers() {
     watches.unwatch(&mut servers, watch);
     assert_eq!(servers.poll_connect(NOW), Some(Connect::Close(stream)));
 }
+
+/// A watcher is to be woken once for any number of events, and again after a further change.
+#[test]
+fn watchers_that_are_ready() {
+    let (mut client, mut watches) = (client(), Watches::<usize>::new(TYPE));
+    let one = watches.watch(&mut client, "a").expect("a name");
+    let two = watches.watch(&mut client, "b").expect("a name");
+    assert_eq!(watches.poll_ready(), None);
+    let gone = |names: &[&str]| Action::DoesNotExist {
+        type_url: TYPE.into(),
+        names: names.iter().map(|&name| name.into()).collect(),
+    };
+    watches.handle_action(gone(&["a", "b"]), decode);
+    assert_eq!([watches.poll_ready(), watches.poll_ready(), watches.poll_ready()], [Some(one), Some(two), None]);
+    assert_eq!(watches.poll_watch(two).map(kind), Some(("b".into(), failed(Code::NotFound))));
+    watches.handle_unreachable(Status::new(Code::Unavailable, "down"));
+    assert_eq!(watches.poll_ready(), None, "an error is told already");
+    client.handle_open();
+    assert!(client.poll_transmit().is_some());
+    hear(&mut client);
+    let action = client.poll_action().expect("an update");
+    watches.handle_action(action, decode);
+    assert_eq!((watches.poll_ready(), watches.poll_ready()), (Some(one), None));
+    assert_eq!(watches.poll_watch(one).map(kind), Some(("a".into(), News::Changed(Ok(3)))));
+}

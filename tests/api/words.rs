@@ -122,3 +122,18 @@ fn the_field_of_the_name() {
         other => panic!("nothing wrong, but {other:?}"),
     }
 }
+
+#[test]
+fn paths_of_client_status() {
+    use xds_machine::service::ClientStatusMethod;
+    let service = "/envoy.service.status.v3.ClientStatusDiscoveryService";
+    for (method, name) in
+        [(ClientStatusMethod::Fetch, "FetchClientStatus"), (ClientStatusMethod::Stream, "StreamClientStatus")]
+    {
+        let path = format!("{service}/{name}");
+        assert_eq!((method.path(), ClientStatusMethod::of_path(&path)), (path, Some(method)));
+    }
+    for path in [service.to_owned(), format!("{service}/Other"), format!("{service}FetchClientStatus"), "/".into()] {
+        assert_eq!(ClientStatusMethod::of_path(&path), None, "{path}");
+    }
+}

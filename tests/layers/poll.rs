@@ -971,3 +971,41 @@ fn a_poll_and_a_source() {
     let client: &client::Client<Sotw> = poll.client();
     assert!(client.states().all(|(_, _, state)| state.status == ResourceStatus::Acked));
 }
+
+/// R-REST-15: unsubscribing from what is not subscribed to changes nothing: equal content is still no news.
+#[test]
+fn leaving_a_name_that_is_not_subscribed_to_changes_nothing() {
+    for mut poll in [clusters(), poll_of(config(), type_url::CLUSTER, &["a"])] {
+        exchange(&mut poll, NOW, cds("1", &["a"]));
+        accept(&mut poll, NOW);
+        poll.unsubscribe(["b"]);
+        let now = next(&mut poll);
+        assert_eq!(exchange(&mut poll, now, cds("1", &["a"])).version.as_str(), "1");
+        assert_eq!(poll.poll_action(), None, "the content is that of before");
+    }
+}
+
+/// R-REST-18, R-REST-32: the version is not said while a name that was left and came back, or the wildcard that was left,
+/// may have lost what the version stands for.
+#[test]
+fn the_version_is_said_but_for_what_was_left() {
+    let mut poll = endpoints(&["a", "b"]);
+    exchange(&mut poll, NOW, eds("1", &["a", "b"]));
+    accept(&mut poll, NOW);
+    poll.unsubscribe(["b"]);
+    let now = next(&mut poll);
+    let (request, asked) = ask(&mut poll, now);
+    assert_eq!((request.names, request.version.as_str()), (vec!["a".into()], "1"));
+    poll.handle_answer(now, asked, Answer::NotModified, 0).expect("it was asked");
+    poll.subscribe(["b"]).expect("a name");
+    next(&mut poll);
+    assert_eq!(ask(&mut poll, now + DELAY).0.version.as_str(), "", "b is here anew");
+
+    let mut poll = poll_of(config(), type_url::CLUSTER, &["*", "a"]);
+    exchange(&mut poll, NOW, cds("1", &["a", "b"]));
+    accept(&mut poll, NOW);
+    poll.unsubscribe(["*"]);
+    let now = next(&mut poll);
+    let request = ask(&mut poll, now).0;
+    assert_eq!((request.names, request.version.as_str()), (vec!["a".into()], ""));
+}

@@ -17,8 +17,10 @@ struct World {
     heard: bool,
     last_under: Option<u64>,
     serial: u64,
-    /// Whether the last response is unanswered (SotW).
-    unanswered: bool,
+    /// How many of the last responses are unanswered (SotW).
+    unanswered: u64,
+    /// Whether the last request had the name (SotW).
+    told: bool,
     /// Requests: the response they are under, and whether they have the name (in delta, whether they subscribe to it).
     up: VecDeque<(u64, bool)>,
     // The server: its view, and whether it has to answer.
@@ -67,7 +69,8 @@ impl World {
             heard: false,
             last_under: None,
             serial: 0,
-            unanswered: false,
+            unanswered: 0,
+            told: false,
             up: VecDeque::new(),
             listed: false,
             owes: false,
@@ -123,7 +126,7 @@ impl World {
                 next.sent += 1;
                 next.down.push_back(false);
             }
-            Event::ClientReads if !self.unanswered => {
+            Event::ClientReads if self.unanswered < 2 => {
                 let has = next.down.pop_front()? && self.wanted;
                 next.serial += 1;
                 let takes = has && (!self.delta || self.announced.is_listed(NAME));
@@ -132,7 +135,7 @@ impl World {
                 if has {
                     next.announced.confirm(&name);
                 }
-                next.unanswered = !self.delta;
+                next.unanswered += u64::from(!self.delta);
             }
             Event::TimesOut if self.is_quiet() && self.wanted && !self.heard && self.announced.is_relisting(NAME) => {
                 next.announced.time_out(&name);
@@ -141,21 +144,30 @@ impl World {
         }
         let wanted = next.wanted;
         next.announced.check(|_| wanted).unwrap_or_else(|what| panic!("{event:?}: {what}: {self:?}"));
+        if !next.delta {
+            let wanted = wanted.then_some(&name);
+            let last = next.announced.asked().then(|| next.announced.last_listed(wanted.into_iter()));
+            assert_eq!(last.is_some_and(|names| !names.is_empty()), next.told, "{event:?}: {self:?}");
+        }
         Some(next)
     }
 
     fn has_news(&self) -> bool {
-        if self.announced.asked() { self.unanswered || self.announced.has_news(self.serial) } else { self.wanted }
+        if self.announced.asked() { self.unanswered > 0 || self.announced.has_news(self.serial) } else { self.wanted }
     }
 
     fn client_sends(&mut self) {
         let name = ResourceName::from(NAME);
         if !self.delta {
             let wanted: Vec<&ResourceName> = self.wanted.then_some(&name).into_iter().collect();
-            let list = self.announced.list(wanted.into_iter(), self.serial, self.serial, 9);
-            self.up.push_back((self.serial, !list.names.is_empty()));
-            self.last_under = Some(self.serial);
-            self.unanswered = false;
+            let under = self.serial - self.unanswered.saturating_sub(1);
+            let list = self.announced.list(wanted.into_iter(), under, self.serial, 9);
+            let tells = !list.names.is_empty();
+            assert!(self.unanswered > 0 || tells != self.told, "the request says nothing new: {self:?}");
+            self.told = tells;
+            self.up.push_back((under, tells));
+            self.last_under = Some(under);
+            self.unanswered = self.unanswered.saturating_sub(1);
         } else if !self.announced.asked() {
             self.up.push_back((0, true));
         } else {
@@ -200,4 +212,58 @@ fn sotw_in_every_order_the_server_knows_and_answers() {
 #[test]
 fn delta_in_every_order_the_server_knows_and_answers() {
     assert!(explore(true) > 1_000);
+}
+
+/// Returns the state after the first request, which has the name under response 1, and the name that is being relisted
+/// since.
+fn relisting() -> (Announced, ResourceName) {
+    let (mut announced, name) = (Announced::default(), ResourceName::from(NAME));
+    announced.note_asked();
+    announced.relist(&name, false);
+    assert!(list(&mut announced, 1).is_empty());
+    (announced, name)
+}
+
+/// Returns the names of a request under the newest response.
+fn list(announced: &mut Announced, serial: u64) -> Vec<ResourceName> {
+    announced.list([&ResourceName::from(NAME)].into_iter(), serial, serial, 9).names
+}
+
+#[test]
+fn a_timer_restarts_if_it_had_run_out_or_was_that_of_the_subscription_before() {
+    let (mut announced, name) = relisting();
+    assert!(announced.settle(|_| true).is_empty(), "the timer still runs");
+    assert_eq!(list(&mut announced, 2), [NAME]);
+    announced.unsubscribe(&name, 9);
+    announced.subscribe_listed(&name, Some(2), 2);
+    assert_eq!(announced.settle(|_| true), [NAME], "the last request had the name by the subscription before");
+
+    let (mut announced, name) = relisting();
+    assert!(announced.time_out(&name));
+    assert!(list(&mut announced, 2).is_empty());
+    assert!(announced.settle(|_| false).is_empty(), "no response settles the name");
+    assert_eq!(announced.settle(|_| true), [NAME], "the timer ran out");
+}
+
+#[test]
+fn a_mention_confirms_a_name_that_crossed_a_response() {
+    let (mut announced, name) = relisting();
+    assert_eq!(list(&mut announced, 1), [NAME]);
+    announced.settle(|_| true);
+    assert!(announced.has_unconfirmed() && !announced.is_confirmed(NAME));
+    announced.confirm(&name);
+    assert!(!announced.has_unconfirmed() && announced.is_confirmed(NAME));
+}
+
+#[test]
+fn the_last_time_out_settles_a_name_that_no_newer_response_relists() {
+    let (mut announced, name) = relisting();
+    assert!(announced.time_out(&name), "the first time-out relists the name");
+    let last = u64::from(REOPENINGS) + 2;
+    for serial in 2..=last {
+        assert!(list(&mut announced, serial).is_empty(), "left out under response {serial}");
+        assert!(!announced.time_out(&name), "the name is requested twice at most");
+        assert!(announced.is_relisting(NAME) == (serial < last), "after response {serial}");
+    }
+    assert_eq!(list(&mut announced, last), [NAME], "the name is listed all the same");
 }
