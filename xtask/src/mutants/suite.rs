@@ -21,8 +21,12 @@ const MODEL: &str = "model";
 const WHOLE: [&str; 2] = ["everything_holds_in_every_order", "--exact"];
 const GLANCE: [&str; 3] = ["deeper", "--exact", "--ignored"];
 const A_GLANCE: [(&str, &str); 2] = [("ONLY", "t"), ("LIMIT", "400")];
+/// The random simulation: 200 runs of 10,000 steps each, on one thread.
+const SIMULATION: &str = "simulation";
+const RUNS: [&str; 3] = ["2", "1", "1"];
 /// The slowest tests.
-pub const SLOW: [&str; 6] = ["machines_are_values", MODEL, "second_checker", "seeded_bugs", "servers", "watches"];
+pub const SLOW: [&str; 7] =
+    ["machines_are_values", MODEL, "second_checker", "seeded_bugs", "servers", SIMULATION, "watches"];
 /// Tests that read the sources and their documentation.
 const NOT_ABOUT_CODE: [&str; 2] = ["rules", "dialects"];
 
@@ -57,16 +61,18 @@ impl Suite {
         if !output.status.success() {
             return Err("the tests do not compile".into());
         }
+        let mut programs = programs(&output.stdout)?;
+        if subject.model && wanted(SIMULATION) {
+            let build = ["build", "--release", "--quiet", "--package", "simulate", "--message-format=json"];
+            programs.extend(self::programs(&cargo_in(subject, &tree.root, &build).output()?.stdout)?);
+        }
         let mut stages = Vec::new();
-        for line in String::from_utf8(output.stdout)?.lines() {
-            let message: Value = serde_json::from_str(line)?;
-            let (Some(program), Some(name)) = (message["executable"].as_str(), message["target"]["name"].as_str())
-            else {
-                continue;
-            };
-            let program = PathBuf::from(program);
+        for (name, program) in programs {
+            let name = name.as_str();
             let mut ways: Vec<(String, Way)> = Vec::new();
-            if subject.model && name == MODEL {
+            if name == "simulate" {
+                ways.push((SIMULATION.into(), (RUNS.map(str::to_owned).into(), &[][..])));
+            } else if subject.model && name == MODEL {
                 ways.push(("model, a glance".into(), (GLANCE.map(str::to_owned).into(), &A_GLANCE)));
                 ways.extend(last.then(|| ("model".into(), (WHOLE.map(str::to_owned).into(), &[][..]))));
             } else if subject.programs.contains(&name) && !subject.stages.is_empty() {
@@ -75,7 +81,7 @@ impl Suite {
             } else if subject.programs.contains(&name) {
                 let modules = modules(&program)?.into_iter().filter(|(module, _)| wanted(module));
                 ways.extend(modules.map(|(module, path)| (module, (vec![format!("{path}::")], &[][..]))));
-            } else {
+            } else if wanted(name) {
                 ways.push((name.into(), (Vec::new(), &[])));
             }
             for (name, way) in ways {
@@ -111,6 +117,18 @@ impl Suite {
         }
         (Outcome::Survived, None)
     }
+}
+
+/// Returns the programs that cargo built, with their names.
+fn programs(messages: &[u8]) -> Result<Vec<(String, PathBuf)>> {
+    let mut programs = Vec::new();
+    for line in std::str::from_utf8(messages)?.lines() {
+        let message: Value = serde_json::from_str(line)?;
+        if let (Some(program), Some(name)) = (message["executable"].as_str(), message["target"]["name"].as_str()) {
+            programs.push((name.to_owned(), program.into()));
+        }
+    }
+    Ok(programs)
 }
 
 /// Returns the modules of a program that have tests, with their paths: each is in a folder of `tests/`.
