@@ -137,3 +137,21 @@ fn paths_of_client_status() {
         assert_eq!(ClientStatusMethod::of_path(&path), None, "{path}");
     }
 }
+
+#[test]
+fn a_node_has_what_was_set() {
+    use xds_machine::message::{Locality, Node};
+    let locality = Locality { region: "r".into(), zone: "z".into(), sub_zone: "s".into() };
+    let node = Node::new("n").with_cluster("c").with_locality(locality.clone()).with_user_agent("u", "1");
+    let node = node.with_feature("f").with_rest(&b"\x3a\x00"[..]);
+    let expected = Node {
+        id: "n".into(),
+        cluster: "c".into(),
+        locality: Some(locality),
+        user_agent_name: "u".into(),
+        user_agent_version: "1".into(),
+        client_features: vec!["f".into()],
+        rest: (&b"\x3a\x00"[..]).into(),
+    };
+    assert_eq!(node, expected);
+}

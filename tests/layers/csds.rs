@@ -1044,3 +1044,21 @@ fn streams_of_one_node_are_one_client() {
     nodes.add(&Node::new("b").into(), vec![versioned("2")]);
     assert_eq!(nodes.into_clients()[0].items, [versioned("1")]);
 }
+
+/// An item with an empty version has one all the same if it has content, or a time.
+#[test]
+fn an_empty_version_is_one_where_there_is_content() {
+    for (field, version) in [
+        (&[][..], None),
+        (&[0x1a, 1, b'1'], Some("1")),
+        (&[0x22, 3, 0x0a, 1, b't'], Some("")), // content, of type `t`
+        (&[0x2a, 2, 0x08, 9], Some("")),       // updated at 9 s
+    ] {
+        let item = [&[0x12, 1, b'a'][..], field].concat();
+        let client = [&[0x1a, item.len() as u8][..], &item].concat();
+        let response = [&[0x0a, client.len() as u8][..], &client].concat();
+        let response = wire::decode_response(response.into()).expect("a response");
+        let item = &response.clients[0].items[0];
+        assert_eq!(item.version.as_ref().map(|version| version.as_str()), version, "{field:?}");
+    }
+}
