@@ -1,6 +1,7 @@
 //! Single methods, types and limits: the guarantees to a caller of the crate.
 
 mod caller;
+mod delivery;
 mod known;
 mod labels;
 mod limits;

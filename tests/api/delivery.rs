@@ -1,0 +1,107 @@
+//! The delivery of one resource, step by step.
+
+use xds_machine::message::delta;
+use xds_machine::server::{Cache, Config, DeliveryStatus, Resource, ResponseLimit, Revision, Server, Source, StreamId};
+use xds_machine::{Code, Delta, Instant, Nonce, ResourceName, Status, TypeUrl, type_url};
+
+const NOW: Instant = Instant::EPOCH;
+
+struct Stream {
+    server: Server<Delta>,
+    cache: Cache,
+}
+
+fn clusters() -> TypeUrl {
+    type_url::CLUSTER.into()
+}
+
+impl Stream {
+    fn new(config: Config) -> Self {
+        Self { server: Server::new(config, StreamId(1)), cache: Cache::new(1) }
+    }
+
+    fn put(&mut self, name: &str, content: &'static [u8]) -> Revision {
+        self.cache.insert(&clusters(), Resource::new(name, content));
+        self.cache.revision()
+    }
+
+    fn ask(&mut self, subscribe: &[&str], unsubscribe: &[&str]) {
+        let names = |names: &[&str]| names.iter().copied().map(ResourceName::from).collect();
+        let (subscribe, unsubscribe) = (names(subscribe), names(unsubscribe));
+        let request = delta::Request { subscribe, unsubscribe, ..delta::Request::new(clusters()) };
+        self.server.handle_request(NOW, request).expect("a request");
+    }
+
+    fn send(&mut self) -> Nonce {
+        self.server.poll_transmit(NOW, &self.cache).expect("a response").nonce().clone()
+    }
+
+    fn answer(&mut self, nonce: Nonce, error: Option<&str>) {
+        let error = error.map(|message| Status::new(Code::InvalidArgument, message));
+        let request = delta::Request { nonce, error, ..delta::Request::new(clusters()) };
+        self.server.handle_request(NOW, request).expect("a verdict");
+    }
+
+    /// Returns the status, and whether an earlier form was sent.
+    fn status(&self, name: &str) -> Option<(DeliveryStatus, bool)> {
+        let delivery = self.server.delivery(&clusters(), name, &self.cache)?;
+        Some((delivery.status, delivery.earlier))
+    }
+}
+
+#[test]
+fn of_a_name_through_its_life() {
+    use DeliveryStatus::{Acknowledged, NotSent, Rejected, Sent};
+    let mut stream = Stream::new(Config::ads());
+    stream.put("a", b"1");
+    stream.put("other", b"1");
+    assert_eq!(stream.status("a"), None, "nothing was requested");
+    stream.ask(&["a", "missing"], &[]);
+    assert_eq!([stream.status("a"), stream.status("missing")], [Some((NotSent, false)); 2]);
+    assert_eq!((stream.status("other"), stream.status("nowhere")), (None, None), "not subscribed to");
+
+    let nonce = stream.send();
+    assert_eq!([stream.status("a"), stream.status("missing")], [Some((Sent, false)); 2]);
+    stream.answer(nonce, None);
+    assert_eq!([stream.status("a"), stream.status("missing")], [Some((Acknowledged, false)); 2]);
+
+    let second = stream.put("a", b"2");
+    assert_eq!(stream.status("a"), Some((NotSent, true)));
+    let delivery = stream.server.delivery(&clusters(), "a", &stream.cache).expect("subscribed to");
+    assert_eq!(delivery.revision, second, "that of the form which was not sent");
+    let nonce = stream.send();
+    stream.answer(nonce, Some("no"));
+    assert_eq!((stream.status("a"), stream.status("missing")), (Some((Rejected, false)), Some((Acknowledged, false))));
+
+    stream.cache.remove(&clusters(), "a");
+    assert_eq!(stream.status("a"), Some((NotSent, true)));
+    stream.ask(&["a"], &[]);
+    assert_eq!(stream.status("a"), Some((NotSent, false)), "what is requested anew was not sent");
+    let nonce = stream.send();
+    assert_eq!(stream.status("a"), Some((Sent, false)));
+    stream.answer(nonce, None);
+    assert_eq!(stream.status("a"), Some((Acknowledged, false)));
+    stream.ask(&[], &["a"]);
+    assert_eq!(stream.status("a"), None);
+}
+
+#[test]
+fn of_each_resource_of_an_answer_in_portions() {
+    use DeliveryStatus::{Acknowledged, NotSent, Sent};
+    let limit = ResponseLimit { resources: 1, ..ResponseLimit::default() };
+    let mut stream = Stream::new(Config::ads().with_response_limit(limit));
+    stream.cache = Cache::new(1).with_page(1);
+    for name in ["a", "b", "c"] {
+        stream.put(name, b"1");
+    }
+    stream.ask(&["*"], &[]);
+    let all = |stream: &Stream| ["a", "b", "c"].map(|name| stream.status(name).expect("the wildcard covers it").0);
+    assert_eq!(all(&stream), [NotSent; 3]);
+    let portions = [[Sent, NotSent, NotSent], [Acknowledged, Sent, NotSent], [Acknowledged, Acknowledged, Sent]];
+    for portion in portions {
+        let nonce = stream.send();
+        assert_eq!(all(&stream), portion);
+        stream.answer(nonce, None);
+    }
+    assert_eq!(all(&stream), [Acknowledged; 3]);
+}
