@@ -1,8 +1,8 @@
 //! Several servers: the identity of their streams, and queries about them.
 
 use xds_machine::client;
-use xds_machine::message::{Node, sotw};
-use xds_machine::servers::{Config, Connect, Policy, ServerId, Servers, Stream};
+use xds_machine::message::{Any, Node, sotw};
+use xds_machine::servers::{Action, Config, Connect, Policy, ServerId, Servers, Stream};
 use xds_machine::{Error, Instant, Misuse, Nonce, Sotw, TypeUrl, type_url};
 
 const NOW: Instant = Instant::EPOCH;
@@ -117,4 +117,28 @@ fn actions_that_wait() {
     assert!(servers.poll_action().is_some());
     servers.handle_timeout(due);
     assert_eq!(servers.poll_timeout(), None);
+}
+
+/// What the application was given and accepted is held, whichever server sent it.
+#[test]
+fn what_is_held() {
+    let mut servers = servers(1);
+    servers.resources_mut(&endpoints()).subscribe(["a", "b"]).expect("names");
+    let stream = connect(&mut servers, NOW);
+    servers.handle_open(stream);
+    assert!(servers.poll_transmit(stream).is_some());
+    let a = sotw::Item::Bare(Any { type_url: endpoints(), value: b"\x0a\x01a"[..].into() });
+    let response = sotw::Response { resources: vec![a], ..response(endpoints()) };
+    servers.handle_response(NOW, stream, response).expect("a response");
+    let held = |servers: &Servers<Sotw>| ["a", "b", "c"].map(|name| servers.is_held(&endpoints(), &name.into()));
+    assert_eq!(held(&servers), [false; 3], "the verdict is pending");
+    let update = std::iter::from_fn(|| servers.poll_action()).find_map(|action| match action {
+        Action::Client { action: client::Action::Apply(update), .. } => Some(update),
+        _ => None,
+    });
+    let update = update.expect("an update");
+    servers.handle_verdict(NOW, update.accept()).expect("it is out");
+    assert_eq!(held(&servers), [true, false, false]);
+    servers.handle_close(NOW, stream, 0);
+    assert_eq!(held(&servers), [true, false, false], "without a stream, too");
 }
