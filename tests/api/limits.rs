@@ -161,6 +161,18 @@ fn stale_requests() {
     server.handle_request(NOW, stale("t", "3")).expect("the third of its type in a row is taken");
     assert!(matches!(server.poll_action(), Some(server::Action::DropStale { count: 1, .. })));
     assert_eq!(server.poll_action(), None);
+    // A request that is no ACK or NACK ends the row.
+    let mut other = server.clone();
+    other.handle_request(NOW, request("t", names(1))).expect("a request");
+    for nonce in ["4", "5", "6"] {
+        other.handle_request(NOW, stale("t", nonce)).expect("the third in a row is taken");
+    }
+    let closes = |server: &mut Server<Delta>| {
+        std::iter::from_fn(|| server.poll_action()).any(|action| matches!(action, server::Action::Close(_)))
+    };
+    assert!(!closes(&mut other));
+    other.handle_request(NOW, stale("t", "7")).expect("the fourth closes the stream");
+    assert!(closes(&mut other));
     server.handle_request(NOW, stale("t", "4")).expect("the fourth closes the stream");
     assert!(matches!(server.poll_action(), Some(server::Action::DropStale { count: 1, .. })));
     assert!(matches!(server.poll_action(), Some(server::Action::Close(Status { code: 8, .. }))));

@@ -21,9 +21,9 @@ const MODEL: &str = "model";
 const WHOLE: [&str; 2] = ["everything_holds_in_every_order", "--exact"];
 const GLANCE: [&str; 3] = ["deeper", "--exact", "--ignored"];
 const A_GLANCE: [(&str, &str); 2] = [("ONLY", "t"), ("LIMIT", "400")];
-/// The random simulation: 200 runs of 10,000 steps each, on one thread.
+/// The random simulation: 100 runs of 10,000 steps each, on one thread.
 const SIMULATION: &str = "simulation";
-const RUNS: [&str; 3] = ["2", "1", "1"];
+const RUNS: [&str; 3] = ["1", "1", "1"];
 /// The slowest tests.
 pub const SLOW: [&str; 7] =
     ["machines_are_values", MODEL, "second_checker", "seeded_bugs", "servers", SIMULATION, "watches"];
