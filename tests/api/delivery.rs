@@ -85,23 +85,38 @@ fn of_a_name_through_its_life() {
     assert_eq!(stream.status("a"), None);
 }
 
+/// Resources whose names are in another order than the pages, and portions that end within a page.
 #[test]
 fn of_each_resource_of_an_answer_in_portions() {
     use DeliveryStatus::{Acknowledged, NotSent, Sent};
-    let limit = ResponseLimit { resources: 1, ..ResponseLimit::default() };
-    let mut stream = Stream::new(Config::ads().with_response_limit(limit));
-    stream.cache = Cache::new(1).with_page(1);
-    for name in ["a", "b", "c"] {
-        stream.put(name, b"1");
+    const NAMES: [&str; 6] = ["m", "n", "o", "a", "b", "c"];
+    for (page, portion) in [(1, 1), (3, 2), (3, 4), (2, 3), (6, 1)] {
+        let limit = ResponseLimit { resources: portion, ..ResponseLimit::default() };
+        let mut stream = Stream::new(Config::ads().with_response_limit(limit));
+        stream.cache = Cache::new(1).with_page(page);
+        for name in NAMES {
+            stream.put(name, b"1");
+        }
+        stream.ask(&["*"], &[]);
+        let all = |stream: &Stream| NAMES.map(|name| stream.status(name).expect("the wildcard covers it").0);
+        let mut expected = [NotSent; 6];
+        assert_eq!(all(&stream), expected);
+        while expected.contains(&NotSent) {
+            let response = stream.server.poll_transmit(NOW, &stream.cache).expect("a portion");
+            let sent: Vec<&str> = response.resources().map(|resource| resource.name().as_str()).collect();
+            let left = expected.iter().filter(|status| **status == NotSent).count();
+            assert_eq!(sent.len(), portion.min(left));
+            for (name, status) in NAMES.iter().zip(&mut expected) {
+                if sent.contains(name) {
+                    assert_eq!(*status, NotSent, "{name} is sent once");
+                    *status = Sent;
+                }
+            }
+            assert_eq!(all(&stream), expected, "pages of {page}, portions of {portion}");
+            let nonce = response.nonce().clone();
+            stream.answer(nonce, None);
+            expected = expected.map(|status| if status == Sent { Acknowledged } else { status });
+            assert_eq!(all(&stream), expected, "pages of {page}, portions of {portion}");
+        }
     }
-    stream.ask(&["*"], &[]);
-    let all = |stream: &Stream| ["a", "b", "c"].map(|name| stream.status(name).expect("the wildcard covers it").0);
-    assert_eq!(all(&stream), [NotSent; 3]);
-    let portions = [[Sent, NotSent, NotSent], [Acknowledged, Sent, NotSent], [Acknowledged, Acknowledged, Sent]];
-    for portion in portions {
-        let nonce = stream.send();
-        assert_eq!(all(&stream), portion);
-        stream.answer(nonce, None);
-    }
-    assert_eq!(all(&stream), [Acknowledged; 3]);
 }
