@@ -6,7 +6,7 @@ use xds_machine::client::{self, DataErrors, Failed, Rejection, ResourceStatus, U
 use xds_machine::message::{Any, Node, Resource as Wrapper, sotw};
 use xds_machine::poll::{self, Action, Answer, Asked, Config, Held, Offers, Poll, Question, Reply};
 use xds_machine::server::{self, Cache, Resource};
-use xds_machine::{Code, Instant, Misuse, Sotw, Status, TypeUrl, Version, service, type_url};
+use xds_machine::{Code, Instant, Misuse, PeerMisbehaved, Sotw, Status, TypeUrl, Version, service, type_url};
 
 const NOW: Instant = Instant::EPOCH;
 const DELAY: Duration = Duration::from_secs(1);
@@ -1008,4 +1008,21 @@ fn the_version_is_said_but_for_what_was_left() {
     let now = next(&mut poll);
     let request = ask(&mut poll, now).0;
     assert_eq!((request.names, request.version.as_str()), (vec!["a".into()], ""));
+}
+
+/// A request without a node, or with one without an id, is refused only if the server demands a node.
+#[test]
+fn a_node_is_needed_where_the_server_demands_it() {
+    let plain = server::Config::ads();
+    let strict = server::Config::ads().with_node_required();
+    let of = |node: Option<Node>| sotw::Request {
+        node: node.map(Into::into),
+        ..request(type_url::ENDPOINT, &["a"], &Version::default())
+    };
+    for node in [None, Some(Node::default()), Some(Node::new("n"))] {
+        let named = node.as_ref().is_some_and(|node| !node.id.is_empty());
+        assert!(Question::new(&plain, of(node.clone())).is_ok());
+        let refused = Question::new(&strict, of(node)).err();
+        assert_eq!(refused, (!named).then(|| PeerMisbehaved::MissingNode.into()));
+    }
 }
