@@ -4,3 +4,9 @@
 mod api;
 mod layers;
 mod protocol;
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
+
+fn hash(value: &impl Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
+}

@@ -237,15 +237,15 @@ fn of_watchers() {
     client.handle_open();
     assert!(client.poll_transmit().is_some());
     assert!(labels(&mut watches).is_empty());
-    let response = |nonce: &str, content: &'static [u8]| sotw::Response {
-        version: nonce.into(),
-        resources: vec![sotw::Item::Bare(Any { type_url: "t".into(), value: content.into() })],
+    let response = sotw::Response {
+        version: "1".into(),
+        resources: vec![sotw::Item::Bare(Any { type_url: "t".into(), value: b"\x0a\x01a"[..].into() })],
         type_url: "t".into(),
-        nonce: nonce.into(),
+        nonce: "1".into(),
         control_plane: String::new(),
         errors: Vec::new(),
     };
-    client.handle_response(NOW, response("1", b"\x0a\x01a")).expect("a response");
+    client.handle_response(NOW, response).expect("a response");
     let action = client.poll_action().expect("an update");
     assert!(watches.handle_action(action, |resource| Ok::<_, String>(resource.body().len())).is_none());
     let token = ["client 7", "epoch 1", "response t 1", "nonce 1"];

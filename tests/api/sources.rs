@@ -68,25 +68,21 @@ fn responses_in_flight_are_counted() {
     let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
     let mut store = cache(1);
     store.insert(&"u".into(), Resource::new("a", &b"u"[..]));
-    let ask = |server: &mut Server<Delta>, type_url: &str| {
+    assert_eq!(server.in_flight(), 0);
+    for type_url in ["t", "u"] {
         let subscribe = vec!["a".into()];
         server.handle_request(NOW, delta::Request { subscribe, ..delta::Request::new(type_url) }).expect("a request");
-    };
-    assert_eq!(server.in_flight(), 0);
-    ask(&mut server, "t");
-    ask(&mut server, "u");
+    }
     assert_eq!(server.in_flight(), 0, "nothing was sent");
     let nonces = [1, 2].map(|sent| {
         let nonce = server.poll_transmit(NOW, &store).expect("an answer").nonce().clone();
         assert_eq!(server.in_flight(), sent);
         nonce
     });
-    for (nonce, (type_url, error, left)) in
-        nonces.into_iter().zip([("t", None, 1), ("u", Some(Status::new(Code::InvalidArgument, "no")), 0)])
-    {
-        server
-            .handle_request(NOW, delta::Request { nonce, error, ..delta::Request::new(type_url) })
-            .expect("a verdict");
+    let no = Status::new(Code::InvalidArgument, "no");
+    for (nonce, (type_url, error, left)) in nonces.into_iter().zip([("t", None, 1), ("u", Some(no), 0)]) {
+        let verdict = delta::Request { nonce, error, ..delta::Request::new(type_url) };
+        server.handle_request(NOW, verdict).expect("a verdict");
         assert_eq!(server.in_flight(), left);
     }
 }

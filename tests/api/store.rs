@@ -1,11 +1,10 @@
 //! The answers of a store: a custom source with all the defaults, and the crate's cache.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use xds_machine::message::{delta, sotw};
 use xds_machine::server::{Action, Cache, Config, Entry, Page, Resource, Revision, Server, Source, State, StreamId};
 use xds_machine::{Code, Delta, Instant, ResourceName, Sotw, Status, TypeUrl, Version, type_url};
 
+use crate::hash;
 const NOW: Instant = Instant::EPOCH;
 const GLOB: &str = "xdstp://a/T/dir/*";
 const MEMBER: &str = "xdstp://a/T/dir/x";
@@ -167,11 +166,6 @@ fn a_type_that_is_not_known() {
 /// Caches with the same history are equal.
 #[test]
 fn caches_are_values() {
-    let hash = |cache: &Cache| {
-        let mut hasher = DefaultHasher::new();
-        cache.hash(&mut hasher);
-        hasher.finish()
-    };
     let t = TypeUrl::from("t");
     let made = |epoch, steps: &[&dyn Fn(&mut Cache)]| {
         let mut cache = Cache::new(epoch);

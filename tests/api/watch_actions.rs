@@ -33,6 +33,10 @@ fn kind(event: Event<usize>) -> (String, News<usize>) {
     (event.name.to_string(), news)
 }
 
+fn missing(names: &[&str]) -> Action {
+    Action::DoesNotExist { type_url: TYPE.into(), names: names.iter().map(|&name| name.into()).collect() }
+}
+
 /// The actions about `a` and about the wildcard, and the events that a watcher receives of each.
 fn actions(type_url: &str) -> Vec<(Action, &'static str, News<usize>)> {
     let type_url = TypeUrl::from(type_url);
@@ -145,7 +149,7 @@ fn a_server_that_can_not_be_reached() {
     let (mut client, mut watches) = (client(), Watches::<usize>::new(TYPE));
     watches.watch(&mut client, "a").expect("a name");
     watches.watch(&mut client, "b").expect("a name");
-    watches.handle_action(Action::DoesNotExist { type_url: TYPE.into(), names: vec!["a".into()] }, decode);
+    watches.handle_action(missing(&["a"]), decode);
     assert_eq!(watches.poll_event().map(kind), Some(("a".into(), failed(Code::NotFound))));
     watches.handle_unreachable(Status::new(Code::Unavailable, "down"));
     assert_eq!(watches.poll_event().map(kind), Some(("b".into(), failed(Code::Unavailable))));
@@ -159,7 +163,7 @@ fn one_watcher_at_a_time() {
     let (mut client, mut watches) = (client(), Watches::<usize>::new(TYPE));
     let one = watches.watch(&mut client, "a").expect("a name");
     let two = watches.watch(&mut client, "a").expect("a name");
-    watches.handle_action(Action::DoesNotExist { type_url: TYPE.into(), names: vec!["a".into()] }, decode);
+    watches.handle_action(missing(&["a"]), decode);
     let told = watches.poll_watch(two).expect("it does not exist");
     assert_eq!((told.watch, kind(told)), (two, ("a".into(), failed(Code::NotFound))));
     assert_eq!(watches.poll_watch(two), None);
@@ -187,11 +191,7 @@ fn watchers_that_are_ready() {
     let one = watches.watch(&mut client, "a").expect("a name");
     let two = watches.watch(&mut client, "b").expect("a name");
     assert_eq!(watches.poll_ready(), None);
-    let gone = |names: &[&str]| Action::DoesNotExist {
-        type_url: TYPE.into(),
-        names: names.iter().map(|&name| name.into()).collect(),
-    };
-    watches.handle_action(gone(&["a", "b"]), decode);
+    watches.handle_action(missing(&["a", "b"]), decode);
     assert_eq!([watches.poll_ready(), watches.poll_ready(), watches.poll_ready()], [Some(one), Some(two), None]);
     assert_eq!(watches.poll_watch(two).map(kind), Some(("b".into(), failed(Code::NotFound))));
     watches.handle_unreachable(Status::new(Code::Unavailable, "down"));

@@ -1,15 +1,17 @@
 //! Names, times and other small parts of messages.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use bytes::Bytes;
 use xds_machine::client::{Action, Client, Config};
-use xds_machine::message::{Any, Node, delta, sotw};
+use xds_machine::message::{Any, Locality, Node, delta, sotw};
 use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{self, Cache, Resource, Server, StreamId};
+use xds_machine::service::ClientStatusMethod;
 use xds_machine::xdstp::{self, Uri};
 use xds_machine::{Delta, Instant, ResourceName, Sotw, Status, TypeUrl, Version, proto};
+
+use crate::hash;
 
 #[test]
 fn times() {
@@ -21,11 +23,6 @@ fn times() {
 
 #[test]
 fn names() {
-    fn hash(name: &impl Hash) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        name.hash(&mut hasher);
-        hasher.finish()
-    }
     assert_eq!(hash(&Version::from("a")), hash(&Version::from("a")));
     assert_ne!(hash(&Version::from("a")), hash(&Version::from("b")));
     let (a, b) = (ResourceName::from("a"), ResourceName::from("b"));
@@ -125,7 +122,6 @@ fn the_field_of_the_name() {
 
 #[test]
 fn paths_of_client_status() {
-    use xds_machine::service::ClientStatusMethod;
     let service = "/envoy.service.status.v3.ClientStatusDiscoveryService";
     for (method, name) in
         [(ClientStatusMethod::Fetch, "FetchClientStatus"), (ClientStatusMethod::Stream, "StreamClientStatus")]
@@ -140,7 +136,6 @@ fn paths_of_client_status() {
 
 #[test]
 fn a_node_has_what_was_set() {
-    use xds_machine::message::{Locality, Node};
     let locality = Locality { region: "r".into(), zone: "z".into(), sub_zone: "s".into() };
     let node = Node::new("n").with_cluster("c").with_locality(locality.clone()).with_user_agent("u", "1");
     let node = node.with_feature("f").with_rest(&b"\x3a\x00"[..]);

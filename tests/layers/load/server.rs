@@ -1,6 +1,5 @@
 //! The collector.
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::time::Duration;
 
 use xds_machine::load::{
@@ -11,6 +10,7 @@ use xds_machine::message::{Locality, Node};
 use xds_machine::{Code, Error, Misuse, PeerMisbehaved};
 
 use super::{of, stats};
+use crate::hash;
 
 fn node() -> Node {
     Node::new("n").with_feature(SEND_ALL_CLUSTERS)
@@ -278,8 +278,6 @@ fn a_driver_polls_all_actions() {
 /// Collectors are values: the hash follows what they heard, and not how they are configured.
 #[test]
 fn collectors_are_values() {
-    let hash =
-        |collector: &Collector| BuildHasher::hash_one(&BuildHasherDefault::<DefaultHasher>::default(), collector);
     let fresh = || Collector::new(CollectorConfig::new());
     let (mut one, mut other) = (fresh(), fresh());
     assert_eq!((&one, hash(&one)), (&other, hash(&other)));

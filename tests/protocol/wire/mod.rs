@@ -13,13 +13,14 @@ use bytes::{BufMut, Bytes};
 use plain::Plain;
 use proptest::prelude::*;
 use prost::Message;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 use strategies::Script;
 use xds_machine::message::delta::Versions;
 use xds_machine::message::{Node, feature};
 use xds_machine::server::{self, Action, Cache, Config, Resource, Server, StreamId};
 use xds_machine::{Delta, Instant, Sotw, TypeUrl, WILDCARD, proto};
+
+use crate::hash;
 
 /// Plays a script with a server, and checks each response that it sends.
 fn check_responses<V: Plain>(script: &Script) {
@@ -118,10 +119,14 @@ fn a_ttl_without_end() {
     assert_eq!(message.resources[0].ttl, Some(Duration::new(i64::MAX as u64, 999_999_999)));
 }
 
+/// A claim of version 1.
+fn claim(name: u8) -> [u8; 8] {
+    [0x2a, 6, 0x0a, 1, name, 0x12, 1, b'1']
+}
+
 /// Another field may come between the entries of a map (protobuf, "Maps"): all are entries of it.
 #[test]
 fn claims_with_another_field_between_them() {
-    let claim = |name: u8| [0x2a, 6, 0x0a, 1, name, 0x12, 1, b'1'];
     let nonce = [0x32, 1, b'n'];
     let bytes = [&claim(b'a')[..], &nonce[..], &claim(b'b')[..]].concat();
     let request = proto::delta::decode_request(bytes.into()).expect("a request");
@@ -131,12 +136,6 @@ fn claims_with_another_field_between_them() {
 /// Claims are equal in any order, and so are their hashes.
 #[test]
 fn the_order_of_claims_does_not_matter() {
-    let hash = |versions: &Versions| {
-        let mut state = DefaultHasher::new();
-        versions.hash(&mut state);
-        state.finish()
-    };
-    let claim = |name: u8| [0x2a, 6, 0x0a, 1, name, 0x12, 1, b'1'];
     let bytes = [claim(b'b'), claim(b'a')].concat();
     let read = proto::delta::decode_request(bytes.into()).expect("a request").initial_versions;
     let made = Versions::from([("a", "1"), ("b", "1")]);

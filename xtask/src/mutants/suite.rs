@@ -57,14 +57,10 @@ impl Suite {
         for program in subject.programs.iter().copied().chain(model) {
             arguments.extend(["--test", program]);
         }
-        let output = cargo_in(subject, &tree.root, &arguments).output()?;
-        if !output.status.success() {
-            return Err("the tests do not compile".into());
-        }
-        let mut programs = programs(&output.stdout)?;
+        let mut programs = built(subject, tree, &arguments)?;
         if subject.model && wanted(SIMULATION) {
             let build = ["build", "--release", "--quiet", "--package", "simulate", "--message-format=json"];
-            programs.extend(self::programs(&cargo_in(subject, &tree.root, &build).output()?.stdout)?);
+            programs.extend(built(subject, tree, &build)?);
         }
         let mut stages = Vec::new();
         for (name, program) in programs {
@@ -119,10 +115,14 @@ impl Suite {
     }
 }
 
-/// Returns the programs that cargo built, with their names.
-fn programs(messages: &[u8]) -> Result<Vec<(String, PathBuf)>> {
+/// Builds programs in the copy, and returns them with their names.
+fn built(subject: &Subject, tree: &Tree, arguments: &[&str]) -> Result<Vec<(String, PathBuf)>> {
+    let output = cargo_in(subject, &tree.root, arguments).output()?;
+    if !output.status.success() {
+        return Err("the tests do not compile".into());
+    }
     let mut programs = Vec::new();
-    for line in std::str::from_utf8(messages)?.lines() {
+    for line in String::from_utf8(output.stdout)?.lines() {
         let message: Value = serde_json::from_str(line)?;
         if let (Some(program), Some(name)) = (message["executable"].as_str(), message["target"]["name"].as_str()) {
             programs.push((name.to_owned(), program.into()));
