@@ -113,6 +113,8 @@ fn of_each_resource_of_an_answer_in_portions() {
                 }
             }
             assert_eq!(all(&stream), expected, "pages of {page}, portions of {portion}");
+            let is_whole = !expected.contains(&NotSent);
+            assert_eq!(stream.status("gone") != Some((NotSent, false)), is_whole, "absent from the whole answer alone");
             let nonce = response.nonce().clone();
             stream.answer(nonce, None);
             expected = expected.map(|status| if status == Sent { Acknowledged } else { status });

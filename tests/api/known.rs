@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use xds_machine::client::{Action, Client, Config, Rejection, ResourceStatus, Update, Variant};
 use xds_machine::message::{Any, Node, Resource, ResourceError, delta, sotw};
-use xds_machine::{Delta, Instant, Misuse, ResourceName, Sotw, Status, TypeUrl, Version, server, type_url};
+use xds_machine::{Code, Delta, Instant, Misuse, ResourceName, Sotw, Status, TypeUrl, Version, server, type_url};
 
 const NOW: Instant = Instant::EPOCH;
 const GLOB: &str = "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/dir/*";
@@ -432,4 +432,43 @@ fn what_was_removed_with_an_error() {
     let actions = std::iter::from_fn(|| client.poll_action()).collect();
     accept(&mut client, actions);
     assert!(client.layer(&endpoints()).does_not_exist("a"));
+}
+
+/// Words from elsewhere that a held name does not exist are ignored, and so are those of the wildcard: its error stays.
+#[test]
+fn what_is_held_exists_whatever_others_say() {
+    let mut client = asked(&["*", "a"]);
+    let actions = hear(&mut client, &["a"], &[]);
+    accept(&mut client, actions);
+    client.handle_response(NOW, response(&["a"], &[])).expect("a response");
+    let rejected = update(&mut client).reject_all("no");
+    client.handle_verdict(NOW, rejected).expect("it is out");
+    let error = |name: &str| ResourceError { name: name.into(), status: Some(Status::new(Code::Unavailable, "later")) };
+    let errors = delta::Response { errors: vec![error("*")], ..response(&[], &[]) };
+    client.handle_response(NOW, errors).expect("a response");
+    while client.poll_action().is_some() {}
+    let before = client.clone();
+    client.layer_mut(&endpoints()).mark_does_not_exist(["a", "*"]);
+    assert_eq!(client, before);
+    let state = client.resources(&endpoints()).state("a").map(|state| state.status);
+    assert_eq!(state, Some(ResourceStatus::Nacked));
+}
+
+/// An alias stands for nothing any more, and its former resource stays by its own name.
+#[test]
+fn a_resource_without_its_alias() {
+    let mut client = asked(&["a", "x", "y"]);
+    let mut first = response(&["a"], &[]);
+    first.resources[0].aliases = vec!["x".into(), "y".into()];
+    client.handle_response(NOW, first).expect("a response");
+    let accepted = update(&mut client).accept();
+    client.handle_verdict(NOW, accepted).expect("it is out");
+    let aliases = |client: &Client<Delta>| -> Vec<String> {
+        client.layer(&endpoints()).aliases(&"a".into()).map(ToString::to_string).collect()
+    };
+    assert_eq!(aliases(&client), ["x", "y"]);
+    let names = vec![ResourceName::from("x")];
+    let missing = Action::DoesNotExist { type_url: endpoints(), names };
+    assert_eq!(hear(&mut client, &[], &["x"]), [missing, Action::Synced { type_url: endpoints() }]);
+    assert_eq!(aliases(&client), ["y"]);
 }

@@ -1,6 +1,7 @@
 //! The watcher layer over real machines: a store, a server, a client, and watchers.
 
 mod aliases;
+mod collections;
 
 use std::collections::BTreeMap;
 

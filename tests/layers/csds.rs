@@ -686,6 +686,21 @@ fn a_resource_of_several_servers_is_one_item() {
     assert_eq!(both.shown(), ["a ACKED vof the primary @101 body -"]);
 }
 
+/// The fallback has not said anything of a resource that the first server removed: the absence is that server's.
+#[test]
+fn an_absence_is_that_of_the_server_that_said_so() {
+    let mut both = Both::new(&["a", "b"]);
+    let primary = both.open(0);
+    both.respond(primary, 1, "1", &["a", "b"], &[]);
+    both.respond(primary, 2, "2", &["b"], &[]);
+    let of_the_primary = [r#"a DOES_NOT_EXIST - error "does not exist" v2 @2"#, "b ACKED v2 @2 body -"];
+    assert_eq!(both.shown(), of_the_primary);
+    both.servers.resources_mut(&listeners()).subscribe(["c"]).expect("a name");
+    both.servers.handle_close(at(3), primary, 0);
+    both.open(3);
+    assert_eq!(both.shown()[..2], of_the_primary);
+}
+
 /// The status and the absence are those of the server in use, whatever the others would say.
 #[test]
 fn the_server_in_use_says_what_a_resource_is() {

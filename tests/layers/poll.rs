@@ -567,6 +567,30 @@ fn what_was_not_asked_for_is_ignored_and_what_is_absent_does_not_exist() {
     assert_eq!((poll.poll_action(), poll.counters().successes), (Some(Action::Client(synced)), 1));
 }
 
+/// A collection with members exists, whether these are new or held; without members it does not exist.
+#[test]
+fn a_collection_exists_by_its_members() {
+    let (glob, part) = ("xdstp:///envoy.config.cluster.v3.Cluster/*", "xdstp:///envoy.config.cluster.v3.Cluster/a");
+    let mut poll = poll_of(config(), type_url::CLUSTER, &[glob]);
+    exchange(&mut poll, NOW, cds("1", &[part]));
+    accept(&mut poll, NOW);
+    assert_eq!(poll.poll_action(), None);
+    let now = next(&mut poll);
+    exchange(&mut poll, now, cds("2", &[part]));
+    accept(&mut poll, now);
+    assert_eq!(poll.poll_action(), None);
+    let now = next(&mut poll);
+    exchange(&mut poll, now, cds("3", &[]));
+    let last = update(&mut poll);
+    assert_eq!(last.removed(), [part]);
+    poll.handle_verdict(now, last.accept()).expect("it is out");
+    let now = next(&mut poll);
+    exchange(&mut poll, now, cds("3", &[]));
+    let synced = client::Action::Synced { type_url: type_url::CLUSTER.into() };
+    assert_eq!(poll.poll_action(), Some(Action::Client(synced)));
+    assert_eq!((poll.poll_action(), poll.poll_action()), (missing(type_url::CLUSTER, &[glob]), None));
+}
+
 /// A response with a fault of unknown name does not say what is absent; a name that was wanted since is not absent.
 #[test]
 fn what_a_response_can_not_say_is_not_missing() {

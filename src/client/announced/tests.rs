@@ -216,7 +216,10 @@ impl World {
     fn client_sends(&mut self) {
         if !self.delta {
             let under = self.serial - self.unanswered.saturating_sub(1);
-            let list = self.announced.list(self.wanted_names().iter(), under, self.serial, 9);
+            let (wanted, asked) = (self.wanted_names(), self.announced.asked());
+            let left_out = if asked { self.announced.left_out(under, self.serial) } else { 0 };
+            let list = self.announced.list(wanted.iter(), under, self.serial, 9);
+            assert_eq!(list.names.len() + left_out, wanted.len(), "what is left out is known before: {self:?}");
             let tells = among(&list.names);
             // A name may be left out of two lists in a row beside the wildcard, or if it is requested anew in between.
             let repeats = tells == self.told && !tells[1] && !self.anew;

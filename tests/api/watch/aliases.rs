@@ -396,3 +396,75 @@ fn what_has_gone_by_an_alias_that_nobody_watches_any_more() {
     assert_eq!(world.told(), NOTHING);
     assert_eq!(world.goes_on(), ["#2 a is 1"]);
 }
+
+/// An alias that stood for nothing by the time its former resource was removed is no reason for that removal to be known
+/// for longer, once nobody watches the resource by its name.
+#[test]
+fn a_lost_alias_is_forgotten_with_its_resource() {
+    let mut world = world();
+    world.put_as("a", 1, &["x"]);
+    world.watch("x");
+    let by_name = world.watch("a");
+    assert_eq!(world.begin(), ["#1 x is 1", "#2 a is 1"]);
+    world.put_as("a", 2, &[]);
+    assert_eq!(world.goes_on(), ["#1 x fails: 5: the resource does not exist", "#2 a is 2"]);
+    world.delete("a");
+    assert_eq!(world.goes_on(), ["#2 a fails: 5: the server removed the resource"]);
+    world.put_as("a", 3, &[]);
+    assert_eq!(world.goes_on(), ["#2 a is 3"]);
+    world.delete("a");
+    assert_eq!(world.goes_on(), ["#2 a fails: 5: the server removed the resource"]);
+    world.unwatch(by_name);
+    world.watch("a");
+    assert_eq!(world.told(), NOTHING, "the server has not answered yet");
+    assert_eq!(world.goes_on(), ["#3 a fails: 5: the resource does not exist"]);
+}
+
+/// What becomes of a resource is no news of an alias that stood for it before.
+#[test]
+fn what_expires_is_nothing_to_a_lost_alias() {
+    let mut world = world();
+    let ttl = Duration::from_secs(5);
+    world.cache.insert(&type_url(), resource("a", 1, &["x"]).with_ttl(ttl));
+    world.watch("x");
+    world.watch("a");
+    assert_eq!(world.begin(), ["#1 x is 1", "#2 a is 1"]);
+    world.cache.insert(&type_url(), resource("a", 2, &[]).with_ttl(ttl));
+    assert_eq!(world.goes_on(), ["#1 x fails: 5: the resource does not exist", "#2 a is 2"]);
+    world.cut();
+    world.settle();
+    assert_eq!(world.told(), ["#2 a fails: 5: the TTL of the resource ran out"]);
+}
+
+/// A removed name is an alias of another resource in the same update: a watcher of the name has the content of the other.
+#[test]
+fn a_removed_name_becomes_an_alias() {
+    let mut world = world();
+    world.put_as("a", 1, &["x"]);
+    world.watch("x");
+    world.watch("a");
+    assert_eq!(world.begin(), ["#1 x is 1", "#2 a is 1"]);
+    world.delete("a");
+    world.put_as("b", 2, &["a"]);
+    assert_eq!(world.goes_on(), ["#1 x fails: 5: the resource does not exist", "#2 a is 2"]);
+    assert_eq!(world.watches.get("a"), Some(&2));
+}
+
+/// The reason of a removal is that of the last one, for a watcher that comes by name as well.
+#[test]
+fn what_was_dropped_has_its_reason_for_a_watcher_that_comes_later() {
+    let mut world = World::<Delta>::new(false, DataErrors::Drop);
+    world.put_as("a", 1, &["x"]);
+    world.watch("*");
+    world.watch("x");
+    assert_eq!(world.begin(), ["#1 a is 1", "#2 x is 1"]);
+    let broken = resource("a", 2, &["x"]).with_version("v".repeat(5000));
+    world.cache.insert(&type_url(), broken);
+    world.hears();
+    let why = "fails: 3: version of 5000 bytes, limit 4096";
+    let mut told = world.told();
+    told.sort();
+    assert_eq!(told, [format!("#1 a {why}"), format!("#2 x {why}")]);
+    world.watch("a");
+    assert_eq!(world.goes_on(), [format!("#3 a {why}")]);
+}
