@@ -266,8 +266,8 @@ pub enum Misuse {
         /// The limit that the configuration sets.
         limit: usize,
     },
-    /// The time between two polls is too short: a fraction of it is drawn at random, and a poll without a pause floods
-    /// its server.
+    /// The delay between two polls is too short: the random addition to it is at most the delay itself, and a poll
+    /// without a pause floods its server.
     #[error("a refresh delay of {delay:?}, which must be at least 1ms")]
     RefreshDelay {
         /// The delay that was refused.
@@ -276,7 +276,7 @@ pub enum Misuse {
     /// The time-out of a poll is zero.
     #[error("a request time-out must be longer than zero")]
     RequestTimeout,
-    /// The update of the verdict is not in flight: its verdict was given before, or another machine made it.
+    /// The update of the verdict is not in flight: it already had a verdict, or another machine emitted it.
     #[error("no update for {type_url} waits for this verdict")]
     UnknownUpdate {
         /// The type of the verdict.
@@ -292,7 +292,7 @@ pub enum Code {
     InvalidArgument,
     /// 5: the resource does not exist.
     NotFound,
-    /// 7: the client may not have the resource.
+    /// 7: the client is not permitted to have the resource.
     PermissionDenied,
     /// 8: a limit is exceeded.
     ResourceExhausted,
@@ -376,8 +376,8 @@ impl Status {
     }
 
     /// Returns whether an error that a server reports for a resource concerns the resource itself: the resource does
-    /// not exist, or this client may not have it. Any other error is transient, and the held resource stays in use
-    /// (cncf/xds TP3, gRFC A88).
+    /// not exist, or this client is not permitted to have it. Any other error is transient, and the held resource stays
+    /// in use (cncf/xds TP3, gRFC A88).
     pub fn is_data_error(&self) -> bool {
         self.is(Code::NotFound) || self.is(Code::PermissionDenied)
     }

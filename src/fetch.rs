@@ -1,8 +1,8 @@
-//! Responses that come one at a time and without a stream: what a poll and a file have in common.
+//! Responses that arrive one at a time and without a stream: the common part of a poll and a file.
 //!
-//! Each response is a stream of [`Client<Sotw>`](Client) with one request and at most one response. So versions,
+//! Each exchange is a stream of [`Client<Sotw>`](Client) with one request and at most one response. So versions,
 //! differences, verdicts, TTLs and states are those of streams. The ACK or NACK is composed and not sent: the next
-//! request, if there is one, says what it would have said.
+//! request, if there is one, takes its place.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -18,27 +18,27 @@ use crate::name::{Nonce, ResourceName, TypeUrl, Version, WILDCARD};
 use crate::time::Instant;
 use crate::variant::Sotw;
 
-/// The subscription of one type whose responses come one at a time.
+/// The subscription of one type whose responses arrive one at a time.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Fetch {
     client: Client<Sotw>,
     type_url: TypeUrl,
     /// The number of requests made so far.
     asked: u64,
-    /// What the last response was rejected for; `None` once a response is accepted.
+    /// The reason why the last response was rejected; `None` once a response is accepted.
     error: Option<Status>,
-    /// The content of the last update, if all of it was accepted and nothing of it was lost since.
+    /// The fingerprint of the last update, if all of it was accepted and nothing of it was lost since.
     applied: Option<u128>,
-    /// The update that is out, by its content; `None` within if a name of it was unsubscribed meanwhile.
+    /// The fingerprint of the update that waits for its verdict; `Some(None)` if a name was unsubscribed meanwhile.
     out: Option<Option<u128>>,
-    /// Whether the application lost what the accepted version covers: by a TTL, or by a rejection that drops content.
+    /// Whether the application lacks resources of the accepted version: by a TTL, or by a rejection.
     lost: bool,
-    /// Names that were unsubscribed since the accepted version was asked for, each with the number of requests that
-    /// were made by then.
+    /// Names that were unsubscribed since the accepted version was requested, each with the number of requests that
+    /// were made until then.
     left: BTreeMap<ResourceName, u64>,
 }
 
-/// What has become of a response.
+/// The outcome of a response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
     /// The application judges it.
@@ -107,7 +107,7 @@ impl Fetch {
         self.client.resources_mut(&self.type_url).unsubscribe(names);
     }
 
-    /// Begins the exchange of one response, and returns the request for it. Returns `None` if nothing is wanted.
+    /// Begins the exchange of one response, and returns the request for it. Returns `None` if nothing is subscribed to.
     pub(crate) fn ask(&mut self) -> Option<Request> {
         self.client.handle_open();
         let Some(transmit) = self.client.poll_transmit() else {
@@ -120,9 +120,9 @@ impl Fetch {
         Some(request)
     }
 
-    /// Returns whether the version may be said: a server that is said to have delivered it does not send again what the
-    /// application lost or gave up since. A name that is wanted anew does not count: its server has another version for
-    /// other names (R-REST-18, R-REST-32).
+    /// Returns whether a request may have the version: a server that reads the version does not send again what the
+    /// application lost or gave up since. A new name does not count, because the server has another version for other
+    /// names (R-REST-18, R-REST-32).
     fn claims(&self) -> bool {
         if self.lost {
             return false;
@@ -141,7 +141,7 @@ impl Fetch {
         }
     }
 
-    /// Takes what has come: a response, or the reason why it is none.
+    /// Takes a response, or the reason why the content is not one.
     pub(crate) fn take(
         &mut self,
         now: Instant,
@@ -167,7 +167,7 @@ impl Fetch {
                 return Ok(self.refuse(misbehaved.to_string(), act));
             }
         }
-        // R-REST-25: a response has all that was asked for, but for what it has under a name that can't be read.
+        // R-REST-25: a requested resource that a response lacks does not exist, unless a fault may be of that resource.
         if let Some(faulty) = self.pass_on(now, act) {
             let names = self.client.layer_mut(&self.type_url).settle_absent(&faulty);
             if !names.is_empty() {
@@ -207,14 +207,14 @@ impl Fetch {
         self.client.poll_timeout()
     }
 
-    /// Returns the names that are wanted and of which nothing is known, the wildcard first.
+    /// Returns the subscribed names of which nothing is known, the wildcard first.
     pub(crate) fn awaited(&self) -> Vec<ResourceName> {
         let (interest, layer) = (self.interest(), self.client.layer(&self.type_url));
         let all = interest.wildcard().then(|| ResourceName::from(WILDCARD));
         all.into_iter().chain(interest.names().cloned()).filter(|name| layer.is_awaited(name.clone())).collect()
     }
 
-    /// Returns whether a part of a later response than that of the version was accepted.
+    /// Returns whether a part of a response later than that of the version was accepted.
     pub(crate) fn is_partly_newer(&self) -> bool {
         self.client.layer(&self.type_url).is_partly_newer()
     }
@@ -234,8 +234,8 @@ impl Fetch {
         Outcome::Rejected
     }
 
-    /// Passes actions on, and accepts an update that the application has already. Returns the names with a fault; `None` if
-    /// a fault has no name.
+    /// Passes actions on, and accepts an update that the application already has. Returns the names with a fault;
+    /// `None` if a fault has no name.
     fn pass_on(&mut self, now: Instant, act: &mut dyn FnMut(Action)) -> Option<Vec<ResourceName>> {
         let mut faulty = Some(Vec::new());
         while let Some(action) = self.client.poll_action() {
@@ -271,7 +271,7 @@ impl Fetch {
         if self.is_judged() { Outcome::Judging } else { self.settle_as(self.applied) }
     }
 
-    /// Ends an exchange that is judged; `content` is the update that was.
+    /// Ends an exchange that waits for no verdict; `content` is the fingerprint of the last update.
     fn settle_as(&mut self, content: Option<u128>) -> Outcome {
         let answer = self.client.poll_transmit();
         self.client.handle_close();
@@ -290,7 +290,7 @@ impl Fetch {
                 self.left.retain(|_, at| *at >= asked);
                 Outcome::Accepted
             }
-            None => Outcome::Accepted, // nothing was wanted any more when the verdict came
+            None => Outcome::Accepted, // no name was subscribed any more at the verdict
         }
     }
 }

@@ -14,16 +14,16 @@
 //!     Verdict ──►└───────────────┘  handle_response          └───────────────┘  poll_transmit(&source)
 //! ```
 //!
-//! Reading down, the modules are names and URLs ([`ResourceName`], [`TypeUrl`], [`xdstp`], ..), messages ([`message`]),
-//! and machines ([`client`], [`server`]). Two layers above the client use only its public API: [`servers`] for several
-//! servers, and [`watch`] for several watchers. Load reports ([`load`]) are a protocol beside these. Reading across, the two machines have the same parts. [`proto`] is the
-//! wire format, and [`service`] the paths of the gRPC methods.
+//! From the bottom up, the modules are names and URLs ([`ResourceName`], [`TypeUrl`], [`xdstp`], ..), messages
+//! ([`message`]), and the machines [`client`] and [`server`], which have the same parts. Two layers build on the
+//! client: [`servers`] for several servers, and [`watch`] for several watchers. Load reports ([`load`]) are a separate
+//! protocol. [`proto`] is the wire format, and [`service`] has the paths of the gRPC methods.
 //!
 //! # The contract
 //!
 //! No I/O, no clock, no randomness, no async, no threads. Time is passed in as a value ([`Instant`]), and so is jitter.
-//! The same inputs give the same outputs, to the byte. Every public value is `Clone + Debug`; machines, messages,
-//! actions and tokens are also `Eq + Hash`, so that a machine can *be* a state of a model checker ([`model`]).
+//! The same inputs give the same outputs, to the byte. Every public type that owns its data is `Clone + Debug`;
+//! machines, messages, actions and tokens are also `Eq + Hash`: a machine can *be* a state of a [model checker](model).
 //!
 //! No input of a peer panics or leaves a partial change: the machine answers bad input if the protocol allows (with a
 //! NACK, for example), and otherwise returns an [`Error`] and stays unchanged. Errors are split by culprit:
@@ -112,8 +112,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! Ready-made drivers are crates of their own: `xds-machine-tonic` over gRPC, and `xds-machine-driver` below it, over any
-//! stream and sink of messages. The programs `blocking` and `quickstart` in `examples/` are drivers by themselves.
+//! Ready-made drivers are crates of their own: `xds-machine-tonic` over gRPC, and `xds-machine-driver` below it, over
+//! any stream and sink of messages. The programs `blocking` and `quickstart` in `examples/` are drivers by themselves.
 //!
 //! # The manual
 //!

@@ -7,8 +7,8 @@
 //!
 //! The [chapter on testing](crate::manual::_06_testing) of the manual has a complete model and fuzz target.
 //!
-//! The crate `xds-machine-testing` has this for all kinds (`canonical::canonicalize`), a client and a server to build a
-//! model around (`duo::Duo`), and the search.
+//! The crate `xds-machine-testing` has a client and a server to build a model around (`duo::Duo`), and the search over
+//! such a model (`search`).
 
 mod ranks;
 

@@ -276,7 +276,7 @@ impl ResourceName {
 }
 
 impl Version {
-    /// Makes one from ASCII characters, which are not checked again.
+    /// Makes a version from ASCII characters, which are not checked again.
     #[inline]
     pub(crate) fn ascii(text: &[u8]) -> Self {
         Self(Text::ascii(text))
@@ -293,7 +293,7 @@ impl Version {
 }
 
 impl Nonce {
-    /// Makes one from ASCII characters, which are not checked again.
+    /// Makes a nonce from ASCII characters, which are not checked again.
     #[inline]
     pub(crate) fn ascii(text: &[u8]) -> Self {
         Self(Text::ascii(text))

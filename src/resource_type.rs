@@ -75,7 +75,7 @@ impl ResourceType {
     }
 
     /// Makes a type whose SotW responses hold every resource that the client is subscribed to, so that absence deletes
-    /// (like LDS and CDS; xds_protocol.rst, "Grouping Resources into Responses"). Has the legacy wildcard, like these.
+    /// (like LDS and CDS; xds_protocol.rst, "Grouping Resources into Responses"), and that has the legacy wildcard.
     pub fn full_state(type_url: impl Into<TypeUrl>) -> Self {
         Self { full_state: true, legacy_wildcard: true, ..Self::partial(type_url) }
     }
@@ -87,13 +87,13 @@ impl ResourceType {
         Self { legacy_wildcard, ..self }
     }
 
-    /// Makes absence from a response delete.
+    /// Makes the absence of a resource from a response delete the resource.
     pub(crate) fn with_complete_responses(self) -> Self {
         Self { full_state: true, ..self }
     }
 
-    /// Sets whether a delta resource without content is a heartbeat. For VHDS it is not: there, an empty resource says
-    /// that an alias does not exist, and is the server's response to a subscription to a resource that does not exist.
+    /// Sets whether a delta resource without content is a heartbeat. In VHDS, such a resource is the server's answer to
+    /// a subscription to an alias or a resource that does not exist.
     #[must_use]
     pub fn with_heartbeats(self, heartbeats: bool) -> Self {
         Self { heartbeats, ..self }
@@ -116,7 +116,7 @@ impl ResourceType {
         &self.type_url
     }
 
-    /// Returns whether absence from a SotW response deletes.
+    /// Returns whether the absence of a resource from a SotW response deletes the resource.
     pub fn is_full_state(&self) -> bool {
         self.full_state
     }

@@ -3,7 +3,7 @@
 //! The aggregated service (ADS) has all types on one stream. Each type of the xDS API except [`type_url::RESOURCE`]
 //! also has its own service. Each service has one streaming method for each variant, whose streams a
 //! [`Server`](crate::server::Server) serves. The third method of most services, `Fetch..`, belongs to REST:
-//! [`rest_path`] returns the path of a type's polls, which a [`Poll`](crate::poll::Poll) makes.
+//! [`rest_path`] returns the path to which a [`Poll`](crate::poll::Poll) posts the requests of a type.
 //!
 //! ```
 //! use xds_machine::server::{Config, Server, StreamId};
@@ -19,7 +19,7 @@
 //! assert_eq!(ads.path().as_deref(), Some(path));
 //! ```
 //!
-//! Beside them is the service by which people look at clients and servers, CSDS ([`ClientStatusMethod`]).
+//! A further service, CSDS ([`ClientStatusMethod`]), shows operators the state of clients and servers.
 
 use alloc::format;
 use alloc::string::String;
@@ -59,8 +59,8 @@ const POLLS: [(&str, &str); 8] = [
     ("/v3/discovery:secrets", type_url::SECRET),
 ];
 
-/// Returns the path to which requests of this type are posted (REST); `None` if the type has none. There is none for
-/// the aggregated service, nor for the incremental variant (R-REST-01, R-REST-02).
+/// Returns the path to which requests of this type are posted (REST); `None` if the type has none. REST has no path for
+/// the aggregated service, and none for the incremental variant (R-REST-01, R-REST-02).
 pub fn rest_path(type_url: &TypeUrl) -> Option<&'static str> {
     POLLS.iter().find(|(_, known)| type_url == *known).map(|(path, _)| *path)
 }
@@ -140,7 +140,7 @@ pub enum ClientStatusMethod {
 }
 
 impl ClientStatusMethod {
-    /// Parses a path (`:path` of HTTP/2). Returns `None` if it is none of the service.
+    /// Parses a path (`:path` of HTTP/2). Returns `None` if the service has no method with this path.
     pub fn of_path(path: &str) -> Option<Self> {
         match path.strip_prefix('/')?.strip_prefix(CLIENT_STATUS)? {
             "/FetchClientStatus" => Some(Self::Fetch),

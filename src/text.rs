@@ -18,12 +18,12 @@ impl Text {
         Self::inline(text.as_bytes()).unwrap_or_else(|| Self::Shared(text.into()))
     }
 
-    /// Makes one from a string that is shared already.
+    /// Makes a text from a string that is already shared.
     pub(crate) fn shared(text: Arc<str>) -> Self {
         Self::inline(text.as_bytes()).unwrap_or(Self::Shared(text))
     }
 
-    /// Makes one from ASCII characters.
+    /// Makes a text from ASCII characters.
     pub(crate) fn ascii(text: &[u8]) -> Self {
         debug_assert!(text.is_ascii());
         Self::inline(text).unwrap_or_else(|| Self::Shared(core::str::from_utf8(text).unwrap_or_default().into()))
@@ -37,7 +37,7 @@ impl Text {
 
     pub(crate) fn as_str(&self) -> &str {
         match self {
-            // Always made from a `str`, so the fallback is never used; `unsafe` would save a few nanoseconds.
+            // The bytes are those of a `str`, so the fallback is never used; `unsafe` would save a few nanoseconds.
             Self::Inline { len, bytes } => core::str::from_utf8(&bytes[..usize::from(*len)]).unwrap_or_default(),
             Self::Shared(text) => text,
         }

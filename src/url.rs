@@ -37,7 +37,7 @@ impl Url {
         }
     }
 
-    /// Makes one from a string that is shared already.
+    /// Makes a URL from a string that is already shared.
     pub(crate) fn shared(text: Arc<str>) -> Self {
         match KNOWN.iter().position(|&known| *known == *text) {
             Some(number) => Self::Known(number as u8),

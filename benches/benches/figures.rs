@@ -1,5 +1,5 @@
 //! The workloads of F1 to F11 and their floors, for people: `cargo bench -p benches [FILTER]`.
-//! (What is memory, F3, F4 and F12, `cargo xtask bench-json` measures.)
+//! (`cargo xtask bench-json` measures the memory of F3, F4 and F12.)
 
 use benches::data::{cache, clusters, delta_response, sotw_response};
 use benches::floor::{Decode, Encode, EncodeNew};

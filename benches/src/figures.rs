@@ -1,5 +1,6 @@
-//! The figures F1 to F12; P1, polls over REST; H1, the worst requests of a client; L1 and L2, load reports; C1, the status
-//! of clients; G1, the configuration of a gRPC target; E1 to E9, the whole program; and the limits that they must keep.
+//! The figures F1 to F12; P1, polls over REST; H1, the worst requests of a client; L1 and L2, load reports; C1, the
+//! status of clients; G1, the configuration of a gRPC target; E1 to E9, the whole program; and the limits that they
+//! must keep.
 
 use xds_machine::{Delta, Sotw};
 
@@ -285,7 +286,7 @@ fn c1() -> Figure {
     let rows = [row("C1 dump", Status::dump), row("C1 view", Status::view)];
     let checks = [
         Check::most("C1: the dump of a client and its bytes, of encoding it", rows[0].ratio, 1.5),
-        // Its items are copies: the streams of one node are compared after their machines are unlocked.
+        // The items of the view are copies: the streams of one node are compared after their machines are unlocked.
         Check::most("C1: the view of a stream and its bytes, of encoding it", rows[1].ratio, 3.5),
     ];
     (rows.into(), checks.into())

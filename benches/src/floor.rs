@@ -145,7 +145,7 @@ impl<M: Message + Default> Work for Decode<M> {
     }
 }
 
-/// Decodes a newly received message, and does with it what everybody who receives it has to.
+/// Decodes a newly received message, and does the work that every receiver of it has to do.
 pub struct DecodeAnd<M, F> {
     decode: Decode<M>,
     then: F,

@@ -96,7 +96,7 @@ impl Row {
         let (mut times, mut floors, mut allocs) = (Vec::new(), Vec::new(), 0);
         // Work and floor take turns, because the state of the machine may change within a minute.
         for _ in 0..TURNS {
-            round(work); // the first finds the caches full of the other
+            round(work); // the first round finds the caches full of the other's data
             for _ in 0..rounds.div_ceil(TURNS) {
                 let (time, allocated) = round(work);
                 times.push(time);
@@ -127,7 +127,7 @@ pub fn clock() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Returns the median time of so many rounds.
+/// Returns the median time of this many rounds.
 pub fn median_time(rounds: usize, work: &mut impl Work) -> f64 {
     median(&mut (0..rounds).map(|_| round(work).0).collect::<Vec<f64>>())
 }

@@ -1,7 +1,7 @@
-//! What a peer can make a machine hold: within the limits that are configured, times a factor that is stated here. And
-//! what is refused, or says nothing new, leaves nothing behind.
+//! The memory that a peer can make a machine hold is within the configured limits, times a factor that is stated here.
+//! A message that is refused, or has nothing new, leaves nothing behind.
 //!
-//! The cases count what the allocator gives, and so run one after the other.
+//! The cases count the bytes of the allocator, and so run one after the other.
 
 use benches::alloc;
 use xds_machine::client::{self, Action, Client, Update};
@@ -37,7 +37,7 @@ fn main() {
     }
 }
 
-/// What is live more than before, once `make` is done and what it returns is kept.
+/// Returns the result of `make`, and the number of bytes that are live in addition while it is kept.
 fn held<T>(make: impl FnOnce() -> T) -> (T, i64) {
     let before = alloc::live() as i64;
     let made = make();
@@ -61,8 +61,8 @@ fn limits() -> server::Limits {
     }
 }
 
-/// The factor: a stream holds at most three times the bytes that names may have, and 128 bytes for each name and 4 KiB for
-/// each type. (Of the three, one is the names, and one is what a client says that it has.)
+/// The factor: a stream holds at most three times the bytes that names may have, and 128 bytes for each name and 4 KiB
+/// for each type. (One of the three is for the names, and one for the resources that a client claims to have.)
 fn server_bound() -> i64 {
     let limits = limits();
     (3 * limits.name_bytes_per_stream + 128 * limits.names_per_stream + 4096 * limits.types) as i64
@@ -72,9 +72,9 @@ fn name(i: usize) -> ResourceName {
     format!("{i:0NAME$}").as_str().into()
 }
 
-/// A client, in one variant, that says what it wants.
+/// A client in one variant, which sends its subscriptions.
 trait Client_: server::Variant {
-    /// `wanted` is all that is wanted from now on, `gone` what is not any more.
+    /// Returns a request. `wanted` has all names that are subscribed from now on, `gone` those that no longer are.
     fn says(type_url: &TypeUrl, wanted: Vec<ResourceName>, gone: Vec<ResourceName>, nonce: Nonce) -> Self::Request;
 }
 
@@ -94,7 +94,7 @@ fn ads<V: server::Variant>() -> Server<V> {
     Server::new(server::Config::ads().with_limits(limits()), StreamId(1))
 }
 
-/// Hands over a request, takes what the machine says of it, and tells whether it was refused.
+/// Passes a request to the machine, takes the actions, and returns whether the request was refused.
 fn ask<V: server::Variant>(server: &mut Server<V>, request: V::Request) -> bool {
     let refused = server.handle_request(NOW, request).is_err();
     while server.poll_action().is_some() {}
@@ -130,7 +130,8 @@ fn names_come_and_go<V: Client_>() {
     assert_eq!(server.types().count(), 2);
 }
 
-/// The same while everything is wanted: answers that are due to more names than may be wanted become that to the wildcard.
+/// The same under a wildcard subscription: answers that are due to more names than may be subscribed become the answer
+/// to the wildcard.
 fn under_a_wildcard<V: Client_>() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
     let mut cache = Cache::new(1);
@@ -157,7 +158,7 @@ fn under_a_wildcard<V: Client_>() {
 /// Listeners by name are answered while clusters wait for an acknowledgement that never comes.
 fn ahead_of_clusters() {
     come_and_go_ahead(&[]);
-    // Under a wildcard what was answered ahead is remembered, and counts.
+    // Under a wildcard, the names that were answered ahead are remembered, and count.
     come_and_go_ahead(&[WILDCARD]);
 }
 
@@ -191,7 +192,8 @@ fn come_and_go_ahead(always: &[&str]) {
     drop(server);
 }
 
-/// A client claims much, of all types, and nothing is known yet, so that nobody looks at the claims.
+/// A client claims many versions, of all types, and nothing is known yet, so that the server does not look at the
+/// claims.
 fn claims() {
     let cache = Cache::unknown(1);
     let (server, bytes) = held(|| {
@@ -236,7 +238,7 @@ fn types_without_end() {
     drop(server);
 }
 
-/// Each way to be refused: what was there before is there after, and nothing else.
+/// Each way in which a request is refused: the state after it is the state before it.
 fn refused_requests() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
     let mut server = ads::<Delta>();
@@ -267,7 +269,7 @@ fn refused_requests() {
     }
 }
 
-/// A stale request with no name that is new.
+/// A stale request without a new name.
 fn stale_requests() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
     let mut cache = Cache::new(1);
@@ -306,7 +308,8 @@ fn client_limits() -> client::Limits {
     }
 }
 
-/// The factor: 256 bytes for each resource that may be held or wait, besides its name and the buffer that it came in.
+/// The factor: 256 bytes for each resource that may be held or wait, besides its name and the buffer that it arrived
+/// in.
 fn client_bound() -> i64 {
     let limits = client_limits();
     let waiting = limits.waiting_responses * (limits.resources_per_response + 1);
@@ -340,13 +343,13 @@ fn response(type_url: &TypeUrl, names: impl Iterator<Item = usize>, nonce: &str)
     }
 }
 
-/// Takes all there is; the updates are left to the caller.
+/// Takes all actions, and returns the updates.
 fn take<V: client::Variant>(client: &mut Client<V>) -> Vec<Update> {
     let actions = std::iter::from_fn(|| client.poll_action());
     actions.filter_map(|action| if let Action::Apply(update) = action { Some(update) } else { None }).collect()
 }
 
-/// A server that was asked for everything sends other names in each response, and all are accepted.
+/// A server with a wildcard subscription sends other names in each response, and all are accepted.
 fn resources_without_end() {
     let type_url = TypeUrl::from("t");
     let ((client, nacks), bytes) = held(|| {
@@ -369,7 +372,7 @@ fn resources_without_end() {
     drop(client);
 }
 
-/// An application that gives no verdict, and a server that goes on.
+/// An application that gives no verdict, and a server that goes on sending.
 fn responses_without_end() {
     let type_url = TypeUrl::from("t");
     let ((client, refused), bytes) = held(|| {
@@ -384,7 +387,7 @@ fn responses_without_end() {
                     refused += 1;
                 }
             }
-            // Of a type that nobody asked for: dropped, and counted in one action.
+            // A response of a type without a subscription is dropped, and counted in one action.
             let unasked = self::response(&"u".into(), 0..100, &nonce);
             client.handle_response(NOW, unasked).expect("a good response");
         }

@@ -51,7 +51,7 @@ struct Running {
 impl Running {
     fn start(address: SocketAddr) -> std::io::Result<Self> {
         let group = Group::new("kit");
-        TYPES.iter().for_each(|known| drop(group.replace(&(*known).into(), []))); // nothing, and known to be so
+        TYPES.iter().for_each(|known| drop(group.replace(&(*known).into(), []))); // all absent, none unknown
         let runtime = Runtime::new()?;
         let _in_runtime = runtime.enter();
         let listener = runtime.block_on(async {

@@ -78,7 +78,7 @@ async fn tell(updates: &Updates, line: &str) -> Result<(), String> {
     }
 }
 
-/// Applies what came, and says so.
+/// Applies an action of the client, and reports it.
 async fn act(updates: &Updates, action: Action) -> Result<(), Box<dyn Error>> {
     match action {
         Action::Apply(update) => {

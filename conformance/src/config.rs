@@ -8,11 +8,11 @@ use toml::{Table, Value};
 /// The modes that a command line may have.
 const MODES: [&str; 8] = ["server", "client", "walk", "replay", "matrix", "watch", "tap", "judge"];
 
-/// Puts the options of the file that `--config` names before those of the command line, which have the last word.
+/// Puts the options of the file that `--config` names before those of the command line, which take precedence.
 ///
 /// # Errors
 ///
-/// Names what is wrong with the file.
+/// The error names what is wrong with the file.
 pub(crate) fn with_config(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
     let own = || arguments.iter().take_while(|argument| *argument != "--");
@@ -45,7 +45,7 @@ fn options(table: &Table, file: &Path, has_mode: bool) -> Result<(Vec<String>, V
             ("role", Value::String(role)) if !has_mode => options.insert(0, role.clone()),
             ("role", Value::String(_)) => {}
             ("command", value) => command = list(value)?,
-            // For people, and for reports of other kits.
+            // These keys are no options: they are for readers, and for reports of other kits.
             ("aggregated" | "names", _) => {}
             ("unsupported", Value::Table(reasons)) => {
                 for (feature, reason) in reasons {

@@ -1,4 +1,5 @@
-//! The adapters' side of the contract that servers and clients share: ready once, and an answer for each operation.
+//! The contract with adapters of servers and of clients: an adapter reports once that it is ready, and answers each
+//! operation.
 
 use std::fmt::Display;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -14,7 +15,7 @@ use crate::run::Trouble;
 const START: Duration = Duration::from_secs(60);
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// What an adapter says when it is ready.
+/// The message of an adapter that is ready.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
 pub struct Ready {
     /// Where the server listens; empty for a client.
@@ -32,15 +33,15 @@ struct Line {
     error: Option<String>,
 }
 
-/// A running adapter. Ends with the value.
+/// A running adapter, which ends when the value is dropped.
 pub(crate) struct Dialogue {
     program: Program,
     answers: Receiver<String>,
 }
 
 impl Dialogue {
-    /// Starts the command, and waits until it says that it is ready. `sort` hands on the lines that are answers, until it
-    /// returns `false`.
+    /// Starts the command, and waits until the adapter reports that it is ready. `sort` passes on the lines that are
+    /// answers, until it returns `false`.
     pub(crate) fn start(
         command: &[String],
         sort: impl Fn(String, &Sender<String>) -> bool + Send + 'static,
@@ -58,7 +59,7 @@ impl Dialogue {
         }
     }
 
-    /// Sends an operation, and waits for the answer. `name`: what a refusal calls the operation.
+    /// Sends an operation, and waits for the answer. `name` is the name of the operation in the message of a refusal.
     pub(crate) fn ask(&mut self, op: &Value, name: impl Display) -> Result<(), Trouble> {
         if !self.program.say(op) {
             return Err(self.program.trouble("the adapter takes no more operations"));

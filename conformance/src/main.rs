@@ -24,7 +24,7 @@ use crate::arguments::{Arguments, Mode, Options, Side};
 use crate::output::Output;
 use crate::setup::Setup;
 
-/// Usage, or a peer that did not start.
+/// The exit code for wrong usage, or for a peer that did not start.
 const NOT_RUN: u8 = 2;
 /// The number of walks at a time, where they do not disturb each other.
 const WORKERS: usize = 4;
@@ -73,7 +73,7 @@ fn run(mode: &Mode, options: &Options) -> Result<u8, String> {
     output.finish(report)
 }
 
-/// Returns what shows a line to people.
+/// Returns a function that shows a line to the user.
 fn teller(options: &Options) -> impl Fn(&str) + Send + 'static {
     let json_only = options.json.as_deref() == Some(Path::new("-"));
     move |line: &str| if json_only { eprintln!("{line}") } else { println!("{line}") }
@@ -82,7 +82,7 @@ fn teller(options: &Options) -> impl Fn(&str) + Send + 'static {
 fn server(options: &Options, command: &[String], output: &Output<'_>) -> Result<Report, String> {
     let setup = Setup::new(options, command)?;
     let report = mode::run(&setup.plan, &setup.control, &mut |row| {
-        // What failed is played once more, and what passed may go on after the story.
+        // A case that failed is played once more; a case that passed may still fail after its story.
         if matches!(row.verdict, Verdict::Pass | Verdict::Unsupported) {
             output.row(row);
         }
@@ -135,7 +135,7 @@ fn walked(options: &Options, output: &Output<'_>, (report, stories): (Report, Ve
     report
 }
 
-/// Writes the story of a violation. Returns what to tell of it.
+/// Writes the story of a violation to a file. Returns the line to show about it.
 fn save(row: &Row, story: &str, folder: &Path) -> String {
     let (id, variant) = (&row.id, variant_name(row.variant));
     let file = folder.join(format!("{}-{variant}.txt", id.replace('/', "-")));

@@ -1,4 +1,4 @@
-//! A server of this project in memory, with or without a defect: what every case is tested with.
+//! A server of this project in memory, with or without a defect, with which every case is tested.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -10,28 +10,28 @@ use crate::message::{Request, Response, Variant};
 use crate::resource;
 use crate::run::{Event, Op, Peer, StreamId, Trouble, Wait};
 
-/// A defect between the server and the wire. Each method may change what passes, or stop it by returning `false`.
+/// A defect between the server and the wire. Each method may change a message, or stop it by returning `false`.
 pub trait Defect {
-    /// A request comes in. `world` is the server's store.
+    /// Handles a request that comes in. Returns whether the server reads it.
     fn request(&mut self, stream: StreamId, request: &mut Request) -> bool {
         let _ = (stream, request);
         true
     }
 
-    /// A response goes out.
+    /// Handles a response that goes out. Returns whether it is sent.
     fn response(&mut self, stream: StreamId, response: &mut Response) -> bool {
         let _ = (stream, response);
         true
     }
 
-    /// Everything was sent that follows from a request, or from a change of the world (`None`). Returns further
-    /// responses, which nobody asked for.
+    /// Returns further responses, which no request asked for, after all responses to a request, or to a change of the
+    /// world (`None`), were sent.
     fn more(&mut self, stream: StreamId, request: Option<&Request>, sent: &[Response]) -> Vec<Response> {
         let _ = (stream, request, sent);
         Vec::new()
     }
 
-    /// The store changes. Returns whether the server takes the change.
+    /// Handles a change of the store. Returns whether the server takes it.
     fn change(&mut self, op: &Op) -> bool {
         let _ = op;
         true
@@ -111,7 +111,7 @@ impl<D: Defect> Memory<D> {
         Self { cache: Cache::new(1), now: Instant::EPOCH, streams, opened: 0, events, epoch: 1, defect }
     }
 
-    /// Sends what there is to send on every stream.
+    /// Sends all responses that are due on every stream.
     fn pump(&mut self, cause: Option<(StreamId, &Request)>) {
         let ids: Vec<StreamId> = self.streams.keys().copied().collect();
         for id in ids {

@@ -1,4 +1,4 @@
-//! The messages of both variants in one form: what the referee judges, and what stories are written in.
+//! The messages of both variants in one form, which the referee judges and which stories are written in.
 //!
 //! A value of this module has the fields that any judgement depends on, as plain strings. The bytes are read and
 //! written by the codec of [`xds_machine::proto`].
@@ -12,7 +12,7 @@ use xds_machine::message::{self, delta, sotw};
 pub use xds_machine::service::Variant;
 use xds_machine::{Status, proto};
 
-/// A request: what the client says.
+/// A request of the client.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Request {
     /// The type; empty where a stream of one type leaves it out.
@@ -42,12 +42,12 @@ pub struct Node {
     pub features: Vec<String>,
 }
 
-/// A response: what the server says.
+/// A response of the server.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Response {
     /// The type.
     pub type_url: String,
-    /// SotW: the version of the type (`version_info`). Delta: the system version, for people only.
+    /// SotW: the version of the type (`version_info`). Delta: the system version, for debugging only.
     pub version: String,
     /// The nonce.
     pub nonce: String,
@@ -257,7 +257,7 @@ impl Response {
         }
     }
 
-    /// Returns whether the response says anything of this name: its content, its removal or its error.
+    /// Returns whether the response has the resource of this name, its removal or its error.
     pub fn mentions(&self, name: &str) -> bool {
         self.has(name) || self.removed.iter().chain(&self.errors).any(|other| other == name)
     }

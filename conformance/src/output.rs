@@ -9,7 +9,7 @@ use xds_conformance::run::Verdict;
 
 use crate::arguments::Options;
 
-/// Where the report goes.
+/// The destinations of the lines and of the report.
 pub(crate) struct Output<'a> {
     options: &'a Options,
     known: KnownFailures,
@@ -32,12 +32,12 @@ impl<'a> Output<'a> {
         self.options.json.as_deref() == Some(Path::new("-"))
     }
 
-    /// Shows a line to people.
+    /// Shows a line to the user.
     pub(crate) fn say(&self, text: &str) {
         if self.is_json_only() {
             eprintln!("{text}");
         } else {
-            // A reader that has gone away does not end the run: files may be wanted too.
+            // A closed standard output does not end the run, because the report may be written to files too.
             _ = writeln!(io::stdout(), "{text}");
         }
     }
@@ -47,7 +47,7 @@ impl<'a> Output<'a> {
         self.say(&report::line(row));
     }
 
-    /// Shows what was not shown yet, writes the files, and returns the exit code.
+    /// Shows the rows that were not shown yet, writes the files, and returns the exit code.
     pub(crate) fn finish(&self, mut report: Report) -> Result<u8, String> {
         report.mark_known(&self.known);
         for row in report.rows.iter().filter(|row| matches!(row.verdict, Verdict::Fail | Verdict::Inconclusive)) {

@@ -1,4 +1,4 @@
-//! A command that the kit starts: its lines of output, its input, and its last words.
+//! A command that the kit starts: its lines of output, its input, and its last errors.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -16,7 +16,7 @@ const KEPT: usize = 40;
 /// How long a command may take to end, once its input has ended.
 const END: Duration = Duration::from_secs(3);
 
-/// A running command. Ends with the value.
+/// A running command, which ends when the value is dropped.
 pub(crate) struct Program {
     child: Child,
     input: Option<ChildStdin>,
@@ -69,7 +69,7 @@ impl Program {
         matches!(written, Some(Ok(())))
     }
 
-    /// The command is to end with the value, and does not listen.
+    /// Lets the command be killed as soon as the value is dropped, because it does not read its input.
     pub(crate) fn end_at_once(&mut self) {
         self.patience = Duration::ZERO;
     }
@@ -79,9 +79,9 @@ impl Program {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Adds what the command printed on standard error.
+    /// Returns the trouble, with the last lines that the command printed on standard error.
     pub(crate) fn trouble(&self, what: &str) -> Trouble {
-        thread::sleep(Duration::from_millis(100)); // the last words may still be on their way
+        thread::sleep(Duration::from_millis(100)); // the last lines may still be on their way
         let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<&str> = errors.iter().map(String::as_str).collect();
         Trouble(if lines.is_empty() { what.to_owned() } else { format!("{what}:\n{}", lines.join("\n")) })
@@ -89,7 +89,7 @@ impl Program {
 }
 
 impl Drop for Program {
-    /// The end of its input ends the command; one that stays is killed.
+    /// Closes the input of the command, which ends the command; kills a command that does not end in time.
     fn drop(&mut self) {
         drop(self.input.take());
         let end = Instant::now() + self.patience;
@@ -99,7 +99,7 @@ impl Drop for Program {
             }
             thread::sleep(Duration::from_millis(20));
         }
-        _ = self.child.kill(); // it has ended meanwhile
+        _ = self.child.kill(); // an error means that it has ended meanwhile
         _ = self.child.wait();
     }
 }

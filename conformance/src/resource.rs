@@ -155,7 +155,7 @@ fn find(mut body: &[u8], number: u64) -> Option<Value<'_>> {
     }
 }
 
-/// Returns whether bytes are a message at all: what the kit's bad resource is not.
+/// Returns whether bytes are a message at all, which the kit's bad resource is not.
 pub fn decodes(mut body: &[u8]) -> bool {
     while !body.is_empty() {
         let Some((key, rest)) = varint(body) else { return false };

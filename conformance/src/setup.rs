@@ -1,4 +1,4 @@
-//! From options to a server and its control.
+//! Makes the plan and the control of a run from the options.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use xds_conformance::report::{Glob, Implementation};
 
 use crate::arguments::{Options, VariantName};
 
-/// Returns what to run with a client.
+/// Returns the plan for a client.
 pub(crate) fn client(options: &Options, command: &[String]) -> Result<client::mode::Plan, String> {
     let reference = match options.induced.as_str() {
         "stdio" => false,
@@ -41,7 +41,7 @@ pub(crate) fn client(options: &Options, command: &[String]) -> Result<client::mo
     })
 }
 
-/// Returns what the report says of the peer: what the user said, and how the kit reached the peer.
+/// Returns the description of the peer in the report: the facts that the user gave, and how the kit reached the peer.
 fn implementation(target: String, options: &Options, how: &Value) -> Implementation {
     let mut details: Map<String, Value> =
         options.about.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
@@ -69,7 +69,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// Starts what is to be started.
+    /// Starts the control that the options choose.
     pub(crate) fn new(options: &Options, command: &[String]) -> Result<Self, String> {
         let mut features: BTreeSet<String> = options.features.iter().cloned().collect();
         let mut address = options.address.clone();

@@ -1,4 +1,4 @@
-//! The fixed cases, and how one is played whole: with each of its types.
+//! The fixed cases, and how a whole case is played: with each of its types.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ pub const SPEC_REVISION: &str = "envoyproxy/envoy@0858246518e5a57abc609119d1244b
 ///
 /// # Errors
 ///
-/// Names the case and the line: a defect of the kit.
+/// An error is a defect of the kit; it names the case and the line.
 pub fn server() -> Result<Vec<(Variant, Arc<Story>)>, ParseError> {
     let mut stories = Vec::new();
     for (id, text) in SERVER {
@@ -121,7 +121,7 @@ pub fn server() -> Result<Vec<(Variant, Arc<Story>)>, ParseError> {
     Ok(stories)
 }
 
-/// A story with one of its types, played; its streams are still open.
+/// A story that was played with one of its types; its streams are still open.
 pub struct Played {
     /// The run.
     pub runner: Runner,
@@ -129,8 +129,8 @@ pub struct Played {
     pub outcome: Outcome,
 }
 
-/// Plays a story with each of these types, one after the other, up to the first failure. `prefix` begins all names. Without a control, `given`
-/// names resources that the server has.
+/// Plays a story with each of these types, one after the other, up to the first failure. `prefix` begins all names.
+/// Without a control, `given` names resources that the server has.
 pub fn play(
     story: &Arc<Story>,
     variant: Variant,
@@ -147,13 +147,13 @@ pub fn play(
         let failed = outcome.verdict == Verdict::Fail;
         played.push(Played { runner, outcome });
         if failed {
-            break; // decided, and waiting for what does not come takes long
+            break; // the case is decided, and each wait for a missing message takes long
         }
     }
     played
 }
 
-/// Returns the worst outcome of the types of a case; what all of them say is said once.
+/// Returns the worst outcome of the types of a case; if all pass, their notes are joined, without repetitions.
 pub fn worst(played: &[Played]) -> Outcome {
     let worst = played.iter().map(|played| &played.outcome).rev().max_by_key(|outcome| outcome.verdict);
     let nothing =

@@ -30,7 +30,7 @@ pub fn is_one(path: &Path) -> bool {
 /// One line that explains why the file can't be served. A file is accepted completely or not at all.
 pub fn read(path: &Path, content: Vec<u8>) -> Result<Resources, String> {
     if content.is_empty() {
-        return Err("the file is empty".to_owned()); // as it is while somebody starts to write it
+        return Err("the file is empty".to_owned()); // as at the start of a write
     }
     let response = match extension(path) {
         "json" => canonical::encode(&from_json(&content)?).into(),
@@ -62,7 +62,7 @@ fn from_json(content: &[u8]) -> Result<DynamicMessage, String> {
     let mut track = serde_path_to_error::Track::new();
     let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
     let message = DynamicMessage::deserialize(descriptor()?, tracked).map_err(|error| {
-        // An error of YAML says the path itself.
+        // An error of YAML contains the path itself.
         let path = track.path().to_string();
         if path.starts_with("resources[") { format!("{path}: {error}") } else { error.to_string() }
     });

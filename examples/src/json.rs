@@ -1,7 +1,7 @@
-//! Canonical JSON (proto3) to messages and back, as polls over REST and peers' files have it.
+//! Canonical JSON (proto3) to messages and back, as in polls over REST and in files of peers.
 //!
 //! Both spellings of a field are read, `versionInfo` and `version_info`, and not both at once; lowerCamel is written.
-//! Unknown fields are ignored, because a newer peer may have more. One value, and nothing after it.
+//! Unknown fields are ignored, because a newer peer may have more. The input is one value, with nothing after it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,7 +30,7 @@ const RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";
 ///
 /// # Errors
 ///
-/// One line that says why it is none.
+/// One line that says why the input is invalid.
 pub fn read_request(json: &[u8]) -> Result<sotw::Request, String> {
     let message = message(REQUEST, parse(json)?)?;
     proto::sotw::decode_request(canonical::encode(&message).into()).map_err(|error| error.to_string())
@@ -40,7 +40,7 @@ pub fn read_request(json: &[u8]) -> Result<sotw::Request, String> {
 ///
 /// # Errors
 ///
-/// One line that says why it is none.
+/// One line that says why the input is invalid.
 pub fn read_response(json: &[u8]) -> Result<sotw::Response, String> {
     response_of(parse(json)?)
 }
@@ -49,19 +49,19 @@ pub fn read_response(json: &[u8]) -> Result<sotw::Response, String> {
 ///
 /// # Errors
 ///
-/// One line that says why it is none.
+/// One line that says why the input is invalid.
 pub fn read_yaml_response(yaml: &[u8]) -> Result<sotw::Response, String> {
     let value: Tree =
         Tree::deserialize(serde_yaml_ng::Deserializer::from_slice(yaml)).map_err(|error| error.to_string())?;
     response_of(value.0)
 }
 
-/// Reads a resource that an operator wrote, of a type by its full name, and returns its canonical encoding. `@type` may
-/// be left out; an unknown field is an error.
+/// Reads a resource that an operator wrote, of the type with this full name, and returns its canonical encoding.
+/// `@type` may be left out; an unknown field is an error.
 ///
 /// # Errors
 ///
-/// One line that says why it is none.
+/// One line that says why the input is invalid.
 pub fn read_resource(name: &str, json: &[u8]) -> Result<Vec<u8>, String> {
     let mut value = parse(json)?;
     let descriptor = descriptor(name)?;
@@ -85,7 +85,7 @@ pub fn read_resource(name: &str, json: &[u8]) -> Result<Vec<u8>, String> {
 ///
 /// # Errors
 ///
-/// One line that says why it is none.
+/// One line that says why the input is invalid.
 pub fn read_text_response(text: &[u8]) -> Result<sotw::Response, String> {
     let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
     let message = DynamicMessage::parse_text_format(descriptor(RESPONSE)?, text).map_err(|error| error.to_string())?;
@@ -149,7 +149,7 @@ fn parse(json: &[u8]) -> Result<Value, String> {
     serde_json::from_slice::<Tree>(json).map(|tree| tree.0).map_err(|error| error.to_string())
 }
 
-/// Refuses a field that is there in both spellings.
+/// Refuses a field that is present in both spellings.
 fn one_spelling(kind: &MessageDescriptor, value: &Value) -> Result<(), String> {
     let Value::Object(fields) = value else { return Ok(()) };
     let any = (kind.full_name() == "google.protobuf.Any").then(|| fields.get("@type")).flatten();
@@ -158,7 +158,7 @@ fn one_spelling(kind: &MessageDescriptor, value: &Value) -> Result<(), String> {
         return match DESCRIPTORS.get_message_by_name(name) {
             Some(content) if content.full_name().starts_with("google.protobuf.") => Ok(()),
             Some(content) => one_spelling(&content, value),
-            None => Ok(()), // which an error says later
+            None => Ok(()), // decoding reports the unknown type
         };
     }
     if kind.full_name().starts_with("google.protobuf.") {

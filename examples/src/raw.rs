@@ -4,7 +4,7 @@ use bytes::{Buf, BufMut, Bytes};
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-/// Takes and gives messages as bytes.
+/// Passes messages through as bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Raw;
 

@@ -42,7 +42,7 @@ impl Dir {
     }
 }
 
-/// A folder, and what the views of it hold after the news so far.
+/// A folder, and the content of its views after the news so far.
 struct Reader {
     folder: Folder,
     served: BTreeMap<(Option<String>, String), u8>,
@@ -87,7 +87,7 @@ impl Reader {
         News { complaints: first.complaints, ..second }
     }
 
-    /// Asserts what is served to the nodes of no group.
+    /// Asserts what is served to nodes without a group.
     fn serves(&self, expected: &[(&str, u8)]) {
         self.serves_to(None, expected);
     }
@@ -99,7 +99,7 @@ impl Reader {
     }
 }
 
-/// Returns what is told about files: names and removed names.
+/// Returns the news about files: names and removed names.
 fn told(news: &News) -> Vec<(String, Vec<String>, Vec<String>)> {
     let text = |names: &[xds_machine::ResourceName]| names.iter().map(ToString::to_string).collect();
     let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
@@ -298,7 +298,7 @@ fn a_sub_folder_is_what_only_a_group_sees_and_wins() {
     dir.write("late/own.json", &[("c1", 7)]);
     fs::remove_dir_all(dir.0.join("edge")).expect("removed");
     reader.look();
-    reader.serves_to(Some("late"), &[("c1", 7)]); // on top of what all see
+    reader.serves_to(Some("late"), &[("c1", 7)]); // on top of the resources for all nodes
     reader.serves_to(Some("edge"), &[("c1", 2), ("c2", 2)]);
     reader.look();
     assert_eq!(reader.folder.watched().count(), 2, "the folder itself, and the late one");

@@ -70,7 +70,7 @@ fn endpoints(name: &str, port: u16) -> (TypeUrl, Resource) {
     resource(ENDPOINT, name, content)
 }
 
-/// What is printed of [`cluster`] with [`endpoints`].
+/// Returns the printed form of [`cluster`] with [`endpoints`].
 fn shown(port: u16) -> Value {
     let endpoint = json!({ "address": "1.2.3.4", "port": port, "weight": 1, "health": "DRAINING" });
     let locality = json!({ "locality": "r//", "weight": 3, "endpoints": [endpoint] });
@@ -103,7 +103,7 @@ impl Plane {
         let task = tokio::spawn(async move { server.await.expect("serves") });
         let plane = Self { group, address, task };
         plane.put(resources);
-        // What is not there is known not to be there.
+        // Absent resources are known not to exist.
         plane.group.update(|cache| [LISTENER, ROUTE, CLUSTER, ENDPOINT].map(|of| cache.set_known(&of.into())));
         plane
     }
@@ -150,7 +150,7 @@ fn start(bootstrap: &Value, target: &str) -> Program {
     Program::start(command(bootstrap).arg(target))
 }
 
-/// Starts a program whose only server is this one.
+/// Starts a program whose only server is this control plane.
 fn program(plane: &Plane) -> Program {
     start(&json!({ "xds_servers": [plane.server()] }), "xds:///svc")
 }
@@ -263,7 +263,7 @@ async fn two_authorities_have_their_own_servers() {
 #[tokio::test]
 async fn a_server_that_is_away_is_replaced_by_the_next() {
     let plane = Plane::start(service()).await;
-    // Nobody listens there: the port was given back.
+    // No program listens there: the port was released.
     let away = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("an address");
     let bootstrap = json!({ "xds_servers": [server(away), plane.server()] });
     let line = start(&bootstrap, "xds:///svc").line().await;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const EDS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
 
-/// The longest wait for anything.
+/// The time limit for any step.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A program that is killed at the end, and its lines.
@@ -178,7 +178,7 @@ fn files_are_read_when_they_are_moved() {
     let client = Program::start(env!("CARGO_BIN_EXE_xds_client"), &arguments);
     assert_eq!(client.next(), json!({ "open": { "stream": 1, "server": server } }));
     assert_eq!(client.next(), apply("1", &["a"], &[]));
-    // Written in place: nobody sees it before something is moved.
+    // The client does not read a file that is written in place before an entry is moved.
     File::create(folder.join("cds.json")).and_then(|mut file| file.write_all(b"{")).expect("a file");
     put(&folder, "cds.yaml", &clusters("2", &["a", "b"]));
     assert_eq!(client.next(), apply("2", &["a", "b"], &[]));
@@ -193,7 +193,7 @@ fn files_are_read_when_they_are_moved() {
     assert_eq!(client.next(), apply("4", &[], &["a", "b"]));
 }
 
-/// A server that answers with these, one after the other, and then with 304; returns the bodies of the requests.
+/// Starts a server that sends these answers in order, and then 304. Returns its port and the bodies of the requests.
 fn scripted(answers: Vec<String>) -> (u16, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();

@@ -161,7 +161,7 @@ async fn what_is_bad_is_rejected_by_name_and_the_rest_applies() {
     peer.send(delta(CLUSTER, "2", &[("a", "2", broken), ("b", "2", listener), ("d", "2", d.clone())], &[])).await;
     let wrong_type = format!("has the type {LISTENER}");
     assert_eq!(program.line().await, applied(CLUSTER, "s", &[("d", "2", &d)], &[]));
-    // What the machine and the program found is one line.
+    // The faults found by the machine and by the program are in one line.
     let no_cluster = "is no envoy.config.cluster.v3.Cluster: failed to decode Protobuf message: invalid varint";
     let errors = json!([{ "name": "b", "message": wrong_type }, { "name": "a", "message": no_cluster }]);
     assert_eq!(program.line().await, json!({ "reject": { "type_url": CLUSTER, "errors": errors } }));
@@ -198,7 +198,7 @@ async fn every_response_is_answered_once_and_in_order() {
     assert_eq!(said(&peer.request().await), (CLUSTER, vec![], "4", "", None));
     assert_eq!(program.line().await, opened(1, &server));
     assert_eq!(program.line().await, applied(CLUSTER, "1", &[("a", "1", &a)], &[]));
-    // The nonce says to which response an error belongs, and this server's says nothing.
+    // A nonce identifies the response that an error belongs to; this server's repeated nonce does not.
     assert_eq!(program.line().await, applied(CLUSTER, "3", &[("a", "3", &a), ("b", "3", &b)], &[]));
     let rejected = json!({ "type_url": CLUSTER, "errors": [{ "name": null, "message": twice }] });
     assert_eq!(program.line().await, json!({ "reject": rejected }));
@@ -440,7 +440,7 @@ fn bad_arguments_are_one_clear_line() {
     assert_eq!(refused, (format!("xds_client: {no_pem}: no CERTIFICATE in PEM form"), Some(1)));
 }
 
-/// The node has what the command line says of it.
+/// The node has the fields that the command line sets.
 #[tokio::test]
 async fn the_node_is_what_the_command_line_says() {
     let mut server = Rude::<Sotw>::start().await;

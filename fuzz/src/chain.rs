@@ -8,12 +8,12 @@ mod play;
 #[path = "../../grpc/tests/model/subject.rs"]
 mod subject;
 
-/// A chain, and what servers say of what is watched.
+/// Plays a chain, and the servers' reports of the watched resources.
 pub fn chain(data: &[u8]) {
     if data.len() <= MOST_BYTES {
         play::play(data);
     }
 }
 
-/// The naive chain takes time.
+/// The maximum length of an input, because the naive chain is slow.
 const MOST_BYTES: usize = 1500;

@@ -7,7 +7,8 @@ use xds_machine::proto::client_status::{
     decode_request, decode_response, encode_client, encode_request, encode_response,
 };
 
-/// The first byte is the length of a node's metadata; the rest is a request, and a response.
+/// Decodes a message as a request and as a response. The first byte is the length of a node's metadata, which comes
+/// before the message.
 pub fn csds(data: &[u8]) {
     let Some((&len, data)) = data.split_first() else { return };
     let (rest, message) = data.split_at(usize::from(len).min(data.len()));

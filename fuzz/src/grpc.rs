@@ -1,4 +1,4 @@
-//! What gRPC reads: bootstrap files, and the four types of resources, of any bytes.
+//! Any bytes as input of gRPC: bootstrap files, and the four types of resources.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -17,7 +17,7 @@ use xds_machine_grpc::resources::{
 
 use crate::bounded;
 
-/// A bootstrap file: what is valid makes a configuration, and is the same when it is written and read.
+/// Parses a bootstrap file: a valid file makes a configuration, and is the same after it is written and read.
 pub fn bootstrap(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let supports = |kind: CredentialsKind<'_>| matches!(kind, CredentialsKind::Channel("insecure" | "tls" | ""));
@@ -37,7 +37,7 @@ pub fn bootstrap(data: &[u8]) {
     }
 }
 
-/// A resource: the first byte says of which type, and the rest is its body.
+/// Decodes a resource: the first byte selects its type, and the rest is its body.
 pub fn resources(data: &[u8]) {
     let Some((&which, body)) = data.split_first() else { return };
     let body = Bytes::copy_from_slice(body);
@@ -61,7 +61,7 @@ pub fn resources(data: &[u8]) {
 
 type Decode<T> = fn(&ResourceName, &Bytes, &Context) -> Result<View<T>, Faults>;
 
-/// Decodes a resource: what is read of it is not much larger than the resource, and another field changes nothing.
+/// Decodes a resource: the result is not much larger than the resource, and an unknown field changes nothing.
 fn decode<T: Debug + PartialEq>(decode: Decode<T>, body: &Bytes, context: &Context, check_value: fn(&T)) {
     let name = ResourceName::from("r");
     let most = 4096 + 64 * body.len() as u64;

@@ -42,7 +42,7 @@ pub const TARGETS: [(&str, Target); 11] = [
     ("chain", chain),
 ];
 
-/// A server that follows no rule, against a client machine.
+/// Plays a server that follows no rule against a client machine.
 pub fn client(data: &[u8]) {
     let Some((&which, data)) = data.split_first() else { return };
     if which % 2 == 0 {
@@ -52,7 +52,7 @@ pub fn client(data: &[u8]) {
     }
 }
 
-/// A client that follows no rule, against a server machine.
+/// Plays a client that follows no rule against a server machine.
 pub fn server(data: &[u8]) {
     let Some((&which, data)) = data.split_first() else { return };
     if which % 2 == 0 {
@@ -62,12 +62,12 @@ pub fn server(data: &[u8]) {
     }
 }
 
-/// A server without rules, against a poll and a file; and polls without rules, against a source.
+/// Plays a server without rules against a poll and a file, and polls without rules against a source.
 pub fn poll(data: &[u8]) {
     bounded(CLIENT_BYTES, || hostile::poll::play(data));
 }
 
-/// Load reports: bytes as messages, a reporter against any server, and a collector against any client.
+/// Plays load reports: bytes as messages, a reporter against any server, and a collector against any client.
 pub fn load(data: &[u8]) {
     let Some((&which, data)) = data.split_first() else { return };
     match which % 4 {

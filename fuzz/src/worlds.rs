@@ -4,7 +4,7 @@
 use xds_machine::{Delta, Sotw};
 use xds_machine_testing::world::{Both, Step, World, words};
 
-/// Two machines that keep the rules, in an arbitrary environment.
+/// Plays two machines that keep the rules, in an arbitrary environment.
 pub fn world(data: &[u8]) {
     let Some((&which, data)) = data.split_first() else { return };
     if which % 2 == 0 { play::<Sotw>(data) } else { play::<Delta>(data) }

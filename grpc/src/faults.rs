@@ -122,7 +122,7 @@ impl Walk {
         value
     }
 
-    /// Walks into a field. Returns what to [`leave`](Self::leave) with.
+    /// Walks into a field. Returns the argument for [`leave`](Self::leave).
     pub(crate) fn enter(&mut self, field: &dyn fmt::Display) -> usize {
         let len = self.path.len();
         if len > 0 {

@@ -1,6 +1,6 @@
-//! The watches of the four types that a target needs, put together: what stands between a chain and the transport.
+//! The watches of the four types that a target needs, put together: the layer between a chain and the transport.
 //!
-//! With [`Ledgers::settle`], a driver calls the ledgers after each input, and then only moves bytes:
+//! A driver calls [`Ledgers::settle`] after each input, and otherwise only moves bytes:
 //!
 //! ```
 //! use xds_machine::client::{Client, Config};
@@ -60,13 +60,13 @@ use crate::links::HostPort;
 /// The types, in the order of the chain.
 const TYPES: [&str; 4] = [type_url::LISTENER, type_url::ROUTE, type_url::CLUSTER, type_url::ENDPOINT];
 
-/// A command about a DNS name. The driver resolves names, and tells the chain by
+/// A command about a DNS name. The driver resolves names, and passes the results to the chain by
 /// [`handle_resolved`](Chain::handle_resolved).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Lookup {
     /// Resolve the name from now on.
     Begin(HostPort),
-    /// Stop.
+    /// Stop resolving the name.
     End(HostPort),
 }
 
@@ -91,11 +91,11 @@ impl<T: Clone + Eq> Ledgers<T> {
         Self { watches: TYPES.map(Watches::new), watchers: BTreeMap::new() }
     }
 
-    /// Moves what the watches know into the chain, and what the chain wants into the watches. Returns the configuration
-    /// if a new one is complete, or the failure that takes its place: see [`Chain::poll_config`]. Call again until there
-    /// is none.
+    /// Passes the news of the watches to the chain, and the wishes of the chain to the watches. Returns the
+    /// configuration if a new one is complete, or the failure that takes its place: see [`Chain::poll_config`]. Call
+    /// this again until it returns `None`.
     ///
-    /// A target that can't be watched is an error of this target at once: no server is configured for its authority
+    /// A target that can't be watched is in error at once, for example if no server is configured for its authority
     /// (R-BOOT-36).
     pub fn settle(
         &mut self,
@@ -131,7 +131,7 @@ impl<T: Clone + Eq> Ledgers<T> {
 
     // The parts of `settle`, for drivers with needs of their own.
 
-    /// Watches a target. A DNS name, and a target that is watched, change nothing.
+    /// Watches a target. A DNS name, and a target that is watched already, are ignored.
     ///
     /// # Errors
     ///
@@ -207,7 +207,7 @@ impl<T: Clone + Eq> Ledgers<T> {
         })
     }
 
-    /// Returns what is watched of each type, in the order of the chain, for a dump.
+    /// Returns the watches of each type, in the order of the chain, for a dump.
     pub fn watches(&self) -> &[Watches<Linked<T>>; 4] {
         &self.watches
     }

@@ -1,7 +1,8 @@
 //! From a gRPC target to endpoints: how gRPC uses xDS, as values without I/O.
 //!
-//! The crate stands on [`xds_machine`], which is the transport, and adds what gRFC A27 and its successors say beyond
-//! the transport. Each module can be used alone; together they are what a channel does before it picks a connection:
+//! The crate builds on [`xds_machine`], which is the transport, and adds the rules of gRFC A27 and its successors
+//! beyond the transport. Each module can be used alone; together they do the work of a channel before it picks a
+//! connection:
 //!
 //! ```text
 //!  bootstrap ──► Servers or Client ──► ledgers ◄──► chain ──► a configuration: listener, routes, clusters
@@ -9,14 +10,15 @@
 //!                            bytes ──► resources                       └──► endpoints: which of them now
 //! ```
 //!
-//! 1. [`bootstrap`] reads the bootstrap file, and makes of it the servers, the node and the name of the Listener.
-//! 2. [`ledgers`] watches the resources that the chain wants, and hands what comes to [`resources`], which decodes each
-//!    or names its faults. The verdict goes back to the client machine.
-//! 3. [`chain`] says what is wanted, and when a configuration is complete. [`serving`] is the same for a server.
-//! 4. [`endpoints`] picks: a priority, a locality, and the calls to drop.
+//! 1. [`bootstrap`] reads the bootstrap file, and derives the servers, the node and the name of the Listener from it.
+//! 2. [`ledgers`] watches the resources that the chain wants, and passes each one that arrives to the decoders of
+//!    [`resources`], which return its content or its faults. The client machine receives the verdict.
+//! 3. [`chain`] decides which resources are wanted, and when a configuration is complete. [`serving`] does the same for
+//!    a server.
+//! 4. [`endpoints`] picks a priority, a locality, and the calls to drop.
 //!
-//! What belongs to the data path (filters, retries, TLS, load balancing policies) is not decided here: decoders leave it
-//! raw, and the faults that the caller finds in it join the same verdict.
+//! The data path (filters, retries, TLS, load balancing policies) is not decided here: the decoders leave its fields
+//! raw, and the faults that the caller finds in them join the same verdict.
 //!
 //! No module has a clock, a socket or a random number of its own. The first example of [`ledgers`] is a driver.
 

@@ -1,5 +1,5 @@
-//! The links of a resource: what the chain of gRFC A74 reads of the resource to find the next ones. The decoders make
-//! links of bytes, and the chain follows links: neither refers to the other.
+//! The links of a resource: the parts that the chain of gRFC A74 reads to find the next resources. The decoders make
+//! links from bytes, and the chain follows links: neither depends on the other.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -59,7 +59,7 @@ pub struct VirtualHost {
 pub enum ClusterLinks {
     /// The endpoints come by EDS under this name: the Cluster's `service_name`, or the Cluster's own name.
     Eds(ResourceName),
-    /// The endpoints are what a DNS name resolves to.
+    /// The endpoints are the addresses of a DNS name.
     Dns(HostPort),
     /// An aggregate of other clusters, in the order of priority.
     Aggregate(Vec<ResourceName>),

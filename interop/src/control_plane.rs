@@ -12,7 +12,7 @@ use crate::wait::{self, so};
 /// A control plane that can be restarted.
 pub struct ControlPlane {
     program: PathBuf,
-    /// All but where to listen, and how to log.
+    /// All arguments except the address and the format of the log.
     arguments: Vec<String>,
     dir: PathBuf,
     port: u16,
@@ -25,14 +25,14 @@ impl ControlPlane {
         Self::start_with(program, dialect, dir, &[])
     }
 
-    /// Starts it with further arguments. Its resources are in the subfolder `resources`.
+    /// Starts the control plane with further arguments. Its resources are in the subfolder `resources`.
     pub fn start_with(program: PathBuf, dialect: &str, dir: &Path, arguments: &[&str]) -> Result<Self, String> {
         let resources = dir.join("resources");
         let source = ["--dialect", dialect, "--resources", &resources.to_string_lossy()].map(str::to_owned);
         Self::start_of(program, dir, source.into_iter().chain(arguments.iter().map(|&text| text.into())).collect())
     }
 
-    /// Starts it with the arguments that say what it serves. The folder has its logs.
+    /// Starts the control plane with the arguments that determine what it serves. Its logs are written to the folder.
     pub fn start_of(program: PathBuf, dir: &Path, arguments: Vec<String>) -> Result<Self, String> {
         let (port, dir) = (net::free_port()?, dir.to_owned());
         let mut control_plane = Self { program, arguments, dir, port, life: 0, process: None };

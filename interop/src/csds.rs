@@ -34,7 +34,7 @@ fn run(installed: &Installed, dir: &Path, part: &str) -> Result<(), String> {
     finish(command, dir, part)
 }
 
-/// Waits for the end of a program. What it says is kept in files, and its last words are the error.
+/// Runs a program to its end. Its output is kept in files; on failure, its standard error is the error.
 pub fn finish(mut command: Command, dir: &Path, name: &str) -> Result<(), String> {
     let err = dir.join(format!("{name}.err"));
     let file = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));

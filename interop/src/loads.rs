@@ -45,7 +45,7 @@ impl Kind {
     }
 }
 
-/// `xds_client --load-report`, which is told of each call.
+/// `xds_client --load-report`, which receives a line for each call.
 struct Own(Child, Option<ChildStdin>);
 
 impl Own {
@@ -88,9 +88,9 @@ struct Stage {
     kind: Kind,
     control_plane: ControlPlane,
     peer: Box<dyn Peer>,
-    /// The calls that were made to c1 since the last start of the control plane or, over its restart, before.
+    /// The number of calls to c1, those before a restart of the control plane included.
     made: u64,
-    /// What the control planes before this one were told.
+    /// The number of calls that were reported before the last restart of the control plane.
     told: u64,
     begun: Instant,
     mesh: Mesh,
@@ -156,13 +156,13 @@ fn start(installed: &Installed, dir: &Path, kind: Kind) -> Result<Stage, String>
     Ok(Stage { kind, control_plane, peer, made: 0, told: 0, begun, mesh })
 }
 
-/// Makes calls until one succeeds, and then as many.
+/// Makes calls until one succeeds and is reported, and then 20 more.
 fn sums(stage: &mut Stage) -> Result<(), String> {
     if stage.kind != Kind::Own {
         wait::until(|| stage.call())?;
     }
-    // What Envoy counted before it was asked, or in the period in which the cluster came, it does not report; nor does
-    // `xds_client`. From its first report of the cluster on, every call is counted.
+    // Envoy does not report the calls that it counted before the server asked, or in the period in which the cluster
+    // was added; nor does `xds_client`. From the first report of the cluster on, every call is counted.
     if stage.kind == Kind::Own {
         wait::until(|| {
             stage.call()?;
@@ -211,7 +211,7 @@ fn away(stage: &mut Stage) -> Result<(), String> {
 fn intervals(stage: &mut Stage) -> Result<(), String> {
     let before = stage.rows()?.len();
     for _ in 0..6 {
-        stage.call()?; // C-core says nothing while nothing happens
+        stage.call()?; // C-core sends no report without calls
         std::thread::sleep(Duration::from_millis(500));
     }
     let more = stage.rows()?.len() - before;
@@ -219,7 +219,7 @@ fn intervals(stage: &mut Stage) -> Result<(), String> {
     stage.all_told()
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Call {
     Succeeded,
@@ -331,7 +331,7 @@ impl Stage {
         sums()
     }
 
-    /// Waits until every call is reported, and sees that none is reported twice.
+    /// Waits until every call is reported, and checks that none is reported twice.
     fn all_told(&self) -> Result<(), String> {
         let check = || {
             let told = self.told + self.reported()?;

@@ -83,7 +83,7 @@ fn main() -> ExitCode {
     for Line { peer, mode, dialect, scenario, result } in &lines {
         println!("{peer:20} {mode:18} {dialect:18} {scenario:38} {}", if result.is_ok() { "yes" } else { "NO" });
     }
-    // Once more, where the end of a long log shows it.
+    // The failures are printed once more, at the end of a long log.
     let failed: Vec<&Line> = lines.iter().filter(|line| line.result.is_err()).collect();
     failed.iter().for_each(|line| println!("{}", line.said()));
     println!("{} of {} in {:.0?}", lines.len() - failed.len(), lines.len(), start.elapsed());

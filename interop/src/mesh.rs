@@ -162,7 +162,7 @@ impl Mesh {
         }]}))
     }
 
-    /// Returns where a resource of this file is from.
+    /// Returns the config source of a resource in this file.
     fn source(&self, file: &str) -> Value {
         match self.scope {
             Scope::Ads => json!({"ads": {}, "resourceApiVersion": "V3"}),

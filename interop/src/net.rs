@@ -31,7 +31,8 @@ pub fn get(port: u16, path: &str) -> Result<(u16, String), String> {
     exchange(port, &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
 }
 
-/// Returns the status and the body of the response to a request with a body, for which a gateway to gRPC has two seconds.
+/// Returns the status and the body of the response to a request with a body, for which a gateway to gRPC has two
+/// seconds.
 pub fn post(port: u16, path: &str, body: &str) -> Result<(u16, String), String> {
     exchange(
         port,

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A process that runs until this is dropped, and is killed then.
+/// A process that is killed when this value is dropped.
 pub struct Process(Child);
 
 /// Kills the program when standard input ends, which happens even if this process is killed.

@@ -37,7 +37,7 @@ pub fn play(installed: &Installed, wanted: impl Fn(&str) -> bool, lines: &mut Ve
     }
 }
 
-/// What is done with an Envoy or `xds_client`.
+/// A scenario of an Envoy or `xds_client`.
 type Play<S> = (&'static str, fn(&mut S) -> Result<(), String>);
 
 /// Plays the scenarios until one fails: each starts where the one before it ended.
@@ -88,7 +88,7 @@ impl Stage {
         Self::start(installed, dir, Scope::Rest, "rest", 2)
     }
 
-    /// With one service: an Envoy takes one resource of endpoints, or of routes, from a file.
+    /// Starts with one service, because an Envoy takes one resource of endpoints, or of routes, from a file.
     fn files(installed: &Installed, dir: &Path) -> Result<Self, String> {
         Self::start(installed, dir, Scope::Files, "files", 1)
     }
@@ -122,7 +122,7 @@ impl Stage {
         so(answer == backend, || format!("l{service} answers {answer}, not {backend}"))
     }
 
-    /// Returns the answers to polls of a type since the first `mark`, each with the version that was asked with.
+    /// Returns the answers to polls of a type since the first `mark`, each with the version of its request.
     fn polls(&self, kind: &str, mark: usize) -> Result<Vec<(u64, String)>, String> {
         let polls = self.control_plane.polls()?.into_iter().skip(mark);
         let polls = polls.filter(|event| event.is("poll", kind));
@@ -143,7 +143,7 @@ fn initial_load(stage: &mut Stage) -> Result<(), String> {
         let (status, version) = (first.number("status"), first.text("version"));
         so((status, version) == (200, ""), || format!("the first poll of {kind}: {status}, version {version:?}"))?;
     }
-    // An Envoy polls for each cluster on its own.
+    // An Envoy polls separately for the endpoints of each cluster.
     for name in ["e1", "e2"] {
         let own = |event: &Event| event.is("poll", EDS) && event.names("names") == [name];
         so(polls.iter().any(own), || format!("no poll of {name}"))?;
@@ -197,7 +197,8 @@ fn rejection(stage: &mut Stage) -> Result<(), String> {
         stage.answers(1, "b")?;
         stage.answers(2, "a")
     })?;
-    // An Envoy does not say that it rejects: the same version comes again, and is answered with the same content.
+    // An Envoy does not report a rejection: it polls with the same version again, and is answered with the same
+    // content.
     let polls = stage.polls(CDS, mark)?;
     let again = (200, stage.good.clone());
     so(polls.len() >= 2 && polls.iter().all(|poll| *poll == again), || format!("{polls:?}, not each {again:?}"))
@@ -235,7 +236,7 @@ fn restart(stage: &mut Stage) -> Result<(), String> {
     wait::until(|| {
         for kind in [CDS, EDS, LDS, RDS] {
             let polls = stage.polls(kind, 0)?;
-            // Versions are hashes of content: they outlive the program.
+            // Versions are hashes of content, so they are the same after a restart.
             so(polls.iter().any(|(status, _)| *status == 304), || format!("{kind}: {polls:?}"))?;
             so(polls.iter().all(|(status, _)| *status != 200), || format!("sent again: {kind}: {polls:?}"))?;
         }
@@ -257,7 +258,7 @@ fn files_rejection(stage: &mut Stage) -> Result<(), String> {
     wait::throughout(QUIET, || stage.answers(1, "b"))
 }
 
-/// `xds_client` that polls.
+/// An `xds_client` that polls.
 struct Own {
     control_plane: ControlPlane,
     mesh: Mesh,
@@ -330,8 +331,8 @@ fn own_change(own: &mut Own) -> Result<(), String> {
     so(applied["type_url"].as_str().is_some_and(|of| of.ends_with(EDS)), || format!("applied last: {applied}"))
 }
 
-/// A cluster that can't be decoded can't be written as JSON: its type is answered with an error, and all that is held
-/// stays.
+/// A cluster that can't be decoded can't be written as JSON: polls of its type are answered with an error, and all held
+/// resources stay.
 fn own_broken(own: &mut Own) -> Result<(), String> {
     let before = own.held()?;
     own.mesh.service(1)?.cluster = Cluster::Malformed;

@@ -68,7 +68,7 @@ fn endpoint_change(stage: &mut Stage) -> Result<(), String> {
     so(sent == [["e1"]], || format!("sent {sent:?}, not just the endpoints that changed"))
 }
 
-/// A client may use the changed cluster, and acknowledge it, only once it has its endpoints.
+/// A client may use the changed cluster, and acknowledge it, only once it has the cluster's endpoints.
 fn cluster_change(stage: &mut Stage) -> Result<(), String> {
     let mark = stage.control_plane.mark()?;
     stage.mesh.service(1)?.timeout = 2;

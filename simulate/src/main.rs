@@ -4,14 +4,15 @@
 //! threads.
 //!
 //! `simulate explain SEED RUN` plays one run again and reduces it to the steps that its failure needs. `simulate survey
-//! SEED RUNS [FIRST]` continues after failures, and prints for each check the number of failed runs and the first of them;
-//! with FIRST a survey goes on where an earlier one ended.
+//! SEED RUNS [FIRST]` continues after failures, and prints for each check the number of failed runs and the first of
+//! them; with FIRST a survey goes on where an earlier one ended.
 //!
 //! `simulate letter MILLIONS SEED [THREADS]` runs the machines against peers that take the specification by the letter
 //! (`testing/src/letter`), and prints the same table, and for each broken rule the story of the first walk that broke
 //! it.
 //!
-//! `simulate fleet [SEED]` is another kind: what a large fleet costs, from the measured costs of one stream (`fleet/`).
+//! `simulate fleet [SEED]` differs: it simulates the costs of a large fleet, from the measured costs of one stream
+//! (`fleet/`).
 
 mod fleet;
 mod run;
@@ -110,8 +111,8 @@ fn explain(seed: u64, number: u64) {
     if random.below(2) == 0 { Run::<Sotw>::new(random).explain(RUN) } else { Run::<Delta>::new(random).explain(RUN) }
 }
 
-/// Prints for each failing check the number of failed runs and the first of them. Meanwhile it tells of each check that
-/// fails for the first time, and of the progress at each tenth.
+/// Prints for each failing check the number of failed runs and the first of them. Meanwhile reports each check that
+/// fails for the first time, and the progress at each tenth.
 fn survey(seed: u64, first: u64, runs: u64) {
     type Found = BTreeMap<(String, u32), (u64, u64, String)>;
     let (next, found) = (AtomicU64::new(first), Mutex::new((Tally::default(), Found::new())));

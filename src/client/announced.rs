@@ -405,7 +405,7 @@ impl Announced {
         !self.asked || self.states.get(name) == Some(&State::New)
     }
 
-    /// Returns whether a name was unsubscribed, and the next request says so.
+    /// Returns whether a name was unsubscribed, and no request has announced that yet.
     fn is_leaving(&self, name: &str) -> bool {
         self.states.get(name) == Some(&State::Leaving)
     }

@@ -163,8 +163,8 @@ impl<T: Clone> Subscription<T> {
         self.settle::<V>(now, out, Vec::new(), settings);
     }
 
-    /// Returns the held names that the server may not have known when it made the last response: a wildcard brought the
-    /// resource, and left before the name was announced.
+    /// Returns the held names that the server may not have known when it made the last response: each resource came by
+    /// a wildcard, which was unsubscribed before the name was announced.
     fn unheard(&self) -> Vec<ResourceName> {
         let is_held = |name: &&ResourceName| self.holdings.held().contains_key(*name);
         self.announced.unheard().filter(is_held).cloned().collect()

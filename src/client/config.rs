@@ -207,8 +207,8 @@ impl Config {
         self
     }
 
-    /// Makes responses of this type complete: what a response lacks does not exist, as where each is asked for on its
-    /// own.
+    /// Makes responses of this type complete: a subscribed resource that is absent from a response does not exist, as
+    /// where each response answers one request (REST, files).
     pub(crate) fn with_complete_responses(mut self, type_url: &TypeUrl) -> Self {
         let settings = self.settings_mut();
         settings.types = settings.types.and([settings.types.get(type_url).with_complete_responses()]);

@@ -44,7 +44,7 @@ impl<T> Subscription<T> {
         }
     }
 
-    /// Drops the errors of resources that no name covers any more, because the alias that did stands for another one.
+    /// Drops the errors of resources that no name covers any more, because their alias stands for another one now.
     pub(super) fn drop_uncovered_failures<V: Protocol<StreamState = T>>(&mut self) {
         if V::ALIASES && !self.failures.is_empty() {
             let Self { failures, holdings, .. } = self;

@@ -68,8 +68,8 @@ impl<'a, V: Variant> Resources<'a, V> {
         self.of?.state::<V>(name.into().as_str())
     }
 
-    /// Returns the state of every resource: first of held resources in the order of their names, then of subscribed
-    /// names that are not held, then of other resources for which the server reported errors.
+    /// Returns the state of every resource, in the order of their names: held resources, subscribed names, and other
+    /// resources for which the server reported errors.
     pub fn states(&self) -> impl Iterator<Item = (&'a ResourceName, ResourceState<'a>)> + use<'a, V> {
         self.of.into_iter().flat_map(|of| of.states::<V>())
     }

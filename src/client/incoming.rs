@@ -66,7 +66,7 @@ impl Incoming {
         }
     }
 
-    /// Records a fault of one resource; the others stay valid.
+    /// Records a fault of one resource; the other resources stay valid.
     pub(super) fn fault(&mut self, name: Option<ResourceName>, reason: impl Into<String>) {
         self.faults.push(Rejection { name, reason: reason.into() });
     }

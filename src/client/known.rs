@@ -63,8 +63,8 @@ impl<T> Subscription<T> {
     }
 
     /// Returns the names that cover a resource and that the server may know, from the current subscription or an
-    /// earlier one: its own name; or else its collection and its aliases, which may have moved unseen, and the wildcard,
-    /// which covers the resource even if those are unsubscribed before they are answered.
+    /// earlier one: own name, collection and aliases (which may have moved unseen); unless the own name is among these,
+    /// also the wildcard, which covers the resource even if the others are unsubscribed before they are answered.
     fn asked_by<V: Protocol<StreamState = T>>(&self, name: &ResourceName) -> Vec<ResourceName> {
         let may_know = |name: &&ResourceName| V::may_know(self, name.as_str());
         let collection = self.holdings.globs().of(name.as_str());

@@ -78,8 +78,8 @@ impl<V: Variant> LayerMut<'_, V> {
     /// resources of a pending update.
     ///
     /// On this stream, delta sends a subscription that the server must answer, and SotW a request without the name and
-    /// then one with it. For a resource without a subscription of its own name, the complete wildcard is requested again, if
-    /// it is subscribed to.
+    /// then one with it. For a resource without a subscription of its own name, the complete wildcard is requested
+    /// again, if it is subscribed to.
     pub fn forget(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         if let Some(of) = self.look_at() {
             names.into_iter().for_each(|name| of.forget::<V>(name.into().as_str()));
@@ -132,9 +132,9 @@ impl<V: Variant> LayerMut<'_, V> {
         }
     }
 
-    /// Takes all requested names that are neither held nor in the pending update not to exist, because the response on
-    /// this stream would have had them; `faulty` are names that it had and that were rejected. Returns the names of which
-    /// that is news.
+    /// Marks all requested names that are neither held nor in the pending update as nonexistent, because the response
+    /// on this stream would have had them; `faulty` are names in the response that were rejected. Returns the names of
+    /// which this is news to the application.
     pub(crate) fn settle_absent(&mut self, faulty: &[ResourceName]) -> Vec<ResourceName> {
         let Some(of) = self.look_at() else { return Vec::new() };
         let absent = |name: &&ResourceName| {
@@ -151,7 +151,7 @@ impl<V: Variant> LayerMut<'_, V> {
         names
     }
 
-    /// Ends the wait for the names of which nothing is known, as the existence time-out does.
+    /// Ends the wait for all awaited names, as the existence time-out does.
     pub(crate) fn time_out(&mut self, now: Instant) {
         let Some(of) = self.look_at() else { return };
         let awaited: Vec<ResourceName> = of.holdings.names().filter(|name| of.is_awaited(name)).cloned().collect();

@@ -1,4 +1,4 @@
-//! Two walks in the order of names, as one.
+//! Merges two iterators in the order of names into one.
 
 use core::cmp::Ordering;
 use core::iter::Peekable;

@@ -1,8 +1,8 @@
 //! The client side of xDS: the role of Envoy, of a gRPC channel or of a custom proxy towards a control plane.
 //!
 //! A [`Client`] is a value: commands and events go in, actions and requests come out. The manual shows
-//! [a driver](crate::manual::_01_driver) and [a client that follows references](crate::manual::_02_references), and draws
-//! [the life of a name](crate::manual::names).
+//! [a driver](crate::manual::_01_driver) and [a client that follows references](crate::manual::_02_references),
+//! and draws [the life of a name](crate::manual::names).
 //!
 //! ```
 //! use xds_machine::client::{Action, Client, Config};
@@ -157,8 +157,8 @@ impl<V: Variant> Client<V> {
     /// # Errors
     ///
     /// [`Error::Peer`] if the response can't even be answered: close the stream. [`Error::Caller`] if no stream is
-    /// open, if too many actions wait to be polled, or if [`wants_response`](Self::wants_response) returns false for
-    /// its type. On an error, the machine is unchanged.
+    /// open, if too many actions wait to be polled, or if too many responses wait, of its type or of all types
+    /// ([`wants_response`](Self::wants_response)). On an error, the machine is unchanged.
     pub fn handle_response(&mut self, now: Instant, response: V::Response) -> Result<(), Error> {
         self.check_actions()?;
         if self.stream.is_none() {
@@ -309,10 +309,10 @@ impl<V: Variant> Client<V> {
     }
 
     /// Returns whether the driver should close this stream and open a new one, because the application has a resource
-    /// that the server of this stream can't be asked about, and that would stay even if the server does not have it. In
-    /// delta, only the wildcard or a collection covers such a resource, and the resource came from
-    /// [elsewhere](LayerMut::adopt), or from an update of a former stream that was accepted late and not subscribed to
-    /// when this stream began. The first request of a new stream claims the resource.
+    /// that the server of this stream can't be asked about, and that would stay even if the server does not have it.
+    /// This happens only in delta, for a resource that only the wildcard or a collection covers. Such a resource came
+    /// from [elsewhere](LayerMut::adopt), or its update was received on a former stream and accepted late, and the
+    /// resource was not subscribed to when this stream began. The first request of a new stream claims the resource.
     pub fn wants_new_stream(&self) -> bool {
         self.types.iter().any(|subscription| subscription.unannounced)
     }

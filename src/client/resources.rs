@@ -22,7 +22,7 @@ pub(super) struct Resources {
     ordered: bool,
 }
 
-/// Has the size of a resource in a SotW message, so that the memory of one serves for the other.
+/// Has the size of a resource in a SotW message, so that the list of entries reuses the memory of the message.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Entry {
     name: ResourceName,

@@ -147,8 +147,8 @@ impl Protocol for Sotw {
     fn unsubscribed(from: &mut Of<Self>, name: &ResourceName, settings: &Settings) {
         let Subscription { resource_type, holdings, announced, stream_state, .. } = from;
         if (name.is_wildcard() || name.is_glob()) && !resource_type.is_full_state() {
-            // What this name brought stays by names that the server may not have heard of when it made the last
-            // response: its version does not cover them.
+            // Resources that came by this name stay by names that the server may not have received when it made the
+            // last response: the version of that response does not cover them.
             let unheard = |name: &&ResourceName| holdings.has(name.as_str()) && !announced.is_confirmed(name.as_str());
             let unheard: Vec<ResourceName> = holdings.names().filter(unheard).cloned().collect();
             unheard.iter().for_each(|name| holdings.unclaim(name));
@@ -191,7 +191,7 @@ impl Protocol for Sotw {
         if by_name && announced.has_unconfirmed() {
             for name in incoming.resources.names().chain(incoming.others()) {
                 announced.confirm(name);
-                // A member that has, or had, a subscription of its own says nothing of its collection.
+                // A member that has, or had, a subscription of its own does not confirm its collection.
                 if !holdings.wants(name.as_str()) && !announced.may_be_left(name.as_str()) {
                     holdings.globs().of(name.as_str()).into_iter().for_each(|glob| announced.confirm(glob));
                 }
@@ -205,8 +205,8 @@ impl Protocol for Sotw {
             (full_state || incoming.mentions(name.as_str()))
                 && (holdings.has(name.as_str()) || !incoming.has_heartbeat(name))
         }));
-        // A heartbeat of a listed name whose content never came: the server believes that the client has the resource,
-        // and would never send it. The time-outs of the relisting limit how often this happens.
+        // If a listed name gets a heartbeat and its content was never received, the server believes that the client has
+        // the resource, and would never send it. The time-outs of the relisting limit how often this happens.
         let lacking = |name: &&ResourceName| holdings.lacks(name) && announced.is_settled_and_listed(name.as_str());
         let heartbeats = incoming.heartbeats.iter().map(|heartbeat| &heartbeat.name);
         for name in heartbeats.filter(lacking).cloned().collect::<Vec<_>>() {
@@ -217,8 +217,8 @@ impl Protocol for Sotw {
     }
 
     /// For a full-state type, held resources that are absent from the response are removed (xds_protocol.rst, "Deleting
-    /// Resources"). Not if the name of a part is unknown, which may be a held resource (C-RES-10); and not if the
-    /// response has only heartbeats, which concern only their own resources (C-TTL-07).
+    /// Resources"), unless a part of the response has an unknown name, which may be that of a held resource (C-RES-10),
+    /// or the response has only heartbeats, which concern only their own resources (C-TTL-07).
     fn absence_removes(resource_type: &ResourceType, incoming: &Incoming) -> bool {
         resource_type.is_full_state() && !incoming.has_nameless_fault() && !incoming.has_only_heartbeats()
     }
@@ -449,7 +449,7 @@ impl Subscription<StreamState> {
         (names, asked_for)
     }
 
-    /// Takes the names whose timers restart with a request that repeats the last list. Of the others a list is due.
+    /// Takes the names whose timers restart with a request that repeats the last list. The others wait for a new list.
     fn restarts_of_last_list(&mut self) -> Vec<ResourceName> {
         let Self { announced, stream_state, .. } = self;
         let (now, later): (BTreeSet<_>, BTreeSet<_>) = core::mem::take(&mut stream_state.restart_timers)

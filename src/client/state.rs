@@ -68,7 +68,7 @@ pub struct ResourceState<'a> {
 }
 
 impl<V: Variant> Client<V> {
-    /// Returns the state of every resource, in the order of types and names: of held resources, of subscribed names, and of
+    /// Returns the state of every resource, in the order of types and names: held resources, subscribed names, and
     /// other resources for which the server reported errors.
     pub fn states(&self) -> impl Iterator<Item = (&TypeUrl, &ResourceName, ResourceState<'_>)> {
         let mut types: Vec<&Of<V>> = self.types.iter().collect();

@@ -97,8 +97,8 @@ impl Update {
         self.offer.all_fails
     }
 
-    /// Returns a hash of the names, contents and TTLs of the resources: updates of one type with equal hashes have equal
-    /// content, whatever their versions.
+    /// Returns a hash of the names, contents and TTLs of the resources: updates of one type with equal hashes have
+    /// equal content, whatever their versions.
     pub(crate) fn fingerprint(&self) -> u128 {
         let mut hash = 0;
         for resource in self.resources() {

@@ -1,4 +1,4 @@
-//! The trait behind which the variants of the protocol differ.
+//! The trait with the functions in which the variants of the protocol differ.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -86,8 +86,8 @@ pub trait Protocol: Messages {
     /// new in it.
     fn may_know(of: &Of<Self>, name: &str) -> bool;
 
-    /// Requests a resource again that the server may wrongly believe the client to have. `names` are the announced
-    /// names by which the resource is subscribed to; if empty, the wildcard covers it.
+    /// Requests a resource again that the server may wrongly believe the client to have. `names` are the names that
+    /// cover the resource and that the server may know; the wildcard is among them only if its own name is not.
     fn ask_anew(of: &mut Of<Self>, names: Vec<ResourceName>);
 
     /// Returns whether a change may be sent now, and not only with the next ACK or NACK.

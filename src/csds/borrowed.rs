@@ -19,7 +19,7 @@ pub struct ItemRef<'a> {
     pub type_url: &'a TypeUrl,
     /// The name of the resource.
     pub name: &'a ResourceName,
-    /// The version of what is held, if anything is.
+    /// The version of the held content, if any is held.
     pub version: Option<&'a Version>,
     /// The encoded resource.
     pub contents: Option<&'a Bytes>,
@@ -38,7 +38,7 @@ pub struct ItemRef<'a> {
 pub struct ErrorRef<'a> {
     /// The error, for people.
     pub details: &'a str,
-    /// The version that was rejected, or that of the response that told of the error; `None` if there was none.
+    /// The version that was rejected, or that of the response that reported the error; `None` if there was none.
     pub version: Option<&'a Version>,
     /// The time of that response.
     pub at: Option<Timestamp>,

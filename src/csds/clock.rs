@@ -1,4 +1,4 @@
-//! Wall-clock times: the machines have none, so the caller says when its epoch was.
+//! Wall-clock times: the machines have none, so the caller provides the time of a machine's epoch.
 
 use core::time::Duration;
 
@@ -13,8 +13,8 @@ pub struct Timestamp {
     pub nanos: i32,
 }
 
-/// Turns the moments of a machine into times of the wall clock. Made once and kept: with one clock, two dumps of one
-/// state are the same (R-CSDS-17).
+/// Converts the moments of a machine to times of the wall clock. Make a clock once and keep it: with one clock, two
+/// dumps of one state are the same (R-CSDS-17).
 ///
 /// ```
 /// use core::time::Duration;
@@ -32,12 +32,12 @@ pub struct Timestamp {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Clock {
-    /// The wall clock at the epoch of the machine, or before it by as much as `now` was after it.
+    /// The time of the wall clock at the epoch of the machine, from 1970 on.
     epoch: Duration,
 }
 
 impl Clock {
-    /// Makes a clock: `now` is `since_1970` of the wall clock. A moment before 1970 counts as 1970.
+    /// Makes a clock whose moment `now` is `since_1970` of the wall clock. An epoch before 1970 counts as 1970.
     pub fn new(now: Instant, since_1970: Duration) -> Self {
         Self { epoch: since_1970.saturating_sub(now.since_epoch()) }
     }

@@ -1,4 +1,4 @@
-//! The contents of held resources, which the machines hand over and do not keep.
+//! The contents of held resources, which the machines pass to the application and do not keep.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -8,19 +8,19 @@ use bytes::Bytes;
 use crate::client::{Rejection, Update};
 use crate::name::{ResourceName, TypeUrl};
 
-/// Below this number of contents nothing is swept.
+/// Up to this number of contents nothing is swept.
 const FEW: usize = 64;
 
-/// The contents of the resources that an application accepted, for a [dump](fn@super::dump) that shows them. Only who
-/// is asked for contents needs to keep any.
+/// The contents of the resources that an application accepted, for a [dump](fn@super::dump) that shows them. Only a
+/// client whose dumps show contents needs to keep any.
 ///
-/// Which resources are held is the machine's to say, and a dump shows the contents of those only. So contents are
-/// forgotten late, when as many have gathered as were held at the last look, and the same number again.
+/// The machine decides which resources are held, and a dump shows the contents of those only. So other contents are
+/// forgotten late: when there are more than twice as many contents as were held at the last sweep.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Contents {
     of: BTreeMap<TypeUrl, BTreeMap<ResourceName, Bytes>>,
     count: usize,
-    /// The number of contents at which those that are not held are forgotten.
+    /// The number of contents above which those that are not held are forgotten.
     limit: usize,
     /// Updates that wait for their verdict: at most one for each type of each client.
     out: Vec<Update>,
@@ -32,15 +32,15 @@ impl Contents {
         Self::default()
     }
 
-    /// Notes an update that the machine handed out: call it for each
+    /// Notes an update that the machine emitted. Call this for each
     /// [`Action::Apply`](crate::client::Action::Apply).
     pub fn handle_update(&mut self, update: &Update) {
         self.take_out(update.client_id(), update.type_url());
         self.out.push(update.clone());
     }
 
-    /// Notes the verdict on an update, once the machine has taken it: what was accepted replaces what was there.
-    /// `is_held` says whether the machine holds a resource.
+    /// Notes the verdict on an update, once the machine has taken the verdict: accepted contents replace the earlier
+    /// ones. `is_held` returns whether the machine holds a resource.
     pub fn handle_verdict(
         &mut self,
         client_id: u64,
@@ -64,7 +64,7 @@ impl Contents {
         }
     }
 
-    /// Forgets what is not held.
+    /// Forgets the contents of resources that are not held.
     fn sweep(&mut self, is_held: impl Fn(&TypeUrl, &ResourceName) -> bool) {
         for (type_url, contents) in &mut self.of {
             contents.retain(|name, _| is_held(type_url, name));

@@ -1,4 +1,4 @@
-//! What a client has: one item for each resource that is subscribed to or held.
+//! The dump of a client: one item for each resource that is subscribed to or held.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, btree_map};
@@ -14,17 +14,17 @@ use crate::client::{ResourceState, ResourceStatus, Variant};
 use crate::name::{ResourceName, TypeUrl, Version};
 use crate::servers::{ServerId, Servers};
 
-/// The words of an absence, which has no error of its own.
+/// The text for an absence, which has no error of its own.
 const ABSENT: &str = "does not exist";
 
 /// A row of [`Client::states`](crate::client::Client::states).
 type Row<'a> = (&'a TypeUrl, &'a ResourceName, ResourceState<'a>);
 
-/// Returns the dump of a client from its [states](crate::client::Client::states), in their order, which is that of types
-/// and names (R-CSDS-17). `contents`: the bodies to show, if any are (R-CSDS-15).
+/// Returns the dump of a client from its [states](crate::client::Client::states), in their order, which is that of
+/// types and names (R-CSDS-17). `contents` has the bodies to show, if any are shown (R-CSDS-15).
 ///
-/// The wildcard and collections are no items; the resources that came by them are (R-CSDS-04). Nor is an alias that
-/// stands for a held resource, which is an item under its own name.
+/// The wildcard and collections are no items, but the resources that they brought are (R-CSDS-04). An alias that stands
+/// for a held resource is no item: the resource is an item under its own name.
 pub fn dump<'a, I>(
     states: I,
     clock: &Clock,
@@ -47,7 +47,7 @@ where
 }
 
 /// Returns the dump of a client of several servers: one item for each resource, with the status at its authoritative
-/// server, and the version and time of the server that the held content is of.
+/// server, and with the version and time of the server that sent the held content.
 pub fn dump_servers<'a, V: Variant>(
     servers: &'a Servers<V>,
     clock: &Clock,
@@ -91,8 +91,8 @@ fn of_servers<'a, V: Variant>(
     Some((type_url, name, state))
 }
 
-/// Returns the dumps of several clients of one node as one, in the order of types and names. Of a resource that several
-/// have, the item of the first client is kept.
+/// Returns the dumps of several clients of one node as one, in the order of types and names. If several clients have a
+/// resource, the item of the first client is kept.
 pub fn merge<'a, I>(mut dumps: Vec<I>) -> impl Iterator<Item = ItemRef<'a>> + use<'a, I>
 where
     I: Iterator<Item = ItemRef<'a>>,
@@ -107,7 +107,7 @@ where
     Merged::Several(items.into_iter())
 }
 
-/// A dump that is made as it is read, or one that was put in order.
+/// A dump that is made while it is read, or one that was sorted.
 enum Merged<'a, I> {
     One(I),
     Several(vec::IntoIter<ItemRef<'a>>),
@@ -134,7 +134,7 @@ fn error<'a>(state: &ResourceState<'a>, clock: &Clock) -> Option<ErrorRef<'a>> {
     let reported = |details: &'a str, version: &'a Version, at| {
         Some(ErrorRef { details, version: Some(version), at: Some(clock.timestamp(at)) })
     };
-    // No response told of a time-out.
+    // No response reported a time-out, so there is neither version nor time.
     let silent = |details: &'a str| Some(ErrorRef { details, version: None, at: None });
     match (state.status, state.error, state.absence) {
         (ResourceStatus::DoesNotExist, Some(failure), _) => reported(ABSENT, &failure.version, failure.at),
@@ -146,7 +146,7 @@ fn error<'a>(state: &ResourceState<'a>, clock: &Clock) -> Option<ErrorRef<'a>> {
     }
 }
 
-/// Walks along the contents, and looks up those that are not next.
+/// Walks along the contents in order, and looks up a name that is not the next one.
 struct Bodies<'a> {
     contents: Option<&'a Contents>,
     of: Option<OfType<'a>>,

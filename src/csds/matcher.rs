@@ -9,26 +9,26 @@ use super::metadata::{Found, Metadata};
 use crate::error::{Code, Status};
 use crate::message::Node;
 
-/// Selects nodes (`envoy.type.matcher.v3.NodeMatcher`): by the id *and* by all of the metadata. One without either
-/// selects every node.
+/// Selects nodes (`envoy.type.matcher.v3.NodeMatcher`): by the id *and* by all of the metadata. A matcher without
+/// either selects every node.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct NodeMatcher {
-    /// What the id has to be.
+    /// The matcher of the id.
     pub id: Option<StringMatcher>,
-    /// What the metadata has to have.
+    /// The matchers of the metadata: all of them have to match.
     pub metadata: Vec<StructMatcher>,
 }
 
 /// Selects strings (`envoy.type.matcher.v3.StringMatcher`).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct StringMatcher {
-    /// What is looked for.
+    /// The pattern that the string has to match.
     pub pattern: Pattern,
-    /// Whether ASCII letters of either case are the same. A regular expression is not concerned.
+    /// Whether the case of ASCII letters is ignored. This does not apply to regular expressions.
     pub ignore_case: bool,
 }
 
-/// What a string is compared with.
+/// The pattern that a string is compared with.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Pattern {
     /// The string itself.
@@ -48,11 +48,11 @@ pub enum Pattern {
 pub struct StructMatcher {
     /// The keys that lead to the value, from the outermost one.
     pub path: Vec<String>,
-    /// What the value has to be.
+    /// The matcher of the value.
     pub value: ValueMatcher,
 }
 
-/// Selects values (`envoy.type.matcher.v3.ValueMatcher`). A value that is not there is selected by no matcher.
+/// Selects values (`envoy.type.matcher.v3.ValueMatcher`). No matcher selects a value that is absent.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum ValueMatcher {
     /// The null value.
@@ -65,21 +65,21 @@ pub enum ValueMatcher {
     String(StringMatcher),
     /// This boolean.
     Bool(bool),
-    /// Any value that is no list and no struct; or nothing, if `false`.
+    /// Any value that is no list and no struct, if `true`; no value, if `false`.
     Present(bool),
-    /// A list of which one value is selected.
+    /// A list of which at least one value is selected.
     OneOf(Box<ValueMatcher>),
-    /// What one of these selects.
+    /// A value that one of these matchers selects.
     Or(Vec<ValueMatcher>),
 }
 
-/// A number of a message, compared by its bits, so that messages have an equality. There is one zero: protobuf omits a
-/// negative one, too.
+/// A number of a message, compared by its bits, so that messages have an equality. There is only one zero, because
+/// `prost` omits a negative zero, too.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Number(u64);
 
 impl Number {
-    /// Makes one from a float.
+    /// Makes a number from a float.
     pub fn new(number: f64) -> Self {
         Self(if number == 0.0 { 0 } else { number.to_bits() })
     }
@@ -90,17 +90,17 @@ impl Number {
     }
 }
 
-/// A regular expression that is ready to be used: tells whether it matches a complete string.
+/// A regular expression that is ready to be used: returns whether it matches a complete string.
 pub type Regex = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// The reason why matchers can't be used.
 #[derive(Clone, Debug, Eq, Hash, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MatcherError {
-    /// A client knows itself only (gRFC A40).
+    /// A client has only its own status (gRFC A40).
     #[error("node_matchers are not supported by a client, which has only its own status")]
     OfClient,
-    /// There are too many matchers, those within others counted too.
+    /// There are too many matchers, nested ones included.
     #[error("{count} matchers in one request, limit {limit}")]
     TooMany {
         /// The number of matchers.
@@ -113,7 +113,7 @@ pub enum MatcherError {
     Regex {
         /// The expression.
         pattern: String,
-        /// The caller's reason.
+        /// The reason that `compile` returned.
         reason: String,
     },
 }
@@ -141,11 +141,11 @@ impl core::fmt::Debug for Matchers<'_> {
 }
 
 impl<'r> Matchers<'r> {
-    /// The number of matchers in one request, those within others counted too.
+    /// The limit of matchers in one request, nested ones included.
     pub const LIMIT: usize = 256;
 
-    /// Prepares the matchers of a request. `compile` makes a regular expression, or says why it can't: the crate has
-    /// none. It has to limit what an expression may cost.
+    /// Prepares the matchers of a request. `compile` makes a regular expression, or returns why it can't; the crate has
+    /// no regular expressions of its own. `compile` has to limit what an expression may cost.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl<'r> Matchers<'r> {
         Ok(Self { matchers, regexes })
     }
 
-    /// Returns whether a node is selected: by one of the matchers, or by none if there are none.
+    /// Returns whether one of the matchers selects the node, or whether there are no matchers.
     pub fn select(&self, node: &Node) -> bool {
         self.matchers.is_empty() || {
             let metadata = Metadata::of(node);

@@ -16,10 +16,10 @@ use crate::name::{ResourceName, TypeUrl, Version};
 /// A request for the status of clients (`envoy.service.status.v3.ClientStatusRequest`).
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Request {
-    /// The clients that are asked about: those that one of the matchers selects, or all if there are none (R-CSDS-30).
-    /// A client that is asked about itself refuses them (R-CSDS-14).
+    /// The clients to report: those that one of the matchers selects, or all if there are no matchers (R-CSDS-30). A
+    /// client that reports its own status refuses matchers (R-CSDS-14).
     pub matchers: Vec<NodeMatcher>,
-    /// The node of who asks.
+    /// The node that makes the request.
     pub node: Option<Arc<Node>>,
     /// Whether the contents of the resources are left out (R-CSDS-15).
     pub exclude_contents: bool,
@@ -28,7 +28,7 @@ pub struct Request {
 /// The status of clients (`envoy.service.status.v3.ClientStatusResponse`).
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Response {
-    /// Each client; none is an empty message (R-CSDS-01).
+    /// The clients. Without clients the message is empty (R-CSDS-01).
     pub clients: Vec<ClientConfig>,
 }
 
@@ -36,23 +36,23 @@ pub struct Response {
 /// (R-CSDS-03).
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct ClientConfig {
-    /// The node, as the control plane gets it (R-CSDS-02).
+    /// The node, as the control plane receives it (R-CSDS-02).
     pub node: Option<Arc<Node>>,
-    /// The scope, where one node has several clients: of gRPC the target of a channel (gRFC A71).
+    /// The scope, if one node has several clients: in gRPC, the target of a channel (gRFC A71).
     pub scope: String,
     /// The resources, in the order of their types and names.
     pub items: Vec<Item>,
 }
 
-/// One resource (`envoy.service.status.v3.ClientConfig.GenericXdsConfig`). `is_static_resource` is always false: a
-/// resource of this protocol is not of a bootstrap file.
+/// One resource (`envoy.service.status.v3.ClientConfig.GenericXdsConfig`). `is_static_resource` is always false,
+/// because no resource of this protocol comes from a bootstrap file.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Item {
     /// The type of the resource.
     pub type_url: TypeUrl,
     /// The name of the resource.
     pub name: ResourceName,
-    /// The version of what the client holds, or of what the server would serve now; `None` if there is neither.
+    /// The version that the client holds, or that the server would serve now; `None` if there is neither.
     pub version: Option<Version>,
     /// The encoded resource (`Any.value`), as it was received.
     pub contents: Option<Bytes>,
@@ -71,21 +71,21 @@ pub struct Item {
 pub struct ErrorState {
     /// The error, for people.
     pub details: String,
-    /// The version that was rejected, or that of the response that told of the error; empty if there was none.
+    /// The version that was rejected, or that of the response that reported the error; empty if there was none.
     pub version: Version,
     /// The time of that response; `None` if there was none.
     pub at: Option<Timestamp>,
 }
 
 /// The status of a resource between a management server and a client (`envoy.service.status.v3.ConfigStatus`). Ordered
-/// by how much there is to look at: of several streams of a node the greatest counts.
+/// by severity: of several streams of a node the greatest status counts.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ConfigStatus {
     /// The client was sent what the server serves, and accepted it.
     Synced,
-    /// The client was sent nothing of it on this stream.
+    /// The client was not sent the resource on this stream, or the resource does not exist.
     NotSent,
-    /// The client was sent it, or an earlier form of it, and has not accepted what the server serves.
+    /// The client was sent the resource, or an earlier form of it, and has not accepted what the server serves.
     Stale,
     /// The client rejected what the server serves. A NACK is never shown as [`Stale`](Self::Stale) (R-CSDS-34).
     Error,

@@ -30,7 +30,7 @@ pub(super) struct List<'a>(&'a [u8]);
 
 impl Metadata {
     pub(super) fn of(node: &Node) -> Self {
-        // A message field that is there twice is merged, which is to read both.
+        // A message field that occurs twice is merged: both occurrences are read.
         Self(messages(&node.rest, METADATA).flatten().copied().collect())
     }
 
@@ -55,7 +55,7 @@ impl<'a> List<'a> {
     }
 }
 
-/// Returns the strings or messages of one field. Malformed bytes end them.
+/// Returns the strings or messages of one field. Malformed bytes end the iteration.
 fn messages(message: &[u8], number: u32) -> impl Iterator<Item = &[u8]> {
     Fields::new(message).map_while(Result::ok).filter_map(move |field| match field {
         (is, Value::Bytes(bytes)) if is == number => Some(bytes),
@@ -63,7 +63,7 @@ fn messages(message: &[u8], number: u32) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Reads a value: the last of its kinds counts. `None` if it has none, or is malformed.
+/// Reads a value: of several kinds, the last one counts. `None` if the value has no kind, or is malformed.
 fn read(value: &[u8]) -> Option<Found<'_>> {
     let (mut fields, mut found) = (Fields::new(value), None);
     while let Some(raw) = fields.next_raw() {

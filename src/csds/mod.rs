@@ -1,5 +1,5 @@
-//! The status of clients (CSDS, `envoy.service.status.v3`): what a client has, and what a management server has sent to
-//! its clients.
+//! The status of clients (CSDS, `envoy.service.status.v3`): the resources that a client has, and those that a
+//! management server has sent to its clients.
 //!
 //! ```text
 //!  Client::states ──► dump ──► ItemRef .. ────────────────────────┐
@@ -11,10 +11,10 @@
 //!
 //! # The contract
 //!
-//! Nothing here is a machine, and nothing is kept for it: [`dump`](fn@dump) is a function of a client's
+//! This module has no machine, and no machine keeps state for it: [`dump`](fn@dump) is a function of a client's
 //! [states](crate::client::Client::states), and [`view`](fn@view) of a server machine and its source. A server keeps no
-//! name for it. Two things are the caller's: the wall clock ([`Clock`]), and the contents of what is held
-//! ([`Contents`]), which the client machine hands over and does not keep. A service is one function from a [`Request`]
+//! names for a view. The caller provides two things: the wall clock ([`Clock`]), and the contents of held resources
+//! ([`Contents`]), which the client machine passes on and does not keep. A service is one function from a [`Request`]
 //! to a [`Response`], which is called once for each request and never unasked (R-CSDS-16).
 //!
 //! A client's dump has the rows of gRFC A40, A57 and A88 (R-CSDS-05):
@@ -22,14 +22,14 @@
 //! | status | version, time, contents | error |
 //! |---|---|---|
 //! | `REQUESTED` | | |
-//! | `ACKED` | of what is held | |
-//! | `NACKED` | of what is held, if anything is | the reason, the rejected version, the time |
-//! | `DOES_NOT_EXIST` by a response | of what is held, if it is kept | the version and time of that response |
+//! | `ACKED` | of the held resource | |
+//! | `NACKED` | of the held resource, if any is held | the reason, the rejected version, the time |
+//! | `DOES_NOT_EXIST` by a response | of the held resource, if it is kept | the version and time of that response |
 //! | `DOES_NOT_EXIST`, `TIMEOUT` by the existence time-out | | without version and time |
-//! | `RECEIVED_ERROR` | of what is held, if anything is | the error, the version and time of that response |
+//! | `RECEIVED_ERROR` | of the held resource, if any is held | the error, the version and time of that response |
 //!
-//! A server's view has the status of what it would serve now ([`ConfigStatus`]). A newer form than the one that was
-//! rejected is `STALE`, because the client has not judged it.
+//! A server's view has the status of the form that the server would serve now ([`ConfigStatus`]). A newer form than the
+//! rejected one is `STALE`, because the client has not judged it.
 //!
 //! ```
 //! use core::time::Duration;

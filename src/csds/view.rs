@@ -1,4 +1,4 @@
-//! What a management server has sent to its clients, and with what verdict.
+//! The resources that a management server has sent to its clients, and the verdicts on them.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -13,10 +13,10 @@ use crate::server::{Delivered, Delivery, DeliveryStatus, Server, Source, Variant
 use crate::type_url;
 
 /// Returns the server's view of one stream: one item for each resource that the client subscribes to (R-CSDS-32). A
-/// type that the client never asked for has none. `contents`: whether the bodies are shown, that is what the server
-/// would serve now (R-CSDS-36).
+/// type that the client never subscribed to has no items. `contents`: whether to show the bodies that the server would
+/// serve now (R-CSDS-36).
 ///
-/// The bodies of secrets are never shown: who may ask for the status need not be who may have the keys.
+/// The bodies of secrets are never shown: a caller that may see the status need not be one that may have the keys.
 pub fn view<V: Variant, S: Source>(server: &Server<V>, source: &S, contents: bool) -> Vec<Item> {
     let mut items = Vec::new();
     for type_url in server.types() {
@@ -46,10 +46,10 @@ fn config_status(delivery: Delivery, exists: bool) -> ConfigStatus {
     match delivery.status {
         DeliveryStatus::Rejected => ConfigStatus::Error,
         DeliveryStatus::Sent => ConfigStatus::Stale,
-        // A change that waits: what the client has is not what the server has (R-CSDS-35).
+        // A change waits to be sent: the client does not have the current form (R-CSDS-35).
         DeliveryStatus::NotSent if delivery.earlier => ConfigStatus::Stale,
         DeliveryStatus::Acknowledged if exists => ConfigStatus::Synced,
-        // What does not exist is never in sync: nothing of it can be sent.
+        // A resource that does not exist is never in sync, because nothing of it can be sent.
         DeliveryStatus::NotSent | DeliveryStatus::Acknowledged => ConfigStatus::NotSent,
     }
 }
@@ -67,15 +67,15 @@ impl Nodes {
         Self::default()
     }
 
-    /// Adds the items of one stream. The node is that of the node's first stream.
+    /// Adds the items of one stream. The client's node is that of its first stream.
     pub fn add(&mut self, node: &Arc<Node>, items: Vec<Item>) {
         let anonymous = if node.id.is_empty() { self.clients.len() } else { 0 };
         let (_, all) = self.clients.entry((node.id.clone(), anonymous)).or_insert_with(|| (node.clone(), Vec::new()));
         all.extend(items);
     }
 
-    /// Returns the clients in the order of their ids. Of a resource that several streams of a node subscribe to, the
-    /// item with the greatest [`ConfigStatus`] is shown: in sync is what is in sync on all.
+    /// Returns the clients in the order of their ids. If several streams of a node subscribe to a resource, the item
+    /// with the greatest [`ConfigStatus`] is shown: a resource is in sync if it is in sync on all streams.
     pub fn into_clients(self) -> Vec<ClientConfig> {
         let client = |(node, items): (Arc<Node>, Vec<Item>)| {
             let mut client = ClientConfig::new(Some(node), "", items);

@@ -1,7 +1,7 @@
 //! Resources from files: the third way to subscribe, beside streams and polls (`path_config_source`).
 //!
-//! A file holds one `DiscoveryResponse` of one type. It is read at the start, and whenever an entry was moved into place;
-//! nothing goes out. [`Files`] decides when to read and what becomes of the content. Which path, which watch and which
+//! A file holds one `DiscoveryResponse` of one type. The driver reads it at the start, and whenever an entry was moved
+//! into place; nothing is sent. [`Files`] decides when to read, and handles the content. The path, the watch and the
 //! format are the driver's.
 //!
 //! ```text
@@ -12,11 +12,11 @@
 //! ```
 //!
 //! - Only moves count: a file that is written in place can be seen half-written (R-FS-02). With a watched directory, a
-//!   move of any entry into it counts, such as the swap of a symbolic link by Kubernetes (R-FS-03). A watch that has lost
-//!   events reports a move (R-FS-15).
-//! - A file that can't be read, or that is rejected, changes nothing: what was good stays (R-FS-07).
-//! - A rejected file is not looked at again by itself. A file that depends on another, as listeners depend on clusters,
-//!   is judged again after [`retry`](Files::retry) (R-FS-09).
+//!   move of any entry into it counts, such as the swap of a symbolic link by Kubernetes (R-FS-03). A driver whose
+//!   watch has lost events reports a move (R-FS-15).
+//! - A file that can't be read, or that is rejected, changes nothing: the accepted resources stay (R-FS-07).
+//! - A rejected file is not read again by itself. A file that depends on another, as listeners depend on clusters, is
+//!   judged again after [`retry`](Files::retry) (R-FS-09).
 //!
 //! ```
 //! use xds_machine::client::{self, Config};
@@ -69,12 +69,12 @@ use crate::variant::Sotw;
 pub enum Action {
     /// Read the file, and call [`Files::handle_content`].
     Read,
-    /// What a client on a stream reports: an update to judge, a file that is rejected, and so on. A file that can't be
-    /// read is one that is rejected (R-FS-06).
+    /// An action of a client on a stream: an update to judge, a file that is rejected, and so on. A file that can't be
+    /// read counts as rejected (R-FS-06).
     Client(client::Action),
 }
 
-/// What has become of the file so far, as an Envoy counts it (R-FS-06).
+/// The numbers of reads so far, by outcome, as Envoy counts them (R-FS-06).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Counters {
@@ -93,7 +93,7 @@ pub struct Counters {
 pub struct Files {
     fetch: Fetch,
     phase: Phase,
-    /// Whether the file was moved since it was last asked for.
+    /// Whether the file was moved since the last [`Action::Read`].
     moved: bool,
     actions: Queue<Action>,
     counters: Counters,
@@ -107,17 +107,17 @@ enum Phase {
 }
 
 impl Files {
-    /// Creates a subscription of which nothing is wanted yet. That there is a file is not checked (R-FS-14).
+    /// Creates a subscription without names. Whether there is a file is not checked (R-FS-14).
     pub fn new(config: Config, type_url: impl Into<TypeUrl>) -> Self {
         let fetch = Fetch::new(config, type_url.into());
         let (phase, actions, counters) = (Phase::Idle, Queue::new(), Counters::default());
         Self { fetch, phase, moved: false, actions, counters }
     }
 
-    // What is wanted.
+    // Subscriptions.
 
-    /// Subscribes to these resources of the file; [`WILDCARD`](crate::WILDCARD) stands for all. The file is read for
-    /// names that are new (R-FS-01); what else it holds is ignored (R-FS-10).
+    /// Subscribes to these resources of the file; [`WILDCARD`](crate::WILDCARD) stands for all. New names make the
+    /// driver read the file (R-FS-01); other resources of the file are ignored (R-FS-10).
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl Files {
         Ok(())
     }
 
-    /// Unsubscribes from these resources. Without any left the file is not read.
+    /// Unsubscribes from these resources. If none is left, the file is not read.
     pub fn unsubscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         self.fetch.unsubscribe(names);
     }
@@ -148,8 +148,8 @@ impl Files {
         self.handle_moved();
     }
 
-    /// Takes the content of the file, or the reason why it can't be read or parsed. Content that was not asked for is
-    /// ignored.
+    /// Takes the content of the file, or the reason why it can't be read or parsed. Content without an [`Action::Read`]
+    /// is ignored.
     ///
     /// # Errors
     ///
@@ -179,8 +179,8 @@ impl Files {
         Ok(())
     }
 
-    /// Reports that there is nothing to read or nothing new in it: what was good stays, and nothing is rejected. For a
-    /// driver that knows the content of the last read.
+    /// Reports that there is nothing to read, or nothing new in the file: accepted resources stay, and nothing is
+    /// rejected. For a driver that knows the content of the last read.
     pub fn handle_unchanged(&mut self) {
         if self.phase == Phase::Reading {
             self.phase = Phase::Idle;
@@ -230,7 +230,7 @@ impl Files {
         self.fetch.type_url()
     }
 
-    /// Returns what has become of the file so far.
+    /// Returns the numbers of reads so far, by outcome.
     pub fn counters(&self) -> Counters {
         self.counters
     }

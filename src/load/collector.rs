@@ -14,7 +14,7 @@ use super::totals::Totals;
 use crate::error::{Error, Misuse, PeerMisbehaved};
 use crate::message::Node;
 
-/// The actions that may wait: a node, and a report.
+/// The limit of waiting actions: a node, and a report.
 const WAITING: usize = 2;
 
 /// The configuration of a [`Collector`]. Cheap to clone.
@@ -42,8 +42,8 @@ pub struct ReportLimits {
     /// Bytes of all names in a report: of clusters, services, localities, endpoints, metrics and categories. Default:
     /// 16 MiB.
     pub name_bytes: usize,
-    /// Clusters, localities, metrics and categories, each, of which the sums are remembered
-    /// ([`Collector::totals`]). Default: 100,000.
+    /// Clusters, localities, metrics and categories whose sums are remembered ([`Collector::totals`]); the limit is of
+    /// each kind. Default: 100,000.
     pub remembered: usize,
 }
 
@@ -74,8 +74,8 @@ impl CollectorConfig {
         Self { floor, cap, limits: ReportLimits::default(), totals: true }
     }
 
-    /// Sets the least interval that clients are asked for; a shorter one, and zero, become this. Default: 1 s. It is at
-    /// least 1 ms: an interval of zero makes Envoy 1.40 report without pause (R-LRS-51).
+    /// Sets the shortest interval that clients receive: a shorter interval of a selection, or zero, becomes this one.
+    /// Default: 1 s. It is at least 1 ms, because an interval of zero makes Envoy 1.40 report without pause (R-LRS-51).
     #[must_use]
     pub fn with_floor(self, floor: Duration) -> Self {
         Self { floor: floor.max(Duration::from_millis(1)), ..self }
@@ -110,12 +110,13 @@ pub struct Collector {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[must_use = "an action does nothing by itself"]
 pub enum Action {
-    /// The client is known. Choose its selection now, or later (R-LRS-62).
+    /// The node of the client is known. Choose the client's selection now, or later (R-LRS-62).
     Node(Arc<Node>),
-    /// The client has reported. The entries are as received: one may be there twice ([`merge`](super::merge)), counts
-    /// need not agree (R-LRS-58), and clusters may be there that were not asked for (R-LRS-53).
+    /// The client sent a report. The entries are as received, but without windows of zero: an entry may occur twice
+    /// ([`merge`](super::merge)), counts need not agree (R-LRS-58), and there may be clusters that were not selected
+    /// (R-LRS-53).
     Report(Vec<ClusterStats>),
-    /// Nothing is asked for any more: end the stream, with OK. There is no answer that says so (R-LRS-55).
+    /// Nothing is selected any more: end the stream with OK, because no response can say so (R-LRS-55).
     Close,
 }
 
@@ -133,30 +134,30 @@ impl Collector {
         }
     }
 
-    /// Sets what the client is asked for; `None` for nothing. A selection that is equal for the client brings no
-    /// response, because each response starts Envoy's timer anew (R-LRS-52).
+    /// Sets the selection of the client; `None` selects nothing. If the resulting response equals the last one sent,
+    /// nothing is sent, because each response starts Envoy's timer anew (R-LRS-52).
     pub fn set_selection(&mut self, selection: Option<Selection>) {
         self.selection = selection;
-        // Nothing is left to be asked: an empty list would be taken for all clusters.
+        // No response can say that nothing is selected: clients would take an empty list for all clusters.
         if self.sent.is_some() && self.response().is_none() && !self.is_closed {
             self.is_closed = true;
             self.actions.push_back(Action::Close);
         }
     }
 
-    /// Takes a message. The first one has the node; later nodes are not looked at (R-LRS-53).
+    /// Takes a request. The first one has the node; the nodes of later ones are ignored (R-LRS-53).
     ///
     /// # Errors
     ///
-    /// [`Error::Peer`] if the report exceeds a limit; [`Misuse::ActionsWaiting`] if actions were not polled. Then the
-    /// machine is unchanged.
+    /// [`Error::Peer`] if the report exceeds a limit; [`Misuse::ActionsWaiting`] if actions still wait to be polled. In
+    /// both cases the machine is unchanged.
     pub fn handle_request(&mut self, request: Request) -> Result<(), Error> {
         if !self.actions.is_empty() {
             return Err(Misuse::ActionsWaiting { limit: WAITING }.into());
         }
         let Request { node, mut clusters } = request;
         check(&clusters, &self.config.limits)?;
-        // A window of zero is none, lest somebody divides by it (R-LRS-58).
+        // A window of zero counts as none, so that no application divides by it (R-LRS-58).
         for stats in &mut clusters {
             stats.window = stats.window.filter(|window| !window.is_zero());
         }
@@ -178,8 +179,8 @@ impl Collector {
         self.actions.pop_front()
     }
 
-    /// Returns the response to send. There is none before the client has said its node (R-LRS-50), and none that asks
-    /// for what was asked before.
+    /// Returns the response to send. There is none before the client has sent its node (R-LRS-50), and none that equals
+    /// the last response sent.
     pub fn poll_transmit(&mut self) -> Option<Response> {
         let response = self.response().filter(|response| self.sent.as_ref() != Some(response))?;
         Some(self.sent.insert(response).clone())
@@ -190,7 +191,7 @@ impl Collector {
         self.node.as_ref()
     }
 
-    /// Returns the sums of all reports of the stream.
+    /// Returns the sums of all reports of the stream; empty [without](Self::with_totals) totals.
     pub fn totals(&self) -> &Totals {
         &self.totals
     }

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use crate::message::Node;
 
-/// The client feature that says that a client takes `send_all_clusters`.
+/// The client feature by which a client declares that it supports `send_all_clusters`.
 pub const SEND_ALL_CLUSTERS: &str = "envoy.lrs.supports_send_all_clusters";
 
 /// The configuration of a [`Reporter`](super::Reporter). Cheap to clone.
@@ -40,18 +40,18 @@ pub(super) struct Quirks {
     pub(super) metrics_by_name: bool,
 }
 
-/// An implementation whose habits a reporter takes over.
+/// An implementation whose behaviour a reporter imitates.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Dialect {
-    /// What lrs.proto says, and where it is silent what loses least.
+    /// The behaviour that lrs.proto defines; where lrs.proto is silent, the behaviour that loses least.
     #[default]
     Spec,
     /// Envoy: the node in every message; a new stream goes on with the selection of the last one, and its first message
     /// has stats; utilizations are named metrics.
     Envoy,
-    /// gRPC (C-core): what was counted before it was asked for is reported; idle localities are listed; after one report
-    /// of zeros nothing is sent until something happens.
+    /// gRPC (C-core): loads from before their cluster was selected are reported; idle localities are listed; after one
+    /// report of zeros nothing is sent until something happens.
     Grpc,
 }
 
@@ -90,8 +90,8 @@ impl Default for Limits {
 }
 
 impl Config {
-    /// Creates the default configuration for this node: the node of the xDS client, to which the feature
-    /// [`SEND_ALL_CLUSTERS`] is added, unless it is there (R-LRS-01).
+    /// Creates the default configuration for the node of the xDS client, and adds the feature [`SEND_ALL_CLUSTERS`] to
+    /// the node, unless the node has it (R-LRS-01).
     pub fn new(mut node: Node) -> Self {
         if !node.has_feature(SEND_ALL_CLUSTERS) {
             node.client_features.push(SEND_ALL_CLUSTERS.into());
@@ -105,7 +105,7 @@ impl Config {
         }))
     }
 
-    /// Sets all habits to those of an implementation.
+    /// Sets all settings in which implementations differ to those of one implementation.
     #[must_use]
     pub fn with_dialect(mut self, dialect: Dialect) -> Self {
         self.settings_mut().quirks = match dialect {
@@ -120,15 +120,15 @@ impl Config {
         self
     }
 
-    /// Sets the least interval between two reports: a shorter one, none, zero, or a negative one becomes this. Default:
-    /// 1 s, as C-core (R-LRS-05).
+    /// Sets the shortest interval between two reports, which applies if the server sends none, a shorter one, zero, or
+    /// a negative one. Default: 1 s, as in C-core (R-LRS-05).
     #[must_use]
     pub fn with_floor(mut self, floor: Duration) -> Self {
         self.settings_mut().floor = floor;
         self
     }
 
-    /// Sets the greatest interval between two reports. Default: 10^6 s.
+    /// Sets the longest interval between two reports. Default: 10^6 s.
     #[must_use]
     pub fn with_cap(mut self, cap: Duration) -> Self {
         self.settings_mut().cap = cap;
@@ -149,8 +149,8 @@ impl Config {
         self
     }
 
-    /// Sets whether what was counted before a cluster was asked for is reported. Default: no; its first window begins
-    /// when it is asked for (lrs.proto, `load_reporting_interval`; R-LRS-10).
+    /// Sets whether loads from before a cluster was selected are reported. Default: no; the first window of a cluster
+    /// begins when the cluster is selected (lrs.proto, `load_reporting_interval`; R-LRS-10).
     #[must_use]
     pub fn with_count_before_asked(mut self, count: bool) -> Self {
         self.settings_mut().quirks.count_before_asked = count;
@@ -164,15 +164,15 @@ impl Config {
         self
     }
 
-    /// Sets whether a reporter is silent after one report in which nothing happened, until something does. Default: no;
-    /// each interval has its report (R-LRS-16).
+    /// Sets whether a reporter sends nothing after one report in which nothing happened, until something happens.
+    /// Default: no; each interval has its report (R-LRS-16).
     #[must_use]
     pub fn with_quiet(mut self, quiet: bool) -> Self {
         self.settings_mut().quirks.quiet = quiet;
         self
     }
 
-    /// Sets whether a new stream goes on with the selection of the last one, before the server answers. Default: no
+    /// Sets whether a new stream uses the selection of the last one until the server answers. Default: no
     /// (R-LRS-21).
     #[must_use]
     pub fn with_kept_selection(mut self, keep: bool) -> Self {

@@ -1,4 +1,4 @@
-//! The counters of one entry: what is taken by a report, and what stays.
+//! The counters of one entry: which of them a report takes, and which stay.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -20,7 +20,7 @@ use crate::time::Instant;
 /// The metrics that have fields of their own (R-LRS-28).
 pub(super) const UTILIZATIONS: [&str; 3] = ["cpu_utilization", "mem_utilization", "application_utilization"];
 
-/// The identity of an entry: a cluster, and the name of its service where that is another one (R-LRS-17).
+/// The identity of an entry: a cluster, and the name of its service if that differs from the cluster's (R-LRS-17).
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct Key {
     pub(super) cluster: ResourceName,
@@ -30,10 +30,10 @@ pub(super) struct Key {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Counters {
     key: Arc<Key>,
-    /// The handles that are not released.
+    /// The number of handles that are not released.
     pub(super) references: u32,
-    /// The beginning of the window: the last report, or when the entry was made or asked for. Without a window only
-    /// calls in progress are counted: what is not asked for is not saved up (R-LRS-11).
+    /// The beginning of the window: the last report, or when the entry was made or its cluster selected. Without a
+    /// window only calls in progress are counted: loads of clusters that are not selected are not kept (R-LRS-11).
     pub(super) since: Option<Instant>,
     localities: Vec<AtLocality>,
     /// Dropped calls without a category.
@@ -132,7 +132,7 @@ impl Counters {
         Ok(true)
     }
 
-    /// Counts dropped calls. They are no calls: they are not issued, and in no locality (R-LRS-19).
+    /// Counts dropped calls. A dropped call is not issued, and belongs to no locality (R-LRS-19).
     ///
     /// # Errors
     ///
@@ -152,8 +152,8 @@ impl Counters {
         Ok(())
     }
 
-    /// Takes what happened since the last report, and begins a new window (R-LRS-12, R-LRS-14). Calls in progress stay.
-    /// A locality in which nothing happened leaves the entry.
+    /// Takes the counts since the last report, and begins a new window (R-LRS-12, R-LRS-14). Calls in progress stay. An
+    /// idle locality is removed from the entry.
     pub(super) fn take(&mut self, now: Instant, endpoints: bool, quirks: Quirks) -> ClusterStats {
         let Key { cluster, service } = &*self.key;
         let mut stats = ClusterStats::new(cluster, service);
@@ -173,14 +173,14 @@ impl Counters {
         stats
     }
 
-    /// Throws away what happened. Calls in progress stay.
+    /// Discards all counts. Calls in progress stay.
     pub(super) fn forget(&mut self) {
         self.uncategorized = 0;
         self.drops.clear();
         self.localities.retain_mut(|at| !at.forget());
     }
 
-    /// Takes back what a report that was not sent took at this time. Its window and the current one become one.
+    /// Takes back the counts of a report that was made at this time and not sent. Its window joins the current one.
     pub(super) fn give_back(&mut self, stats: ClusterStats, made: Instant) {
         let began = made.since_epoch().saturating_sub(stats.window.unwrap_or(Duration::ZERO));
         let began = Instant::from_epoch(began);
@@ -212,7 +212,7 @@ impl Counters {
         self.localities.binary_search_by(|known| known.cmp(locality, priority))
     }
 
-    /// Returns the position of the place's locality, which is made if it is new, and its endpoint with it.
+    /// Returns the position of the place's locality. A new locality is added, and so is a new endpoint.
     fn place(&mut self, place: &Place, limits: &Limits) -> Result<usize, Misuse> {
         let found = self.find(&place.locality, place.priority);
         let known = found.ok().map(|at| &self.localities[at].endpoints);
@@ -247,7 +247,7 @@ impl Counters {
 }
 
 impl AtLocality {
-    /// Throws away what happened. Returns whether nothing is in progress.
+    /// Discards all counts. Returns whether no call is in progress.
     fn forget(&mut self) -> bool {
         take_counts(&mut self.load);
         self.endpoints.retain_mut(|endpoint| {
@@ -274,7 +274,7 @@ impl AtLocality {
         self.endpoints.retain_mut(|endpoint| {
             let is_idle = endpoint.load.is_idle();
             let load = take_counts(&mut endpoint.load);
-            // R-LRS-29: an endpoint in which something is not zero, and beside the sum of the locality.
+            // R-LRS-29: an endpoint in which something is not zero is reported beside the sum of the locality.
             if endpoints && !is_idle {
                 stats.endpoints.push(EndpointStats { address: endpoint.address.clone(), load });
             }
@@ -324,7 +324,7 @@ fn take_counts(load: &mut Load) -> Load {
     mem::replace(load, Load { in_progress, ..Load::default() })
 }
 
-/// Gives back everything but the gauge, which is true as it is.
+/// Gives back everything but the gauge, whose value is current.
 fn give_back(load: &mut Load, taken: &Load) {
     load.add_counts(taken);
     for named in &taken.metrics {
@@ -332,8 +332,8 @@ fn give_back(load: &mut Load, taken: &Load) {
     }
 }
 
-/// Inserts, and reserves no more than twice what there is: most entries have one locality, and a vector would reserve
-/// room for four.
+/// Inserts an item, and reserves at most as much again as there is: most entries have one locality, and a vector would
+/// reserve room for four.
 fn insert<T>(items: &mut Vec<T>, at: usize, item: T) {
     if items.len() == items.capacity() {
         items.reserve_exact(items.len().max(1));

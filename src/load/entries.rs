@@ -1,4 +1,4 @@
-//! The entries of a reporter: found by handle at no cost, and by name.
+//! The entries of a reporter, which are found by handle without a search, and by name.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -90,7 +90,7 @@ impl Entries {
     ///
     /// # Errors
     ///
-    /// If there are none: the entry is gone.
+    /// If there are none, because the entry was removed.
     pub(super) fn get(&mut self, entry: &Entry) -> Result<&mut Counters, Misuse> {
         let has = |slot: u32| {
             let counters = self.slots.get(slot as usize).and_then(Option::as_ref);
@@ -116,7 +116,7 @@ impl Entries {
         }
     }
 
-    /// Removes the entries of which nobody has a handle, and for which this returns `true`.
+    /// Removes the entries that have no handle, and for which `is_done` returns `true`.
     pub(super) fn remove_unused(&mut self, mut is_done: impl FnMut(&Counters) -> bool) {
         let Self { slots, free, index } = self;
         index.retain(|_, slot| {
@@ -130,7 +130,7 @@ impl Entries {
         });
     }
 
-    /// Removes one entry, if nobody has a handle of it.
+    /// Removes one entry, if it has no handle and `is_done` returns `true`.
     pub(super) fn remove_if_unused(&mut self, entry: &Entry, is_done: impl FnOnce(&Counters) -> bool) {
         let Some(&slot) = self.index.get(&entry.key) else { return };
         let Some(place) = self.slots.get_mut(slot as usize) else { return };

@@ -14,7 +14,7 @@ use crate::name::ResourceName;
 /// A message of a client (`LoadStatsRequest`): its node, or a report, or both.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Request {
-    /// The client. Set in the first message of a stream.
+    /// The client's node. Set in the first message of a stream.
     pub node: Option<Arc<Node>>,
     /// The loads of clusters.
     pub clusters: Vec<ClusterStats>,
@@ -43,7 +43,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Returns the duration, or zero if the interval is negative. Whatever the fields say, there is no overflow.
+    /// Returns the duration, or zero if the interval is negative. No value of the fields makes this overflow.
     pub fn to_duration(self) -> Duration {
         let nanos = i128::from(self.seconds) * 1_000_000_000 + i128::from(self.nanos);
         let nanos = u128::try_from(nanos).unwrap_or(0);
@@ -66,9 +66,9 @@ impl From<Duration> for Interval {
 pub struct ClusterStats {
     /// The name of the cluster.
     pub cluster: ResourceName,
-    /// The name by which the endpoints of the cluster were asked for, if it is another one; else empty.
+    /// The name by which the client subscribes to the endpoints of the cluster; empty if it is that of the cluster.
     pub service: ResourceName,
-    /// The time in which the loads came together, as measured. `None` if the peer gave none, or none that is positive.
+    /// The measured time in which the loads accumulated. `None` if the peer sent none, or one that is not positive.
     pub window: Option<Duration>,
     /// The loads of localities.
     pub localities: Vec<LocalityStats>,
@@ -138,7 +138,7 @@ pub struct EndpointStats {
     pub load: Load,
 }
 
-/// What was counted in a window, and what is in progress at its end.
+/// The counts of a window, and the calls in progress at its end.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Load {
     /// The calls that were started in the window.
@@ -164,14 +164,14 @@ impl Load {
         self.issued == 0 && self.ok == 0 && self.error == 0 && self.metrics.is_empty()
     }
 
-    /// Adds what happened. Metrics and the gauge stay.
+    /// Adds the counts of another load. Metrics and the gauge stay.
     pub(super) fn add_counts(&mut self, other: &Self) {
         self.issued = self.issued.saturating_add(other.issued);
         self.ok = self.ok.saturating_add(other.ok);
         self.error = self.error.saturating_add(other.error);
     }
 
-    /// Adds what happened, and the calls in progress; metrics stay.
+    /// Adds the counts and the calls in progress of another load; metrics stay.
     pub(super) fn add_counts_and_gauge(&mut self, other: &Self) {
         self.add_counts(other);
         self.in_progress = self.in_progress.saturating_add(other.in_progress);
@@ -198,7 +198,7 @@ pub struct NamedMetric {
     pub metric: Metric,
 }
 
-/// The sum of a metric over the calls that had it.
+/// The sum of a metric over the calls that reported it.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Metric {
     /// The number of ended calls that reported the metric.

@@ -1,5 +1,5 @@
-//! Load reports (LRS): a client tells a server how many calls it made, to which clusters and localities, and how they
-//! ended; the server says what it wants to be told, and how often (lrs.proto, load_report.proto; gRFC A27).
+//! Load reports (LRS): a client reports to a server how many calls it made, to which clusters and localities, and how
+//! they ended; the server selects the clusters and the interval (lrs.proto, load_report.proto; gRFC A27).
 //!
 //! # The picture
 //!
@@ -11,29 +11,31 @@
 //!              └──────────────┘     how often             └───────────────┘
 //! ```
 //!
-//! A stream begins with the client's node. The server answers with a selection, or with nothing: then nothing is
-//! reported. From then on a report is due once in each interval. There are no versions, nonces, ACKs or NACKs.
+//! A stream begins with the client's node. The server answers with a selection, after which a report is due once in
+//! each interval; without an answer nothing is reported, unless the [configuration](Config::with_kept_selection) keeps
+//! the selection of the last stream. There are no versions, nonces, ACKs or NACKs.
 //!
 //! # The contract
 //!
-//! That of the [crate]. Besides, whatever becomes of streams:
+//! The contract is that of the [crate]. In addition, whatever happens to the streams:
 //!
-//! - Each call to a cluster that is asked for is in exactly one report that the transport took. What the transport did
-//!   not send is given back ([`Reporter::handle_unsent`]) and is in the next report. A lost stream loses at most the
-//!   report that was under way.
-//! - The windows of an entry follow each other without gap or overlap, and each is as long as it was
-//!   measured. A window covers all that is reported with it.
-//! - What is not asked for is not saved up.
+//! - Each call to a selected cluster is in exactly one report that the transport took. The driver gives back a message
+//!   that the transport did not send ([`Reporter::handle_unsent`]), and its counts are in the next report. A lost
+//!   stream loses at most the report that was under way.
+//! - The windows of an entry follow each other without gap or overlap, and each has its measured length. A window
+//!   covers all counts that are reported with it.
+//! - Loads of clusters that are not selected are not kept for later, unless
+//!   [configured](Config::with_count_before_asked).
 //!
-//! A [`Collector`] can't send what makes clients fail: no interval, an interval of zero, a negative one, an empty list of
-//! clusters, or the same selection again.
+//! A [`Collector`] sends no response that makes clients fail: none without an interval or with one that is zero or
+//! negative, none with an empty list of clusters, and none that repeats the selection.
 //!
 //! # The loop
 //!
 //! A driver of a reporter opens a stream while [`Reporter::wants_stream`] returns `true`, waits between two streams as
-//! [`client::Backoff`](crate::client::Backoff) says (reset when a response has come, not when a connection has; R-LRS-22)
-//! and ends the stream when `wants_stream` returns `false`. There is one stream for each server, and the loads of a
-//! cluster go to one server (R-LRS-26).
+//! [`client::Backoff`](crate::client::Backoff) says (reset when a response has arrived, not when a connection has;
+//! R-LRS-22) and ends the stream when `wants_stream` returns `false`. There is one stream for each server, and the
+//! loads of a cluster go to one server (R-LRS-26).
 //!
 //! ```
 //! use core::time::Duration;

@@ -1,4 +1,4 @@
-//! The place where a call goes: a locality of a cluster, and possibly an endpoint of it.
+//! The target of a call: a locality of a cluster, and possibly an endpoint of it.
 
 use alloc::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Makes the place of a locality with priority 0. A locality that is not known is the empty one (R-LRS-30).
+    /// Makes the place of a locality with priority 0. An unknown locality is the empty one (R-LRS-30).
     pub fn new(locality: impl Into<Arc<Locality>>) -> Self {
         Self { locality: locality.into(), ..Self::default() }
     }
@@ -34,17 +34,17 @@ impl Place {
         Self { priority, ..self }
     }
 
-    /// Sets the endpoint: an encoded `envoy.config.core.v3.Address`, which the machine hands on.
+    /// Sets the endpoint: an encoded `envoy.config.core.v3.Address`, which the machine passes on.
     #[must_use]
     pub fn with_endpoint(self, address: impl Into<Bytes>) -> Self {
         Self { endpoint: Some(address.into()), ..self }
     }
 }
 
-/// What happened to calls since the last time that it was added: deltas of the caller's own counters.
+/// The calls that started or ended since the caller last added its counts: deltas of the caller's own counters.
 ///
-/// A call is in progress from being issued until it ends, so the gauge follows from these. A caller that reads several
-/// counters while calls go on reads the ends first: otherwise a call could end that is not yet started.
+/// A call is in progress from its start to its end, so the gauge follows from these counts. A caller that reads several
+/// counters while calls go on reads the ends first, so that no end is counted without its start.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Counts {
     /// Calls that were started.
@@ -56,18 +56,18 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts calls that were started, and have ended well.
+    /// Makes the counts of calls that were started, and have ended well.
     pub const fn succeeded(calls: u64) -> Self {
         Self { issued: calls, ok: calls, error: 0 }
     }
 
-    /// Counts calls that were started, and have failed.
+    /// Makes the counts of calls that were started, and have failed.
     pub const fn failed(calls: u64) -> Self {
         Self { issued: calls, ok: 0, error: calls }
     }
 }
 
-/// How a call ended. Which status is an error is the caller's to say; gRPC takes any but OK (R-LRS-20).
+/// How a call ended. The caller decides which status is an error; gRPC takes any but OK (R-LRS-20).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Outcome {
     /// The call ended well.

@@ -19,10 +19,10 @@ use crate::time::Instant;
 pub struct Reporter {
     config: Config,
     entries: Entries,
-    /// The last selection, of this stream or an earlier one: what is in it is counted.
+    /// The last selection, of this stream or an earlier one. The loads of its clusters are counted.
     wanted: Option<Wanted>,
     stream: Option<Stream>,
-    /// The last message, until the next one: the transport may give it back.
+    /// The last message, until the next one. The driver may give it back.
     under_way: Option<UnderWay>,
     is_stopping: bool,
     ignored_metrics: u64,
@@ -63,7 +63,7 @@ pub struct Call {
 }
 
 impl Reporter {
-    /// Creates a reporter. Nothing is sent before the server asks.
+    /// Creates a reporter, which reports no loads before the server asks for them.
     pub fn new(config: Config) -> Self {
         Self {
             config,
@@ -79,8 +79,8 @@ impl Reporter {
     /// Returns a handle to the loads of a cluster, or of one service of it; `service` is empty if the cluster has no
     /// other name for its endpoints. Handles are counted: give each back with [`release`](Self::release).
     ///
-    /// The name of the service changes: take a handle of the new name, and release the old one; what was counted under
-    /// the old name is still reported under it (R-LRS-17, R-LRS-24).
+    /// If the name of the service changes, take a handle of the new name, and release the old one; the counts under the
+    /// old name are still reported under the old name (R-LRS-17, R-LRS-24).
     ///
     /// # Errors
     ///
@@ -96,12 +96,12 @@ impl Reporter {
         self.entries.open(cluster, service.into(), since, limit)
     }
 
-    /// Gives a handle back. After the last one the entry stays until its calls have ended and its last counts are
-    /// reported (R-LRS-24).
+    /// Releases a handle. After the release of the last one, the entry stays until its calls have ended and its last
+    /// counts are reported (R-LRS-24).
     ///
     /// # Errors
     ///
-    /// [`Misuse::NoEntry`] if every handle was given back before.
+    /// [`Misuse::NoEntry`] if every handle was released before.
     pub fn release(&mut self, entry: Entry) -> Result<(), Misuse> {
         let counters = self.entries.get(&entry)?;
         let none = || Misuse::NoEntry { cluster: entry.cluster().clone() };
@@ -120,8 +120,8 @@ impl Reporter {
         Ok(Call { entry: entry.clone(), place: place.clone() })
     }
 
-    /// Counts the end of a call, and the metrics that it brought, such as those of a per-call ORCA report. Metrics that
-    /// are not finite are ignored, and new names beyond the limit
+    /// Counts the end of a call, and adds its metrics, such as those of a per-call ORCA report. Metrics that are
+    /// not finite are ignored, and so are new names beyond the limit
     /// ([`ignored_metrics`](Self::ignored_metrics)).
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl Reporter {
         metrics: impl IntoIterator<Item = (&'a str, f64)>,
     ) -> Result<(), Misuse> {
         let Call { entry, place } = call;
-        // Before the end: the last end of a released entry may remove it.
+        // Metrics are added before the end is counted, because the last end of a released entry may remove the entry.
         self.entries.get(&entry)?.check(&place, outcome.end())?;
         for (name, value) in metrics {
             self.add_metric(&entry, &place, name, 1, value)?;
@@ -159,8 +159,8 @@ impl Reporter {
         Ok(())
     }
 
-    /// Adds to the sum of a metric: the calls that reported it, and the sum of their values. A sum that is not finite is
-    /// ignored, and a new name beyond the limit ([`ignored_metrics`](Self::ignored_metrics)).
+    /// Adds to a metric the number of calls that reported it, and the sum of their values. A sum that is not finite is
+    /// ignored, and so is a new name beyond the limit ([`ignored_metrics`](Self::ignored_metrics)).
     ///
     /// # Errors
     ///
@@ -183,7 +183,7 @@ impl Reporter {
         Ok(())
     }
 
-    /// Counts calls that were dropped. A call that a circuit breaker dropped has no category: an empty string
+    /// Counts dropped calls. The category of a call that a circuit breaker dropped is the empty string
     /// (R-LRS-18).
     ///
     /// # Errors
@@ -194,8 +194,8 @@ impl Reporter {
         self.entries.get(entry)?.add_dropped(category, calls, limits)
     }
 
-    /// Makes one last report, if something is asked for, and then needs no stream any more (R-LRS-25). Stopping twice
-    /// is stopping once.
+    /// Makes one last report, if something is selected. After that no stream is needed any more (R-LRS-25). A second
+    /// call does nothing.
     pub fn stop(&mut self) {
         if self.is_stopping {
             return;
@@ -210,14 +210,14 @@ impl Reporter {
     /// Begins a stream. The counters and windows go on (R-LRS-21).
     pub fn handle_open(&mut self) {
         self.stream = Some(Stream::default());
-        // What comes back from the last stream says nothing of this one.
+        // A message of the last stream that is given back is not the greeting of this stream.
         if let Some(under_way) = &mut self.under_way {
             under_way.is_greeting = false;
         }
     }
 
-    /// Ends the stream, for whatever reason. What the stream selected is not reported until the next one selects it
-    /// again; it is counted meanwhile.
+    /// Ends the stream, for whatever reason. The clusters that the stream selected are not reported until the next
+    /// stream selects them again, but their loads are counted meanwhile.
     pub fn handle_close(&mut self) {
         self.stream = None;
     }
@@ -226,14 +226,14 @@ impl Reporter {
     ///
     /// # Errors
     ///
-    /// [`Error::Peer`] if it is larger than the limits; [`Misuse::NoStream`].
+    /// [`Error::Peer`] if the selection exceeds a limit; [`Misuse::NoStream`].
     pub fn handle_response(&mut self, now: Instant, response: Response) -> Result<(), Error> {
         let asked = self.is_asked();
         let settings = self.config.settings();
         let stream = self.stream.as_mut().ok_or(Misuse::NoStream)?;
         let wanted = Wanted::read(response, settings)?;
         if self.is_stopping {
-            return Ok(()); // a last report is made of what was asked for
+            return Ok(()); // the last report has the former selection
         }
         let before = self.wanted.replace(wanted);
         let Some(wanted) = &self.wanted else { return Ok(()) };
@@ -256,19 +256,19 @@ impl Reporter {
                 counters.since = None;
                 counters.forget(); // R-LRS-11
             } else if counters.since.is_none() {
-                counters.since = Some(now); // what is newly wanted begins now (R-LRS-10); the others go on (R-LRS-09)
+                counters.since = Some(now); // a new cluster begins now (R-LRS-10), others go on (R-LRS-09)
             }
         });
         self.entries.remove_unused(Counters::is_idle);
         Ok(())
     }
 
-    /// Takes back a message that the transport did not send: what it reports is in the next report (R-LRS-23). The
-    /// stream may have ended meanwhile.
+    /// Takes back a message that the transport did not send: its counts are in the next report (R-LRS-23). The stream
+    /// may have ended meanwhile.
     ///
     /// # Errors
     ///
-    /// [`Misuse::NoReport`] if no message is under way: only the last one can be given back, and once.
+    /// [`Misuse::NoReport`] if no message is under way: only the last one can be given back, and only once.
     pub fn handle_unsent(&mut self, request: Request) -> Result<(), Misuse> {
         let UnderWay { made, is_greeting } = self.under_way.take().ok_or(Misuse::NoReport)?;
         for stats in request.clusters {
@@ -296,15 +296,15 @@ impl Reporter {
         }
     }
 
-    /// Returns the message to send. A report is made of what is true now, so call this when the transport has room:
-    /// there is never a second report that waits (R-LRS-23).
+    /// Returns the message to send. A report is composed of the current counts, so call this when the transport has
+    /// room: there is never a second report that waits (R-LRS-23).
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Request> {
         self.handle_timeout(now);
         let is_asked = self.is_asked();
         let (settings, stream) = (self.config.settings(), self.stream.as_mut()?);
         let is_greeting = !core::mem::replace(&mut stream.greeted, true);
-        // The first message has no stats (R-LRS-01), and the next one waits for the server (R-LRS-02). As Envoy, a
-        // reporter may go on at once with the selection of the last stream (R-LRS-21).
+        // The first message has no stats (R-LRS-01), and the next one waits for the server (R-LRS-02). Like Envoy, a
+        // reporter may continue at once with the selection of the last stream (R-LRS-21).
         let reports = is_asked && (is_greeting || stream.due == Due::Now);
         if !is_greeting && !reports {
             return None;
@@ -316,7 +316,8 @@ impl Reporter {
         Some(Request { node, clusters })
     }
 
-    /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called. `None` while a report waits for room.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) is to be called. `None` without a stream, while nothing is
+    /// selected, and while a report waits for room.
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.stream.as_ref()?.due {
             Due::At(due) => Some(due),
@@ -324,8 +325,8 @@ impl Reporter {
         }
     }
 
-    /// Returns whether a stream is needed, or is still needed. After [`stop`](Self::stop) the stream is ended once this
-    /// returns `false`.
+    /// Returns whether a stream is needed. After [`stop`](Self::stop) the driver ends the stream once this returns
+    /// `false`.
     pub fn wants_stream(&self) -> bool {
         !self.is_stopping || self.stream.as_ref().is_some_and(|stream| stream.due == Due::Now)
     }
@@ -340,12 +341,12 @@ impl Reporter {
         self.ignored_metrics
     }
 
-    /// Returns the entries: handles are out, or something is still to be reported, or in progress.
+    /// Returns the names of each entry that has handles, calls in progress, or counts that are still to be reported.
     pub fn entries(&self) -> impl Iterator<Item = (&ResourceName, &ResourceName)> {
         self.entries.iter().map(|counters| (&counters.key().cluster, &counters.key().service))
     }
 
-    /// Makes a report. Returns `None` if a quiet reporter has nothing to say; its windows begin anew (R-LRS-16).
+    /// Makes a report. Returns `None` if a quiet reporter has nothing to report; its windows begin anew (R-LRS-16).
     fn report(&mut self, now: Instant) -> Option<Vec<ClusterStats>> {
         let (wanted, stream) = (self.wanted.as_ref()?, self.stream.as_mut()?);
         let quirks = self.config.settings().quirks;
@@ -373,13 +374,13 @@ impl Reporter {
         in_force && self.wanted.as_ref().is_some_and(Wanted::wants_any)
     }
 
-    /// Returns whether what happens in a cluster will be reported, as far as is known.
+    /// Returns whether the loads of a cluster will be reported, as far as is known.
     fn counts(&self, cluster: &ResourceName) -> bool {
         self.config.settings().quirks.count_before_asked
             || self.wanted.as_ref().is_some_and(|wanted| wanted.wants(cluster))
     }
 
-    /// Removes an entry of which nobody has a handle, once nothing of it is in progress or to be reported.
+    /// Removes an entry that has no handles, no calls in progress and no counts to report.
     fn settle(&mut self, entry: &Entry) {
         self.entries.remove_if_unused(entry, Counters::is_idle);
     }

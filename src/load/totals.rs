@@ -11,20 +11,20 @@ use crate::message::Locality;
 use crate::name::ResourceName;
 
 /// The sums of all reports of a stream, or of a node: calls, drops, metrics and windows are added up; calls in progress
-/// are those of the last report (R-LRS-59). Without endpoints.
+/// are those of the last report (R-LRS-59). Endpoints are left out.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Totals {
     clusters: BTreeMap<(ResourceName, ResourceName), ClusterStats>,
 }
 
 impl Totals {
-    /// Returns sums of nothing.
+    /// Creates empty sums.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a report. An entry that is in it says what is in progress everywhere in the cluster: nothing in localities
-    /// that it does not list.
+    /// Adds a report. An entry of the report has the calls in progress of the complete cluster: localities that the
+    /// entry does not list have none.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ fn check<'a>(all: impl Iterator<Item = &'a ClusterStats> + Clone, limit: usize) 
     Ok(())
 }
 
-/// Adds up what is in a report more than once: an entry, or a locality of the same priority in it (R-LRS-57). Entries
+/// Adds up repeated entries of a report, and repeated localities of the same priority in an entry (R-LRS-57). Entries
 /// stay in the order of their first appearance, and localities are in the order of their names. Endpoints are left out.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! What a server asks for, as a reporter has taken it.
+//! The selection of a server, as a reporter has read it.
 
 use alloc::collections::BTreeSet;
 use core::time::Duration;
@@ -32,7 +32,7 @@ impl Wanted {
         let bytes = response.clusters.iter().map(|name| name.as_str().len()).sum();
         check(Excess::Clusters, response.clusters.len(), settings.limits.selected)?;
         check(Excess::NameBytes, bytes, settings.limits.selected_bytes)?;
-        // Both set: all (R-LRS-06).
+        // If both are set, all clusters are selected (R-LRS-06).
         let clusters = match response.send_all_clusters {
             true => Clusters::All,
             false => Clusters::Named(response.clusters.into_iter().collect()),

@@ -18,7 +18,7 @@
 //! - [Design rules](rules): fourteen decisions that shape both machines. Comments in the source cite them by number.
 //! - [The life of a name](names): the states of one resource name on a client and on a server.
 //! - [The cost model](cost): what each operation costs, and what a stream keeps.
-//! - [The catalogue of protocol rules](catalogue): 395 rules, each with the function that decides it and the test that
+//! - [The catalogue of protocol rules](catalogue): 516 rules, each with the function that decides it and the test that
 //!   shows it. Comments in the source cite them by id, such as [S-SOTW-12](catalogue).
 //!
 //! The reference for a single item is the documentation of the item itself.

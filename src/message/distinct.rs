@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 
 use twox_hash::XxHash3_64;
 
-/// The bits of a [`Filter`] for each name, at least: some 1 of 100 names meets a bit that is set.
+/// The minimum number of bits of a [`Filter`] for each name: about 1 of 100 names meets a bit that is set.
 const BITS: usize = 32;
 
-/// Returns whether no name occurs twice. May be wrong about names that are distinct.
+/// Returns whether no name occurs twice. May return `false` for distinct names, if two of their hashes are equal.
 ///
-/// Only names whose bit has another name are sorted, by their hashes. If a peer makes names whose bits are alike, all of
-/// them are, which costs what sorting costs.
+/// Only the hashes of names that share a bit with another name are sorted. If a peer chooses names that all share bits,
+/// all hashes are sorted, which costs as much as sorting the names.
 pub(super) fn are_distinct<'a>(names: impl Iterator<Item = &'a [u8]>, count: usize) -> bool {
     let mut hashes = Vec::with_capacity(count);
     hashes.extend(names.map(XxHash3_64::oneshot));
@@ -27,7 +27,7 @@ pub(super) fn are_distinct<'a>(names: impl Iterator<Item = &'a [u8]>, count: usi
     hashes.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// A set of hashes that may have others than were inserted.
+/// A set of hashes with one bit for each, which may also contain hashes that were not inserted.
 struct Filter(Vec<u64>);
 
 impl Filter {

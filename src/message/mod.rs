@@ -2,7 +2,7 @@
 //! transport; [`proto`](crate::proto) converts them to bytes and back.
 //!
 //! The fields are public, and follow the protocol: a message gets a field when the protocol gets one that machines
-//! read. Code that makes a message by its `new`, or with `..` of one, is not broken by a new field.
+//! read. Code that makes a message with `new`, or with `..` and another message, is not broken by a new field.
 
 pub mod delta;
 mod distinct;

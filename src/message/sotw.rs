@@ -53,12 +53,12 @@ pub enum Item {
     Bare(Any),
     /// A resource in a wrapper that carries the name and possibly a TTL.
     Wrapped(Box<Resource>),
-    /// A wrapper by its type URL whose bytes can't be decoded.
+    /// An item with the type URL of the wrapper, whose bytes can't be decoded.
     Malformed,
 }
 
 impl Request {
-    /// Makes an empty request for a type; the first one of a type is the legacy wildcard.
+    /// Makes an empty request for a type. As the first request for the type, it is the legacy wildcard.
     pub fn new(type_url: impl Into<TypeUrl>) -> Self {
         Self {
             node: None,

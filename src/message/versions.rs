@@ -18,14 +18,14 @@ const ENTRY: u8 = 5 << 3 | 2;
 const NAME: u8 = 1 << 3 | 2;
 const VERSION: u8 = 2 << 3 | 2;
 
-/// Names of resources and a version of each: what the first delta request of a type claims
+/// Names of resources, each with a version: the claims of the first delta request for a type
 /// (`initial_resource_versions`).
 ///
 /// The claims of a reconnecting client are the largest part of all requests, and a server reads them once. So they stay
 /// encoded, a slice of the received request: no name and no version is allocated. Each name occurs once, and is in
 /// its [normal form](crate::xdstp).
 ///
-/// Two are equal if they have the same names and versions, whatever the order in the request was.
+/// Two `Versions` are equal if they have the same names and versions, whatever the order in the request was.
 ///
 /// ```
 /// use xds_machine::message::{delta, delta::Versions};
@@ -121,7 +121,7 @@ impl Versions {
         }
         let entries = &bytes[..bytes.len() - rest.len()];
         let is_text = match sizes.are_short() {
-            // All between names and versions is ASCII, so that one check is one of each.
+            // All bytes between names and versions are ASCII, so that one check covers each of them.
             true => str::from_utf8(entries).is_ok(),
             false => {
                 raw(entries).all(|(name, version)| [name, version].iter().all(|part| str::from_utf8(part).is_ok()))
@@ -131,7 +131,7 @@ impl Versions {
         good.then_some((entries.len(), Self { entries: Bytes::new(), sizes }))
     }
 
-    /// Completes what [`read`](Self::read) returned by the bytes that it has read.
+    /// Adds the entries: the bytes that [`read`](Self::read) has read.
     pub(crate) fn with_entries(self, entries: Bytes) -> Self {
         Self { entries, ..self }
     }
@@ -152,7 +152,7 @@ impl Versions {
     }
 }
 
-/// Returns whether a name is in its normal form; `None` if it is no text.
+/// Returns whether a name is in its normal form; `None` if it is structured and not UTF-8.
 #[inline]
 fn is_normal(name: &[u8]) -> Option<bool> {
     if !xdstp::is_structured(name) {
@@ -176,7 +176,7 @@ fn entry<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     entry.is_empty().then_some((name, version))
 }
 
-/// Returns the length of a field of an entry with its head, if its length takes one byte.
+/// Returns the length of a field of an entry including its key and length, if the length takes one byte.
 #[inline]
 fn short_len(len: usize) -> usize {
     if len == 0 { 0 } else { 2 + len }
@@ -208,7 +208,7 @@ fn field<'a>(key: u8, rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(field)
 }
 
-/// Reads a length of several bytes, as few as possible.
+/// Reads a length of several bytes; `None` if fewer bytes would do.
 fn long_len(rest: &mut &[u8]) -> Option<usize> {
     let mut len = 0;
     for shift in (0..35).step_by(7) {
@@ -256,7 +256,7 @@ fn put_len(to: &mut Vec<u8>, mut len: usize) {
 /// The names and versions of [`Versions`].
 #[derive(Clone, Debug)]
 pub struct Iter<'a> {
-    /// All entries, if their names and versions are short: these are slices of it, with no check of each.
+    /// All entries as text, if their names and versions are short: slices of this text need no check of their own.
     text: Option<&'a str>,
     entries: &'a [u8],
     rest: &'a [u8],
@@ -270,7 +270,7 @@ impl<'a> Iterator for Iter<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
         let (name, version) = entry(&mut self.rest)?;
-        // Checked when it was read, so the fallbacks are never used.
+        // The entry was checked when it was read, so the fallbacks are never used.
         let Some(text) = self.text else {
             let checked = |bytes| str::from_utf8(bytes).unwrap_or_default();
             return Some((checked(name), checked(version)));

@@ -64,7 +64,7 @@ struct OfKind {
     numbers: Vec<(u64, u64)>,
 }
 
-/// A label that counts something. Zero and none have a meaning, and stay.
+/// A kind of label that is ranked. A zero count and an empty nonce mean "none", and stay.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum Kind {
     Attempt,
@@ -94,9 +94,9 @@ impl Ranks {
     }
 
     /// Replaces a label by its rank among the noted labels, from 1, and a moment by the time from `now` until then; a
-    /// count that nothing depends on becomes zero.
-    /// Server streams are numbered in order of appearance. All nonces become nonces of stream 1, which no stream may
-    /// give again.
+    /// count that nothing depends on becomes zero. Server streams are numbered in order of appearance. All nonces
+    /// become nonces of stream 1, and the number of nonces that a stream has given becomes the number of all noted
+    /// nonces, so that no stream gives one of them again.
     pub fn replace(&mut self, now: Instant, label: Label<'_>) {
         match label {
             Label::Client(id) => self.client = id,
@@ -129,13 +129,13 @@ impl Ranks {
         self.labels.iter().position(|one| one.kind == kind && one.client == client && one.of.as_ref() == of)
     }
 
-    /// Returns the client that labels of this kind are compared within.
+    /// Returns the client within which labels of this kind are compared; 0 if the labels of all clients are compared.
     fn client_of(&self, kind: Kind) -> u64 {
         if matches!(kind, Kind::Nonce | Kind::Revision) { 0 } else { self.client }
     }
 }
 
-/// Returns what a label counts, its type, and its value.
+/// Returns the kind of a ranked label, its type, and its value.
 fn read<'a>(label: &'a Label<'_>) -> Option<(Kind, Option<&'a TypeUrl>, (u64, u64))> {
     let (kind, of, count) = match label {
         Label::Attempt(count) => (Kind::Attempt, None, **count),
@@ -163,7 +163,7 @@ fn write(label: Label<'_>, rank: u64) {
     }
 }
 
-/// Returns the two numbers in a nonce of this crate's server, which are in the order of the nonces.
+/// Returns the two numbers in a nonce of this crate's server. Their order is the order of the nonces.
 fn numbers(nonce: &Nonce) -> Option<(u64, u64)> {
     let (stream, count) = nonce.as_str().split_once('.')?;
     Some((stream.parse().ok()?, count.parse().ok()?))

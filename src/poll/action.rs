@@ -1,4 +1,4 @@
-//! What a poll reports, and what it hands to the transport.
+//! The actions of a poll for its application, its requests, and the answers to them.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,17 +15,17 @@ pub enum Action {
     /// What a client on a stream reports: an update to judge, resources that do not exist, a response that is rejected,
     /// and so on.
     Client(client::Action),
-    /// A poll brought no answer: the status is none of 200 and 304, the connection broke, or the time-out passed. What is
-    /// held stays, and the next poll is due as after any other (R-REST-12).
+    /// A poll failed: the status is neither 200 nor 304, the connection broke, or the time-out passed. Held resources
+    /// stay, and the next poll is due as after any other outcome (R-REST-12).
     Failed {
         /// Why there is no answer.
         reason: String,
     },
-    /// The first response did not come in time (R-REST-11). The application need not wait any longer; polls go on. An
-    /// action that says of each name that it does not exist goes before, or an error of each
+    /// The first response did not arrive in time (R-REST-11). The application need not wait any longer; polls go on. An
+    /// action that reports each name as nonexistent, or an error for each name, precedes this one
     /// ([`client::Config::with_transient_timeout`]).
     TimedOut {
-        /// The names that are wanted and of which nothing is known; [`WILDCARD`](crate::WILDCARD) is all resources.
+        /// The subscribed names of which nothing is known; [`WILDCARD`](crate::WILDCARD) stands for all resources.
         names: Vec<ResourceName>,
     },
 }
@@ -39,11 +39,11 @@ pub struct Transmit {
     pub path: &'static str,
     /// The request, to be written as canonical JSON.
     pub request: sotw::Request,
-    /// The token of the request, to come back with the answer.
+    /// The token of the request, which the driver passes back with the answer.
     pub asked: Asked,
 }
 
-/// The token of a request, which tells its answer from that of another.
+/// The token of a request, which distinguishes its answer from the answers to other requests.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Asked(pub(super) u64);
 
@@ -52,7 +52,7 @@ pub struct Asked(pub(super) u64);
 pub enum Answer {
     /// 200, and the body is a `DiscoveryResponse`. `{}` is one.
     Response(sotw::Response),
-    /// 200, and the body is none, for this reason: it is empty, for example (R-REST-13). Counts as rejected.
+    /// 200 without a `DiscoveryResponse`, for this reason, such as an empty body (R-REST-13). Counts as rejected.
     Malformed(String),
     /// 304: there is nothing new.
     NotModified,
@@ -60,17 +60,17 @@ pub enum Answer {
     Failed(String),
 }
 
-/// What has become of the polls so far, as an Envoy counts it.
+/// The numbers of polls so far, by outcome, as Envoy counts them.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Counters {
     /// Requests that were made.
     pub attempts: u64,
-    /// Responses that were accepted. "Not modified" is none.
+    /// Responses that were accepted. "Not modified" does not count.
     pub successes: u64,
-    /// Responses that were rejected, or are none.
+    /// Responses that were rejected, or malformed.
     pub rejected: u64,
-    /// Requests without an answer.
+    /// Requests that failed: any other status, or no answer.
     pub failures: u64,
 }
 

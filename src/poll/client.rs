@@ -15,11 +15,11 @@ use crate::service;
 use crate::time::Instant;
 use crate::variant::Sotw;
 
-/// A subscription of one type that is polled over REST: its names, what is held of them, and the request if one is
-/// under way.
+/// A subscription of one type that is polled over REST: its names, the resources that are held, and the request if one
+/// is under way.
 ///
 /// Polls of one type are independent of each other: an Envoy has one for each cluster of EDS (R-REST-04). A verdict
-/// belongs to the poll that emitted the update; where an application has several polls, the configuration gives each an
+/// belongs to the poll that emitted the update; if an application has several polls, the configuration gives each an
 /// [id](client::Config::with_id).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Poll {
@@ -35,7 +35,7 @@ pub struct Poll {
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 enum Phase {
-    /// Nothing is wanted.
+    /// Nothing is subscribed to.
     Idle,
     /// A request is to be sent.
     Due,
@@ -57,7 +57,7 @@ enum Initial {
 }
 
 impl Poll {
-    /// Creates a poll of which nothing is wanted yet.
+    /// Creates a poll without subscriptions.
     ///
     /// # Errors
     ///
@@ -70,10 +70,10 @@ impl Poll {
         Ok(Self { config, path, fetch, phase, initial, actions, counters })
     }
 
-    // What is wanted.
+    // Subscriptions.
 
-    /// Subscribes to these resources; [`WILDCARD`](crate::WILDCARD) stands for all. The first poll is due at once (R-REST-05); later
-    /// names go with the next poll, which is not brought forward unless
+    /// Subscribes to these resources; [`WILDCARD`](crate::WILDCARD) stands for all. The first poll is due at once
+    /// (R-REST-05). The next poll requests names that are added later; it is not brought forward unless
     /// [configured](Config::with_poll_on_change) (R-REST-18).
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl Poll {
         Ok(())
     }
 
-    /// Unsubscribes from these resources. Without any left the poll ends: no request is made, and the answer to the one
+    /// Unsubscribes from these resources. If none is left, the poll ends: no request is made, and the answer to the one
     /// under way is ignored, because a list that unsubscribing emptied would ask for everything (R-REST-19).
     pub fn unsubscribe(&mut self, names: impl IntoIterator<Item = impl Into<ResourceName>>) {
         self.fetch.unsubscribe(names);
@@ -107,8 +107,8 @@ impl Poll {
 
     // Events.
 
-    /// Takes the answer to a request. `random` picks the random part of the delay until the next poll. The answer to
-    /// another request than [`asked`](Self::asked) is ignored: it came too late.
+    /// Takes the answer to a request. `random` picks the random part of the delay until the next poll. An answer to
+    /// another request than [`asked`](Self::asked) is ignored, because it arrived too late.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl Poll {
             Answer::Response(response) => self.take(now, Ok(response), due)?,
             Answer::Malformed(reason) => self.take(now, Err(reason), due)?,
             Answer::NotModified => {
-                // A server that was not told of the rejection says that the version is what there is.
+                // The server, unaware of the rejection, confirms the version; the client has parts of a later one.
                 if !self.config.report_rejection && self.fetch.is_partly_newer() {
                     self.fetch.lose();
                 }
@@ -238,7 +238,7 @@ impl Poll {
         self.fetch.type_url()
     }
 
-    /// Returns what has become of the polls so far.
+    /// Returns the numbers of polls so far, by outcome.
     pub fn counters(&self) -> Counters {
         self.counters
     }

@@ -1,4 +1,4 @@
-//! The configuration of a poll: times, and what its requests say.
+//! The configuration of a poll: its times, and the content of its requests.
 
 use core::time::Duration;
 
@@ -35,8 +35,8 @@ impl Config {
     /// The shortest delay between two polls.
     pub const MIN_REFRESH_DELAY: Duration = Duration::from_millis(1);
 
-    /// Creates a configuration: the node, types, limits and data errors of a client, and the delay between the answer to
-    /// a poll and the next poll, to which up to as much is added at random. There is no default of the delay
+    /// Creates a configuration: the node, types, limits and data errors of a client, and the delay between the answer
+    /// to a poll and the next poll. A random part of up to the same length is added to the delay, which has no default
     /// (R-REST-08). The existence time-out of the client is not used: see
     /// [`with_initial_fetch_timeout`](Self::with_initial_fetch_timeout).
     ///
@@ -57,8 +57,8 @@ impl Config {
         })
     }
 
-    /// Sets the time after which a poll is given up, counted from its request (R-REST-09). A server that holds polls has
-    /// to answer before. Default: 1 s.
+    /// Sets the time after which a poll is given up, counted from its request (R-REST-09). A server that holds polls
+    /// has to answer earlier. Default: 1 s.
     ///
     /// # Errors
     ///
@@ -70,16 +70,16 @@ impl Config {
         Ok(Self { request_timeout, ..self })
     }
 
-    /// Sets the time after which an application need not wait any longer for its first resources, counted from the first
-    /// poll for them. Only a response ends the wait, be it rejected; neither "not modified" nor a failure does
-    /// (R-REST-11, R-REST-12). `None` disables it. Default: 15 s.
+    /// Sets the time after which an application need not wait any longer for its first resources, counted from the
+    /// first poll for them. Only a response ends the wait earlier, even if it is rejected; neither "not modified" nor a
+    /// failure does (R-REST-11, R-REST-12). `None` disables it. Default: 15 s.
     #[must_use]
     pub fn with_initial_fetch_timeout(self, initial_fetch_timeout: Option<Duration>) -> Self {
         Self { initial_fetch_timeout, ..self }
     }
 
-    /// Sets whether polls say what the last response was rejected for (`error_detail`), until one is accepted
-    /// (R-REST-16). An Envoy never says so. Default: true.
+    /// Sets whether polls report why the last response was rejected (`error_detail`), until a response is accepted
+    /// (R-REST-16). Envoy never reports it. Default: true.
     #[must_use]
     pub fn with_report_rejection(self, report_rejection: bool) -> Self {
         Self { report_rejection, ..self }
@@ -91,7 +91,7 @@ impl Config {
         Self { poll_on_change, ..self }
     }
 
-    /// Returns the time after which a poll is given up, for what the transport tells the server
+    /// Returns the time after which a poll is given up, which the transport sends to the server
     /// (`x-envoy-expected-rq-timeout-ms`).
     pub fn request_timeout(&self) -> Duration {
         self.request_timeout
@@ -100,7 +100,7 @@ impl Config {
     /// Returns the delay until the next poll, of which `random` picks the random part (R-REST-06).
     pub(super) fn delay(&self, random: u64) -> Duration {
         let nanos = u64::try_from(self.refresh_delay.as_nanos()).unwrap_or(u64::MAX);
-        // At least 1 ms by construction; the other bound is of no use but to the reader.
+        // The delay is at least 1 ms by construction, so the remainder exists. No real delay reaches the upper bound.
         let part = random.checked_rem(nanos).unwrap_or_default();
         self.refresh_delay.saturating_add(Duration::from_nanos(part))
     }

@@ -1,8 +1,8 @@
 //! REST-JSON polling: the second way to subscribe, beside streams and files.
 //!
 //! A client posts a `DiscoveryRequest` of one type as JSON, again and again, and the server answers with a
-//! `DiscoveryResponse`, or that nothing is new. There are no streams, no nonces, no ACKs, and neither ADS nor the
-//! incremental variant (R-REST-02): the version in the next request says what was accepted.
+//! `DiscoveryResponse`, or with "not modified". There are no streams, no nonces, no ACKs, and neither ADS nor the
+//! incremental variant (R-REST-02): the version in the next request is that of the last accepted response.
 //!
 //! ```text
 //!                ┌──────────┐  poll_transmit: path, request      ┌──────────┐
@@ -14,19 +14,19 @@
 //!
 //! # The client
 //!
-//! A [`Poll`] is one type and its names, at most one request (R-REST-03), and the client of a stream behind it: each
-//! poll is a stream of one request and at most one response. So updates, verdicts, differences, TTLs and states are
-//! those of [`client`](crate::client). After *every* outcome the next poll is due after the refresh delay and a random
-//! part of as much (R-REST-06); there is no back-off. A response has all that was asked for, whatever the type: what it
-//! lacks does not exist (R-REST-25). A response with the content that is held is no update (R-REST-15).
+//! A [`Poll`] has one type and its names, at most one request (R-REST-03), and a client for which each poll is a stream
+//! of one request and at most one response. So updates, verdicts, differences, TTLs and states are those of
+//! [`client`](crate::client). After *every* outcome the next poll is due after the refresh delay and a random part of
+//! up to as much (R-REST-06); there is no back-off. A response is complete, whatever the type: a resource that it lacks
+//! does not exist (R-REST-25). A response with the content that is held is no update (R-REST-15).
 //!
-//! The application gives one server to a poll: the versions of different servers have no order, and each change of server
-//! brings an update (R-REST-27).
+//! An application gives each poll one server: the versions of different servers have no order, and each change of the
+//! server brings an update (R-REST-27).
 //!
-//! The driver, after every event: [`poll_action`](Poll::poll_action) until there is none, verdicts included; post what
-//! [`poll_transmit`](Poll::poll_transmit) returns; drop the request under way if [`asked`](Poll::asked) is no longer its
-//! token; wait for the answer, for [`poll_timeout`](Poll::poll_timeout) and for the application. JSON is the driver's,
-//! and so is the size of a body: the machine reads and writes messages.
+//! After every event a driver calls [`poll_action`](Poll::poll_action) until there is none, and passes on the verdicts;
+//! posts the request of [`poll_transmit`](Poll::poll_transmit); drops the request under way if [`asked`](Poll::asked)
+//! is not its token; and waits for the answer, for [`poll_timeout`](Poll::poll_timeout) and for the application. The
+//! driver converts JSON and limits the size of a body: the machine reads and writes messages.
 //!
 //! ```
 //! use core::time::Duration;
@@ -65,9 +65,9 @@
 //! # The server
 //!
 //! A server has no stream and no state: [`answer`] is a function of the request and the source, so that any replica
-//! answers any poll. [`Held`] is a poll that waits for a change, and [`hold`] how long it may. [`Offers`] remembers what
-//! clients were sent last, for those that report a rejection. Clients with a resource that has a TTL are answered with a
-//! response, changed or not, because "not modified" renews nothing.
+//! answers any poll. [`Held`] is a poll that waits for a change, and [`hold`] returns how long it may wait. [`Offers`]
+//! remembers the versions that clients were sent last, for clients that report a rejection. A poll for a resource with
+//! a TTL is answered with a response, changed or not, because "not modified" renews no TTL.
 
 mod action;
 mod client;

@@ -32,7 +32,7 @@ pub enum Reply {
 pub struct Question {
     query: Query,
     version: Version,
-    /// The hash of what the client reports of a rejection.
+    /// The hash of the rejection that the client reports.
     error: Option<u128>,
     /// The version that the client rejected, if that is known.
     rejected: Option<Version>,
@@ -40,11 +40,12 @@ pub struct Question {
     key: u128,
 }
 
-/// Answers a poll: the type is that of the path, whatever the client was sent before (R-REST-31).
+/// Answers a poll. The driver sets the type, which is that of the path; earlier responses to the client do not matter
+/// (R-REST-31).
 ///
-/// The version of an answer is of the names that were asked for, so that a poll with one name more is answered at the
-/// same version of the type (R-REST-32). A poll without a version is answered with a response, even if that has no
-/// resources, because a client that starts waits for one (R-REST-33).
+/// The version of an answer is that of exactly the requested names, so that a poll with an additional name is answered,
+/// even if the version of the type is the same (R-REST-32). A poll without a version is answered with a response, even
+/// if that has no resources, because a client that starts waits for one (R-REST-33).
 ///
 /// ```
 /// use xds_machine::message::sotw;
@@ -68,12 +69,12 @@ pub fn answer<S: Source>(source: &S, config: &Config, request: Request) -> Reply
 }
 
 impl Question {
-    /// Checks a request. The nonce is not looked at: a poll answers nothing.
+    /// Checks a request. The nonce is ignored, because a poll is no reply to a response.
     ///
     /// # Errors
     ///
-    /// Returns the status of a request that exceeds a limit, that lacks the node where one is required, or that asks for
-    /// nothing: an empty list is the wildcard only for types that have the legacy wildcard (R-REST-34).
+    /// Returns the status for a request that exceeds a limit, that lacks a required node, or that asks for nothing: an
+    /// empty list is the wildcard only for types that have the legacy wildcard (R-REST-34).
     pub fn new(config: &Config, mut request: Request) -> Result<Self, Status> {
         let query = Query::new(config, &mut request).map_err(|refusal| match refusal {
             Refusal::Misbehaved(misbehaved) => misbehaved.into(),
@@ -83,7 +84,7 @@ impl Question {
             }
         })?;
         let error = request.error.as_ref().map(|error| XxHash3_128::oneshot(error.message.as_bytes()));
-        // Only a rejection is looked up by it.
+        // The key is only needed to look up a rejection.
         let id = request.node.as_ref().filter(|_| error.is_some()).map_or("", |node| node.id.as_str());
         let key = if error.is_some() { key(id, &query) } else { 0 };
         Ok(Self { query, version: request.version, error, rejected: None, key })
@@ -99,7 +100,7 @@ impl Question {
         &self.version
     }
 
-    /// Answers from the source as it is.
+    /// Answers from the current state of the source.
     pub fn answer<S: Source>(&self, source: &S) -> Reply {
         let Some(version) = self.query.version(source) else { return Reply::Unknown };
         if self.is_known_by(&version) && !self.query.expires(source) {
@@ -108,7 +109,7 @@ impl Question {
         Reply::Response(self.query.response(source, version))
     }
 
-    /// Returns whether the client was sent this version. One that rejected it has all that this server can give
+    /// Returns whether the client knows this version. A client that rejected it has all that this server can give
     /// (R-REST-38).
     fn is_known_by(&self, version: &Version) -> bool {
         match &self.rejected {
@@ -121,7 +122,7 @@ impl Question {
 /// A poll that is held until there is something new (R-REST-36).
 ///
 /// A change of other names does not end the hold. Held polls do not supersede each other, whatever their node, type and
-/// names (R-REST-35). Dropping one changes nothing (R-REST-41).
+/// names (R-REST-35). Dropping a held poll changes nothing (R-REST-41).
 ///
 /// ```
 /// use core::time::Duration;
@@ -146,20 +147,20 @@ impl Question {
 pub struct Held {
     question: Question,
     until: Instant,
-    /// What the source was when there was nothing new.
+    /// The revision of the source when there was nothing new.
     seen: Option<(u64, Revision)>,
-    /// What it was then: nothing new, or nothing known.
+    /// Whether there was nothing known at that time, instead of nothing new.
     unknown: bool,
 }
 
 impl Held {
-    /// Holds a poll for as long as this. Zero answers it at the first look.
+    /// Holds a poll for at most this time. If it is zero, the first call of [`poll`](Self::poll) returns the answer.
     pub fn new(question: Question, now: Instant, hold: Duration) -> Self {
         Self { question, until: now + hold, seen: None, unknown: false }
     }
 
-    /// Returns the answer, if it is time: there is something new, or the hold is over. To be called at first, after each
-    /// change of the source, and at [`poll_timeout`](Self::poll_timeout).
+    /// Returns the answer, if there is something new, or if the hold is over. A driver calls this at the beginning,
+    /// after each change of the source, and at [`poll_timeout`](Self::poll_timeout).
     pub fn poll<S: Source>(&mut self, now: Instant, source: &S) -> Option<Reply> {
         let revision = self.question.query.revision(source);
         if self.seen != Some(revision) || self.unknown {
@@ -187,46 +188,46 @@ impl Held {
     }
 }
 
-/// Returns how long a poll may be held whose client gives it up after `expected` (`x-envoy-expected-rq-timeout-ms`): a
-/// tenth less, and at least 50 ms (R-REST-37).
+/// Returns how long a poll may be held if its client gives it up after `expected` (`x-envoy-expected-rq-timeout-ms`): a
+/// tenth less, and at least 50 ms less (R-REST-37).
 pub fn hold(expected: Duration) -> Duration {
     const MARGIN: Duration = Duration::from_millis(50);
     expected.saturating_sub(MARGIN.max(expected / 10))
 }
 
-/// The versions that clients were sent last, so that one that rejects is not sent the same content again (R-REST-38).
+/// The versions that clients were sent last, so that no client is sent again what it has rejected (R-REST-38).
 ///
-/// A poll says which version was accepted last, and not which was rejected. A server that assumes that the current one
-/// was rejected never sends what changed since, and one that assumes it of the last response never sends again what was
-/// lost on the way. So the last response counts as rejected if it went to a poll without a rejection, or to one with
-/// another; otherwise it may be lost, and is sent again after one poll, two, four, ..
+/// A poll has the version that was accepted last, and not the one that was rejected. A server that takes the current
+/// version for the rejected one never sends what changed since, and a server that takes the last response for it never
+/// sends again what was lost on the way. So the last response counts as rejected if it answered a poll without a
+/// rejection, or with another rejection; otherwise it may be lost, and is sent again after one poll, two, four, ..
 ///
-/// It is no more than a help: a server that has forgotten, or another replica, answers by the version that the poll says.
+/// This only saves work: a server that has forgotten, or another replica, answers by the version in the poll.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Offers {
     limit: usize,
     last: BTreeMap<u128, Offer>,
-    /// The keys in the order in which they came, the oldest first.
+    /// The keys in the order in which they were inserted, the oldest first.
     order: VecDeque<u128>,
 }
 
-/// What a client was sent last.
+/// The response that a client was sent last.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Offer {
     version: Version,
-    /// The rejection that the client reported then.
+    /// The rejection in the poll that the response answered.
     error: Option<u128>,
-    /// Polls since that report the same rejection.
+    /// The number of later polls that report the same rejection.
     doubts: u32,
 }
 
 impl Offers {
-    /// Creates an empty memory of at most so many polls. Beyond the limit, the oldest is forgotten.
+    /// Creates an empty memory of at most this many polls. Beyond the limit, the oldest poll is forgotten.
     pub fn new(limit: usize) -> Self {
         Self { limit, last: BTreeMap::new(), order: VecDeque::new() }
     }
 
-    /// Tells a poll which version its client has rejected, if it rejects one and that is known.
+    /// Sets the version that the client of a poll has rejected, if the poll reports a rejection whose version is known.
     pub fn recall(&mut self, question: &mut Question) {
         if question.error.is_none() {
             return;
@@ -235,14 +236,14 @@ impl Offers {
         if offer.error == question.error {
             offer.doubts = offer.doubts.saturating_add(1);
             if offer.doubts.is_power_of_two() {
-                question.rejected = Some(Version::default()); // nothing that the source has
+                question.rejected = Some(Version::default()); // a version that the source never has
                 return;
             }
         }
         question.rejected = Some(offer.version.clone());
     }
 
-    /// Notes what a client of this node id was sent.
+    /// Notes the response to a poll of the client with this node id.
     pub fn note(&mut self, node: &str, question: &Question, response: &Response<Sotw>) {
         if self.limit == 0 {
             return;
@@ -250,7 +251,7 @@ impl Offers {
         let (key, error) = (key(node, &question.query), question.error);
         let version = response.version().clone();
         match self.last.get_mut(&key) {
-            // Sent again, and in doubt as before.
+            // The same response was sent again, and is in doubt as before.
             Some(offer) if offer.version == version && offer.error == error => {}
             Some(offer) => *offer = Offer { version, error, doubts: 0 },
             None => {

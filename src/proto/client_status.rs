@@ -36,7 +36,7 @@ impl From<TooLong> for Status {
 ///
 /// # Errors
 ///
-/// If the bytes are not such a message, or a matcher says nothing, or what is not supported (`custom`).
+/// If the bytes are not such a message, or a matcher lacks a part, or is not supported (`custom`).
 pub fn decode_request(bytes: Bytes) -> Result<Request, DecodeError> {
     const NAME: &str = "ClientStatusRequest";
     let request = generated::ClientStatusRequest::decode(bytes).map_err(DecodeError::new(NAME))?;
@@ -60,7 +60,7 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
 }
 
 /// Decodes a `ClientStatusResponse`. The contents of the resources are slices of `bytes`. An item has a version if any
-/// of its fields speaks of content.
+/// of its fields indicates content.
 ///
 /// # Errors
 ///

@@ -24,7 +24,7 @@ pub fn decode_request(bytes: Bytes) -> Result<Request, DecodeError> {
     request(message, versions)
 }
 
-/// Decodes a request and what it claims. The claims stay encoded.
+/// Decodes a request and its claims (`initial_resource_versions`). The claims stay encoded.
 pub(super) fn read_request(bytes: Bytes) -> Result<(generated::DeltaDiscoveryRequest, Versions), DecodeError> {
     let error = DecodeError::new("DeltaDiscoveryRequest");
     let (versions, rest) = match split(&bytes) {
@@ -38,8 +38,8 @@ pub(super) fn read_request(bytes: Bytes) -> Result<(generated::DeltaDiscoveryReq
     Ok((message, versions.unwrap_or_else(|| decoded.into_iter().collect())))
 }
 
-/// Splits a request into what is before the claims, the claims, and what is after them. `None` if nothing is claimed,
-/// or in an encoding that takes a decoder.
+/// Splits a request into the part before the claims, the claims, and the part after them. `None` if there are no
+/// claims, or if their encoding takes a decoder.
 fn split(bytes: &Bytes) -> Option<(Bytes, Versions, Bytes)> {
     const CLAIMS: u32 = 5;
     let (mut fields, mut start) = (Fields::new(bytes), 0);
@@ -80,7 +80,7 @@ pub fn encode_request(request: &Request) -> Vec<u8> {
     write_request(request_out(request), &request.initial_versions)
 }
 
-/// Encodes a request and what it claims, the fields in the order of their numbers.
+/// Encodes a request and its claims, with the fields in the order of their numbers.
 pub(super) fn write_request(mut before: generated::DeltaDiscoveryRequest, versions: &Versions) -> Vec<u8> {
     let after = generated::DeltaDiscoveryRequest {
         response_nonce: core::mem::take(&mut before.response_nonce),

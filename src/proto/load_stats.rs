@@ -13,8 +13,8 @@ use crate::load::{
 };
 use crate::message::Locality;
 
-/// Decodes a `LoadStatsRequest`. A window that is negative or out of range counts as none, and a metric whose value is
-/// not finite is left out.
+/// Decodes a `LoadStatsRequest`. A window that is not positive counts as none, and a metric whose value is not finite
+/// is left out.
 ///
 /// # Errors
 ///
@@ -119,7 +119,7 @@ fn locality(stats: generated::UpstreamLocalityStats) -> LocalityStats {
 fn locality_out(stats: &LocalityStats) -> generated::UpstreamLocalityStats {
     let Locality { region, zone, sub_zone } = Locality::clone(&stats.locality);
     generated::UpstreamLocalityStats {
-        // A locality that is not known is there, and empty (R-LRS-30).
+        // An unknown locality is present, and empty (R-LRS-30).
         locality: Some(generated::Locality { region, zone, sub_zone }),
         total_successful_requests: stats.load.ok,
         total_requests_in_progress: stats.load.in_progress,

@@ -46,7 +46,7 @@ impl DecodeError {
 }
 
 impl From<DecodeError> for Status {
-    /// Makes the status to close the stream with.
+    /// Makes the status that the stream is closed with.
     fn from(error: DecodeError) -> Self {
         Self::new(Code::InvalidArgument, error.to_string())
     }
@@ -88,8 +88,8 @@ fn read_any(message: &Bytes, bytes: &[u8], type_url: &TypeUrl) -> Option<Any> {
     Some(any(generated::Any::decode(message.slice_ref(bytes)).ok()?, type_url))
 }
 
-/// Reads a resource in a message, whose body usually has this type, in place: neither the name nor the version is copied
-/// twice. Returns `None` if the bytes are malformed.
+/// Reads a resource in a message, whose body usually has this type, in place: neither the name nor the version is
+/// copied twice. Returns `None` if the bytes are malformed.
 fn read_resource(message: &Bytes, bytes: &[u8], type_url: &TypeUrl) -> Option<Resource> {
     let (mut version, mut body, mut name) = (None, None, None);
     for field in Fields::new(bytes) {

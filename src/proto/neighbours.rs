@@ -1,4 +1,4 @@
-//! A check of the two ways to decode a response: the plain way reads what prost reads.
+//! A check of the two ways to decode a response: prost reads the same as the plain way.
 
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use super::DecodeError;
 
-/// Changes each byte of a good message to each value, removes each, and cuts the message off at each. What the plain way
-/// reads prost reads alike.
+/// Changes each byte of a good message to each value, removes each byte, and cuts the message off at each byte. Prost
+/// has to read the same as the plain way, if that reads anything.
 pub(super) fn same_for_all_neighbours<R: Debug + PartialEq>(
     good: &[u8],
     plain: fn(&Bytes) -> Option<R>,

@@ -17,7 +17,7 @@ const USER_AGENT_NAME: u8 = 6;
 const USER_AGENT_VERSION: u8 = 7;
 const CLIENT_FEATURES: u8 = 10;
 
-/// Decodes without prost, which would drop unknown fields: Envoys send 60 KB of these.
+/// Decodes a node without prost, which would drop unknown fields: Envoys send 60 KB of these.
 pub(super) fn decode(bytes: &Bytes) -> Result<Node, DecodeError> {
     let malformed = |Malformed| DecodeError { message: "Node", reason: "not a protobuf message".into() };
     let (mut node, mut rest) = (Node::default(), Vec::new());

@@ -1,5 +1,5 @@
 //! Dynamic parameters (cncf/xds TP2): a client describes itself, and receives the matching variants of resources. **Not
-//! a stable part of this crate**: the proposal is hidden in the API of Envoy, and nobody has implemented it.
+//! a stable part of this crate**: the proposal is hidden in the API of Envoy, and has no implementation.
 //!
 //! The machines identify resources by name only. This module returns the parameters of a message unchanged beside the
 //! message, for a server that chooses a [`Source`](crate::server::Source) by them, or for a relay.
@@ -45,11 +45,11 @@ pub struct Variant {
 /// The variants in a delta response, in order.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Variants {
-    /// The variants of resources whose name has constraints, without those that have a plain name.
+    /// The variants of resources that have a `ResourceName`, without the resources that have a plain name.
     pub resources: Vec<Variant>,
     /// The variants of removed resources.
     pub removed: Vec<Variant>,
-    /// The variants of resources that could not be delivered; every error's name has constraints.
+    /// The variants of resources that could not be delivered; the name of each error is a `ResourceName`.
     pub errors: Vec<Variant>,
 }
 
@@ -64,7 +64,7 @@ pub fn decode_sotw_request(bytes: Bytes) -> Result<(sotw::Request, Locators), De
     Ok((super::sotw::request(request)?, locators))
 }
 
-/// Encodes a `DiscoveryRequest`: names that have locators are written as these.
+/// Encodes a `DiscoveryRequest`: names that have locators are written as locators.
 pub fn encode_sotw_request(request: &sotw::Request, locators: &Locators) -> Vec<u8> {
     let mut message = super::sotw::request_out(request);
     message.resource_locators = locators_out(&locators.subscribe, &mut message.resource_names);
@@ -85,7 +85,7 @@ pub fn decode_delta_request(bytes: Bytes) -> Result<(delta::Request, Locators), 
     Ok((super::delta::request(request, versions)?, locators))
 }
 
-/// Encodes a `DeltaDiscoveryRequest`: names that have locators are written as these.
+/// Encodes a `DeltaDiscoveryRequest`: names that have locators are written as locators.
 pub fn encode_delta_request(request: &delta::Request, locators: &Locators) -> Vec<u8> {
     let mut message = super::delta::request_out(request);
     message.resource_locators_subscribe = locators_out(&locators.subscribe, &mut message.resource_names_subscribe);
@@ -115,7 +115,7 @@ pub fn decode_delta_response(bytes: Bytes) -> Result<(delta::Response, Variants)
     Ok((super::delta::response(response), variants))
 }
 
-/// Encodes a `DeltaDiscoveryResponse`: names that have variants are written as these, in order.
+/// Encodes a `DeltaDiscoveryResponse`: names that have variants are written as variants, in order.
 pub fn encode_delta_response(response: &delta::Response, variants: &Variants) -> Vec<u8> {
     let mut message = super::delta::response_out(response);
     let mut left = variants.resources.iter().peekable();

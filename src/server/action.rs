@@ -29,8 +29,8 @@ pub enum Action {
     },
     /// The stream cannot continue: close it with this status. The machine sends nothing more.
     Close(Status),
-    /// A request's verdict was not counted, because no response with its nonce awaits an ACK or NACK. In SotW its
-    /// names were recorded, and in delta honoured ([design rule 4](crate::manual::rules#rule-4)).
+    /// A request's verdict was not counted, because no response with its nonce awaits an ACK or NACK. The names of the
+    /// request count: SotW records them, delta honours them ([design rule 4](crate::manual::rules#rule-4)).
     DropStale {
         /// The type URL of the exchange.
         type_url: TypeUrl,
@@ -41,7 +41,7 @@ pub enum Action {
         /// The number of such requests in a row.
         count: u64,
     },
-    /// The client rejected a response, in whole or in part. Rejected resources are not sent again until they change.
+    /// The client rejected a response or a part of it, which is resent if it changes or by a [`Retry`](super::Retry).
     Nack {
         /// The type URL of the exchange.
         type_url: TypeUrl,

@@ -110,8 +110,8 @@ pub(super) fn has_removal<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &
         && removals(of, wanted, view).map_or(true, |removed| !removed.is_empty())
 }
 
-/// Returns whether a resource that the client has by an alias changed, and is an orphan since, or whether the removals of
-/// orphans had no room.
+/// Returns whether there is an orphan: a resource that the client has by an alias, that changed, and that no name
+/// subscribes to any more. If removals of orphans had no room, unchanged resources count too.
 #[inline(never)]
 pub(super) fn has_orphan<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &View) -> bool {
     let mut changed = BTreeSet::new();
@@ -138,7 +138,7 @@ pub(super) fn orphans<S: Source>(
     touched.into_iter().filter(|name| is_orphan(of, wanted, view, name)).cloned().collect()
 }
 
-/// Adds the resources that the client has by an alias, and that changed; all of them if removals had no room. Iterates over
+/// Adds the changed resources that the client has by an alias, or all of these if removals had no room. Iterates over
 /// the smaller of the changes and the aliases.
 fn add_changed<'a, S: Source>(of: OfType<'a, S>, wanted: &Wanted, view: &'a View, to: &mut BTreeSet<&'a ResourceName>) {
     let (Some(sent_to), aliases) = (view.sent_to(), view.aliases()) else { return };

@@ -22,10 +22,10 @@ use crate::xdstp::Parts;
 /// client. The remaining claims are names whose removal may have to be announced.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Claims {
-    /// Claims not compared yet, as they came.
+    /// Claims not compared yet, as received.
     versions: Versions,
-    /// The same, once one is doubted. A doubted claim has an empty version: its name was subscribed again before the
-    /// first response, and the client may have dropped the resource in between
+    /// The same claims, once one of them is doubted. A doubted claim has an empty version: its name was subscribed
+    /// again before the first response, and the client may have dropped the resource in between
     /// ([design rule 5](crate::manual::rules#rule-5)).
     doubted: BTreeMap<ResourceName, Version>,
     /// Whether the wildcard was subscribed again.
@@ -36,8 +36,8 @@ pub(super) struct Claims {
     left: BTreeSet<ResourceName>,
     /// Claimed names that no subscription covers: once one does, their removal may have to be announced.
     unwanted: BTreeSet<ResourceName>,
-    /// Names that were subscribed while a response was in flight: if these are aliases, the client may have a resource of that
-    /// response by them.
+    /// Names that were subscribed while a response was in flight: if such a name is an alias, the client may have a
+    /// resource of that response by it.
     late: BTreeSet<ResourceName>,
 }
 
@@ -102,9 +102,9 @@ impl Claims {
         &mut self.doubted
     }
 
-    /// Compares the claims with the store. Names of which the client has the current version need no answer. Returns the
-    /// names of the resources that the client lacks, if a wildcard is to be answered by these. `limited`: the answer may
-    /// not fit in one response. `limit` bounds what is kept of resources that the client may have by unknown aliases.
+    /// Compares the claims with the store. A name whose current version the client has needs no answer. Returns the
+    /// names of the resources that the client lacks, if these answer a wildcard. `limited`: the answer may not fit in
+    /// one response. `limit` bounds the resources that the client may have by aliases with unknown targets.
     pub(super) fn settle<S: Source>(
         &mut self,
         of: OfType<'_, S>,
@@ -127,7 +127,7 @@ impl Claims {
             if !former.is_empty() {
                 let first = (&ResourceName::from(name), &ResourceName::from(""));
                 for (name, alias) in former.range(first..).take_while(|(former, _)| **former == *name) {
-                    // The client has it by an alias that now stands for another one, or has dropped it with the alias.
+                    // The client has the resource by an alias that has another target now, or dropped both.
                     version = "";
                     view.change_aliases(|aliases| aliases.insert(alias, name));
                 }
@@ -146,7 +146,7 @@ impl Claims {
                 }
                 State::Absent if not_found == *version => _ = names.remove(name),
                 State::Absent if wanted.covers(name) => _ = self.gone.insert(name.into()),
-                // What is not known yet may turn out to be gone, too.
+                // An unknown resource may turn out to be absent, too.
                 State::Unknown if wanted.covers(name) => {}
                 State::Absent | State::Unknown => unwanted.push(name.into()),
                 State::Present(_) => {}
@@ -169,7 +169,7 @@ impl Claims {
         !self.late.is_empty()
     }
 
-    /// Notes what the client may have by names that were subscribed while a response was in flight: what they stood for then.
+    /// Notes the former targets of the late names: the client may have those resources by these names.
     #[inline(never)]
     pub(super) fn settle_late<S: Source>(&mut self, of: OfType<'_, S>, view: &mut View) {
         for alias in core::mem::take(&mut self.late) {
@@ -179,8 +179,8 @@ impl Claims {
         }
     }
 
-    /// Notes that the client may have claimed resources by the aliases whose targets are unknown, for nothing else covers
-    /// them. Beyond `limit` pairs the first of these aliases stands for all.
+    /// Notes that the client may have these claimed resources by the aliases whose targets are unknown, because nothing
+    /// else covers them. Beyond `limit` pairs the first of these aliases stands for all.
     #[inline(never)]
     fn bind_to_unknown<S: Source>(
         &mut self,
@@ -231,8 +231,8 @@ impl Claims {
     }
 }
 
-/// Notes the resources of which the client has the current version. Returns the names of the others, if a wildcard is
-/// to be answered by these: of the resources that the client has and those that it lacks, the fewer are noted by name.
+/// Notes the resources of which the client has the current version. Returns the names of the others, if these answer a
+/// wildcard. Either the resources that the client has or those that it lacks are noted by name, whichever are fewer.
 fn note_current<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,

@@ -137,7 +137,7 @@ impl Config {
         self
     }
 
-    /// Rejects a stream whose first request names no node. Default: accepted.
+    /// Rejects a stream whose first request has no node with an id. Default: accepted.
     #[must_use]
     pub fn with_node_required(mut self) -> Self {
         self.settings_mut().require_node = true;
@@ -252,9 +252,9 @@ impl Hash for Config {
 /// before (delta; a SotW response of a full-state type can't be split, and one of another type is not).
 ///
 /// Changes that occur meanwhile follow the answer that was begun; a resource that changes before its turn may be sent
-/// twice, rejected or not. A change of a resource with a TTL that had to wait at the last heartbeat goes ahead of all else.
-/// Heartbeats and errors have no content and do not count. Write `ResponseLimit { .., ..ResponseLimit::default() }`: a
-/// field may be added in any release.
+/// twice, rejected or not. A change of a resource with a TTL that had to wait at the last heartbeat is sent before
+/// everything else. Heartbeats and errors have no content and do not count.
+/// Write `ResponseLimit { .., ..ResponseLimit::default() }`: a field may be added in any release.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ResponseLimit {
     /// Number of resources and removed names. Default: no limit.

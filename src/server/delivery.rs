@@ -50,8 +50,8 @@ pub struct Delivery {
     /// The revision since which the resource has its current form, or is absent: the status refers to this form.
     pub revision: Revision,
     /// Whether the client was sent an earlier form of the resource on this stream, and not the current one. Known only
-    /// of a source that says [since when](Source::present_since) a resource is present. What appeared and changed
-    /// between two [portions](super::ResponseLimit) of the changes may count as sent.
+    /// if the source implements [`present_since`](Source::present_since). A resource that appeared and changed between
+    /// two [portions](super::ResponseLimit) of the changes may count as sent.
     pub earlier: bool,
 }
 
@@ -63,11 +63,11 @@ pub struct Delivered<'a> {
     pub name: &'a ResourceName,
     /// The resource, if it is present.
     pub resource: Option<&'a Resource>,
-    /// The version under which it is served: in delta its own, in SotW that of the type. Empty if it is not present.
+    /// The version that is served: in delta that of the resource, in SotW that of the type. Empty without a resource.
     pub version: Version,
     /// The delivery of its current form.
     pub delivery: Delivery,
-    /// The client's words, if it rejected that form.
+    /// The client's error message, if it rejected that form.
     pub rejection: Option<&'a str>,
 }
 
@@ -87,7 +87,7 @@ pub enum DeliveryStatus {
 }
 
 impl<V: Variant> Server<V> {
-    /// Returns the delivery of a resource: whether the client was sent its current form in the source, and with what
+    /// Returns the delivery of a resource: whether the client was sent its current form in the source, and the client's
     /// verdict. The name may be an alias. `None` if the client does not subscribe to it.
     pub fn delivery<S: Source>(
         &self,
@@ -121,7 +121,7 @@ impl Subscription {
         Some(self.look(of, name, &entry, &sent, paged).delivery)
     }
 
-    /// `of_type`: the version of the type as a whole, if that is the version of its resources.
+    /// Returns all deliveries. `of_type`: the version of the type as a whole, if that is the version of its resources.
     fn deliveries<'a, S: Source>(&'a self, source: &'a S, of_type: Option<&Version>) -> Vec<Delivered<'a>> {
         let of = self.of(source);
         let mut wanted: Vec<(&ResourceName, Entry<'a>)> = Vec::new();
@@ -138,7 +138,7 @@ impl Subscription {
         wanted.sort_by_key(|(name, _)| *name);
         wanted.dedup_by_key(|(name, _)| *name);
         let sent = Sent::new(of, &self.wanted, &self.view, &self.pending, |_| true);
-        // The names of each range once, or each resource would walk through the pages.
+        // Collects the names of each range once, or each resource would walk through the pages.
         let pages = self.exchange.extents().filter_map(|extent| extent.more.as_ref()?.pages.as_ref());
         let pages: Vec<(&Pages, BTreeSet<ResourceName>)> =
             pages.map(|pages| (pages, pages.resources(of).collect())).collect();

@@ -186,7 +186,7 @@ impl Protocol for Delta {
     }
 }
 
-/// Returns whether a request changes no names, the wildcard among them.
+/// Returns whether a request changes no names; the wildcard counts as one.
 fn says_nothing(request: &Request) -> bool {
     request.subscribe.is_empty() && request.unsubscribe.is_empty() && request.initial_versions.is_empty()
 }

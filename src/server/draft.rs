@@ -101,9 +101,9 @@ impl Draft {
     }
 
     /// Returns the version of the response. A response that keeps removed resources, or is sent before resources that
-    /// changed, needs another version than the source: a client that claims the version of the source on its next stream
-    /// may be sent nothing ([design rule 13](crate::manual::rules#rule-13)). A variant that names its removals claims the
-    /// version of each resource.
+    /// changed, needs another version than the source: a client that claims the version of the source on its next
+    /// stream may be sent nothing ([design rule 13](crate::manual::rules#rule-13)). A variant that names its removals
+    /// claims the version of each resource.
     pub(super) fn version(&self, of_source: Version, names_removals: bool) -> Version {
         const STILL: char = '+';
         let differs = (self.defers || self.waits) && !names_removals;

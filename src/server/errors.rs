@@ -61,8 +61,8 @@ pub(super) fn errors<S: Source>(
     named(of, names)
 }
 
-/// Returns the errors that explain what a complete response lacks, and those of the draft. A deferred removal is not
-/// missing yet: its error is sent with the removal.
+/// Returns the errors that explain what a complete response lacks, and those of the draft. A resource whose removal is
+/// deferred is not missing yet: its error is sent with the removal.
 pub(super) fn standing<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,
@@ -112,8 +112,8 @@ pub(super) fn ended<S: Source>(
     ended
 }
 
-/// Notes the names whose error is sent. Beyond `limit` unsubscribed names the stream has to end: a client that leaves a name
-/// out of one request and lists it in the next keeps the error (TP3), so none of them can be forgotten.
+/// Notes the names whose error is sent. Beyond `limit` unsubscribed names the stream has to end: none can be forgotten,
+/// because a client that leaves a name out of one request and lists it in the next keeps the error (TP3).
 pub(super) fn note_reported<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,

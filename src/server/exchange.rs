@@ -19,8 +19,8 @@ pub(super) struct Exchange {
     nonce: Nonce,
     /// The last response, until its ACK or NACK.
     in_flight: Option<InFlight>,
-    /// The ACK or NACK of that response is not awaited, because nothing is subscribed (S-SOTW-36). A field of this
-    /// value, where a flag takes no room: each idle stream has one for each type.
+    /// The ACK or NACK of that response is not awaited, because nothing is subscribed (S-SOTW-36). A field of
+    /// `Exchange`, where a flag takes no additional memory: each idle stream has one exchange for each type.
     abandoned: bool,
     /// Consecutive stale requests.
     stale: u32,
@@ -61,7 +61,7 @@ impl Exchange {
     }
 
     /// Handles the ACK or NACK of the last response. Returns the version and the revision of that response, unless it
-    /// had its ACK or NACK already. `rejection`: the client's words, if it is a NACK.
+    /// had its ACK or NACK already. `rejection`: the client's error message, if it is a NACK.
     pub(super) fn handle_answer(
         &mut self,
         now: Instant,
@@ -86,7 +86,7 @@ impl Exchange {
         self.stale
     }
 
-    /// Resets the count after a request that is rightly no ACK or NACK.
+    /// Resets the count after a request that is no ACK or NACK, and not stale.
     pub(super) fn reset_stale(&mut self) {
         self.stale = 0;
     }
@@ -141,8 +141,8 @@ impl Exchange {
         self.in_flight.as_ref().is_some_and(|in_flight| had(&in_flight.extent))
     }
 
-    /// Returns the client's words on the last rejected response that satisfies `had`, unless its names were subscribed
-    /// again since.
+    /// Returns the client's error message for the last rejected response that satisfies `had`, unless its names were
+    /// subscribed again since.
     pub(super) fn rejection(
         &self,
         had: impl Fn(&Extent) -> bool,

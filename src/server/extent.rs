@@ -36,7 +36,7 @@ pub(super) struct More {
     pub(super) pages: Option<Pages>,
     /// Names that were left out, unless answered by name, because the client had them.
     pub(super) but: BTreeSet<ResourceName>,
-    /// Names whose state was sent though it is newer than the upper bound of the content, and the revision up to which.
+    /// Names whose sent state is newer than the upper bound of the content, and the revision up to which it was sent.
     pub(super) ahead: BTreeSet<ResourceName>,
     pub(super) ahead_to: Revision,
     /// Whether all present resources were left out, unless answered by name, because the client had them.
@@ -84,7 +84,7 @@ impl Extent {
         (in_some && entry.since <= self.to) || more.is_some_and(ahead)
     }
 
-    /// Keeps only the names of a response that left out what the client had.
+    /// Keeps only the answered names of a response that left out the resources that the client had.
     fn forget_claims(&mut self) {
         if let Some(more) = self.more.as_mut().filter(|more| more.claimed) {
             more.claimed = false;

@@ -25,14 +25,14 @@ pub(super) fn pair(name: &ResourceName, version: &Version) -> u128 {
     mix(XxHash3_128::oneshot(name.as_str().as_bytes()), version.as_bytes())
 }
 
-/// Returns the contribution of a resource to the version of names that are asked for. One hash less than [`pair`]: each
-/// poll computes all of them.
+/// Returns the contribution of a resource to the version of the requested names. One hash less than [`pair`]: each poll
+/// computes all of them.
 pub(super) fn asked_for(name: &ResourceName, version: &Version) -> u128 {
     of_name(name, version.as_bytes())
 }
 
-/// Returns the contribution of a name that does not exist to the version of names that are asked for. No version is 0xff,
-/// which is no text.
+/// Returns the contribution of a name that does not exist to the version of the requested names. No version is the byte
+/// 0xff, which is not UTF-8.
 pub(super) fn absent(name: &ResourceName) -> u128 {
     of_name(name, &[0xff])
 }

@@ -27,7 +27,7 @@ pub(super) struct Heartbeat(Option<Box<Schedule>>);
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Schedule {
     due: Option<Instant>,
-    /// The resources without a heartbeat among the last ones, because they were about to be sent, until they are sent.
+    /// The resources that the last heartbeats left out, because they were about to be sent; each until it is sent.
     left_out: BTreeSet<ResourceName>,
     /// The version that the client accepted last, which a SotW heartbeat repeats.
     accepted: Version,
@@ -63,7 +63,7 @@ impl Heartbeat {
         self.0.get_or_insert_default().due = Some(now);
     }
 
-    /// Notes the resources that the heartbeats which are due leave out.
+    /// Notes the resources that the due heartbeats leave out.
     pub(super) fn leave_out(&mut self, names: BTreeSet<ResourceName>) {
         if let Some(schedule) = &mut self.0 {
             schedule.left_out = names;
@@ -76,7 +76,7 @@ impl Heartbeat {
         self.0.as_ref().is_some_and(|schedule| !schedule.left_out.is_empty())
     }
 
-    /// Returns the resources that the last heartbeats left out, and that wait still.
+    /// Returns the resources that the last heartbeats left out, and that still wait.
     pub(super) fn left_out<S: Source>(
         &self,
         of: OfType<'_, S>,
@@ -143,9 +143,9 @@ impl Heartbeat {
     }
 }
 
-/// Returns the resources that need a heartbeat, because the client was sent their current form, and those that have none
-/// because they are about to be sent. A resource that was sent in the last interval has one as well: its next one may be
-/// missed because the resource is about to change, and the change may be reverted before it is sent.
+/// Returns the resources that need a heartbeat, because the client was sent their current form, and those that get none
+/// because they are about to be sent. A resource that was sent in the last interval needs one too: if it is about to
+/// change at the next heartbeats, it misses those, and the change may be reverted before it is sent.
 pub(super) fn alive<S: Source>(
     of: OfType<'_, S>,
     wanted: &Wanted,

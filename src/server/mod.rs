@@ -143,7 +143,7 @@ impl<V: Variant> Server<V> {
     /// # Errors
     ///
     /// Returns [`Error::Peer`] if the request breaks the protocol or a limit: close the stream with the status of the
-    /// error. Returns [`Error::Caller`] if the actions were not polled. An error leaves the machine unchanged.
+    /// error. Returns [`Error::Caller`] if too many actions wait to be polled. An error leaves the machine unchanged.
     pub fn handle_request(&mut self, now: Instant, mut request: V::Request) -> Result<(), Error> {
         if self.closed {
             return Ok(());
@@ -258,8 +258,8 @@ impl<V: Variant> Server<V> {
         Some(self.subscription(type_url)?.wanted.interest())
     }
 
-    /// Returns the number of responses that wait for their ACK or NACK: at most one for each type. A stream that has
-    /// none, and nothing to transmit, has the verdict of its client on all that the source holds for it.
+    /// Returns the number of responses that wait for their ACK or NACK: at most one for each type. If a stream has
+    /// none, and nothing to transmit, its client has judged all that the source holds for it.
     pub fn in_flight(&self) -> usize {
         self.types.iter().filter(|of| of.exchange.is_waiting()).count()
     }
@@ -397,7 +397,7 @@ impl<V: Variant> Server<V> {
                 return None;
             }
             if V::heartbeats_with_all(of) && V::has_push(of, source) {
-                // Such a heartbeat would carry the changes that have to wait: it is left to the next one.
+                // Such a heartbeat would carry changes that have to wait, so it is skipped until the next due time.
                 of.schedule_heartbeats(now, source, true, &Draft::default());
                 return None;
             }

@@ -53,7 +53,7 @@ impl<'s, S: Source> OfType<'s, S> {
         self.source.get(self.type_url, name)
     }
 
-    /// Looks up names in blocks, and calls `found` for each name with what stands beside it.
+    /// Looks up names in blocks, and calls `found` for each name with the value beside it and its entry.
     #[inline]
     pub(super) fn get_each<'n, T: Copy>(
         self,

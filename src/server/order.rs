@@ -19,15 +19,15 @@ pub(super) fn has_unsent_clusters<S: Source>(types: &[Subscription], source: &S)
     types.iter().any(|of| of.resource_type.push_order() == PushOrder::Cluster && unsent(of))
 }
 
-/// Returns whether a resource that refers to clusters is unsent: its possible targets are not removed before.
+/// Returns whether a resource that refers to clusters is unsent: its targets are not to be removed before it is sent.
 #[inline]
 pub(super) fn has_unsent_front<V: Protocol, S: Source>(types: &[Subscription], source: &S) -> bool {
     let unsent = |of: &Subscription| !of.pending.is_empty() || V::has_push(of, source);
     types.iter().any(|of| of.resource_type.push_order().refers_to_clusters() && unsent(of))
 }
 
-/// Makes pending what a client needs again once it has the draft (S-ADS-20): the endpoints of the clusters that
-/// changed.
+/// Makes the resources pending that a client needs again once it has received the draft (S-ADS-20): the endpoints of
+/// the clusters that changed.
 pub(super) fn refresh_dependents<S: Source>(
     types: &mut [Subscription],
     type_url: &TypeUrl,
@@ -46,7 +46,7 @@ pub(super) fn refresh_dependents<S: Source>(
             None => wanted.covers(name.as_str()).then_some(name),
         };
         let aliases = wanted.aliases_of(dependents.of(source), dependent).cloned();
-        // Asks by all its names, because some may be unsubscribed.
+        // All names of the resource become pending, because some may be unsubscribed.
         let names: Vec<ResourceName> = own.into_iter().chain(aliases).collect();
         if dependents.wanted.aliases() && !names.is_empty() {
             dependents.view.note_inexact(); // all of these may be unsubscribed, while another alias moves away and back

@@ -70,8 +70,8 @@ impl Pending {
     // Requests.
 
     /// Makes a name pending. `limit` bounds the names that only the wildcard or a collection covers: beyond it these
-    /// are answered by a complete answer to the wildcard and the collections. Returns these: that answer must have them,
-    /// whatever the client was sent or claims.
+    /// are answered by a complete answer to the wildcard and the collections. Returns these names: that answer must
+    /// have them, whatever the client was sent or claims.
     pub(super) fn add(&mut self, name: ResourceName, wanted: &Wanted, limit: usize) -> BTreeSet<ResourceName> {
         self.names.insert(name);
         if self.names.len() <= wanted.names().len() + limit {
@@ -130,7 +130,7 @@ impl Pending {
         }
     }
 
-    /// Notes a name that is subscribed while a response is in flight: the client may have a resource of it by this name.
+    /// Notes a name subscribed while a response is in flight: the client may have a resource of that response by it.
     pub(super) fn note_late(&mut self, name: ResourceName) {
         self.claims.get_or_insert_default().add_late(name);
     }

@@ -14,7 +14,7 @@ use crate::name::ResourceName;
 use crate::revision::Revision;
 use crate::time::Instant;
 
-/// Rejections that are kept separately; further ones are joined.
+/// The number of rejections that are kept separately; older ones are joined.
 const APART: usize = 8;
 
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
@@ -26,7 +26,7 @@ pub(super) struct Rejections {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Rejection {
     extent: Extent,
-    /// The client's words.
+    /// The client's error message.
     reason: String,
     /// Number of retries so far.
     tries: u32,
@@ -37,9 +37,9 @@ struct Rejection {
 }
 
 impl Rejection {
-    /// Joins an older rejection; the newer words stay. A name that was subscribed again between the two is left out only if
-    /// the newer response certainly had it not: a resource that is retried though it was accepted is better than one that
-    /// is not retried.
+    /// Joins an older rejection; the newer message stays. A name that was subscribed again between the two is left out
+    /// of retries only if the newer response certainly did not have it: it is better to retry an accepted resource than
+    /// not to retry a rejected one.
     fn join(&mut self, mut older: Self) {
         if let Some(names) = self.extent.names_at_most() {
             names.for_each(|name| _ = older.again.remove(name));
@@ -74,8 +74,8 @@ impl Retrying {
         &self.rejection.again
     }
 
-    /// Marks the names of a response that are retries. The rest stays rejected, and due: it goes with a later response,
-    /// under the same order of types. Returns the rest.
+    /// Marks the names of a response that are retries. Returns the rest, which stays rejected, and due: it is resent
+    /// with a later response, when the order of the types allows it.
     pub(super) fn split(mut self, extent: &mut Extent, now: Instant) -> Option<Self> {
         let more = extent.more.get_or_insert_default();
         more.tries = self.rejection.tries + 1;
@@ -146,8 +146,8 @@ impl Rejections {
         due.filter(|due| **due <= now).for_each(|due| *due = until);
     }
 
-    /// Takes the oldest rejection whose retry is due. Only one is resent at a time: a rejected response fits in a portion,
-    /// and several may not.
+    /// Takes the oldest rejection whose retry is due. Only one is resent at a time: a rejected response fits in a
+    /// portion, and several may not.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<Retrying> {
         let at = self.list.iter().position(|rejection| rejection.due.is_some_and(|due| due <= now))?;
         Some(Retrying { rejection: self.list.remove(at), names: BTreeSet::new() })
@@ -158,8 +158,8 @@ impl Rejections {
         self.list.insert(0, rest.rejection);
     }
 
-    /// Returns the client's words on the last rejected response that satisfies `had`, unless its names were subscribed
-    /// again since.
+    /// Returns the client's error message for the last rejected response that satisfies `had`, unless its names were
+    /// subscribed again since.
     pub(super) fn reason(
         &self,
         had: impl Fn(&Extent) -> bool,

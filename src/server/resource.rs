@@ -68,9 +68,9 @@ impl Resource {
         self.changed(|stored| stored.extra.get_or_insert_default().ttl = Some(ttl).filter(|ttl| !ttl.is_zero()))
     }
 
-    /// Sets the aliases (delta; xds_protocol.rst, "Resource names"): clients that subscribe to one of them receive
-    /// the resource. An alias of several resources stands for the last one that got it. While a resource has this
-    /// very name, the name is no alias, and stays none afterwards until a resource with the alias is put again.
+    /// Sets the aliases (delta; xds_protocol.rst, "Resource names"): clients that subscribe to one of them receive the
+    /// resource. An alias of several resources stands for the last one that got it. While a resource has this very
+    /// name, the name is no alias; it becomes one again when a resource with the alias is next put.
     #[must_use]
     pub fn with_aliases(self, aliases: impl IntoIterator<Item = impl Into<ResourceName>>) -> Self {
         self.changed(|stored| {

@@ -46,18 +46,18 @@ impl<V: Encoding> Response<V> {
         &self.version
     }
 
-    /// Returns the revision of the source up to which the client is served: every subscribed change of this type up
-    /// to it is in this response or was sent before. The revision comes back with
-    /// [`Action::Ack`](super::Action::Ack).
+    /// Returns the revision of the source up to which the client is served: every subscribed change of this type up to
+    /// it is in this response or was sent before. [`Action::Ack`](super::Action::Ack) and
+    /// [`Action::Nack`](super::Action::Nack) have the revision of their response.
     ///
-    /// Deferred removals, and the rest of an answer that goes in [portions](super::ResponseLimit), follow later. A
+    /// Deferred removals, and the rest of an answer that is sent in [portions](super::ResponseLimit), follow later. A
     /// client that is not concerned by a change is sent no response; [`Server::delivery`](super::Server::delivery)
     /// returns what it has accepted of one resource.
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// Returns the nonce, which names the response on its stream.
+    /// Returns the nonce, which identifies the response on its stream.
     pub fn nonce(&self) -> &Nonce {
         &self.nonce
     }

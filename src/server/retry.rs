@@ -13,9 +13,9 @@ use crate::name::ResourceName;
 use crate::time::Instant;
 
 impl Subscription {
-    /// Makes the resources of a rejected response pending, if their retry is due and they are still present and subscribed.
-    /// Resources that changed since are news anyway, and those that were subscribed again were answered. Nothing else is
-    /// pending. `limit` bounds the names.
+    /// Makes the resources of a rejected response pending, if their retry is due and they are still present and
+    /// subscribed. Resources that changed since are news anyway, and those that were subscribed again were answered.
+    /// Nothing else is pending. `limit` bounds the names.
     pub(super) fn retry<S: Source>(&mut self, now: Instant, source: &S, limit: usize) -> Option<Retrying> {
         let limit = limit.max(1);
         while let Some(mut due) = self.exchange.take_due_retry(now) {
@@ -34,8 +34,8 @@ impl Subscription {
         None
     }
 
-    /// Notes that a response has as much of a retry as there was room for. The rest is no longer pending, for its turn may
-    /// come after that of other types.
+    /// Notes that a response has as much of a retry as there was room for. The rest is no longer pending, because its
+    /// turn may come after that of other types.
     pub(super) fn note_retried(&mut self, now: Instant, retrying: Retrying, extent: &mut Extent) {
         if let Some(rest) = retrying.split(extent, now) {
             rest.names.iter().for_each(|name| self.pending.remove(name));

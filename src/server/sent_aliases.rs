@@ -7,16 +7,16 @@ use alloc::vec::Vec;
 use crate::ensure::ensure;
 use crate::name::ResourceName;
 
-/// Aliases, and the resources that the client has by them. A pair stays until the removal of the resource is sent or the
-/// alias is unsubscribed, also when the alias stands for another resource: a resource that no name subscribes to any more
-/// has to be removed by name, because a client need not infer that.
+/// Aliases, and the resources that the client has by them. A pair stays until the removal of the resource is sent or
+/// the alias is unsubscribed, also when the alias stands for another resource: a resource that no name subscribes to
+/// any more has to be removed by name, because a client need not infer that.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct SentAliases {
     /// Pairs of an alias and a resource.
     resources: BTreeSet<(ResourceName, ResourceName)>,
     /// The same pairs, the resource first.
     aliases: BTreeSet<(ResourceName, ResourceName)>,
-    /// Whether a response had no room for removals of resources that no name subscribes to any more: any pair may be one.
+    /// Whether a response had no room to remove resources that no name subscribes to: any pair may have one of these.
     unsent: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A response without a stream: all that a request asks for, and a version of exactly that.
+//! A response without a stream: all resources that a request asks for, and a version of exactly these.
 
 use alloc::vec::Vec;
 
@@ -30,7 +30,7 @@ pub(crate) struct Query {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Refusal {
     Misbehaved(PeerMisbehaved),
-    /// Nothing is asked for: the type has no legacy wildcard.
+    /// The request has no names, and the type has no legacy wildcard.
     NoNames,
 }
 
@@ -59,13 +59,13 @@ impl Query {
         &self.type_url
     }
 
-    /// Returns the names that are asked for; none is the wildcard.
+    /// Returns the requested names; an empty list is the wildcard.
     pub(crate) fn names(&self) -> &[ResourceName] {
         &self.names
     }
 
-    /// Returns the version of the names that are asked for: of these and no others, whether they exist or not. `None` if
-    /// one of them, or the type, is not known yet.
+    /// Returns the version of the requested names and of no others, whether they exist or not. `None` if one of them,
+    /// or the type, is not known yet.
     pub(crate) fn version<S: Source>(&self, source: &S) -> Option<Version> {
         if !source.is_known(&self.type_url) {
             return None;
@@ -130,7 +130,7 @@ impl Query {
         }
     }
 
-    /// Returns what changes with every change of the type.
+    /// Returns the epoch and the revision, which change with every change of the type.
     pub(crate) fn revision<S: Source>(&self, source: &S) -> (u64, Revision) {
         (source.epoch(), source.type_revision(&self.type_url))
     }

@@ -89,16 +89,16 @@ pub trait Source {
     /// absent.)
     fn get(&self, type_url: &TypeUrl, name: &ResourceName) -> Entry<'_>;
 
-    /// Returns the entry of a name that is in its [normal form](crate::xdstp), as [`get`](Self::get) does. Called for each
-    /// name that a reconnecting client claims to have. The default makes a [`ResourceName`]; a store that finds its
-    /// entries by `&str` saves that allocation.
+    /// Returns the entry of a name that is in its [normal form](crate::xdstp), as [`get`](Self::get) does. Called for
+    /// each name that a reconnecting client claims to have. The default makes a [`ResourceName`]; a store that finds
+    /// its entries by `&str` saves that allocation.
     fn get_str(&self, type_url: &TypeUrl, name: &str) -> Entry<'_> {
         self.get(type_url, &ResourceName::from(name))
     }
 
-    /// Returns the entries of several names, each as [`get_str`](Self::get_str) does: the claims of a reconnecting client
-    /// are looked up in blocks. The default does one look-up after the other; a store that does them side by side waits
-    /// for its memory once for a block, and not once for each name.
+    /// Returns the entries of several names, each as [`get_str`](Self::get_str) does: the claims of a reconnecting
+    /// client are looked up in blocks. The default does one look-up after the other; a store that does them side by
+    /// side waits for its memory once for a block, and not once for each name.
     fn get_block<const N: usize>(&self, type_url: &TypeUrl, names: [&str; N]) -> [Entry<'_>; N] {
         names.map(|name| self.get_str(type_url, name))
     }
@@ -152,9 +152,9 @@ pub trait Source {
         None
     }
 
-    /// Returns the revision since which a resource is present, in whatever form, which tells a client that was sent an
-    /// earlier form from one that was sent nothing ([`Delivery::earlier`](super::Delivery::earlier)). The default does
-    /// not know.
+    /// Returns the revision since which a resource is present, in whatever form. It distinguishes a client that was
+    /// sent an earlier form from a client that was sent nothing ([`Delivery::earlier`](super::Delivery::earlier)). The
+    /// default does not know.
     fn present_since(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<Revision> {
         let _ = (type_url, name);
         None
@@ -168,8 +168,8 @@ pub trait Source {
     }
 
     /// Returns the entries of the members of a collection, by its name `xdstp://../*`: members that are present or
-    /// unknown, and no others. A store that indexes names by [`ResourceName::glob`] finds them directly; the default
-    /// scans all resources.
+    /// unknown, and no others. A store that indexes names by [`ResourceName::glob`] finds them directly. The default
+    /// scans the present resources, so a source with unknown members has to implement it.
     fn members(&self, type_url: &TypeUrl, glob: &ResourceName) -> impl Iterator<Item = Entry<'_>> {
         let has = |entry: &Entry<'_>| {
             let name = entry.resource().map_or("", |resource| resource.name().as_str());
@@ -185,9 +185,9 @@ pub trait Source {
     /// resource of every client. Return `true` once the store is loaded.
     fn is_known(&self, type_url: &TypeUrl) -> bool;
 
-    /// Returns the type of which a client needs a resource again once it has received one of this type, though that
-    /// did not change: the endpoints of a cluster, without which Envoy leaves the cluster warming (xds_protocol.rst,
-    /// "Resource warming"). On ADS such resources are resent to the clients that subscribe to them.
+    /// Returns the type of the resources that a client needs again, though unchanged, once it has received one of this
+    /// type: the endpoints of a cluster, without which Envoy leaves the cluster warming (xds_protocol.rst, "Resource
+    /// warming"). On ADS such resources are resent to the clients that subscribe to them.
     ///
     /// The default is EDS for CDS.
     fn dependent_type(&self, type_url: &TypeUrl) -> Option<&str> {

@@ -367,8 +367,8 @@ fn note_aliases<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &mut View, 
     }
 }
 
-/// Drops the aliases of removed resources. Beyond the number of subscribed names and `limit`, a former target is kept only
-/// while no other name subscribes to it.
+/// Drops the aliases of removed resources. Beyond the number of subscribed names and `limit`, a former target is kept
+/// only while no other name subscribes to it.
 #[inline(never)]
 fn drop_aliases<S: Source>(of: OfType<'_, S>, wanted: &Wanted, view: &mut View, draft: &Draft, limit: usize) {
     view.change_aliases(|aliases| {

@@ -64,7 +64,7 @@ pub trait Protocol: Encoding + Messages {
     /// Returns the version of a response with heartbeats only, for a variant that sends them separately.
     fn version_of_heartbeats(of: &Subscription) -> Option<Version>;
 
-    /// Adds heartbeats, except for resources that were sent since the last ones or are sent now.
+    /// Adds heartbeats, except for resources that the draft has or that are about to be sent.
     fn add_heartbeats<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft);
 
     /// Returns whether a client supports TTLs in this variant (xds_protocol.rst, "TTL" and "SotW TTL").

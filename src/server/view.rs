@@ -2,8 +2,8 @@
 //!
 //! Most of the state is two positions: all content up to one revision of the source was sent, and all removals up to
 //! another. The few resources that were sent beyond the positions are kept by name, and the name is that of the
-//! resource, never the one that asked for it: a resource may be subscribed by its name, an alias, a collection and
-//! the wildcard, and any of these may be unsubscribed.
+//! resource, never the subscribed one: a resource may be subscribed by its name, an alias, a collection and the
+//! wildcard, and any of these may be unsubscribed.
 //!
 //! Three rules keep the view right, whatever is forgotten:
 //!
@@ -54,8 +54,8 @@ struct Few {
     /// Removed resources that the client keeps for now, until the resources that refer to them were sent (SotW).
     deferred: Vec<Resource>,
     /// The position of the oldest removals that may have to be sent again. A client may unsubscribe from a wildcard or
-    /// collection and come back, or unsubscribe while a response is in flight and accept that response all the same
-    /// ([design rule 5](crate::manual::rules#rule-5)).
+    /// collection and subscribe again, or unsubscribe while a response is in flight and accept that response all the
+    /// same ([design rule 5](crate::manual::rules#rule-5)).
     unsubscribed_since: Option<Revision>,
 }
 
@@ -183,7 +183,7 @@ impl View {
         self.inexact |= !all || self.has_sent_ahead();
     }
 
-    /// Notes that the client needs something again that the positions say it has: a change that is reverted meanwhile is sent.
+    /// Notes that the client needs something again that the positions say it has: a change reverted meanwhile is sent.
     pub(super) fn note_inexact(&mut self) {
         self.inexact = true;
     }

@@ -18,8 +18,8 @@ pub enum Action {
         /// The action of the client.
         action: client::Action,
     },
-    /// Another server is subscribed to for the names of an authority, instead of or in addition to the previous ones.
-    /// The application keeps its resources until a server changes them.
+    /// The names of an authority are subscribed to at another server, instead of or in addition to the previous
+    /// servers. The application keeps its resources until a server changes them.
     Switched {
         /// The authority; `None` for names without one.
         authority: Option<Arc<str>>,

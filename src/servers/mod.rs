@@ -1,16 +1,16 @@
 //! Several servers: fallback, failover and authorities, built from one [`Client`] for each server.
 //!
 //! [`Servers`] is a layer above the client, not another client: each server's requests, versions and subscriptions are
-//! those of its own [`Client`], as if that were alone. The layer decides which servers have a stream, subscribes each
-//! client to the names of its server, and forwards the clients' actions. A version of one server is therefore never
-//! sent to another.
+//! those of its own [`Client`], as if there were no other. The layer decides which servers have a stream, subscribes
+//! each client to the names of its server, and forwards the clients' actions. A version of one server is therefore
+//! never sent to another.
 //!
 //! The application has one set of resources, regardless of their server. These rules keep the set consistent:
 //!
 //! - An update of one server replaces a resource of another; switching servers alone replaces and removes nothing. The
 //!   other client is informed that its resource is replaced ([`LayerMut::adopt`](client::LayerMut::adopt)); that client
 //!   no longer claims the resource, and requests it again.
-//! - A removal by a server, by name or by absence, applies to the resource whichever server sent that.
+//! - A removal by a server, by name or by absence, applies to the resource whichever server sent the resource.
 //! - One update of a type is in flight at a time, even for different servers of one list. The next server's update
 //!   waits, so that no late update overwrites a newer one, and removals are derived from the application's actual
 //!   resources.
@@ -277,8 +277,8 @@ impl<V: Variant> Servers<V> {
         up.is_some_and(|link| link.client.wants_response())
     }
 
-    /// Returns when [`poll_connect`](Self::poll_connect) opens the next stream to a server. Returns `None` if the server
-    /// has a stream, or is not used now.
+    /// Returns when [`poll_connect`](Self::poll_connect) opens the next stream to a server. Returns `None` if the
+    /// server has a stream, or is not used now.
     pub fn next_attempt(&self, server: ServerId) -> Option<Instant> {
         match self.links.get(server.0)?.state {
             State::Down(until) if self.is_used(server.0) => Some(until),
@@ -363,7 +363,7 @@ impl<V: Variant> Servers<V> {
         }
     }
 
-    /// Falls back if a resource may be missing that was there before.
+    /// Falls back if a resource may be unknown now that was known before.
     fn review(&mut self, at: usize) {
         if !self.groups[at].subscribed.is_empty() {
             self.fall_back(at);

@@ -87,7 +87,7 @@ impl<V: Variant> ResourcesMut<'_, V> {
                 servers.links[server].client.resources_mut(type_url).subscribe(&new)?;
                 servers.block_while_judged(server);
             }
-            // gRFC A71: the known resources did not lead to the next server; the new names do.
+            // gRFC A71: known resources of a failing server cause no fallback; the new names do.
             if servers.links[servers.groups[at].server()].failing && servers.policy == Policy::Grpc {
                 servers.fall_back_or_report(at);
             }

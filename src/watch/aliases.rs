@@ -25,7 +25,7 @@ enum Stands {
     Yes,
     /// No, and the update with its new target was not accepted: the content still comes from the old target.
     Left,
-    /// No, the alias was reported not to exist. If nothing else subscribes to the target, an update will remove that.
+    /// No, the alias was reported not to exist. An update will remove the target if nothing else subscribes to it.
     Lost,
 }
 

@@ -7,7 +7,7 @@ use super::event::WatchId;
 use crate::error::{Code, Status};
 use crate::name::ResourceName;
 
-/// The known state of a resource: small, for a wildcard may bring a hundred thousand.
+/// The known state of a resource: small, because a wildcard may cover a hundred thousand.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Known<T> {
     pub(super) value: Option<T>,
@@ -124,7 +124,7 @@ pub(super) fn due<T: PartialEq>(
     match value {
         Some(value) if !is_whole(name) && differs(value) => Some(Due::Content),
         None if !is_whole(name) => {
-            // A watcher without content receives no event as long as none has arrived.
+            // As long as there is neither content nor an error, there is no event.
             let had = matches!(fresh.changed, Some(Some(_)));
             (error.is_some() && (had || error != sent)).then_some(Due::Failure)
         }

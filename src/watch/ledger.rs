@@ -35,7 +35,7 @@ pub(super) struct Ledger<T> {
     removed: BTreeMap<ResourceName, Removed>,
     /// The watched collections.
     globs: Globs,
-    /// Watchers with pending events that were not returned by `next_ready`, each once, and possibly some without.
+    /// Watchers with pending events that `next_ready` did not return, each once, and possibly some without any.
     turns: VecDeque<WatchId>,
     unreachable: Unreachable,
 }
@@ -147,7 +147,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         }
     }
 
-    /// Returns the name if it is no longer watched.
+    /// Removes a watcher. Returns its name if no other watcher has that name.
     pub(super) fn unwatch(&mut self, watch: WatchId) -> Option<ResourceName> {
         let Watcher { name, fresh, queued, .. } = self.watchers.remove(&watch)?;
         if queued {
@@ -314,7 +314,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
             self.change_own(name, &Change::Gone(why));
             self.aliases.unbind(name);
         } else if self.removed.get(name).is_some_and(|removed| !removed.aliases.is_empty()) {
-            // By an alias that stands for nothing: a watcher of this name that came later has no state yet.
+            // The resource was known by an alias that stands for nothing: a later watcher of its name has no state yet.
             let unknown = |known: &&Known<T>| known.value.is_none() && known.error.is_none();
             if self.named.get(name).map(|named| &named.known).filter(unknown).is_some() {
                 self.change_named(name, &Change::Gone(why));
@@ -336,7 +336,7 @@ impl<T: Clone + PartialEq> Ledger<T> {
         }
     }
 
-    /// Clears the errors of the wildcard and the collections that cover new content.
+    /// Clears the error of the collection that covers new content.
     fn came(&mut self, name: &ResourceName) {
         if let Some(glob) = self.globs.of(name.as_str()).cloned() {
             self.change(&glob, &Change::Fine);

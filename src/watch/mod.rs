@@ -179,7 +179,7 @@ impl<T: Clone + PartialEq> Watches<T> {
     }
 
     /// Delays each verdict until all watchers have finished their events ([`handle_done`](Self::handle_done)).
-    /// Meanwhile the type's next response waits, and in the end the stream.
+    /// Meanwhile the type's responses wait, and after enough of them the whole stream.
     #[must_use]
     pub fn with_back_pressure(self) -> Self {
         Self { waits: true, ..self }
@@ -187,8 +187,8 @@ impl<T: Clone + PartialEq> Watches<T> {
 
     // Watchers.
 
-    /// Watches a resource by its name or an alias, or all resources of a collection or of [`WILDCARD`]. What is already
-    /// known is reported at once.
+    /// Watches a resource by its name or an alias, or all resources of a collection or of [`WILDCARD`]. The state that
+    /// is already known is reported at once.
     ///
     /// # Errors
     ///

@@ -52,7 +52,7 @@ impl<K, V> SortedMap<K, V> {
         self.pages.is_empty()
     }
 
-    /// Returns the entry of a map that has one.
+    /// Returns the only entry of a map that has exactly one.
     pub(super) fn only(&self) -> Option<&(K, V)> {
         if self.pages.len() > 1 {
             return None;

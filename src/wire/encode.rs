@@ -92,7 +92,7 @@ impl<'a> Writer<'a> {
     /// Writes the heads of a message and of its first field.
     #[inline(always)]
     fn heads(&mut self, number: u8, len: usize, first: u8, first_len: usize) {
-        // Fast path: most are short.
+        // Fast path: most lengths are short.
         if len < 1 << 7 && first_len < 1 << 7 {
             self.put(&[key(number), len as u8, key(first), first_len as u8]);
         } else if len < 1 << 14 && first_len < 1 << 7 {
@@ -243,7 +243,7 @@ const fn any_len(type_url: usize, value: usize) -> usize {
     string_len(type_url) + string_len(value)
 }
 
-/// The field is signed: larger values would read as negative.
+/// Returns the seconds of a TTL, limited because the field is signed: larger values would read as negative.
 const fn seconds(ttl: Duration) -> u64 {
     if ttl.as_secs() > i64::MAX as u64 { i64::MAX as u64 } else { ttl.as_secs() }
 }

@@ -34,8 +34,8 @@ pub(crate) use self::glob::{Parts, is_glob};
 /// The prefix of structured names. A text with this prefix that can't be parsed is not a resource name.
 const SCHEME: &str = "xdstp:";
 
-/// A structured name, split into decoded parts. Two are equal if their parts are, whatever the order and the spelling
-/// of the parameters.
+/// A structured name, split into decoded parts. Two names are equal if their parts are equal, whatever the order and
+/// the spelling of the parameters.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Uri<'a> {
     authority: Cow<'a, str>,
@@ -52,8 +52,8 @@ pub(crate) fn is_structured(name: impl AsRef<[u8]>) -> bool {
     name.as_ref().starts_with(SCHEME.as_bytes())
 }
 
-/// Returns the normal form of a structured name. Any other text, and a name that can't name a resource (TP1: a name has
-/// no directives), stays as it is.
+/// Returns the normal form of a structured name. Any other text stays as it is, and so does a name with directives,
+/// which can't name a resource (TP1).
 pub(crate) fn normal(name: &str) -> Cow<'_, str> {
     match is_structured(name).then(|| Uri::parse(name)) {
         Some(Ok(uri)) if !uri.has_directives() && !uri.is_written(name) => {

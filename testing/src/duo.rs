@@ -19,11 +19,11 @@ pub enum Step {
     ClientSends,
     /// The server reads the next request.
     ServerReads,
-    /// The server writes a response, or does what else there is to do when it is polled.
+    /// The server writes a response, or does the other work of a poll.
     ServerSends,
-    /// The server writes a response, or does other pending work of a poll.
+    /// The client reads the next response.
     ClientReads,
-    /// Time passes until the next thing is due.
+    /// Time passes until the next deadline.
     Tick,
     /// The stream breaks, and messages in flight are lost. Never a protocol step.
     Cut,

@@ -195,10 +195,11 @@
 //! # The harness of the crate
 //!
 //! The other modules verify `xds-machine`: [`world`] (clients, servers, wires, applications, a store, and the
-//! invariants), [`shapes`] (those that the exhaustive check explores), [`several`] (a client of several servers), [`watching`] (watchers of a client), [`checker`] (search,
-//! walks and shrinking in a [`world::World`]), [`letter`] (peers that follow the letter of the specification),
-//! [`hostile`] (peers that violate the specification), [`input`] (every field wrong in every way), [`script`] (stories
-//! in plain text), [`replay`] (recordings of real clients) and [`tables`] (tables of rules). They may change with each release of `xds-machine`.
+//! invariants), [`shapes`] (those that the exhaustive check explores), [`several`] (a client of several servers),
+//! [`watching`] (watchers of a client), [`checker`] (search, walks and shrinking in a [`world::World`]), [`letter`]
+//! (peers that follow the letter of the specification), [`hostile`] (peers that violate the specification), [`input`]
+//! (every field wrong in every way), [`script`] (stories in plain text), [`replay`] (recordings of real clients) and
+//! [`tables`] (tables of rules). They may change with each release of `xds-machine`.
 //!
 //! [`Cache`]: xds_machine::server::Cache
 //! [`Source`]: xds_machine::server::Source

@@ -1,8 +1,8 @@
 //! A model of polls over REST: the client machine, the server's function, and a transport that loses requests and
 //! answers, and that delivers answers too late.
 //!
-//! When nothing is left to do, and polls are answered with "not modified", the application has what the source has, but
-//! for content that it rejected.
+//! When nothing is left to do, and polls are answered with "not modified", the application has the resources of the
+//! source, except for content that it rejected.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -26,24 +26,24 @@ pub enum Bug {
     VersionOfType,
     /// The server answers a first poll with "not modified" if nothing exists (L-06).
     FirstNotModified,
-    /// The server takes the current content for what a client rejected.
+    /// The server takes the current content for the content that a client rejected.
     RejectsTheCurrent,
-    /// The server takes the last response for what a client rejected, though it may be lost.
+    /// The server takes the last response for the one that a client rejected, though that response may be lost.
     RejectsTheLast,
     /// The server sends rejected content again at once.
     SendsRejectedAgain,
-    /// The client says the version of what it gave up since.
+    /// The client sends the version of a response though it has unsubscribed from the resources since.
     KeepsVersion,
 }
 
-/// What may happen besides the protocol, each at most so often.
+/// The events of the environment, and how often each may happen.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Budget {
     /// Changes of the source.
     pub changes: u8,
     /// Requests and answers that are lost, or late.
     pub losses: u8,
-    /// Changes of what is wanted.
+    /// Subscriptions and unsubscriptions.
     pub wishes: u8,
     /// Rejections.
     pub rejects: u8,
@@ -72,7 +72,7 @@ pub enum Step {
     GiveUp,
     /// An answer to a request that was given up reaches the client.
     DeliverLate,
-    /// The application wants a resource, or no longer.
+    /// The application subscribes to a resource, or unsubscribes from it.
     Wish(u8),
 }
 
@@ -92,9 +92,9 @@ pub struct Polling {
     answer: Option<(Asked, Answer)>,
     /// The answer to a request that was given up.
     late: Option<(Asked, Answer)>,
-    /// What the application has.
+    /// The contents that the application has.
     has: BTreeMap<ResourceName, u8>,
-    /// What the application rejected.
+    /// The contents that the application rejected.
     rejected: BTreeSet<(ResourceName, u8)>,
     /// The version that was accepted last, for a client that does not forget it.
     accepted: Version,
@@ -109,7 +109,7 @@ pub struct Polling {
 }
 
 impl Polling {
-    /// A poll for `a` of a type, with both resources or neither in the source.
+    /// Makes a poll for `a` of a type, with both resources or neither in the source.
     pub fn new(of: &str, full: bool, budget: Budget, bug: Option<Bug>) -> Self {
         let client = client::Config::new(Node::new("n")).without_ttl();
         let config = poll::Config::new(client, Duration::from_secs(1)).expect("a delay");
@@ -199,7 +199,7 @@ impl Polling {
         self.look();
     }
 
-    /// Takes what the machine reports.
+    /// Handles the actions of the machine.
     fn look(&mut self) {
         while let Some(action) = self.poll.poll_action() {
             match action {
@@ -413,5 +413,5 @@ impl Relabel for Polling {
     }
 }
 
-/// The type whose polls the model has: of full state or not.
+/// The types whose polls the model has: a partial type, and a full-state type.
 pub const TYPES: [&str; 2] = [type_url::ENDPOINT, type_url::CLUSTER];

@@ -1,6 +1,7 @@
 //! Random numbers that a seed reproduces.
 
-/// A small random number generator (splitmix64): the same seed gives the same numbers, on every machine and in every release.
+/// A small random number generator (splitmix64): the same seed gives the same numbers, on every machine and in every
+/// release.
 #[derive(Clone, Copy, Debug)]
 pub struct Random(pub u64);
 

@@ -1,4 +1,4 @@
-//! The shapes of the world that the exhaustive check explores, and the referees of the conformance kit with it.
+//! The shapes of the world that the exhaustive check explores, also together with the referees of the conformance kit.
 
 use xds_machine::client::Dialect;
 
@@ -6,7 +6,7 @@ use crate::world::{Budget, Bug, Setup};
 
 /// One shape of world, with several budgets.
 pub struct Shape {
-    /// The variant of the protocol, and what is special.
+    /// The variant of the protocol, and the special feature.
     pub name: &'static str,
     /// Whether the variant is the incremental one.
     pub delta: bool,
@@ -69,14 +69,14 @@ const WIDE: [Budget; 4] = [
     Budget::NONE.cuts(1).wishes(2, 1).changes(3, 2),
 ];
 
-/// Larger budgets still.
+/// Larger budgets, with a store that reports errors of single resources.
 const MANY_ERRORS: [Budget; 3] = [
     Budget::NONE.fails(2).wishes(2, 1).changes(1, 1),
     Budget::NONE.fails(1).cuts(1).wishes(1, 1).changes(2, 1),
     Budget::NONE.fails(1).refetches(1).wishes(2, 1).changes(1, 1),
 ];
 
-/// The same while resources with a TTL are renewed, or expire.
+/// A larger budget while resources with a TTL are renewed, or expire.
 const LASTING: [Budget; 1] = [Budget::NONE.cuts(1).wishes(2, 1).changes(2, 1).beats(2)];
 
 /// With a store that reports errors of single resources.
@@ -115,7 +115,7 @@ fn grpc(names: &[&str], budget: Budget) -> Setup {
     Setup::warming(names, budget).dialect(Dialect::Grpc)
 }
 
-/// An istiod, which ignores the names on a NACK.
+/// Makes a setup with an istiod, which ignores the names on a NACK.
 fn istio(names: &[&str], budget: Budget) -> Setup {
     Setup::partial(names, budget).dialect(Dialect::Istio).bug(Bug::IgnoresNamesOnNack)
 }
@@ -179,7 +179,7 @@ pub fn default() -> Vec<Shape> {
         [Budget::NONE.rejects(3).wishes(1, 0).changes(2, 1), Budget::NONE.rejects(2).wishes(2, 1).changes(2, 0)];
     let away = Budget::NONE.cuts(1).wishes(1, 0).changes(1, 0).beats(2);
     let beside = Budget::NONE.wishes(2, 0).changes(2, 0).beats(1);
-    // Both are there; then one changes, or goes, while the answer goes on.
+    // Both resources exist; then one changes or is removed while the answer continues.
     let changing = [
         Budget::NONE.wishes(1, 0).changes(3, 1),
         Budget::NONE.cuts(1).wishes(1, 0).changes(2, 1),

@@ -1,4 +1,4 @@
-//! Tables of rules in Markdown, whose cells name functions: what a check of such a table needs.
+//! Helpers for checks of tables of rules in Markdown, whose cells name functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -48,7 +48,7 @@ pub fn has_function(file: &Path, name: &str) -> bool {
     [format!("fn {name}("), format!("fn {name}<")].iter().any(|start| text.contains(start))
 }
 
-/// Returns what is wrong with a row that says where a rule is decided and which tests show it, and the kind of the row:
+/// Returns the kind and the faults of a row that says where a rule is decided and which tests show it. The kind is
 /// `decided`, or one of `kinds` with the reason why nothing here decides the rule.
 ///
 /// # Panics

@@ -59,7 +59,7 @@ pub struct RequestMut<'a> {
     pub names: &'a mut Vec<ResourceName>,
     /// Delta: the names to unsubscribe.
     pub unsubscribe: Option<&'a mut Vec<ResourceName>>,
-    /// SotW: the version. (Delta responses: the system version.)
+    /// SotW: the version.
     pub version: Option<&'a mut Version>,
     /// Delta: the claimed versions.
     pub initial: Option<&'a mut Versions>,
@@ -78,7 +78,7 @@ pub struct Request<'a> {
     pub names: &'a [ResourceName],
     /// Delta: the names to unsubscribe.
     pub unsubscribe: &'a [ResourceName],
-    /// SotW: the version. (Delta responses: the system version.)
+    /// SotW: the version.
     pub version: Option<&'a Version>,
     /// Delta: the claimed versions.
     pub initial: BTreeMap<ResourceName, Version>,
@@ -91,7 +91,7 @@ pub struct Response {
     pub type_url: TypeUrl,
     /// The nonce; empty if there is none.
     pub nonce: Nonce,
-    /// SotW: the version. (Delta responses: the system version.)
+    /// SotW: the version. Delta: the system version.
     pub version: Version,
     /// Names and contents.
     pub resources: Vec<(ResourceName, u8)>,
@@ -99,7 +99,7 @@ pub struct Response {
     pub beats: BTreeMap<ResourceName, Version>,
     /// Delta: the names that are removed.
     pub removed: BTreeSet<ResourceName>,
-    /// The error, if it is a NACK.
+    /// The names of the resources with errors.
     pub errors: BTreeSet<ResourceName>,
 }
 

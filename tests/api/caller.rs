@@ -14,7 +14,7 @@ fn endpoints() -> TypeUrl {
     type_url::ENDPOINT.into()
 }
 
-/// A client on a stream that has asked for `a`, and its first request.
+/// Returns a client that has asked for `a` on a stream, and its first request.
 fn client(config: client::Config) -> (Client<Sotw>, sotw::Request) {
     let mut client = Client::new(config);
     client.resources_mut(&endpoints()).subscribe(["a"]).expect("a name");
@@ -162,7 +162,7 @@ fn a_stream_shares_the_names_of_the_store() {
     assert!(interest.names().all(|wanted| wanted.shares_with(&sent)));
 }
 
-/// C-DELTA-28, C-DELTA-29: names may come in two fields of a message; of one resource only in one of them.
+/// C-DELTA-28, C-DELTA-29: names may be in two fields of a message, but the name of one resource in only one of them.
 #[test]
 fn names_in_either_field_are_read() {
     // Resource.name is field 3, Resource.resource_name 8 with its name in field 1.
@@ -183,7 +183,7 @@ fn names_in_either_field_are_read() {
     assert_eq!(removed, BTreeSet::from(["c", "d"]));
 }
 
-/// S-ADS-20, S-ADS-24: the caller decides which resources are sent again with which.
+/// S-ADS-20, S-ADS-24: the caller decides which resources are sent again with a changed resource.
 #[test]
 fn the_map_of_dependents_is_replaced() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
@@ -247,7 +247,7 @@ fn a_caller_may_limit_the_rate_of_requests() {
         }
         (requests, names)
     }
-    // SotW lists all each time.
+    // A SotW request lists all names each time.
     assert_eq!(names_of::<Sotw>(|request| request.names.len()), (10, 50 * (1..=10).sum::<usize>()));
     assert_eq!(names_of::<Delta>(|request| request.subscribe.len() + request.unsubscribe.len()), (10, 500));
 }

@@ -43,7 +43,7 @@ fn response(resources: &[&str], removed: &[&str]) -> delta::Response {
     }
 }
 
-/// A client that announced these subscriptions to its server.
+/// Returns a client that has announced these subscriptions to its server.
 fn asked(names: &[&str]) -> Client<Delta> {
     let mut client = client();
     client.resources_mut(&endpoints()).subscribe(names.iter().copied()).expect("names");
@@ -92,7 +92,7 @@ fn what_was_just_wanted() {
     assert_eq!(states(&client), expected.map(|(name, status)| (name.into(), status)));
 }
 
-/// A collection is awaited until one of its members arrived, even if that was removed since.
+/// A collection is awaited until one of its members has arrived, even if that member was removed since.
 #[test]
 fn a_collection() {
     let mut client = asked(&["b", GLOB]);
@@ -115,7 +115,7 @@ fn a_collection() {
     assert!(!client.layer(&endpoints()).does_not_exist(GLOB));
 }
 
-/// The wildcard is awaited until it is answered: with nothing, or with what may be gone again.
+/// The wildcard is awaited until the server answers it: with no resource, or with resources that may be removed since.
 #[test]
 fn the_wildcard() {
     let mut client = asked(&["*"]);
@@ -140,7 +140,8 @@ fn the_wildcard() {
     assert!(!client.layer(&endpoints()).is_awaited("*"));
 }
 
-/// If names were asked for first, it takes an answer that is none to a name.
+/// If the client subscribed to names first, only a response that is more than an answer to those names answers the
+/// wildcard.
 #[test]
 fn the_wildcard_after_names() {
     let answered = |resources: &[&str], removed: &[&str]| {
@@ -166,7 +167,7 @@ fn the_wildcard_after_names() {
     assert!(answered(&[], &[]));
 }
 
-/// So it does if the wildcard was told first, and left and came back since; but not if only a name left.
+/// The same if the wildcard was sent first, and then unsubscribed and subscribed again; but not if only a name was.
 #[test]
 fn the_wildcard_before_names() {
     for (leaves, answered) in [("*", false), ("c", true)] {
@@ -181,7 +182,7 @@ fn the_wildcard_before_names() {
     }
 }
 
-/// In SotW an answer to the wildcard is known as one, and an answer to names is none.
+/// In SotW the client distinguishes an answer to the wildcard from an answer to names.
 #[test]
 fn the_wildcard_in_sotw() {
     let empty = |nonce: &str| xds_machine::message::sotw::Response {
@@ -208,7 +209,7 @@ fn the_wildcard_in_sotw() {
     assert!(!client.layer(&endpoints()).is_awaited("*"));
 }
 
-/// A resource that was unsubscribed for a while is held at its version, though that is not claimed.
+/// A resource that was unsubscribed for a while is held at its version, which the client does not claim.
 #[test]
 fn the_version_of_what_is_not_claimed() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
@@ -246,7 +247,7 @@ fn an_error() {
     assert!(!client.layer(&endpoints()).is_awaited("b"));
 }
 
-/// A verdict belongs to one update, though another of the type is out.
+/// A verdict belongs to one update, even if another update of the type is out.
 #[test]
 fn a_verdict_of_an_update_before() {
     let mut client = asked(&["a"]);
@@ -259,7 +260,7 @@ fn a_verdict_of_an_update_before() {
     accept(&mut client, second);
 }
 
-/// Whose an update is: for a caller with several clients. Configurations are equal if they say the same.
+/// An update has the id of its client, for a caller with several. Configurations with the same settings are equal.
 #[test]
 fn whose_update() {
     let config = |id| Config::new(Node::new("n")).with_id(id);
@@ -278,7 +279,7 @@ fn whose_update() {
     }
 }
 
-/// An unrequested response is dropped by its nonce.
+/// An unrequested response is dropped, and reported with its nonce.
 #[test]
 fn an_unasked_response() {
     let mut client = client::<Delta>();
@@ -301,7 +302,7 @@ fn what_is_adopted_is_not_claimed_to_be_nowhere() {
     assert_eq!(first.initial_versions, [("a", "")].into());
 }
 
-/// What was rejected by an alias is not awaited: it came. A verdict says what it rejects.
+/// An alias of a rejected resource is not awaited, because the resource has arrived. A verdict lists its rejections.
 #[test]
 fn an_alias_that_was_rejected() {
     let mut client = asked(&["alias"]);
@@ -314,7 +315,7 @@ fn an_alias_that_was_rejected() {
     assert!(!client.layer(&endpoints()).is_awaited("alias"));
 }
 
-/// A resource is no alias of itself, and in SotW nothing has an alias.
+/// A resource is no alias of itself, and in SotW no resource has an alias.
 #[test]
 fn what_is_no_alias() {
     let of_itself = |name: &str, alias: &str| Resource { aliases: vec![alias.into()], ..resource(name) };
@@ -352,7 +353,7 @@ fn what_is_no_alias() {
     assert!(client.layer(&endpoints()).is_awaited("alias"));
 }
 
-/// What is known from elsewhere not to exist: not what is there, and not everything.
+/// A layer can mark a name as missing, but neither a held resource nor the wildcard.
 #[test]
 fn taken_for_missing() {
     let mut client = asked(&["*", "a", "b"]);
@@ -363,7 +364,7 @@ fn taken_for_missing() {
     assert_eq!(["a", "b", "*"].map(missing), [false, true, false]);
 }
 
-/// A response that waits is compared with what is held when its turn comes, and not when it came.
+/// A waiting response is compared with the resources that are held when its turn comes, not when it arrived.
 #[test]
 fn held_names_change_while_a_response_waits() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
@@ -390,7 +391,7 @@ fn held_names_change_while_a_response_waits() {
     assert_eq!(update(&mut client).removed(), [ResourceName::from("b")]);
 }
 
-/// Resources may be wrapped though there is nothing to say of them: they are held all the same.
+/// Resources may be wrapped although they have neither a version, a TTL nor an alias: they are held all the same.
 #[test]
 fn wrapped_resources_of_a_full_state_type() {
     let clusters = TypeUrl::from(type_url::CLUSTER);
@@ -421,7 +422,7 @@ fn wrapped_resources_of_a_full_state_type() {
     assert_eq!(removed, ["a", "b"]);
 }
 
-/// What was removed does not exist, be it that the server reported an error that says so.
+/// A resource that the server removes by an error (NOT_FOUND) does not exist.
 #[test]
 fn what_was_removed_with_an_error() {
     let mut client = asked(&["a"]);
@@ -434,7 +435,7 @@ fn what_was_removed_with_an_error() {
     assert!(client.layer(&endpoints()).does_not_exist("a"));
 }
 
-/// Words from elsewhere that a held name does not exist are ignored, and so are those of the wildcard: its error stays.
+/// The mark of a layer that a held name or the wildcard does not exist is ignored: the error of each stays.
 #[test]
 fn what_is_held_exists_whatever_others_say() {
     let mut client = asked(&["*", "a"]);
@@ -454,7 +455,7 @@ fn what_is_held_exists_whatever_others_say() {
     assert_eq!(state, Some(ResourceStatus::Nacked));
 }
 
-/// An alias stands for nothing any more, and its former resource stays by its own name.
+/// An alias stands for no resource any more, and its former resource stays by its own name.
 #[test]
 fn a_resource_without_its_alias() {
     let mut client = asked(&["a", "x", "y"]);

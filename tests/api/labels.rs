@@ -24,7 +24,7 @@ fn seconds(at: Instant) -> u64 {
     at.saturating_since(NOW).as_secs()
 }
 
-/// The labels, in the order in which they are shown.
+/// Returns the labels, in the order in which they are shown.
 fn labels(state: &mut impl Relabel) -> Vec<String> {
     let mut labels = Vec::new();
     state.relabel(&mut |label| {
@@ -84,7 +84,7 @@ fn of_a_client_and_what_it_gives() {
     client.handle_verdict(NOW, verdict).expect("it is out");
     assert!(client.poll_transmit().is_some(), "an ACK");
 
-    // How many came, and under which the last request went.
+    // The number of responses, and the response under which the last request was sent.
     let of_responses = labels(&mut client).iter().filter(|label| *label == "response t 1").count();
     assert_eq!(of_responses, 2);
     assert_eq!(client.poll_timeout().map(seconds), Some(15));

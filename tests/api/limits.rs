@@ -29,7 +29,7 @@ fn server(limits: server::Limits) -> Server<Delta> {
     Server::new(server::Config::ads().with_limits(limits), StreamId(1))
 }
 
-/// The server's result for the last of the requests; the others are accepted.
+/// Returns the server's result for the last of the requests; the others are accepted.
 fn last(limits: server::Limits, requests: impl IntoIterator<Item = delta::Request>) -> Result<(), Error> {
     let (mut server, mut last) = (server(limits), Ok(()));
     for request in requests {
@@ -83,7 +83,7 @@ fn types_and_their_names() {
     assert_eq!(last(limits(), all(&["aaaaa"])), refused(PeerMisbehaved::TypeUrlTooLong { len: 5, limit: 4 }));
 }
 
-/// A name of two bytes, a version of three.
+/// Each name has two bytes, and each version three.
 #[test]
 fn initial_versions() {
     let had = |type_url, count| delta::Request {
@@ -122,8 +122,8 @@ fn actions_of_a_server() {
     assert_eq!(last(limits(1), requests()), Err(Error::Caller(Misuse::ActionsWaiting { limit: 1 })));
 }
 
-/// Those in a row of one type and for one reason are one action, which has the last nonce; one of more than 64 bytes is
-/// not kept.
+/// Consecutive stale requests of one type and for one reason are one action, which has the last nonce; a nonce of more
+/// than 64 bytes is not kept.
 #[test]
 fn stale_requests() {
     let stale = |type_url, nonce: &str| delta::Request {
@@ -279,7 +279,7 @@ fn actions_of_a_client() {
     assert_eq!(client.handle_response(NOW, response("t", "1", "2", 1)), Ok(()));
 }
 
-/// The faults that the machine finds in a response.
+/// Returns the faults that the client finds in a response.
 fn faults<V: client::Variant>(client: &mut Client<V>) -> Vec<String> {
     let action = std::iter::from_fn(|| client.poll_action()).find_map(|action| match action {
         Action::Rejected { faults, .. } => Some(faults),
@@ -368,8 +368,9 @@ fn versions_of_a_server() {
     assert_eq!(delta("12345"), ["version of 5 bytes, limit 3"]);
 }
 
-/// design rule 4: names that left are remembered, so that one that comes back is announced in the careful way: left out,
-/// then said. When there are more than the limit, every name is.
+/// design rule 4: the client remembers unsubscribed names, so that a name that is subscribed again is announced in the
+/// careful way: left out of one request, then listed in the next. With more of them than the limit, every new name is
+/// announced this way.
 #[test]
 fn names_that_left() {
     let asked = |departed_names| {
@@ -397,7 +398,7 @@ fn names_that_left() {
     assert_eq!(asked(1), ["a", "a new"]);
 }
 
-/// A server that was asked for everything: what is held and what comes, but not what goes.
+/// With the wildcard, the limit counts the resources that are held and that arrive, but not those that are removed.
 #[test]
 fn resources_of_a_type() {
     let mut client = Client::<Delta>::new(
@@ -439,7 +440,8 @@ fn resources_of_a_type() {
     assert_eq!(hear(&["b", "c", "d"], &[]), [""; 0]);
 }
 
-/// Who asked by name gets what was asked for. Of a full-state type what is not in a response goes.
+/// A client that subscribed by name receives all resources of these names, whatever the limit. A resource of a
+/// full-state type that a response lacks is removed, and does not count.
 #[test]
 fn resources_of_a_type_in_sotw() {
     let play = |wanted: &[&str], full_state: bool, responses: &[&[&str]]| {
@@ -488,8 +490,8 @@ fn names_of_a_list() {
     assert_eq!(server.handle_request(NOW, list(&["c", "d"])), Ok(()));
 }
 
-/// Errors of what nobody asked for by name and that is not held are remembered up to the limit; of what somebody did, or is
-/// held, all are.
+/// Errors of names that are neither subscribed nor held are remembered up to the limit; errors of subscribed or held
+/// names all are.
 #[test]
 fn errors_that_are_remembered() {
     let limits = client::Limits { resources_per_response: 2, ..client::Limits::default() };
@@ -550,7 +552,7 @@ fn errors_that_are_remembered() {
     assert_eq!(failing(&client), ["c", "x"], "at the limit");
 }
 
-/// The same when nothing is wanted in between, and all that left is forgotten.
+/// The same if the client wants no name in between. With a limit of zero, all unsubscribed names are forgotten.
 #[test]
 fn all_names_left() {
     let asked = |departed_names| {
@@ -567,7 +569,7 @@ fn all_names_left() {
     assert_eq!(asked(0), [vec![], vec!["b".to_string()]]);
 }
 
-/// In SotW too: a list that says what the one before said is not told.
+/// The same in SotW: a list that equals the list before is not reported.
 #[test]
 fn subscriptions_are_told_in_sotw() {
     let mut server = Server::<Sotw>::new(server::Config::ads(), StreamId(1));
@@ -588,8 +590,8 @@ fn subscriptions_are_told_in_sotw() {
     assert_eq!(told(&["a"]), Some((0, 0, false)));
 }
 
-/// A name that leaves makes room at once, though everything is wanted and its answer is still due. Answers that are due to more
-/// names than may be wanted become the answer to the wildcard.
+/// An unsubscribed name makes room at once, even if the wildcard is subscribed and the answer to the name is still due.
+/// Answers that are due to more names than the limit become the answer to the wildcard.
 #[test]
 fn names_that_leave_the_wildcard() {
     let limits = server::Limits { names_per_type: 2, ..server::Limits::default() };
@@ -611,7 +613,8 @@ fn names_that_leave_the_wildcard() {
     assert!(response.removed().len() <= 4, "{:?}", response.removed());
 }
 
-/// A stream whose clusters are out and changed again, so that listeners wait for them unless they are asked for.
+/// Returns a stream on which clusters are in flight and changed again, so that listeners wait for them unless the
+/// client asks for listeners; and the nonce in flight.
 fn waiting(cache: &mut Cache, limits: server::Limits) -> (Server<Delta>, Nonce) {
     let mut server = server(limits);
     cache.insert(&type_url::CLUSTER.into(), server::Resource::new("c", &b"1"[..]));
@@ -632,7 +635,8 @@ fn waiting(cache: &mut Cache, limits: server::Limits) -> (Server<Delta>, Nonce) 
     (server, nonce)
 }
 
-/// Asks for listeners, and for others no more, and acknowledges the answer: how many resources and removals it has.
+/// Subscribes to some listeners, unsubscribes others, and acknowledges the answer. Returns its number of resources and
+/// removals.
 fn ask(server: &mut Server<Delta>, cache: &Cache, wanted: &[&str], gone: &[&str]) -> Result<Option<usize>, Error> {
     server.handle_request(NOW, asks(type_url::LISTENER, wanted, gone))?;
     let Some(answer) = server.poll_transmit(NOW, cache) else { return Ok(None) };
@@ -641,8 +645,8 @@ fn ask(server: &mut Server<Delta>, cache: &Cache, wanted: &[&str], gone: &[&str]
     Ok(Some(answer.resources().count() + answer.removed().len()))
 }
 
-/// What was answered ahead of what waits for clusters is remembered by name up to the limit. More is forgotten, which costs
-/// repeats: nothing is refused for it, and nothing is lost.
+/// The server remembers by name, up to the limit, the listeners that it sent ahead of those that wait for clusters.
+/// Beyond the limit it forgets them, which costs repeats: no request is refused, and no change is lost.
 #[test]
 fn names_that_are_answered_ahead() {
     let limits = || server::Limits { names_per_type: 2, ..server::Limits::default() };
@@ -661,7 +665,7 @@ fn names_that_are_answered_ahead() {
             assert_eq!(ask(&mut server, &cache, &[name], &[]), Ok(Some(1)), "{name} is answered");
             assert_eq!(ask(&mut server, &cache, &[], &[name]), Ok(Some(1)), "{name} is answered by the wildcard");
         }
-        // As soon as the clusters are there, what waited for them goes.
+        // Once the client has the clusters, the server sends the listeners that waited for them.
         for type_url in [type_url::CLUSTER, type_url::CLUSTER, type_url::LISTENER] {
             let acknowledged = delta::Request { nonce, ..delta::Request::new(type_url::CLUSTER) };
             server.handle_request(NOW, acknowledged).expect("an ACK");
@@ -678,8 +682,8 @@ fn names_that_are_answered_ahead() {
     assert_eq!(pushed(&["a", "b", "c"]), ["other", "a", "b", "d"], "what is answered after that is remembered");
 }
 
-/// How many unsubscribed names with an error that was sent a server remembers in SotW: with more of them it ends the stream,
-/// because the client may keep the errors.
+/// In SotW a server remembers up to a limit the unsubscribed names whose error it sent: with more of them it ends the
+/// stream, because the client may keep the errors.
 #[test]
 fn errors_that_were_told() {
     let told = |limit| {
@@ -713,7 +717,7 @@ fn errors_that_were_told() {
     assert_eq!(told(1), Err(Some(server::Action::Close(status))));
 }
 
-/// With the wildcard as well: what leaves makes room.
+/// The same with the wildcard: a name that is no longer listed makes room.
 #[test]
 fn names_of_a_list_with_the_wildcard() {
     let limits = server::Limits { names_per_type: 3, ..server::Limits::default() };
@@ -728,8 +732,8 @@ fn names_of_a_list_with_the_wildcard() {
     assert_eq!(server.handle_request(NOW, list(&["*", "c", "d", "e", "f"])), refused(too_many));
 }
 
-/// What expired is remembered as long as the stream lives, so that nothing is claimed that does not have it: as many names as
-/// may be held.
+/// The client remembers expired names as long as the stream lives, so that it claims no version whose resources it
+/// lacks. It remembers as many names as it may hold.
 #[test]
 fn what_expired() {
     let claimed = |limit, again: &'static str| {

@@ -28,7 +28,7 @@ fn client() -> Client<Delta> {
     Client::new(client::Config::new(Node::new("n")))
 }
 
-/// A client that has one resource, the name of which is `name`.
+/// Returns a client that has one resource, named `name`.
 fn with_resource(name: &str) -> Client<Delta> {
     let mut client = client();
     client.resources_mut(&t()).subscribe([name]).expect("a name");
@@ -255,7 +255,7 @@ fn names_of_settings_and_states() {
     assert_eq!([Policy::Grpc, Policy::Envoy].map(|policy| policy.to_string()), ["grpc", "envoy"]);
 }
 
-/// Whether a client has taken a change: its ACK says up to which revision, as the response did.
+/// The action of an ACK or NACK has the revision of its response: a caller sees whether a client has taken a change.
 #[test]
 fn an_answer_has_the_revision_of_its_response() {
     let mut cache = Cache::new(1);
@@ -269,7 +269,7 @@ fn an_answer_has_the_revision_of_its_response() {
         let answer =
             delta::Request { nonce: response.nonce().clone(), error: error.clone(), ..delta::Request::new(t()) };
         while server.poll_action().is_some() {}
-        // What changes meanwhile is no part of it.
+        // A change meanwhile is no part of that revision.
         cache.insert(&t(), Resource::new("other", name.as_bytes().to_vec()));
         server.handle_request(NOW, answer).expect("an answer");
         match server.poll_action().expect("an answer") {

@@ -84,7 +84,7 @@ fn what_changes_meanwhile_arrives_whatever_is_on_the_way() {
         let response_limit = ResponseLimit { resources: 300, bytes: 32 << 10 };
         let mut server = Server::<Delta>::new(Config::ads().with_response_limit(response_limit), StreamId(1));
         server.handle_request(NOW, delta::Request::new(clusters())).expect("a request");
-        // Early and late pages alike, new names, and names that go and come.
+        // Changes in early and late pages alike, new names, and names that are removed and inserted again.
         let change = |round: usize, cache: &mut Cache| {
             if round <= 40 {
                 for step in 0..20 {
@@ -100,7 +100,7 @@ fn what_changes_meanwhile_arrives_whatever_is_on_the_way() {
         let sizes = drain(&mut server, &mut cache, &mut has, change);
         assert_eq!(has, there(&cache));
         assert!(sizes.iter().all(|&(count, bytes)| count <= 300 && bytes <= 32 << 10), "{sizes:?}");
-        // By the bytes: 5000 resources of about 150 bytes, and what changed.
+        // The bytes are the limit: 5000 resources of about 150 bytes, and those that changed.
         assert!(sizes.len() < 60, "{} portions", sizes.len());
     }
 }

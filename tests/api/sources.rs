@@ -133,7 +133,8 @@ impl Source for Anew {
     }
 }
 
-/// What a client lacks does not depend on whether pages and entries share their names in memory.
+/// The resources that a returning client receives do not depend on whether pages and entries share their names in
+/// memory.
 #[test]
 fn a_client_that_comes_back_is_sent_what_it_lacks_by_any_source() {
     let type_url = TypeUrl::from("t");
@@ -159,8 +160,8 @@ fn a_client_that_comes_back_is_sent_what_it_lacks_by_any_source() {
     assert_eq!(sent(&|server| names(server, &anew)), ["b"]);
 }
 
-/// S-DELTA-07: a claimed resource that is gone is announced as removed, though the alias that it was subscribed by stands for
-/// a resource that is not known for now, and the source has forgotten what it stood for.
+/// S-DELTA-07: a claimed resource that is gone is announced as removed, although the subscribed alias now stands for a
+/// resource that is not known, and the source has forgotten the former target of the alias.
 #[test]
 fn what_is_claimed_by_an_alias_and_gone_is_removed_while_the_alias_is_unknown() {
     let t = TypeUrl::from("t");

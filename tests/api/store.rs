@@ -96,7 +96,7 @@ fn a_stream_over_defaults() {
     assert!(server.poll_transmit(NOW, &source).is_none());
 }
 
-/// A name of a virtual host that does not exist is reported as such once, and not as removed.
+/// The name of a virtual host that does not exist is reported once, as not found and not as removed.
 #[test]
 fn not_found() {
     let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
@@ -133,7 +133,7 @@ fn what_a_cache_has() {
     assert_eq!(names, ["b", "c"]);
     assert_eq!(cache.get(&one, &"a".into()).state, State::Absent);
 
-    // What is encoded is what is there: an element of 23 bytes or more each.
+    // The encodings have the two present resources, an element of some ten bytes or more each.
     assert_eq!(cache.published_bytes(), 0);
     cache.publish::<Sotw>();
     let sotw = cache.published_bytes();
@@ -143,7 +143,7 @@ fn what_a_cache_has() {
     assert!(cache.published_bytes() > 2 * sotw, "versions come to it");
 }
 
-/// Until something is said of a type, or that it is known, its subscribers wait.
+/// The subscribers of a type wait until its first change, or until it is set as known.
 #[test]
 fn a_type_that_is_not_known() {
     let answer = |cache: &Cache| {
@@ -206,7 +206,7 @@ fn caches_are_values() {
     assert!(published.get(&t, &"a".into()).since > Revision(0));
 }
 
-/// What is not known has an error or none; to say it again is no change. To ask is none either.
+/// An unknown resource has an error or none. Setting the same state again is no change, and neither is a query.
 #[test]
 fn what_is_not_known() {
     let t = TypeUrl::from("t");
@@ -221,7 +221,7 @@ fn what_is_not_known() {
     assert!(!cache.set_unknown(&t, "a"));
 }
 
-/// What was there at a revision, and what changed after one, to the one.
+/// The resource at a revision, and the changes after a revision, are exact to one revision.
 #[test]
 fn to_the_revision() {
     let t = TypeUrl::from("t");
@@ -238,7 +238,8 @@ fn to_the_revision() {
     assert_eq!([3, 4].map(removed), [Some(1), Some(0)]);
 }
 
-/// Of the last 1024 changes it is known what was before; of what changed again since, of that.
+/// The cache knows the state before each of the last 1024 changes; for a name that changed again since, only that
+/// before the last change of the name.
 #[test]
 fn what_was_before_many_changes() {
     let t = TypeUrl::from("t");
@@ -271,7 +272,7 @@ fn what_was_before_many_changes() {
     );
 }
 
-/// The members of a collection are those of its name, and not those beside another's.
+/// The name of a collection has members, and the name of a member has none.
 #[test]
 fn members_of_a_collection() {
     let t = TypeUrl::from("t");
@@ -282,8 +283,8 @@ fn members_of_a_collection() {
     assert_eq!(cache.members(&t, &MEMBER.into()).count(), 0);
 }
 
-/// What a type is made of anew is all there is of it: what was not known, or had an error, and is not in it does not exist,
-/// and its subscribers are told.
+/// The resources that replace a type are all that exist: a name that was unknown or had an error, and is not among
+/// them, does not exist, and its subscribers receive that.
 #[test]
 fn what_a_type_is_made_of_anew() {
     let t = TypeUrl::from("t");
@@ -315,7 +316,7 @@ fn what_a_type_is_made_of_anew() {
     let before = cache.revision();
     cache.replace(&t, [resource("kept")]);
     assert_eq!(cache.revision(), before, "the same again is no change");
-    // The error of a collection is over, and what is in it stays.
+    // A collection with a member loses its error, and the member stays.
     cache.set_error(&t, GLOB, Status::new(Code::Unavailable, "no"));
     cache.replace(&t, [resource(MEMBER)]);
     assert_eq!((cache.error(&t, &GLOB.into()), cache.get(&t, &GLOB.into()).state), (None, State::Unknown));
@@ -356,8 +357,8 @@ trait Tap: Sized {
 
 impl<T> Tap for T {}
 
-/// A block has each entry that a look-up of its own has: of names that are there and are not, of aliases, and of names
-/// whose hashes are alike in the few bits that are compared first.
+/// A block look-up returns the same entry for each name as a single look-up: for present and absent names, for aliases,
+/// and for names whose hashes agree in the few bits that are compared first.
 #[test]
 fn a_block_of_names() {
     let types = TypeUrl::from("t");

@@ -119,7 +119,7 @@ fn actions_that_wait() {
     assert_eq!(servers.poll_timeout(), None);
 }
 
-/// What the application was given and accepted is held, whichever server sent it.
+/// A resource that the application received and accepted is held, whichever server sent it.
 #[test]
 fn what_is_held() {
     let mut servers = servers(1);

@@ -1,5 +1,5 @@
-//! A client and a server with nothing lost between them: while the server is there, what has a TTL lives on, whatever else
-//! happens; and no heartbeat is taken for something else.
+//! A client and a server without loss between them: while the server exists, a resource with a TTL does not expire,
+//! whatever else happens, and the client takes no heartbeat for anything else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,10 +20,10 @@ struct Pair<V: Wire> {
     client: Client<V>,
     server: Server<V>,
     cache: Cache,
-    /// What the store has with a TTL, and since when.
+    /// The resources of the store that have a TTL, and since when.
     lasting: BTreeMap<(usize, usize), Instant>,
     wanted: BTreeSet<(usize, usize)>,
-    /// An update of clusters that the application judges, and until when: Envoy waits for endpoints.
+    /// An update of clusters that waits for its verdict, and until when: Envoy waits for endpoints.
     judging: Option<(Instant, Update)>,
     contents: u64,
     heartbeats: usize,
@@ -59,7 +59,7 @@ impl<V: Wire> Pair<V> {
                 let mut body = vec![0x0a, 1, NAMES[n].as_bytes()[0], 0x7a, 8];
                 body.extend(self.contents.to_le_bytes());
                 let mut resource = Resource::new(name, body);
-                // Clusters wait for verdicts, and may expire over that.
+                // Clusters have no TTL, because they wait for verdicts, and may expire meanwhile.
                 if t != 0 && dice.below(3) > 0 {
                     resource = resource.with_ttl(TTL);
                     self.lasting.entry((t, n)).or_insert(self.now);
@@ -81,7 +81,7 @@ impl<V: Wire> Pair<V> {
         }
     }
 
-    /// Lets everything happen that can, at this moment.
+    /// Runs both machines until neither has anything left to do at this moment.
     fn settle(&mut self, dice: &mut Random) {
         self.server.handle_timeout(self.now);
         if let Some((_, update)) = self.judging.take_if(|(until, _)| *until <= self.now) {
@@ -103,7 +103,7 @@ impl<V: Wire> Pair<V> {
                 break;
             }
         }
-        // Only now: what is sent at a moment comes at that moment.
+        // Only now, because a message that is sent at a moment arrives at that moment.
         self.client.handle_timeout(self.now);
         self.act(dice);
         for due in [self.client.poll_timeout(), self.server.poll_timeout()].into_iter().flatten() {
@@ -140,7 +140,7 @@ impl<V: Wire> Pair<V> {
     }
 }
 
-/// Returns how many heartbeats there were.
+/// Takes random steps. Returns the number of heartbeats.
 fn walk<V: Wire>(seed: u64) -> usize {
     let mut dice = Random(seed);
     let mut pair = Pair::<V>::new(seed % 2 == 0);

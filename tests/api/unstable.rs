@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use xds_machine::proto::{self, unstable};
 
-/// A field: its key and its contents.
+/// Encodes a field: its key and its contents.
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let mut field = vec![number << 3 | 2, u8::try_from(bytes.len()).expect("a short field")];
     field.extend_from_slice(bytes);

@@ -32,7 +32,7 @@ fn type_url() -> TypeUrl {
     TypeUrl::from(TYPE)
 }
 
-/// Content 9 is not to be had.
+/// Decodes a resource; rejects content 9.
 fn decode(resource: client::Resource<'_>) -> Result<u8, String> {
     match resource.body().last() {
         Some(9) | None => Err("nine".into()),
@@ -123,7 +123,7 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// The events of the watchers, one per line.
+    /// Returns the events of the watchers, one per line.
     fn told(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.watches.poll_event()).map(|event| show(&event)).collect()
     }
@@ -181,7 +181,7 @@ fn many_watch_one_name_and_one_who_is_late_is_served_from_what_is_held() {
     assert_eq!(world.watches, { Watches::new(TYPE).tap(|fresh| _ = forget_ids(fresh, 3)) }, "nothing is left");
 }
 
-/// Counts as many watchers as there were.
+/// Adds and removes this many watchers, so that the count of watchers agrees.
 fn forget_ids(watches: &mut Watches<u8>, count: usize) -> usize {
     let mut client = Client::<Delta>::new(Config::new(Node::new("n")));
     for _ in 0..count {
@@ -210,11 +210,11 @@ fn what_is_equal_is_no_news() {
     world.open();
     world.run();
     assert_eq!(world.told(), ["#1 a is 1", "#2 b is 1"]);
-    // All of a full-state type comes again.
+    // A response of a full-state type has all resources again.
     world.put("b", 2);
     world.run();
     assert_eq!(world.told(), ["#2 b is 2"]);
-    // Who is slow hears of the latest, and of nothing if that is what it has.
+    // A slow watcher receives the latest content, and no event if that is the content it has.
     world.put("b", 3);
     world.run();
     world.put("b", 2);
@@ -238,11 +238,11 @@ fn errors_come_after_the_content_and_go_with_the_next() {
     assert_eq!(world.told(), ["#1 a has beside it 14: no"]);
     world.watch("a");
     assert_eq!(world.told(), ["#3 a is 1", "#3 a has beside it 14: no"], "in this order");
-    // The same content ends the error, and is told only so.
+    // The same content ends the error, and is no other event.
     world.put("a", 1);
     world.run();
     assert_eq!(world.told(), ["#1 a is fine", "#3 a is fine"]);
-    // What is rejected leaves what was there.
+    // A rejected resource leaves the content as it was.
     world.put("a", 9);
     world.run();
     assert_eq!(world.told(), ["#1 a has beside it 3: nine", "#3 a has beside it 3: nine"]);
@@ -252,7 +252,7 @@ fn errors_come_after_the_content_and_go_with_the_next() {
     world.put("b", 9);
     world.run();
     assert_eq!(world.told(), ["#2 b fails: 3: nine"]);
-    // What came and went before anybody looked.
+    // An error that comes and goes between two polls is no event.
     world.fail("a", Code::Unavailable);
     world.run();
     world.put("a", 4);
@@ -311,7 +311,8 @@ fn who_watches_the_whole_late_is_told_of_what_is_held_and_not_of_what_is_gone() 
     assert_eq!(world.told(), gone, "the others are not told yet, and one watches it by name: that is not its concern");
 }
 
-/// Who watches everything was told that it is gone, and is not done with that; the machine does not say so again.
+/// A wildcard watcher has received the removal, and is not done with it; the client does not report the removal again
+/// to a watcher that arrives by name.
 #[test]
 fn what_an_update_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
     for fails in [false, true] {
@@ -343,7 +344,7 @@ fn what_an_update_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
     }
 }
 
-/// The same, and who comes is there before the update, between the error and what follows from it.
+/// The same for a watcher that arrives before the update, between the error and its consequence.
 #[test]
 fn what_an_error_removes_is_told_to_who_comes_to_watch_it_by_name_meanwhile() {
     let mut world = World::<Sotw>::new(true, DataErrors::Drop);
@@ -449,7 +450,7 @@ fn who_watches_everything_hears_of_everything() {
     assert_eq!(world.watches.get("b"), None, "nobody watches it");
 }
 
-/// A response may have both, and the error persists.
+/// A response may have both an error of the wildcard and content, and the error persists.
 #[test]
 fn an_error_of_everything_beside_content() {
     let mut world = World::<Delta>::new(true, DataErrors::Delete);
@@ -616,7 +617,7 @@ fn a_verdict_waits_for_all_who_are_told() {
     world.watches.handle_done(one);
     world.run();
     assert_eq!(world.told(), ["#1 a is 3"]);
-    // What is new to nobody waits for nobody.
+    // A rejection is an event too.
     world.watches.handle_done(one);
     world.run();
     world.put("a", 9);
@@ -640,7 +641,7 @@ fn a_verdict_does_not_wait_for_who_has_nothing_new_any_more() {
     world.run();
     world.put("a", 1);
     world.run();
-    // It came and went, and that is answered.
+    // The error came and went, and the update has its verdict.
     world.put("a", 2);
     world.run();
     assert_eq!(world.told(), ["#1 a is 2"]);
@@ -696,7 +697,7 @@ enum Op {
     Fail(usize, Code),
     Cut,
     Run,
-    /// So many events are taken.
+    /// Takes this many events.
     Take(usize),
 }
 
@@ -716,7 +717,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Plays what happens, and compares what each watcher makes of it with what the machine says of each resource.
+/// Plays the operations, and compares the view of each watcher with the client's state of each resource.
 fn play<V: Both>(full_state: bool, data_errors: DataErrors, ops: Vec<Op>) {
     let mut world = World::<V>::new(full_state, data_errors);
     let mut views: BTreeMap<WatchId, (&str, View)> = BTreeMap::new();

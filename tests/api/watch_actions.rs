@@ -22,7 +22,7 @@ fn failed(code: Code) -> News<usize> {
     News::Changed(Err(Status::new(code, "")))
 }
 
-/// The kind of news, without the message text.
+/// Returns the name and the kind of news of an event, without the message text.
 fn kind(event: Event<usize>) -> (String, News<usize>) {
     let bare = |status: Status| Status { message: String::new(), ..status };
     let news = match event.news {
@@ -37,7 +37,7 @@ fn missing(names: &[&str]) -> Action {
     Action::DoesNotExist { type_url: TYPE.into(), names: names.iter().map(|&name| name.into()).collect() }
 }
 
-/// The actions about `a` and about the wildcard, and the events that a watcher receives of each.
+/// Returns the actions about `a` and about the wildcard, each with the name and the news that a watcher receives.
 fn actions(type_url: &str) -> Vec<(Action, &'static str, News<usize>)> {
     let type_url = TypeUrl::from(type_url);
     let error = Failed { name: "a".into(), status: Status::new(Code::Unavailable, "no"), effect: Effect::Fails };
@@ -95,7 +95,7 @@ fn an_update_of_another_type_is_given_back() {
     assert_eq!(watches.poll_verdict(), None);
 }
 
-/// A client that has an update with `a` for its watchers.
+/// Returns a client that has an update with `a` for its watchers.
 fn with_an_update(watches: &mut Watches<usize>) -> (Client<Sotw>, xds_machine::watch::WatchId) {
     let mut client = client();
     let watch = watches.watch(&mut client, "a").expect("a name");
@@ -143,7 +143,8 @@ fn what_nobody_watches_any_more_is_not_decoded() {
     assert!(watches.poll_verdict().is_some());
 }
 
-/// Who has nothing is not told that nothing has come, and who has an error that it has another; who waits is told.
+/// A watcher that waits receives the status of the server. A watcher with an error receives no second error, and a
+/// watcher without content no event when the server is reachable again.
 #[test]
 fn a_server_that_can_not_be_reached() {
     let (mut client, mut watches) = (client(), Watches::<usize>::new(TYPE));

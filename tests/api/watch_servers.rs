@@ -1,4 +1,4 @@
-//! Watchers over several servers: the events of each when servers fail, are replaced, and come back.
+//! Watchers over several servers: the events of each watcher when servers fail, are replaced, and recover.
 
 use bytes::Bytes;
 use xds_machine::client::{Config, Resource};
@@ -61,7 +61,7 @@ impl Program {
         }
     }
 
-    /// Waits until there is a stream to open, and returns its server.
+    /// Waits until there is a stream to open, and returns the stream.
     fn connect(&mut self) -> Stream {
         loop {
             match self.servers.poll_connect(self.now) {
@@ -79,7 +79,7 @@ impl Program {
         self.drive();
     }
 
-    /// A server answers with a listener of this content.
+    /// Answers from a server with a listener of this content. Returns the stream.
     fn answer(&mut self, server: usize, content: u8) -> Stream {
         let stream = self.connect();
         assert_eq!(stream.server(), ServerId(server));
@@ -101,7 +101,8 @@ impl Program {
         stream
     }
 
-    /// What is watched of a type, in a line each: the name, what is held, what is wrong, and how many watch it.
+    /// Returns what is watched of a type, one line each: the name, the held content, the error, and the number of
+    /// watchers.
     fn watched(&self, of: usize) -> Vec<String> {
         let line = |of: Watched<'_, u8>| {
             let error = of.error.or(of.unreachable).map_or("fine".into(), |error| format!("fails: {error}"));
@@ -110,7 +111,7 @@ impl Program {
         self.watches[of].iter().map(line).collect()
     }
 
-    /// The reported events of both types, one per line.
+    /// Returns the reported events of both types, one per line.
     fn told(&mut self) -> Vec<String> {
         let mut told = Vec::new();
         for (of, watches) in ["listener", "endpoints"].into_iter().zip(&mut self.watches) {
@@ -154,7 +155,7 @@ fn a_server_that_fails_is_told_to_watchers_of_all_types_until_it_answers() {
         assert_eq!(program.others.last(), Some(&Action::Reachable { authority: None }));
         program.watch(1, "later");
         assert_eq!(program.told(), NOTHING);
-        // gRFC A57: a stream that was answered may end.
+        // gRFC A57: a stream that ends after a response is no error.
         program.servers.handle_close(program.now, stream, 0);
         program.drive();
         assert_eq!(program.told(), NOTHING);
@@ -174,7 +175,7 @@ fn who_comes_while_the_fallback_is_asked_waits_for_it() {
     program.servers.handle_close(program.now, up, 0);
     program.drive();
     program.fail(0);
-    // All that is wanted is known, so that the fallback is not asked (gRFC A71).
+    // All wanted resources are known, so the fallback is not asked (gRFC A71).
     assert_eq!(program.told(), ["listener a has beside it 14: server 0 can't be reached"]);
     program.others.clear();
     program.watch(1, "late");

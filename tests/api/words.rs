@@ -62,7 +62,7 @@ fn a_message_is_cut_between_characters() {
     assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(cut), ["", "t", "t", "tö", "tö", "töö", "tööx", "tööx"]);
 }
 
-/// `google.protobuf.Duration` has less than a second of nanoseconds; what it can't be is no TTL.
+/// A `google.protobuf.Duration` has less than a second of nanoseconds; an invalid one is read as zero, which is no TTL.
 #[test]
 fn nanoseconds() {
     let ttl = |nanos: [u8; 5]| {
@@ -74,7 +74,7 @@ fn nanoseconds() {
     assert_eq!(ttl([0x80, 0x94, 0xeb, 0xdc, 0x03]), Some(Duration::ZERO));
 }
 
-/// The actions of a wildcard client that receives one unwrapped resource.
+/// Returns the actions of a wildcard client that receives one unwrapped resource.
 fn given(kind: ResourceType, type_url: &str, value: Vec<u8>) -> Vec<Action> {
     let config = Config::new(Node::new("n")).with_types(TypeRegistry::new([kind]));
     let mut client = Client::<Sotw>::new(config);
@@ -100,7 +100,8 @@ fn name_of(kind: ResourceType, value: Vec<u8>) -> String {
     }
 }
 
-/// The name of a resource that is not wrapped is in a field of it, whatever its number and length; the last counts.
+/// The name of an unwrapped resource is in one of its fields, whatever the field's number and length; the last
+/// occurrence counts.
 #[test]
 fn the_field_of_the_name() {
     let kind = || ResourceType::partial("t");
@@ -111,7 +112,7 @@ fn the_field_of_the_name() {
     let long = "n".repeat(200);
     assert_eq!(name_of(kind(), [b"\x12\x01b\x0a\xc8\x01", long.as_bytes()].concat()), long);
 
-    // Of something else, it is what people are told.
+    // The fault of a resource of another type shows the name in that field.
     match &given(kind().named_by_field(2), "u", b"\x0a\x01a\x12\x01b".to_vec())[..] {
         [Action::Rejected { faults, .. }] => {
             assert_eq!(faults[0].reason.to_string(), "resource 0 (b, it seems) has the type u");

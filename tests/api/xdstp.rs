@@ -117,7 +117,7 @@ fn members_know_their_collection() {
     assert!(ResourceName::from("xdstp://a/T/foo/*?y=1&x=2").is_glob() && !ResourceName::from("foo/*").is_glob());
 }
 
-/// Texts with all characters that matter in URIs.
+/// Generates texts with all characters that matter in URIs.
 fn text(first: &'static str) -> impl Strategy<Value = String> {
     proptest::string::string_regex(&format!("{first}[-a-c.~/?#%&=+,:@*\\[\\] é]{{0,8}}")).expect("a pattern")
 }
@@ -130,7 +130,8 @@ fn uri() -> impl Strategy<Value = Uri<'static>> {
     })
 }
 
-/// The same URI, written by somebody else: parameters in another order, more or less escaped, and in other letters.
+/// Writes the same URI in another form: parameters in another order, more or fewer characters escaped, and hex digits
+/// of either case.
 fn rewritten(uri: &Uri<'_>, seed: u64) -> String {
     let mut state = seed | 1;
     let mut coin = move || {
@@ -168,7 +169,7 @@ proptest! {
     fn what_is_written_is_read_again(uri in uri()) {
         let text = uri.to_string();
         prop_assert_eq!(Uri::parse(&text).expect("a URI"), uri);
-        // By others too: only what a URI may have.
+        // Other parsers can read the text too: it has only characters that a URI may have.
         prop_assert!(text.bytes().all(|byte| byte.is_ascii_graphic() && !br#""<>\^`{|}"#.contains(&byte)), "{}", text);
     }
 

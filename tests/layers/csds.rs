@@ -31,7 +31,7 @@ fn endpoints() -> TypeUrl {
     type_url::ENDPOINT.into()
 }
 
-/// A resource with its name, and a field that nobody knows.
+/// Returns the body of a resource: its name, and an unknown field.
 fn body(name: &str, content: u8) -> Vec<u8> {
     let mut body = vec![0x0a, name.len() as u8];
     body.extend_from_slice(name.as_bytes());
@@ -39,7 +39,7 @@ fn body(name: &str, content: u8) -> Vec<u8> {
     body
 }
 
-/// A client of one server, and what it keeps for a dump.
+/// A client of one server, and the contents that are kept for a dump.
 struct Pair<V: Variant> {
     client: Client<V>,
     contents: Contents,
@@ -66,7 +66,7 @@ impl<V: Variant> Pair<V> {
         }
     }
 
-    /// Judges what there is to judge: resources of these names are rejected.
+    /// Gives each update its verdict: resources of these names are rejected.
     fn judge(&mut self, now: u64, bad: &[&str]) {
         while let Some(action) = self.client.poll_action() {
             let Action::Apply(update) = action else { continue };
@@ -164,7 +164,7 @@ fn owned<'a>(items: impl Iterator<Item = ItemRef<'a>>) -> Vec<Item> {
     items.map(|item| item.to_item()).collect()
 }
 
-/// An item in a few words: name, status, what is held (version, time, body), the error (words, version, time).
+/// Shows an item in a few words: name, status, what is held (version, time, body), the error (words, version, time).
 fn shown(item: &Item) -> String {
     let time = |time: Timestamp| (time.seconds - EPOCH as i64).to_string();
     let or_none = |text: Option<String>| text.unwrap_or("-".into());
@@ -184,7 +184,7 @@ fn shown(item: &Item) -> String {
     format!("{} {} {held}{}", item.name, or_none(status), error.unwrap_or_default())
 }
 
-/// R-CSDS-05: nothing was heard yet, with a stream and without; R-CSDS-07: no time in the year 1, nor in 1970.
+/// R-CSDS-05: no response has arrived yet, with a stream and without; R-CSDS-07: no time in the year 1, nor in 1970.
 #[test]
 fn requested_has_nothing_else() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a"]);
@@ -196,7 +196,7 @@ fn requested_has_nothing_else() {
 }
 
 /// R-CSDS-05: accepted; R-CSDS-06: unchanged content gets the version and time of the later response that has it; and
-/// R-CSDS-11: with fields that nobody knows.
+/// R-CSDS-11: with unknown fields.
 #[test]
 fn acked_has_what_is_held() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a"]);
@@ -220,7 +220,7 @@ fn versions_of_resources_of_one_type_differ() {
     assert_eq!(pair.shown(), ["e1 ACKED vx @3 body 0", "e2 ACKED vy @4 body 0"]);
 }
 
-/// R-CSDS-05, NACKED: what is held stays; R-CSDS-09: the error goes with the next good news.
+/// R-CSDS-05, NACKED: the held content stays; R-CSDS-09: the next accepted content ends the error.
 #[test]
 fn nacked_and_held() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a"]);
@@ -232,7 +232,7 @@ fn nacked_and_held() {
     assert_eq!(pair.shown(), ["a ACKED v3 @5 body 3"]);
 }
 
-/// R-CSDS-05, NACKED: the first content is bad, or what was held is dropped with it.
+/// R-CSDS-05, NACKED: the first content is bad, or the held content is dropped with the rejection.
 #[test]
 fn nacked_and_not_held() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a"]);
@@ -260,7 +260,8 @@ fn only_what_is_bad_is_nacked() {
     assert_eq!(pair.shown(), [r#"e1 NACKED - error "bad" va @4"#, "e2 ACKED vb @4 body 0"]);
 }
 
-/// R-CSDS-05, DOES_NOT_EXIST by deletion; L-30: with the response that lacked it, and not without any error.
+/// R-CSDS-05, DOES_NOT_EXIST by deletion; L-30: the item has an error, with the version and time of the response that
+/// lacked the resource.
 #[test]
 fn deleted_and_dropped() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a", "b"]);
@@ -281,7 +282,7 @@ fn deleted_and_dropped() {
     assert_eq!(pair.client.check_invariants(), Ok(()));
 }
 
-/// R-CSDS-05, DOES_NOT_EXIST by deletion, kept; L-29: the dump says so, though the content is in use.
+/// R-CSDS-05, DOES_NOT_EXIST by deletion, kept; L-29: the dump shows the deletion, though the content is in use.
 #[test]
 fn deleted_and_kept() {
     let mut pair = Pair::<Sotw>::new(config().with_data_errors(DataErrors::Keep), &listeners(), &["a", "b"]);
@@ -295,7 +296,7 @@ fn deleted_and_kept() {
     assert!(pair.shown()[0].starts_with("a DOES_NOT_EXIST v1 @3 body 1"), "not the version of the type");
 }
 
-/// R-CSDS-05, DOES_NOT_EXIST by the timer: no response told of it.
+/// R-CSDS-05, DOES_NOT_EXIST by the timer: no response reported the absence.
 #[test]
 fn does_not_exist_by_silence() {
     let mut pair = Pair::<Sotw>::new(config(), &endpoints(), &["a"]);
@@ -341,7 +342,7 @@ fn the_stream_does_not_matter() {
     assert_eq!(pair.dump(), before);
 }
 
-/// R-CSDS-04: a name that is unsubscribed is gone at once; the wildcard is no item, and what came by it is.
+/// R-CSDS-04: an unsubscribed name is gone at once; the wildcard is no item, but each resource that it brings is.
 #[test]
 fn items_are_what_is_wanted_or_held() {
     let mut pair = Pair::<Sotw>::new(config(), &listeners(), &["a", "b"]);
@@ -423,7 +424,7 @@ fn the_node_is_as_the_server_gets_it() {
     assert_eq!(first.node.as_ref(), Some(client.config().node()));
 }
 
-/// R-CSDS-15: without contents, all else is the same. Contents of what is not held any more are not shown.
+/// R-CSDS-15: without contents, all else is the same. Contents of a resource that is not held any more are not shown.
 #[test]
 fn contents_may_be_left_out() {
     let mut pair = Pair::<Sotw>::new(config(), &endpoints(), &["a", "b"]);
@@ -476,7 +477,7 @@ fn a_dump_is_in_order() {
     );
 }
 
-/// Contents that are not held are forgotten, late: who comes and goes leaves no more than twice what is held.
+/// Contents that are not held are forgotten, late: at most 64 of them stay, or as many as are held.
 #[test]
 fn contents_that_are_not_held_are_forgotten() {
     let mut pair = Pair::<Delta>::new(config(), &endpoints(), &[]);
@@ -494,8 +495,8 @@ fn contents_that_are_not_held_are_forgotten() {
     }
 }
 
-/// The contents are looked through when there are more than 64, and from then on when there are more than twice as many as
-/// were held at the last look.
+/// The contents are looked through when there are more than 64, and from then on when there are more than twice as many
+/// as were held at the last look.
 #[test]
 fn contents_are_looked_through_when_they_have_doubled() {
     let mut client = Client::<Delta>::new(config());
@@ -669,7 +670,8 @@ impl Both {
     }
 }
 
-/// One item for a resource that two servers are asked for: the status of the one that counts, the content's own version.
+/// A resource that two servers are asked for is one item: with the status of the server that counts, and the content's
+/// own version.
 #[test]
 fn a_resource_of_several_servers_is_one_item() {
     let mut both = Both::new(&["a"]);
@@ -686,7 +688,7 @@ fn a_resource_of_several_servers_is_one_item() {
     assert_eq!(both.shown(), ["a ACKED vof the primary @101 body -"]);
 }
 
-/// The fallback has not said anything of a resource that the first server removed: the absence is that server's.
+/// The fallback has sent nothing about a resource that the first server removed: the absence is the first server's.
 #[test]
 fn an_absence_is_that_of_the_server_that_said_so() {
     let mut both = Both::new(&["a", "b"]);
@@ -701,7 +703,7 @@ fn an_absence_is_that_of_the_server_that_said_so() {
     assert_eq!(both.shown()[..2], of_the_primary);
 }
 
-/// The status and the absence are those of the server in use, whatever the others would say.
+/// The status and the absence are those of the server in use, whatever the state of the other server.
 #[test]
 fn the_server_in_use_says_what_a_resource_is() {
     let mut both = Both::new(&["a", "b"]);
@@ -769,7 +771,7 @@ fn strings_match() {
     assert!(!is(Pattern::Prefix("é".into()), true, "e"), "no slice within a character");
 }
 
-/// R-CSDS-30: one matcher suffices; within one, the id and all of the metadata have to match. None selects all.
+/// R-CSDS-30: one matcher suffices; within one, the id and all metadata have to match. An empty list selects all.
 #[test]
 fn matchers_are_alternatives() {
     let node = Node::new("n1");
@@ -782,7 +784,7 @@ fn matchers_are_alternatives() {
     assert!(!select(&[NodeMatcher { metadata: vec![lacks], ..same }], &node));
 }
 
-/// The metadata `{"k": {"s": "text", "n": 1.5, "b": true, "nil": null, "l": [1.5, "x"]}}`, encoded.
+/// Encodes the metadata `{"k": {"s": "text", "n": 1.5, "b": true, "nil": null, "l": [1.5, "x"]}}`.
 fn metadata() -> Vec<u8> {
     fn field(number: u8, content: &[u8]) -> Vec<u8> {
         [&[number << 3 | 2, content.len() as u8], content].concat()
@@ -926,7 +928,7 @@ fn a_borrowed_client_has_the_bytes_of_its_copy() {
     }
 }
 
-/// The dumps of several clients are one, in order; a resource that two have is that of the first.
+/// The dumps of several clients merge into one, in order; a resource that two clients have is that of the first.
 #[test]
 fn dumps_of_several_clients_are_merged() {
     let mut first = Pair::<Sotw>::new(config(), &listeners(), &["a", "c"]);
@@ -1002,7 +1004,7 @@ fn requests_on_the_wire() {
     assert!(wire::decode_request((&[0x0a, 5][..]).into()).is_err());
 }
 
-/// What Envoy's rules of validation refuse, and what is not supported.
+/// Matchers that Envoy's validation rules refuse, and matchers that are not supported.
 #[test]
 fn bad_matchers_are_refused() {
     for (bytes, words) in [
@@ -1052,7 +1054,7 @@ fn streams_of_one_node_are_one_client() {
     let shown: Vec<String> = clients.iter().map(shown).collect();
     assert_eq!(shown, [": w=Synced", ": x=Synced", ": x=Error", ": z=Stale", "a: ", "b: x=Error y=Stale"]);
 
-    // Of items with one status the first stream's is shown.
+    // Of items with the same status, that of the first stream is shown.
     let versioned = |version: &str| Item { version: Some(version.into()), ..item("x", ConfigStatus::Synced) };
     let mut nodes = Nodes::new();
     nodes.add(&Node::new("b").into(), vec![versioned("1")]);
@@ -1060,7 +1062,7 @@ fn streams_of_one_node_are_one_client() {
     assert_eq!(nodes.into_clients()[0].items, [versioned("1")]);
 }
 
-/// An item with an empty version has one all the same if it has content, or a time.
+/// An item with an empty version field has an empty version if it has content or a time, and otherwise none.
 #[test]
 fn an_empty_version_is_one_where_there_is_content() {
     for (field, version) in [

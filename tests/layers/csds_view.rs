@@ -11,7 +11,7 @@ use xds_machine_testing::random::Random;
 
 const NOW: Instant = Instant::EPOCH;
 
-/// The requests of a client that knows no more than it has to.
+/// The requests of a minimal client.
 trait Peer: Variant {
     fn request(of: &TypeUrl, names: &[&str], answers: Option<(&Response<Self>, bool)>) -> Self::Request
     where
@@ -51,16 +51,16 @@ impl Peer for Delta {
     }
 }
 
-/// A stream, its store, and what was sent, by name.
+/// A stream, its store, and the sent resources by name.
 #[derive(Clone)]
 struct World<V: Peer> {
     of: TypeUrl,
     names: Vec<&'static str>,
-    /// Whether responses are portions: what appears and changes between two of them may count as sent.
+    /// Whether responses are portions: a resource that appears and changes between two of them may count as sent.
     portions: bool,
     server: Server<V>,
     cache: Cache,
-    /// The number of contents that were made: no content comes twice.
+    /// The number of contents that were made: no content is used twice.
     made: u64,
     /// The response that waits for its verdict.
     out: Option<Response<V>>,
@@ -107,7 +107,7 @@ impl<V: Peer> World<V> {
                 if !self.cache.remove(&self.of, name) {
                     return None;
                 }
-                // What is sent after this is sent for the first time.
+                // A later resource of this name is sent for the first time.
                 self.sent.remove(name);
             }
             Step::Transmit => {
@@ -183,7 +183,7 @@ impl<V: Peer> World<V> {
         self.server.check_invariants()
     }
 
-    /// Tries every order of as many steps. Returns the shortest way to a failure.
+    /// Tries every order of `depth` steps. Returns the number of steps tried, or the shortest way to a failure.
     fn search(&self, depth: usize, change: fn(&Self, &mut Vec<Item>)) -> Result<usize, (Vec<Step>, String)> {
         let (mut layer, mut count) = (vec![(self.clone(), Vec::new())], 0);
         for _ in 0..depth {
@@ -207,7 +207,7 @@ impl<V: Peer> World<V> {
         Ok(count)
     }
 
-    /// Goes long ways at random.
+    /// Takes long random walks.
     fn walk(&self, walks: u64, len: usize) {
         for seed in 0..walks {
             let (mut random, mut world, mut steps) = (Random(seed), self.clone(), Vec::new());
@@ -307,7 +307,7 @@ fn shown(view: &[Item]) -> Vec<String> {
     view.iter().map(show).collect()
 }
 
-/// R-CSDS-32: one stream through all four; R-CSDS-33: of another response nothing changes.
+/// R-CSDS-32: one stream through all four statuses; R-CSDS-33: the verdict on another response changes nothing.
 #[test]
 fn one_stream_through_all_four() {
     let mut world = World::<Delta>::new(type_url::ENDPOINT, &["a", "b"], Config::ads());
@@ -357,8 +357,8 @@ fn sotw_one_stream_through_all_four() {
     assert_eq!(status(&world), [Synced, Synced]);
 }
 
-/// R-CSDS-32: a type that the client never asked for has no items. R-CSDS-36: no contents, if they are not asked for;
-/// and those of secrets never.
+/// R-CSDS-32: a type that the client never asked for has no items. R-CSDS-36: contents are shown only if they are asked
+/// for, and those of secrets never.
 #[test]
 fn what_is_shown() {
     let mut world = World::<Delta>::new(type_url::SECRET, &["a"], Config::ads());
@@ -375,7 +375,7 @@ fn what_is_shown() {
     assert_eq!(csds::view(&world.server, &world.cache, false)[0].contents, None);
 }
 
-/// The cost of the view is linear, also while an answer goes in portions.
+/// The cost of the view is linear, also while an answer is sent in portions.
 #[test]
 fn the_view_of_a_large_store_in_portions() {
     let limit = ResponseLimit { resources: 20_000, ..ResponseLimit::default() };

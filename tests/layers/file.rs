@@ -34,7 +34,7 @@ fn content(of: &str, version: &str, items: Vec<sotw::Item>) -> Result<sotw::Resp
     })
 }
 
-/// A file with these resources, whose content is the version.
+/// Returns a file with these resources, whose content is the version.
 fn good(of: &str, version: &str, names: &[&str]) -> Result<sotw::Response, String> {
     content(of, version, names.iter().map(|name| sotw::Item::Bare(any(of, name, version))).collect())
 }
@@ -87,7 +87,7 @@ fn counts(files: &Files) -> [u64; 4] {
     [attempts, successes, rejected, failures]
 }
 
-/// R-FS-01, R-FS-02, R-FS-03, L-10, L-11: what is a move is the driver's to say.
+/// R-FS-01, R-FS-02, R-FS-03, L-10, L-11: the driver decides what counts as a move.
 #[test]
 fn a_file_is_read_at_the_start_and_at_each_move() {
     let mut files = Files::new(client::Config::new(Node::new("n")), type_url::CLUSTER);
@@ -228,7 +228,7 @@ fn moves_while_a_file_is_read_or_judged_make_one_more_read() {
     assert_eq!(status, ResourceStatus::Acked);
 }
 
-/// A driver that knows the content of the last read says so only while a read is under way.
+/// A driver's report that the content is unchanged has an effect only while a read is under way.
 #[test]
 fn an_unchanged_file_counts_as_read_and_as_nothing_else() {
     let mut files = files(type_url::CLUSTER, &["*"]);

@@ -11,7 +11,7 @@ use xds_machine::Instant;
 use xds_machine::load::{ClusterStats, Load, LocalityStats, Place};
 use xds_machine::message::Locality;
 
-/// A moment, in milliseconds.
+/// Returns a moment, in milliseconds.
 fn at(millis: u64) -> Instant {
     Instant::from_epoch(Duration::from_millis(millis))
 }
@@ -24,13 +24,13 @@ fn locality(zone: &str) -> Locality {
     Locality { zone: zone.into(), ..Locality::default() }
 }
 
-/// The stats of an entry, with a window in milliseconds.
+/// Returns the stats of an entry, with a window in milliseconds.
 fn stats(cluster: &str, window: u64, localities: Vec<LocalityStats>) -> ClusterStats {
     let window = Some(Duration::from_millis(window)).filter(|window| !window.is_zero());
     ClusterStats { window, localities, ..ClusterStats::new(cluster, "") }
 }
 
-/// The stats of a locality: issued, ok, error, in progress.
+/// Returns the stats of a locality: issued, ok, error, in progress.
 fn of(name: &str, [issued, ok, error, in_progress]: [u64; 4]) -> LocalityStats {
     let load = Load { issued, ok, error, in_progress, metrics: Vec::new() };
     LocalityStats { locality: locality(name).into(), load, ..LocalityStats::default() }

@@ -25,7 +25,7 @@ fn poll_of(config: Config, of: &str, names: &[&str]) -> Poll {
     poll
 }
 
-/// A poll of the endpoints of clusters `a`, ..
+/// Returns a poll of the endpoints of these clusters.
 fn endpoints(names: &[&str]) -> Poll {
     poll_of(config(), type_url::ENDPOINT, names)
 }
@@ -53,7 +53,7 @@ fn response(of: &str, version: &str, items: Vec<sotw::Item>) -> sotw::Response {
     }
 }
 
-/// A response with these resources, whose content is the version.
+/// Returns a response with these resources, whose content is the version.
 fn good(of: &str, version: &str, names: &[&str]) -> Answer {
     let items = names.iter().map(|name| sotw::Item::Bare(any(of, name, version))).collect();
     Answer::Response(response(of, version, items))
@@ -73,7 +73,7 @@ fn ask(poll: &mut Poll, now: Instant) -> (sotw::Request, Asked) {
     (post.request, post.asked)
 }
 
-/// Asks, and gives the answer at the same time, without a random part.
+/// Sends the request that is due, and handles the answer at the same time, without a random part. Returns the request.
 fn exchange(poll: &mut Poll, now: Instant, answer: Answer) -> sotw::Request {
     let (request, asked) = ask(poll, now);
     poll.handle_answer(now, asked, answer, 0).expect("it was asked");
@@ -107,7 +107,7 @@ fn missing(of: &str, names: &[&str]) -> Option<Action> {
 }
 
 fn rejected(of: &str, reason: &str) -> Option<Action> {
-    // The fault of a response as a whole can't be made from outside.
+    // The fault of a response as a whole can't be constructed outside the crate.
     let mut poll = poll_of(config(), of, &["x"]);
     let (_, asked) = ask(&mut poll, NOW);
     poll.handle_answer(NOW, asked, Answer::Malformed(reason.into()), 0).expect("it was asked");
@@ -369,7 +369,7 @@ fn every_response_is_applied_whatever_its_version_unless_its_content_is_held() {
     assert_eq!(ask(&mut poll, now).0.version.as_str(), "", "the last version, all the same");
 }
 
-/// What the application gave up or rejected is told again.
+/// Content that the application gave up or rejected is reported again.
 #[test]
 fn equal_content_is_news_to_an_application_that_has_it_no_more() {
     let mut poll = endpoints(&["a", "b"]);
@@ -425,7 +425,7 @@ fn a_rejection_is_said_with_each_poll_until_something_is_accepted() {
     assert_eq!((request.version.as_str(), request.error), ("2", None));
 }
 
-/// A server that was not told of a rejection takes the version for what the client has.
+/// A server that received no rejection assumes that the client has the content of the version.
 #[test]
 fn after_partial_acceptance_not_modified_makes_the_version_unsaid() {
     let mut poll = poll_of(config().with_report_rejection(false), type_url::ENDPOINT, &["a", "b"]);
@@ -591,7 +591,8 @@ fn a_collection_exists_by_its_members() {
     assert_eq!((poll.poll_action(), poll.poll_action()), (missing(type_url::CLUSTER, &[glob]), None));
 }
 
-/// A response with a fault of unknown name does not say what is absent; a name that was wanted since is not absent.
+/// A response with a fault of unknown name hides which names are absent; a name that was subscribed since is not
+/// absent.
 #[test]
 fn what_a_response_can_not_say_is_not_missing() {
     let mut poll = endpoints(&["a"]);
@@ -665,7 +666,7 @@ fn answer(cache: &Cache, of: &str, names: &[&str], version: &Version) -> Reply {
     poll::answer(cache, &server::Config::ads(), request(of, names, version))
 }
 
-/// The version and names of a response.
+/// Returns the version and the names of a response.
 fn served(reply: Reply) -> (Version, Vec<String>) {
     let Reply::Response(response) = reply else { panic!("no response: {reply:?}") };
     assert_eq!(response.nonce().as_str(), "");
@@ -691,7 +692,7 @@ fn the_version_is_of_the_names_asked_for() {
     assert_eq!(served(answer(&cache, of, &["a", "b"], &both)).1, ["a", "b"]);
 }
 
-/// R-REST-35: of many names each counts, wherever it is, with a collection among them; and one that is unknown holds the poll.
+/// R-REST-35: each of many names counts, at any position, with a collection among them; an unknown name holds the poll.
 #[test]
 fn each_of_many_names_counts() {
     let of = type_url::ENDPOINT;
@@ -812,7 +813,7 @@ fn a_held_poll_ends_with_a_change_of_its_names_or_when_the_hold_is_over() {
     assert_eq!(short.poll(NOW, &cache), Some(Reply::NotModified));
 }
 
-/// R-REST-33: what is not known is waited for.
+/// R-REST-33: a poll is held while its type or a name is not known.
 #[test]
 fn what_is_not_known_yet_is_held() {
     let of = TypeUrl::from(type_url::ENDPOINT);
@@ -862,7 +863,7 @@ fn a_rejected_version_is_not_sent_again_until_the_content_changes() {
     put(&mut cache, of, "a", "1");
     assert_eq!(served(rejecting(of, &[], &old, &mut offers).answer(&cache)).1, ["a"], "part of 2 may be applied");
 
-    // What was sent to one that rejected before may be lost: it is sent again, and less and less often.
+    // A response to a poll with the same rejection may be lost: it is sent again, and less and less often.
     put(&mut cache, of, "a", "5");
     let asked = rejecting(of, &[], &old, &mut offers);
     let Reply::Response(response) = asked.answer(&cache) else { panic!("no response") };
@@ -871,11 +872,11 @@ fn a_rejected_version_is_not_sent_again_until_the_content_changes() {
         |offers: &mut Offers, cache: &Cache| rejecting(of, &[], &old, offers).answer(cache) != Reply::NotModified;
     let sent: Vec<bool> = (1..=9).map(|_| again(&mut offers, &cache)).collect();
     assert_eq!(sent, [true, true, false, true, false, false, false, true, false]);
-    // To note that it was sent again changes nothing: the doubts go on.
+    // Noting the same response again changes nothing: the doubts go on.
     offers.note("n", &asked, &response);
     let sent: Vec<bool> = (10..=16).map(|_| again(&mut offers, &cache)).collect();
     assert_eq!(sent, [false, false, false, false, false, false, true]);
-    // What is sent with another rejection begins anew.
+    // A response to a poll with another rejection, or with none, begins anew.
     offers.note("n", &question(of, &[], &old), &response);
     offers.note("n", &asked, &response);
     assert!(again(&mut offers, &cache), "the first doubt");
@@ -886,12 +887,12 @@ fn a_rejected_version_is_not_sent_again_until_the_content_changes() {
     assert_eq!(other.answer(&cache), Reply::NotModified, "it was not lost");
     put(&mut cache, of, "a", "1");
 
-    // Without a memory: the version that the client says counts.
+    // Without a memory, the version in the request counts.
     let mut nothing = Offers::new(0);
     assert_eq!(rejecting(of, &[], &old, &mut nothing).answer(&cache), Reply::NotModified);
     put(&mut cache, of, "a", "4");
     assert_eq!(served(rejecting(of, &[], &old, &mut nothing).answer(&cache)).1, ["a"]);
-    // A limited one forgets the oldest.
+    // A limited memory forgets the oldest.
     for name in ["x", "y", "z"] {
         let asked = question(of, &[name], &Version::default());
         let Reply::Response(response) = asked.answer(&cache) else { panic!("no response") };
@@ -902,8 +903,8 @@ fn a_rejected_version_is_not_sent_again_until_the_content_changes() {
     assert_eq!(rejecting(of, &["y"], &old, &mut offers).answer(&cache), Reply::NotModified, "as many as the limit");
 }
 
-/// The wait for the first resources begins with the first poll for them; names that come later do not put it off, and
-/// have a wait of their own once it is over.
+/// The wait for the first resources begins with the first poll for them; names that are subscribed later do not delay
+/// its end, and have a wait of their own once it is over.
 #[test]
 fn the_wait_for_first_resources_begins_once() {
     let wait = Some(Duration::from_secs(5));
@@ -938,7 +939,7 @@ fn the_wait_for_first_resources_begins_once() {
     assert_eq!(poll.check_invariants(), Ok(()));
 }
 
-/// A TTL has to be renewed, which "not modified" does not.
+/// A TTL has to be renewed, and "not modified" does not renew it.
 #[test]
 fn a_resource_with_a_ttl_is_sent_again_to_those_who_keep_it() {
     let of = type_url::ENDPOINT;
@@ -996,7 +997,7 @@ fn a_poll_and_a_source() {
     assert!(client.states().all(|(_, _, state)| state.status == ResourceStatus::Acked));
 }
 
-/// R-REST-15: unsubscribing from what is not subscribed to changes nothing: equal content is still no news.
+/// R-REST-15: unsubscribing a name that is not subscribed changes nothing: equal content is still no news.
 #[test]
 fn leaving_a_name_that_is_not_subscribed_to_changes_nothing() {
     for mut poll in [clusters(), poll_of(config(), type_url::CLUSTER, &["a"])] {
@@ -1009,8 +1010,8 @@ fn leaving_a_name_that_is_not_subscribed_to_changes_nothing() {
     }
 }
 
-/// R-REST-18, R-REST-32: the version is not said while a name that was left and came back, or the wildcard that was left,
-/// may have lost what the version stands for.
+/// R-REST-18, R-REST-32: the request omits the version while the client may lack some of its resources: after a name
+/// was unsubscribed and subscribed again, or the wildcard was unsubscribed.
 #[test]
 fn the_version_is_said_but_for_what_was_left() {
     let mut poll = endpoints(&["a", "b"]);
@@ -1034,7 +1035,7 @@ fn the_version_is_said_but_for_what_was_left() {
     assert_eq!((request.names, request.version.as_str()), (vec!["a".into()], ""));
 }
 
-/// A request without a node, or with one without an id, is refused only if the server demands a node.
+/// A request without a node, or with a node without an id, is refused only if the server demands a node.
 #[test]
 fn a_node_is_needed_where_the_server_demands_it() {
     let plain = server::Config::ads();

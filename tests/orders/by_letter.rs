@@ -1,4 +1,5 @@
-//! Our machines with peers that follow the specification literally, at random. `simulate letter` continues the walks.
+//! Random walks of our machines beside peers that follow the specification literally. `simulate letter` continues the
+//! walks.
 
 use xds_machine_testing::letter;
 

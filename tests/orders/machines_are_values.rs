@@ -2,8 +2,8 @@
 //! around a machine can be checked in ways that no mock allows. This file shows two of them: a model of your own, and a
 //! fuzz function of your own.
 //!
-//! The example is a proxy that keeps clusters in a table. Its rule for updates is the code under test, [`Proxy::apply`]:
-//! everything else on this page is what you would write once.
+//! The example is a proxy that keeps clusters in a table. Its rule for updates is the code under test,
+//! [`Proxy::apply`]: everything else on this page is what you would write once.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
@@ -34,14 +34,14 @@ impl Proxy {
 
 // 1. A model of your own.
 
-/// Everything there is, in one value: your code, the machines, and the wire between them. Nothing is mocked, and there
-/// is no adapter: the machines that you ship are the state that is explored. With stateright this is the `State`, and
+/// The complete state in one value: your code, the machines, and the wire between them. Nothing is mocked, and there is
+/// no adapter: the machines that you ship are the state that is explored. With stateright this is the `State`, and
 /// [`Step`] the `Action`.
 #[derive(Clone, Eq, Hash, PartialEq)]
 struct World {
     proxy: Proxy,
     client: Client<Delta>,
-    /// A stream of the control plane, if there is one.
+    /// The control plane's end of the stream, while the stream is open.
     server: Option<Server<Delta>>,
     streams: u64,
     cache: Cache,
@@ -55,14 +55,14 @@ struct World {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    // What your driver does.
+    // Steps of your driver.
     Open,
     ClientSends,
     ServerReads,
     ServerSends,
     ClientReads,
     Apply,
-    // What happens to it.
+    // Events of its environment.
     Put(&'static str, &'static [u8]),
     Delete(&'static str),
     Cut,
@@ -164,7 +164,7 @@ impl World {
     fn check_settled(&self) {
         for resource in self.cache.resources(&clusters()) {
             let has = self.proxy.table.get(resource.name());
-            // Of what is rejected the last good content stays.
+            // After a rejection the last good content stays.
             let good = resource.body().is_empty() || has.is_some_and(|has| has == resource.body());
             assert!(good, "{} is {:?}, the proxy has {has:?}", resource.name(), resource.body());
         }
@@ -176,9 +176,10 @@ impl World {
 
 /// Visits each reachable world once: a model checker in some ten lines.
 ///
-/// What this one leaves out: how a fault was reached (keep with each world the step that led to it), and a way to see
-/// that two worlds differ only in how many nonces were given ([`xds_machine::model`]), without which a model that goes
-/// in circles has no end. The crate `xds-machine-testing` has both, and a client and a server to build a model around.
+/// This checker leaves out two things. It does not report how a fault was reached: keep with each world the step that
+/// led to it. And it does not see that two worlds differ only in the number of nonces so far ([`xds_machine::model`]):
+/// without that, the search of a model with cycles has no end. The crate `xds-machine-testing` has both, and a client
+/// and a server to build a model around.
 #[test]
 fn a_model_of_your_own() {
     let mut seen = HashSet::from([World::new()]);
@@ -191,7 +192,7 @@ fn a_model_of_your_own() {
             world.check_settled();
         }
         for next in STEPS.iter().filter_map(|&step| world.after(step)) {
-            // The machines know what must hold of themselves.
+            // The machines check their own invariants.
             assert_eq!(next.client.check_invariants(), Ok(()));
             if seen.insert(next.clone()) {
                 queue.push_back(next);
@@ -204,29 +205,29 @@ fn a_model_of_your_own() {
 
 // 2. A fuzz function of your own.
 
-/// Bytes from a fuzzer become steps. In a cargo-fuzz target this is all:
+/// Turns bytes from a fuzzer into steps. A cargo-fuzz target needs one line:
 ///
 /// ```ignore
 /// libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz(data));
 /// ```
 ///
-/// Each byte means the same step wherever it stands, so that what the fuzzer learns of one input holds for the next.
+/// Each byte means the same step at every position, so that a fuzzer's knowledge of one input holds for the next.
 fn fuzz(data: &[u8]) {
     let mut world = World { puts: 99, deletes: 99, cuts: 99, ..World::new() };
     for &byte in data {
-        // A byte that is no step now is nothing.
+        // A byte whose step is not possible now is skipped.
         if let Some(next) = world.after(STEPS[usize::from(byte) % STEPS.len()]) {
             world = next;
         }
     }
-    // Whatever happened, the driver's own steps lead to rest, and there all is well.
+    // After any events, the driver's own steps lead to rest, and the state at rest is correct.
     while let Some(next) = STEPS[..6].iter().find_map(|&step| world.after(step)) {
         world = next;
     }
     world.check_settled();
 }
 
-/// Without a fuzzer: a few thousand inputs that always are the same.
+/// Runs without a fuzzer: 2,000 inputs, the same in each run.
 #[test]
 fn a_fuzz_function_of_your_own() {
     let mut random = 1_u64;

@@ -1,4 +1,4 @@
-//! Every order: properties of any sequence of steps, of machines, servers and watchers, and regressions.
+//! Checks of every order of steps, for machines, servers and watchers: exhaustive searches, properties and regressions.
 
 mod by_letter;
 mod machines_are_values;

@@ -1,6 +1,6 @@
-//! The exhaustive check of client x server x wire x application, over the real machines: every order of events,
-//! within budgets. The checks after each step are in `testing/src/world/ghost/`, those at rest in `world/settled.rs`; and
-//! the protocol's own steps never form a cycle.
+//! The exhaustive check of client x server x wire x application, over the real machines: every order of events, within
+//! budgets. The checks after each step are in `testing/src/world/ghost/`, those at rest in `world/settled.rs`. The
+//! protocol's own steps must form no cycle.
 //!
 //! `cargo test --release --test model -- --nocapture` shows the counts; `cargo xtask model-deep` goes further.
 
@@ -15,7 +15,7 @@ use xds_machine_testing::world::{Budget, Feature, Goal, Goals, Setup, Step, Worl
 
 type Ingredients = (fn(Setup) -> Setup, fn(Budget) -> Budget);
 
-/// The requirements of an active feature: the setup of the world, and the events in it.
+/// Returns the requirements of an active feature: the setup of the world, and the events in it.
 fn ingredients(feature: Feature) -> Ingredients {
     match feature {
         Feature::ResponseLimit => {
@@ -34,13 +34,13 @@ fn ingredients(feature: Feature) -> Ingredients {
     }
 }
 
-/// A small world in which both features can be active at once, and what happened in it before.
+/// Returns a small world in which both features can be active at once, and the steps that it begins with.
 fn combination(kind: Kind, one: Feature, other: Feature) -> (Setup, Vec<Step>) {
     let has = |feature: Feature| one == feature || other == feature;
     let (hold, glob) = (has(Feature::Hold), has(Feature::Collection));
     let alias = has(Feature::Alias) || has(Feature::MovedAlias);
     let all = has(Feature::Wildcard) || has(Feature::Pages) || (alias && has(Feature::ResponseLimit));
-    // What is wanted from the start comes first.
+    // The name that is subscribed from the start comes first.
     let names: &[&str] = match (alias, glob, all) {
         (true, true, _) => &["~", "xdstp:///T/*", "xdstp:///T/a"],
         (true, false, false) => &["~", "a", "b"],
@@ -72,7 +72,7 @@ enum Kind {
     Delta,
 }
 
-/// How many states of a pair of features are explored: those that the fewest steps lead to.
+/// The number of states that are explored for a pair of features: those that the fewest steps lead to.
 const OF_A_PAIR: usize = 20_000;
 
 /// Every two features at once, in every order of the first steps.
@@ -159,8 +159,8 @@ fn everything_holds_in_every_order() {
     }
 }
 
-/// Clusters that are gone stay for a time beside the new ones: it takes two clusters and a listener to see it, which are too
-/// many for every order.
+/// Removed clusters stay for a time beside the new ones. This needs two clusters and a listener, which are too many for
+/// every order.
 #[test]
 fn clusters_stay_in_many_orders() {
     let budget = Budget::NONE.cuts(1).wishes(4, 1).changes(6, 2);

@@ -1,9 +1,10 @@
 //! Regressions: traces that failed in two sketches of the machines before this crate, and traces that the engines found
-//! in its own machines since. Each is played in the world, and must come to rest in a correct state.
+//! in its own machines since. Each trace is played in the world, which must come to rest in a correct state.
 //!
-//! The notation: `Sub`/`Uns` the application's wish, `CS` the client sends, `SR` the server reads, `SS` the server sends
-//! (`Poll`: whether it has a response or not), `CR` the client reads, `Acc`/`Rej` the verdict, `Put`/`Del`/`Fail` the store,
-//! `Cut`/`Open` the stream, `Tick`/`Beat` time. A `2` is for the second type, a `3` for the third; a `'` for the second client.
+//! The notation: `Sub`/`Uns`: the application subscribes or unsubscribes; `CS`: the client sends; `SR`: the server
+//! reads; `SS`: the server sends (`Poll`: the server is polled, with a response or without); `CR`: the client reads;
+//! `Acc`/`Rej`: the verdict; `Put`/`Del`/`Fail`: the store; `Cut`/`Open`: the stream; `Tick`/`Beat`: time. A `2` is for
+//! the second type, a `3` for the third; a `'` for the second client.
 
 use xds_machine::client::Dialect;
 use xds_machine::{Delta, Sotw, TypeUrl, type_url};
@@ -81,15 +82,17 @@ macro_rules! stories {
     };
 }
 
-// The traces that throw-away prototypes of both sides found.
+// Traces on which throw-away prototypes of both sides failed.
 stories! {
-    /// Two updates out at once: the removal was computed against the accepted resources, not against the update that was out.
+    /// Two updates were out at once: the prototype computed the removal against the accepted resources, not against the
+    /// update that was out.
     one_update_out_at_a_time: Delta, full_state(),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Put a, SS, CR, Del a, Acc, CS, SR, SS, CR, Acc";
     /// Delta: a resource was removed during an outage while its update was out; the removal was never reported.
     out_survives_a_reconnect: Delta, full_state(),
         "Put a, Sub *, Open, CS, SR, SS, CR, Del a, Cut, Open, CS, SR, Acc";
-    /// Unsubscribed and resubscribed between two requests: the changes cancelled out, and the resource never arrived.
+    /// The application unsubscribed and resubscribed between two requests: the changes cancelled out, and the resource
+    /// never arrived.
     leave_and_come_back: Delta, full_state(),
         "Put a, Sub a, Open, CS, SR, SS, Uns a, CR, Sub a, CS, CS, CS, SR, SR, SR";
     /// The same in SotW.
@@ -104,195 +107,213 @@ stories! {
     /// Delta: the wildcard takes over a name, and the name is unsubscribed.
     wildcard_before_unsubscriptions: Delta, full_state(),
         "Put a, Sub a, Open, CS, SR, SS, CR, Acc, CS, SR, Sub *, Uns a, CS, CS, SR, SR, Del a";
-    /// Delta: a wildcard that returns, and a removal that crossed the response in flight.
+    /// Delta: the application resubscribed to the wildcard, and a removal crossed the response in flight.
     removals_since_the_oldest_unsubscription: Delta, full_state(),
         "Put a, Sub *, Open, CS, SR, SS, Uns *, Sub *, CR, Del a, CS, SR, CS, SR, CS, SR";
 }
 
 // Errors of single resources.
 stories! {
-    /// SotW, full state: an error, a resource and its removal, of which the client received only the error and the removal: the client
-    /// took the absence for a part of the error.
+    /// SotW, full state: a resource had an error, was put and was removed. The client received only the error and the
+    /// removal, and took the absence of the resource for a part of the error.
     what_had_an_error_is_gone_by_name: Sotw, full_state(),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Fail a, SS, CR, CS, SR, Put a, Del a, SS, CR, Acc";
-    /// The same over a reconnect: an error that the server reported on another stream excuses nothing.
+    /// The same over a reconnect: an error that the server reported on another stream does not explain the absence.
     an_error_of_another_stream_is_none: Sotw, full_state(),
         "Sub *, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Fail a, SS, CR, CS, SR, Cut, Del a, Open, CS, SR, SS, CR, Acc";
-    /// The same with a store that forgets removals: the random walks found it.
+    /// The same with a store that forgets removals; found by the random walks.
     what_had_an_error_is_gone_by_name_though_forgotten: Sotw, full_state().tombstones(0),
         "Sub *, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Fail a, SS, CR, CS, SR, Del a";
-    /// Everything was wanted, and an error of one resource was known. It was then asked for by name, and the same error was
-    /// no news to who had asked for more.
+    /// The client was subscribed to the wildcard, and knew the error of one resource. When the client subscribed to the
+    /// resource by name, the server did not answer, because it had already sent the same error.
     the_same_error_answers_a_new_wish: Sotw, full_state(),
         "Sub *, Open, CS, SR, SS, CR, CS, SR, Fail a, SS, CR, CS, SR, Del a, SS, CR, CS, SR, Sub a, CS, SR, SS, CR, CS, SR";
-    /// SotW: an error was known, and the resource asked for again. A server need not repeat itself, and after a while the
-    /// client took its silence for absence.
+    /// SotW: the client knew the error of a resource, and requested the resource again. A server need not repeat the
+    /// error, and after a while the client took the silence for absence.
     an_error_stands_when_asked_again: Sotw, full_state(),
         "Sub a, Open, CS, SR, Fail a, SS, CR, Ref a, CS, SR, SS";
     /// A response with nothing but an error is an answer.
     an_error_is_an_answer: Sotw, full_state(), "Sub *, Open, CS, SR, Fail a, SS, CR, CS, SR";
 }
 
-// This crate's own machines: found by the model check, each within minutes of the code it is about.
+// Faults of this crate's own machines: the model check found each within minutes after the code was written.
 stories! {
-    /// SotW, full state: the time of an owed name ran out, then a response settled it. Its clock had stopped, and nobody
-    /// was told that it does not exist.
+    /// SotW, full state: the existence time-out of a name that was to be relisted passed, then a response settled the
+    /// name. Its timer had stopped, and the client did not report that the resource does not exist.
     settled_after_its_time: Sotw, full_state(),
         "Sub a, Open, CS, SR, SS, CR, Uns a, CS, SR, Sub a, CS, SR";
-    /// Delta: the application was removing a resource when the stream broke. It was claimed at its old version, came back
-    /// at just that version, and was not sent.
+    /// Delta: the application was removing a resource when the stream broke. The client claimed the resource at its old
+    /// version, the resource came back at just that version, and the server did not send it.
     no_claim_of_what_is_being_removed: Delta, full_state(),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Del a, SS, CR, Cut, Open, CS, SR, Acc, Put a";
-    /// Delta: the same with an update: claimed at the old version, to which the store returned.
+    /// Delta: the same with an update: the client claimed the old version, to which the store returned.
     no_claim_of_what_is_being_changed: Delta, full_state(),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Put a, SS, CR, Cut, Open, CS, SR, Acc, Put a";
-    /// SotW: the wildcard of a first request was withdrawn before its answer, and the promise of an answer with it.
+    /// SotW: the client unsubscribed from the wildcard of its first request before the answer, and the server no longer
+    /// owed an answer.
     a_first_answer_is_owed_whatever_is_withdrawn: Sotw, full_state(),
         "Sub *, Open, CS, SR, Sub a, Put a, SS, CR, Acc, Cut, Open, CS, SR, Uns *, CS, SR, Del a";
-    /// SotW, full state: a name that is new and does not exist got no answer, though the client held it from an update of
-    /// the stream before.
+    /// SotW, full state: the server did not answer a new name that does not exist, though the client held the resource
+    /// from an update of the previous stream.
     a_new_name_of_a_full_state_type_is_answered: Sotw, full_state(),
         "Sub a, Open, CS, SR, Put a, SS, CR, Cut, Open, CS, SR, Uns a, CS, SR, Sub a, CS, SR, Acc, Del a";
-    /// Delta: a name left before the first answer, and the version that the client had claimed for it was believed all
-    /// the same.
+    /// Delta: the client unsubscribed from a name before the first answer, and the server still trusted the version
+    /// that the client had claimed for it.
     no_trust_in_what_was_left: Delta, full_state(),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, Cut, Open, CS, SR, Uns a, Sub *, CS, CS, SR, SR, SS, CR";
-    /// SotW: an owed wildcard that was unsubscribed again was left out of a list that was empty already.
+    /// SotW: the wildcard was to be relisted when it was unsubscribed again, and the client left it out of a list that
+    /// was already empty.
     nothing_owed_of_what_is_unwanted: Sotw, full_state(),
         "Sub *, Open, CS, Uns *, Sub *, Uns *";
-    /// SotW: a name that was settled by an answer counted as never announced.
+    /// SotW: the client took a name that an answer had settled for one that was never announced.
     announced_is_announced: Sotw, partial().no_existence_timeout(),
         "Sub a, Open, CS, SR, Uns a, CS, SR, Sub a, CS, SR, Tick, Put a, CS, SR, CS, SR, SS, CR, Acc, Uns a, Sub a";
-    /// SotW: subscribed and unsubscribed again unsaid, a name was forgotten among those that had left.
+    /// SotW: a name was subscribed and unsubscribed again between two requests, and the client forgot that the name had
+    /// been listed before.
     gone_is_not_forgotten: Sotw, partial().strict_server(),
         "Sub a, Open, CS, SR, Uns a, CS, Sub a, Uns a, Put a, SS, SR, CR, Sub a";
-    /// SotW: a resource that the wildcard brought was rejected, then wanted by name as the wildcard left. The server had
-    /// delivered it and said nothing; it was reported as missing.
+    /// SotW: the application rejected a resource that had arrived by the wildcard, subscribed to it by name, and
+    /// unsubscribed from the wildcard. The server had already delivered the resource and stayed silent, and the client
+    /// reported the resource as missing.
     what_the_wildcard_left_is_asked_for: Sotw, partial(),
         "Sub *, Open, CS, SR, Put a, SS, CR, Rej, Sub a, Uns *";
-    /// Delta: an accepted removal told the application that the resource is gone, and the clock told it again.
+    /// Delta: the application accepted the removal of a resource, and the existence time-out reported the resource as
+    /// missing once more.
     missing_once: Delta, full_state(),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, CS, SR, Del a, SS, CR, Cut, Open, Uns a, Sub a, CS, SR, SS, CR, Acc, CS, SR";
-    /// Delta: endpoints that the client has already, by its claim on reconnect, did not go again with a new cluster.
+    /// Delta: the server did not send endpoints again with a new cluster, because the client had claimed them on
+    /// reconnect.
     a_claim_does_not_keep_endpoints_back: Delta, Setup::warming(&NAMES, Budget::PLENTY),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, Sub2 a, Put2 a, Cut, Open, CS, SR, CS, SR, SS";
-    /// SotW: an empty list was taken for the legacy wildcard, though the server had heard a name, under an older nonce.
+    /// SotW: the server took an empty list for the legacy wildcard, though it had read a name in a request under an
+    /// older nonce.
     an_empty_list_after_a_name: Sotw, full_state(),
         "Sub *, Open, CS, SR, Uns *, CS, CS, SR, Put a, SS, SR, CR, CS, CS, SR, SS, SR, CR, CS, CS, SR, SS, SR, Sub *, CS, SR, SS, CR, CR, Acc, Acc, Forget a, CS, CS, CS, SR, SR, SR, SS, Tick, CS, CS, SR, SR, SS, Tick";
 }
 
-// TTLs, portions and collections in the alphabet of bytes: found by the property tests.
+// Found by the property tests, whose bytes also stand for TTLs, portions and collections.
 stories! {
-    /// Delta: the first answer to a wildcard had nothing but a heartbeat of what was claimed, and the application was not
-    /// told that everything is there.
+    /// Delta: the first answer to the wildcard had nothing but a heartbeat of a claimed resource, and the client did
+    /// not report to the application that everything had arrived.
     heartbeats_answer_a_wildcard: Delta, full_state().ttl(),
         "Put a, Sub a, Open, CS, SR, SS, CR, Acc, Sub *, Cut, Open, CS, SR, SS, CR";
-    /// SotW: the application lost a resource, and a heartbeat of it, which crossed that, counted as the answer to its being
-    /// asked for again.
+    /// SotW: the application lost a resource, and the client requested it again. A heartbeat of the resource that
+    /// crossed the request counted as the answer.
     a_heartbeat_brings_nothing: Sotw, partial().ttl().no_existence_timeout(),
         "Put a, Sub a, Open, CS, SR, SS, CR, Acc, CS, SR, Beat, Forget a, SS";
-    /// SotW, partial: a member of a collection was lost, and the collection asked for again; another member that changed
-    /// meanwhile counted as the answer.
+    /// SotW, partial: the application lost a member of a collection, and the client requested the collection again.
+    /// Another member that changed meanwhile counted as the answer.
     a_member_is_not_its_collection: Sotw, some_of_a_collection(),
         "Sub *, Put b, Open, CS, SR, SS, CR, Acc, CS, SR, Forget b, Put a";
-    /// Delta: a heartbeat of a cluster made its endpoints go again, though they had been rejected.
+    /// Delta: a heartbeat of a cluster made the server send its endpoints again, though the client had rejected them.
     a_heartbeat_of_a_cluster_warms_nothing: Delta, Setup::warming(&NAMES, Budget::PLENTY).ttl(),
         "Put2 a, Sub *, Open, CS, SR, Sub2 a, CS, SR, SS, CR, Acc2, Put a, Cut, Open, CS, CS, SR, SS, CR, SR, Rej, CS, SR, SS, SS";
-    /// Delta: a resource that the client had claimed changed, was sent with the first portion of the answer, and changed
-    /// back: the rest of the answer took it for what was claimed, and it was not sent again.
+    /// Delta: a resource that the client had claimed changed, was sent with the first portion of the answer, and
+    /// changed back. With the rest of the answer the server took the resource for the claimed one, and did not send it
+    /// again.
     a_claim_ends_with_what_is_sent: Delta, full_state().response_limit(1),
         "Sub b, Sub a, Put a, Open, CS, SR, SS, CR, Acc, Cut, Put a, Sub *, Open, CS, SR, SS, Put a";
-    /// Delta: the same where the wildcard is told after a name.
+    /// Delta: like `heartbeats_answer_a_wildcard`, but the wildcard is subscribed after a name.
     heartbeats_answer_a_late_wildcard: Delta, full_state().ttl(),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, Cut, Open, CS, SR, Sub *, CS, SR, SS";
-    /// Delta: of an answer in portions, what was to come last was unwanted. An invariant took that for the end of the answer,
-    /// after which what the client had before is not kept.
+    /// Delta: the client unsubscribed from the last resources of an answer in portions. An invariant took that for the
+    /// end of the answer, after which the server does not keep what the client had before.
     what_is_left_of_an_answer_is_unwanted: Delta, full_state().response_limit(1),
         "Put b, Sub b, Open, CS, SR, SS, CR, Acc, Cut, Sub a, Open, CS, SR, SS, Uns b, CS, SR";
 }
 
-// Many clients for a long time: found by simulation.
+// Found by the simulation of many clients for a long time.
 stories! {
-    /// Delta: of what was claimed an error was told with the first portion; it ended with just that content, which was taken
-    /// for had.
+    /// Delta: the first portion had the error of a claimed resource. The error ended with just the claimed content, and
+    /// the server assumed that the client had it.
     an_error_ends_a_claim: Delta, Setup::full_state(&FOUR, Budget::PLENTY).response_limit(1),
         "Sub *, Sub a, Open, CS, SR, Put a, SS, CR, Acc, Cut, Open, CS, SR, Put b, Put c, Fail a, SS, Uns *, Put a";
-    /// Delta: a collection was asked for again, and its answer went in portions: what had gone before was not told.
+    /// Delta: the client requested a collection again, and the answer went in portions: the server did not report a
+    /// member that had been removed before.
     what_a_collection_lost_is_told_after_its_answer: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).response_limit(1),
         "Put a, Put b, Put c, Sub *, Open, CS, SR, SS, CR, Acc, CS, SR, SS, CR, Acc, CS, SR, SS, CR, Acc, CS, Forget a, Del b, SR, CS, SR, SS, CR, Acc, CS, SR";
-    /// Delta: that a collection is empty did not count for its portion.
+    /// Delta: the report that a collection is empty did not count towards the limit of its portion.
     an_empty_collection_counts: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).response_limit(2),
         "Sub a, Sub b, Sub *, Open, CS, SR";
-    /// SotW, full state: what is gone and kept was no longer wanted, and its error was told.
+    /// SotW, full state: the server kept a removed cluster for a time. The client unsubscribed from the cluster, and
+    /// the server reported its error.
     what_is_kept_and_unwanted_has_no_error: Sotw, Setup::order(&NAMES, Budget::PLENTY).hold(),
         "Sub2 a, Sub2 b, Open, Put2 b, CS, Put2 a, SR, SS, Sub a, CS, Del2 b, SR, CR, Acc2, CS, Uns2 b, SR, SS, Fail2 b, Put2 a, CS, SR";
-    /// Delta: a resource was sent by its name while clusters were out, changed back, and is wanted by its alias only: it
-    /// was taken for what had been sent by that.
+    /// Delta: the server sent a resource by its name while clusters were out. The resource changed back while
+    /// it was subscribed by its alias only, and the server took it for what it had sent by the alias.
     what_is_answered_is_so_by_all_names: Delta, Setup::order(&ALIAS, Budget::PLENTY),
         "Sub b, Open, Put a, Sub2 b, CS, CS, SR, Put2 a, SR, SS, CR, Sub2 a, SS, CR, Sub a, Put a, CS, Acc, CS, CS, Uns a, SR, Uns2 a, SR, SR, SS, Put a";
-    /// Delta: the same with a removal: it was told by the name, which left, and what came back unchanged was taken for had.
+    /// Delta: the same with a removal: the server reported the removal by the name, which was then unsubscribed. The
+    /// resource came back unchanged, and the server assumed that the client had it.
     what_is_gone_by_a_name_is_gone_for_its_alias: Delta, Setup::order(&ALIAS, Budget::PLENTY),
         "Sub b, Open, Put a, CS, SR, SS, CR, Acc, CS, SR, Sub2 b, CS, SR, SS, Put2 a, Sub a, CS, Del a, SR, SS, CR, CR, Acc, Uns a, CS, CS, CS, SR, SR, SR, Put a";
-    /// Delta: the removal of what an alias stood for was out. Its name was unsubscribed, the alias known to be nowhere, and
-    /// it expired.
+    /// Delta: the removal of an alias's target was out. The name of the target was unsubscribed, the alias was known to
+    /// stand for nothing, and the target expired.
     what_only_a_lost_alias_stands_for_is_let_go: Delta, Setup::full_state(&["*", "a", "~a", "c"], Budget::PLENTY).ttl(),
         "Sub a, Sub b, Sub c, Open, CS, Put a, Put c, SR, SS, CR, Acc, CS, Del a, SR, SS, CR, Uns a, Beat";
-    /// Delta: an alias was said to be gone by a server that had forgotten what it stood for. The client, which wanted the
-    /// wildcard by then, kept that, and the answer to the wildcard did not have its removal.
+    /// Delta: a server that had forgotten the target of an alias reported the alias as gone. The client, which was
+    /// subscribed to the wildcard by then, kept the target, and the answer to the wildcard did not have the target's
+    /// removal.
     what_a_forgotten_alias_stood_for_is_gone: Delta, Setup::full_state(&ALIAS, Budget::PLENTY).tombstones(0).slow_transport(),
         "Sub b, Open, CS, Put a, SR, Sub *, SS, Del a";
-    /// SotW, partial: a wildcard brought a resource and left before its name was announced. The version of a response to the
-    /// other names was claimed for all on the next stream.
+    /// SotW, partial: a resource arrived by the wildcard, which was unsubscribed before the name of the resource was
+    /// announced. On the next stream the client claimed the version of a response to the other names for all names.
     no_version_covers_a_name_that_the_server_does_not_know: Sotw,
         Setup { legacy_wildcard: false, ..Setup::partial(&NAMES, Budget::PLENTY) },
         "Sub b, Sub *, Put b, Open, Sub a, Put a, CS, Uns a, SR, SS, CR, Acc, Sub a, Uns *, CS, SR, Fail b, Put a, SS, CR, CS, Put b, SR, SS, CR, Acc, Cut, Open";
-    /// Delta: a client claimed a resource that it had by an alias, while the store did not know the resource yet. The claim
-    /// was forgotten, the resource was deleted, and the wildcard's first answer did not report the removal.
+    /// Delta: a client claimed a resource that it had by an alias, while the store did not know the resource yet. The
+    /// server forgot the claim, the resource was deleted, and the wildcard's first answer did not report the removal.
     a_claim_of_what_is_not_known_yet_stays: Delta,
         Setup::full_state(&["*", "a", "~a", "c"], Budget::PLENTY).unknown().slow_transport(),
         "Sub b, Sub c, Open, CS, Put a, SR, SS, CR, Doubt a, Cut, Open, CS, SR, SS, CR, Acc, Sub *, Sent, CS, Del a, Sent";
-    /// Delta: what the alias stood for was kept because the alias, which was said to be gone, was asked for again; and claimed
-    /// on the next stream, though its name was wanted no longer.
+    /// Delta: the server reported an alias as gone, and the client requested the alias again. For this the client kept
+    /// the alias's former target, and claimed it on the next stream, though the name of the target was unsubscribed.
     a_lost_alias_that_is_asked_for_again_keeps_nothing: Delta, Setup::full_state(&ALIAS, Budget::PLENTY),
         "Sub a, Open, Sub b, Put a, CS, SR, SS, CR, Acc, Del a, CS, SR, SS, CR, Ref b, Uns a, Cut, Open";
-    /// SotW, partial: the wildcard was left out to be listed again, so a response had subscribed names alone. Its version was
-    /// claimed, though a resource that only the wildcard had brought was older, and had been subscribed to by name since.
+    /// SotW, partial: the client left the wildcard out to list it again, so that a response had subscribed names alone.
+    /// The client claimed the version of that response, though a resource that had arrived by the wildcard only was
+    /// older, and had been subscribed by name since.
     what_the_wildcard_brought_is_not_claimed_by_a_name_that_the_server_never_heard: Sotw, partial(),
         "Put b, Sub *, Open, CS, SR, SS, CR, Acc, Sub b, Forget b, Put a, CS, SR, CS, SR, SS, CR, Acc, CS, SR, Put a, Put b, SS, CR, Sub a, Cut, Uns *, Open, Acc, CS";
-    /// Delta: an alias that a resource lost while it gained another stayed bound, unbound, when the resource stayed. As the
-    /// resource was removed later, the alias seemed to take it along when the alias was unsubscribed.
+    /// Delta: a resource lost an alias while it gained another. The lost alias stayed in the bindings, as unbound,
+    /// though the resource stayed. When the resource was removed later, the unsubscription of that alias seemed to
+    /// remove the resource.
     an_alias_that_a_resource_lost_keeps_nothing: Delta, Setup::full_state(&["*", "a", "~", "~a"], Budget::PLENTY),
         "Put a, Sub b, Open, CS, SR, Put a, SS, CR, Acc, Put a, Sub c, CS, CS, SR, SR, SS, CR, Acc, Del a, CS, SR, SS, CR, Uns b, Sub a, Acc, CS, CS, SR, SR, SS, CR";
-    /// Delta: clusters were sent while claimed endpoints went in portions. More of them had to be sent again than the limit of
-    /// names allows, and the new answer to the wildcard left out what was claimed.
+    /// Delta: the server sent clusters while claimed endpoints went in portions. More endpoints had to be sent again
+    /// than the limit of names allows, and the new answer to the wildcard left out the claimed endpoints.
     what_is_asked_for_beyond_the_limit_is_sent_though_it_is_claimed: Delta,
         Setup::warming(&["*", "a", "b", "c", "d", "e"], Budget::PLENTY).limit(1).response_limit(2),
         "Put d, Put e, Sub *, Open, CS, SR, SS, CR, Acc, CS, SR, Cut, Put a, Put b, Put c, Put2 a, Put2 b, Put2 d, Put2 e, Sub2 *, Open, CS, CS, SR, SR";
-    /// Delta: an update was accepted after the stream was lost and another was there, whose first request did not claim it,
-    /// since it was not wanted then. It was when it was accepted, by the wildcard, and what was gone stayed.
+    /// Delta: an update was accepted after its stream was lost and another was open. The first request of the new
+    /// stream did not claim the resource, which was not subscribed then. The wildcard covered the resource when the
+    /// update was accepted, and the resource stayed though it was removed.
     what_a_new_stream_was_not_told_needs_another: Delta, full_state(),
         "Sub a, Sub b, Open, Put b, CS, SR, SS, CR, Cut, Del b, Uns b, Open, CS, Sub *";
-    /// Delta, in portions: a collection that was wanted again did not fit into one, and what it had lost before was never told.
+    /// Delta, in portions: a collection that was subscribed again did not fit into one portion, and the server never
+    /// reported a member that had been removed before.
     what_a_collection_lost_is_told_in_the_end: Delta, Setup::collection(&COLLECTION, Budget::PLENTY).response_limit(1),
         "Sub a, Open, Sub *, CS, Uns *, SR, Put a, SS, Sub *, CR, Put b, Sub c, Put c, Del a, Uns a, Acc, CS";
-    /// Delta: what an alias brought that had left, beside a wildcard and ahead of its turn, was not said to be gone.
+    /// Delta: a resource was sent by an alias beside the wildcard, ahead of its turn, and the alias was unsubscribed.
+    /// The server did not report the removal of the resource.
     what_came_by_an_alias_that_left_is_gone: Delta, Setup::order(&ALIAS, Budget::PLENTY),
         "Sub2 a, Open, Sub *, CS, Sub b, Put2 a, SR, SS, CS, SR, SS, Uns b, CR, Put a, CR, CS, Put2 a, CS, SR, SR, SS, Del a";
-    /// Delta: endpoints that are wanted by an alias did not go again with their cluster.
+    /// Delta: the server did not send endpoints that are subscribed by an alias again with their cluster.
     endpoints_by_an_alias: Delta, Setup::warming(&ALIAS, Budget::PLENTY),
         "Sub2 b, Open, Put a, Sub b, CS, SR, SS, Put2 a, CS, SR, SS, CR, CS, SR, SS";
-    /// Delta: they were to go by their name, which left before they did.
+    /// Delta: the endpoints were to be sent by their name, which was unsubscribed before.
     endpoints_by_a_name_that_leaves: Delta, Setup::warming(&ALIAS, Budget::PLENTY),
         "Sub a, Sub b, Open, CS, Sub2 a, Put2 a, CS, Put a, Uns a, CS, SR, SS, CR, Acc, CS, SR, SS";
-    /// SotW, partial: the wildcard was left out, to be announced anew, and the version of a response to what was left was
-    /// claimed for all on the next stream.
+    /// SotW, partial: the client left the wildcard out, to announce it anew. On the next stream the client claimed the
+    /// version of a response to the remaining names for everything.
     what_answers_a_list_without_the_wildcard_is_not_all: Sotw, Setup::partial(&FOUR, Budget::PLENTY).ttl(),
         "Sub a, Sub *, Open, CS, Put c, SR, SS, CR, Del c, Acc, Cut, Open, Beat, CS, SR, Put b, SS, Put b, CR, Acc, CS, SR, SS, CR, Forget b, Acc, Put c, CS, SR, Put a, SS, CR, Cut, Acc";
-    /// SotW: what was there expired before a stream was asked for anything. A response was rejected, and the version of what had
-    /// expired was claimed on the next stream.
+    /// SotW: the held resources expired before the first request of a stream. A response was rejected, and on the next
+    /// stream the client claimed the version of the expired resources.
     what_expired_is_not_claimed_after_a_rejection: Sotw, full_state().ttl().slow_transport(),
         "Sub a, Open, Sub *, CS, Put b, Put a, SR, SS, CR, Cut, Open, Acc, Beat, CS, SR, Del a, SS, CR, Rej, Uns a, Cut, Put a, Open";
-    /// SotW, partial: a collection was asked for again, and the heartbeat of a member came before it.
+    /// SotW, partial: the client requested a collection again, and the server sent the heartbeat of a member before the
+    /// answer.
     what_a_collection_owes_has_no_heartbeat: Sotw, some_of_a_collection().ttl(),
         "Put a, Sub *, Open, CS, SR, SS, CR, Acc, CS, SR, Forget a, CS, CS, Beat, SR, SR";
 }
@@ -300,7 +321,7 @@ stories! {
 // Found by the stories of `properties`, with more cases than a test run has.
 stories! {
     /// SotW: a member that the client subscribed to by name confirmed the subscription to its collection, which the
-    /// server had not received; the version of that response was claimed for the collection on the next stream.
+    /// server had not received. On the next stream the client claimed the version of that response for the collection.
     a_member_with_a_name_does_not_confirm_its_collection: Sotw,
         Setup::collection(&COLLECTION, Budget::PLENTY).slow_transport(),
         "Sub c, Open, Sub a, CS, SR, Sent, Put b, Sub *, Put a, SS, CS, CR, Acc, Cut";
@@ -312,83 +333,87 @@ stories! {
     /// Delta: an alias moved away from a resource that had an error and no other name. The error stayed.
     an_error_goes_with_the_last_name: Delta, Setup::partial(&MOVING, Budget::PLENTY),
         "Sub a, Open, Sub *, CS, Put b, Put a, SR, Put a, SS, CR, Acc, Fail a, CS, Put b, SR, SS, CR, Uns a, Acc";
-    /// Delta: the collection that was to bring back a lost resource was unsubscribed, and the wildcard covered it still.
+    /// Delta: the collection that was requested for a lost resource was unsubscribed, and the wildcard still covered
+    /// the resource.
     what_is_lost_is_asked_for_by_the_wildcard_too: Delta, everything_and_collection(),
         "Put b, Sub a, Open, CS, SR, SS, CR, Acc, Sub *, Cut, Open, CS, SR, Forget b, CS, Uns a";
-    /// SotW: a response was rejected, but for its removal. The version before it was claimed on the next stream, to which
-    /// the store had returned.
+    /// SotW: the application rejected a response, except for its removal. On the next stream the client claimed the
+    /// version before that response, to which the store had returned.
     no_claim_after_a_removal_alone: Sotw, full_state(),
         "Sub *, Put b, Put a, Open, CS, SR, SS, CR, Doubt a, Acc, Cut, Open, CS, SR, SS, CR, Rej, Cut, Put a";
-    /// SotW: the wildcard was unsubscribed, and a name without a resource was left out of the list with it. The version of
-    /// the response to that list was claimed for the name on the next stream.
+    /// SotW: the wildcard was unsubscribed, and a name without a resource was left out of the list with it. On the next
+    /// stream the client claimed the version of the response to that list for the name.
     what_is_left_out_is_in_no_version: Sotw, full_state(),
         "Sub a, Open, Sub b, Sub *, CS, SR, Put b, SS, CR, Acc, Put a, Uns *, CS, Put b, SR, SS, CR, Cut, Acc";
 }
 
 // Found by `simulate survey`.
 stories! {
-    /// Delta: an alias was reported to stand for nothing, when its resource was covered by a wildcard that the server had not
-    /// received. The resource stayed: the answer to the wildcard reports no removals.
+    /// Delta: the server reported that an alias stands for nothing, while a wildcard that the server had not received
+    /// covered the alias's resource. The resource stayed, because the answer to the wildcard reports no removals.
     a_name_that_the_server_does_not_know_keeps_nothing: Delta,
         Setup::partial(&["*", "b", "~b", "~a"], Budget::PLENTY).response_limit(1),
         "Sub b, Put a, Open, CS, SR, SS, CR, Cut, Sub c, Open, CS, SR, SS, Sub *, Del a, Acc, CR, CS, SR, SS, CR";
-    /// SotW: a strict server ignored that a name was left out and listed again, until the time-outs had passed. Its heartbeat
-    /// of the resource, which the client had dropped, brought nothing back.
+    /// SotW: a strict server ignored that a name was left out and listed again, until the time-outs had passed. The
+    /// server's heartbeat of the resource, which the client had dropped, did not make the client request the resource.
     a_heartbeat_of_what_never_came_is_a_reason_to_ask: Sotw,
         partial().ttl().strict_server(),
         "Sub a, Sub b, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Put b, SS, CR, Acc, CS, Uns a, Sub a, CS, CS, Pass, CS, CS, Pass, SR, SS, CR";
-    /// Delta: a heartbeat left out a resource that was pending by an alias, for which the response had no room. The alias
-    /// was unsubscribed, and the next heartbeat came too late.
+    /// Delta: a heartbeat left out a resource that was pending by an alias, for which the response had no room. The
+    /// alias was unsubscribed, and the next heartbeat came too late.
     what_is_pending_no_more_has_a_heartbeat: Delta,
         Setup::collection(&["xdstp:///T/*", "xdstp:///T/a", "xdstp:///T/b", "~xdstp:///T/b"], Budget::PLENTY)
             .ttl().response_limit(1),
         "Sub *, Put b, Open, Sub c, CS, SR, SS, CR, Acc, Put a, CS, SR, SS, CR, Acc, Pass, Pass, CS, SR, SS, CR, Beat, Cut, Open, CS, Uns c, CS, SR, SS, CR, Acc, CS, SR, SR";
-    /// Delta: an alias was reported to stand for nothing, together with a newer form of its resource by another alias, which
-    /// was rejected. The resource was claimed on the next stream.
+    /// Delta: the server reported that an alias stands for nothing, together with a newer form of its resource by
+    /// another alias. That form was rejected, and the client claimed the resource on the next stream.
     what_was_rejected_leaves_its_former_form_to_its_alias: Delta,
         Setup::partial(&["~", "a", "~a"], Budget::PLENTY),
         "Sub *, Put a, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Sub b, CS, SR, Put a, SS, CR, Rej, Cut, Open, CS";
-    /// Delta: a moving alias left a resource that had an error, and the removal went with the new target, before the listeners.
+    /// Delta: a moving alias left a resource that had an error, and the server sent the removal with the new target,
+    /// before the listeners.
     the_former_target_of_an_alias_goes_with_the_present_one: Delta,
         Setup::order(&["*", "a", "b", "~"], Budget::PLENTY).limit(1),
         "Put2 a, Put2 b, Sub a, Sub2 c, Put2 a, Open, CS, CS, SR, SR, SS, Put a, CR, Acc2, Fail2 a, Put2 b, CS, SR, SS";
-    /// Delta: a rejected resource was sent by the wildcard. The wildcard was unsubscribed before its answer was complete, so
-    /// that the names were answered by themselves; the resource was accepted, and resent all the same.
+    /// Delta: a rejected resource was sent by the wildcard. The wildcard was unsubscribed before its answer was
+    /// complete, so that the server answered the names by themselves. The client accepted the resource, and the server
+    /// resent it nevertheless.
     what_is_answered_anew_is_not_resent: Delta,
         Setup::partial(&["r1", "r3", "r8", "r9", "r11", "r12", "r13", "r14", "*"], Budget::PLENTY).response_limit(2).retry(1).unknown(),
         "Sub *, Put b, Put f, Sub h, Put e, Open, CS, SR, Put d, SS, Sub a, CR, Acc, CS, SR, CS, SR, SS, CR, Acc, Cut, Open, CS, SR, Put a, SS, CR, Put g, Acc, Uns *, CS, Sub c, SR, SS, CS, CR, Rej, Uns h, CS, SR, CS, SR, SS, CR, CS, SR, SR, SS, CR, Acc, CS, SR, Tick";
-    /// Delta: an alias moved to another resource, which was rejected. Its former resource was wanted by name, and stayed with
-    /// the alias when the name was unsubscribed.
+    /// Delta: an alias moved to another resource, which was rejected. The alias's former target was subscribed by name,
+    /// and stayed with the alias when the name was unsubscribed.
     an_alias_leaves_whatever_the_verdict: Delta, Setup::order(&["r2", "r4", "~"], Budget::PLENTY).slow_transport(),
         "Sub2 b, Open, Sub2 a, Put2 *, Put2 a, Put2 a, CS, SR, SS, CR, Acc2, Sent, Put2 *, CS, SR, SS, CR, Rej2, Uns2 a, Sent, CS, Sent, SR, CS, Sent, SR, Cut, Open, CS";
-    /// Delta: an alias ended with an update that had the resource by another alias, which was unsubscribed before the verdict.
-    /// The former form of the resource stayed, and was removed later.
+    /// Delta: an update ended an alias of a resource, and had the resource by another alias, which was unsubscribed
+    /// before the verdict. The former form of the resource stayed, and was removed later.
     what_is_unsubscribed_while_out_does_not_stay: Delta,
         Setup { full_state: false, ..Setup::collection(
             &["xdstp:///T/r0", "xdstp:///T/r2", "xdstp:///T/r4", "*", "~", "~xdstp:///T/r0"], Budget::PLENTY) }
             .slow_transport().dialect(Dialect::Istio),
         "Sub a, Open, Put *, Put b, Sub c, Sub d, CS, Put *, SR, SS, CR, Put *, Acc, Sub e, Uns c, Sent, CS, SR, SS, Put b, CR, Uns e, Sent, Acc, CS, Sent, SR, SS";
-    /// Delta, in portions: a portion of a collection was rejected, and the retry had the members of the other portions too.
+    /// Delta, in portions: a portion of a collection was rejected, and the retry also had the members of the other
+    /// portions.
     a_retry_of_a_portion_has_the_portion: Delta,
         Setup::collection(&["xdstp:///T/r1", "xdstp:///T/r2", "xdstp:///T/r4", "xdstp:///T/*", "*"], Budget::PLENTY)
             .retry(1).response_limit(2),
         "Sub c, Open, Put b, Put *, Put a, Sub d, CS, SR, SS, CR, Rej, CS, SR, SS, CR, Acc, CS, SR, Tick, SS, CR, Acc, CS, SR";
-    /// Delta: an alias moved with an update that was out. The name of its former resource was unsubscribed, and the client
-    /// dropped the resource before the verdict, unseen.
+    /// Delta: an alias moved with an update that was out. The name of the former target was unsubscribed, and the
+    /// client dropped the target before the verdict without a report.
     an_alias_moves_with_the_verdict: Delta, Setup::order(&["r4", "r6", "r7", "~"], Budget::PLENTY).ttl(),
         "Sub2 c, Open, CS, Put2 a, Put2 b, Put2 a, SR, SS, CR, Sub2 a, Acc2, CS, CS, SR, SR, Put2 b, SS, CR, Uns2 a, Pass, Pass, Pass, Pass, Pass, Pass";
-    /// SotW: a strict server ignored that a name was left out and listed again, because it read both after its next response;
-    /// by then the time-outs had passed.
+    /// SotW: a strict server ignored that a name was left out and listed again, because it read both after its next
+    /// response; by then the time-outs had passed.
     a_newer_response_is_a_reason_to_ask_after_the_time: Sotw,
         Setup { full_state: false, ..Setup::order(&["r0", "r2"], Budget::PLENTY) }.strict_server(),
         "Sub2 *, Put2 *, Sub2 a, Open, CS, SR, SS, Put2 *, CR, Acc2, CS, Forget2 *, CS, Pass, Put2 a, CS, Put2 *, CS, Pass, SR, SS, CR, Acc2, CS, SR, SR, SR, SR";
-    /// SotW, partial: an answer went ahead of a change, which waited for clusters, under the version that has the change. The
-    /// version was claimed on the next stream.
+    /// SotW, partial: the server sent an answer ahead of a change that waited for clusters, under the version that has
+    /// the change. The client claimed that version on the next stream.
     an_answer_ahead_of_changes_has_a_version_of_its_own: Sotw,
         some_of_three_types(&["r1", "r2", "r4", "r6", "r12"]).unknown().dialect(Dialect::Grpc).no_existence_timeout(),
         "Sub2 a, Sub3 *, Open, Sub b, CS, SR, CS, SR, Fail b, CS, SR, Put3 *, SS, Sub c, CR, CS, SS, SR, CR, Put3 *, Acc3, Del b, SS, Put c, CR, Put3 d, Sub3 d, CS, SR, SS, CR, Cut, Open, CS, SR, Acc3";
-    /// SotW: a heartbeat left out a resource that was sent in the last interval, and the next one a change that was not sent
-    /// yet. The change was reverted, and the TTL ran out.
+    /// SotW: a heartbeat left out a resource that was sent in the last interval, and the next heartbeat left out the
+    /// resource because of a change that was not sent yet. The change was reverted, and the TTL ran out.
     a_heartbeat_has_what_was_sent_lately: Sotw,
         Setup { full_state: false, ..Setup::full_state(&["r3", "r4", "r6"], Budget::PLENTY) }.ttl().page(1).response_limit(2),
         "Sub *, Open, Sub b, Put a, Sub a, CS, SR, SS, CR, Acc, CS, SR, Put b, SS, CR, Acc, CS, SR, SS, Pass, Pass, SS, CR, CS, SR, SS, Pass, Put b, Pass, SS, Put b";
@@ -398,103 +423,114 @@ stories! {
             &["xdstp:///T/r0", "xdstp:///T/r1", "xdstp:///T/r2", "xdstp:///T/r3", "xdstp:///T/r7", "~", "~xdstp:///T/r7"],
             Budget::PLENTY) }.ttl().page(2).response_limit(2),
         "Sub e, Sub a, Sub f, Put d, Open, Put *, Put d, Sub c, Put b, CS, SR, SS, Put a, CR, Put *, CS, SR, Pass, SS, CR, Acc, CS, SR, Beat, SS, CR, Acc, CS, SR, SS, Pass, Put b, SS, Put d, CR, Acc, CS, Pass, SR, SS, CR, Rej, Pass, CS, SR, SS, Pass, Put a, SS, Pass";
-    /// SotW: a heartbeat went alone before a change, twice, because its ACK took long; the change was reverted meanwhile.
+    /// SotW: the server sent a heartbeat alone before a change, twice, because the ACK took long; the change was
+    /// reverted meanwhile.
     a_reverted_change_has_its_heartbeat_at_once: Sotw,
         Setup { full_state: false, ..Setup::collection(
             &["xdstp:///T/r0", "xdstp:///T/r2", "xdstp:///T/r3", "xdstp:///T/*"], Budget::PLENTY) }
             .ttl().page(1).unknown().clients(2),
         "Sub c, Put *, Open, Sub' b, Open', CS, SR, SS, CR, Acc, Sub' c, Pass, Cut', Open', CS', SR', SS', CR', Acc', CS', Pass, SR', SS', Beat, SS', Put a, CR', CS', Pass, SR', SS', Put *, Pass, CR', Acc', CS', SR', SS', Beat, CR', CS', SR', Beat, SS', Put *";
-    /// Delta: an alias was unsubscribed to be answered anew, its resource was removed, and the wildcard came with the alias.
-    /// The removal was neither wanted then nor reported later.
+    /// Delta: the client unsubscribed from an alias to have it answered anew, the alias's resource was removed, and the
+    /// wildcard was subscribed together with the alias. No subscription covered the removal at that time, and the
+    /// server did not report it later.
     a_removal_while_an_alias_is_refetched_is_told_to_the_wildcard: Delta,
         Setup { legacy_wildcard: true, ..Setup::collection(
             &["xdstp:///T/r1", "xdstp:///T/r2", "*", "~xdstp:///T/r2"], Budget::PLENTY) }.retry(1).dialect(Dialect::Istio),
         "Sub *, Open, Sub c, Put a, CS, SR, SS, CR, Acc, Del a, Ref c, CS, CS, SR, Sub b, SR, SS";
-    /// Delta, in portions: the removal of an alias's former target had no room beside the new one, and then went before a
-    /// cluster that had become news.
+    /// Delta, in portions: the removal of an alias's former target had no room beside the new one, and was then sent
+    /// before a cluster with a new change.
     a_removal_without_room_waits_for_clusters: Delta, Setup::order(&["~", "a", "b", "c"], Budget::PLENTY).response_limit(1),
         "Sub *, Put b, Put a, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Sub2 c, Put2 c, CS, SR, SS, CR, Acc2, CS, SR, Fail c, Sub c, CS, SR, SS, CR, CS, SR, Put b, SS, Put2 c, SS, Put2 c, CR, Acc, CS, SR, Poll";
-    /// Delta: an alias was subscribed while a response with its resource was in flight, which came by its own name alone. The
-    /// resource was deleted, and its removal was not sent, for the alias stood for one that was unknown by then.
+    /// Delta: an alias was subscribed while its resource was in flight, in a response for the resource's own name
+    /// alone. The resource was deleted, and the server did not send the removal, because the alias stood for an unknown
+    /// resource by then.
     what_comes_by_a_late_alias_is_removed: Delta, Setup::partial(&["~", "a", "b"], Budget::PLENTY).unknown(),
         "Sub b, Open, CS, Sub *, Put b, Uns b, SR, Put a, Put b, SS, Del b, Put a, Doubt a, CS, SR, CR, Acc, CS, SR, SS";
-    /// SotW: the second time-out of a lost name passed while a request left it out, and the server ignored all that crossed a
-    /// newer response: the name was listed, and never left out again.
+    /// SotW: the second time-out of a lost name passed while a request left the name out, and the server ignored every
+    /// request that crossed a newer response: the client listed the name, and never left it out again.
     a_name_left_out_at_its_last_time_out_is_relisted: Sotw,
         Setup::partial(&["*", "a", "b"], Budget::PLENTY).strict_server().no_existence_timeout().slow_transport(),
         "Sub b, Sub a, Put a, Open, CS, SR, SS, CR, Sent, Acc, CS, Sent, Forget a, CS, Sent, CS, Pass, Sent, CS, Pass, Put b, Sent, SR, SS, CR, Acc, CS, Sent, SR, SR, SR, SR";
-    /// Delta: endpoints were due again with their cluster by an alias, which was unsubscribed before the answer; another alias moved
-    /// away and back meanwhile, and the endpoints counted as the client had them.
+    /// Delta: endpoints were due again with their cluster by an alias, which was unsubscribed before the answer.
+    /// Another alias moved away and back meanwhile, and the server assumed that the client had the endpoints.
     endpoints_are_due_again_though_their_alias_leaves: Delta, Setup::warming(&["~", "a", "b", "~b"], Budget::PLENTY),
         "Sub c, Sub *, Sub2 *, Open, CS, CS, Put a, SR, Put b, SR, Put2 b, SS, CR, Put b, CS, SR, SS, Put2 b, Put a, SS, Uns c, Put b, CS, SR, CR, Acc, CS, SR, CR, Acc2, CS, SR";
-    /// SotW: a server forgot, at a limit of one, that it had sent an error of a member of the wildcard, which the client left out
-    /// and listed again; the client kept the resource though it was deleted.
+    /// SotW: a server at a limit of one forgot that it had sent an error of a resource that the wildcard covers. The
+    /// client left the wildcard out and listed it again, and kept the resource though it was deleted.
     an_error_is_remembered_at_a_limit: Sotw,
         Setup::full_state(&["*", "r10", "r0", "r8"], Budget::PLENTY).no_existence_timeout().tombstones(0).slow_transport().limit(1),
         "Sub a, Put b, Put c, Open, Sub *, CS, SR, Sent, SS, CR, Acc, CS, SR, Fail c, SS, CR, Forget b, Fail a, Del c";
-    /// Delta, in portions: the second of two retries went with a later portion, before clusters that had become news.
+    /// Delta, in portions: the server sent the second of two retries with a later portion, before clusters with a new
+    /// change.
     a_second_retry_waits_for_clusters: Delta, Setup::order(&["*", "r1", "r2", "r3"], Budget::PLENTY).retry(1).response_limit(1),
         "Sub2 a, Sub *, Put a, Put b, Open, CS, CS, SR, SR, SS, CR, CS, SR, SS, CR, Rej, CS, SR, SS, CR, Rej, CS, SR, Fail c, SS, CR, CS, SR, Put2 a, SS, CR, Tick, SS, CR, Acc, CS, Put2 a, SR, SS";
-    /// Delta, in portions: a portion of the wildcard was rejected, and the retry had a resource of the next portion too,
-    /// which was subscribed by an alias.
+    /// Delta, in portions: a portion of the wildcard was rejected, and the retry also had a resource of the next
+    /// portion, which was subscribed by an alias.
     a_retry_of_a_portion_has_no_resource_of_the_next: Delta,
         Setup::order(&["r1", "r3", "*", "~r2", "~r3"], Budget::PLENTY).retry(1).response_limit(2).unknown().strict_server(),
         "Sub2 d, Sub2 b, Put2 *, Put2 a, Sub2 a, Sub2 c, Open, CS, SR, SS, CR, Rej2, CS, SR, SS, CR, Acc2, CS, SR, Tick";
-    /// Delta: an alias was reported to stand for nothing, while an update with the resource by another alias was out. That alias
-    /// was unsubscribed before the verdict; the resource, which nothing was to keep, was claimed on the next stream.
+    /// Delta: the server reported that an alias stands for nothing, while an update with the resource by another alias
+    /// was out. That alias was unsubscribed before the verdict, and the client claimed the resource on the next stream,
+    /// though nothing was to keep it.
     what_comes_by_an_alias_goes_with_it: Delta, Setup::partial(&["~", "a", "~a"], Budget::PLENTY),
         "Sub a, Put a, Put a, Open, CS, SR, SS, Sub *, CR, CS, Acc, Uns a, Put a, Sub b, SR, CS, SR, SS, CR, Cut, Uns b, Open, CS";
-    /// SotW: a member was unsubscribed while its resource was on the way, and the request that leaves it was not sent yet. The
-    /// member counted as one of the collection, which the server had not heard of; the version claimed the whole collection.
+    /// SotW: a member was unsubscribed while its resource was in flight, and the request without the member was not
+    /// sent yet. The resource counted as an answer to the collection, which the server had not received; the version
+    /// claimed the whole collection.
     a_member_that_is_being_left_does_not_answer_for_its_collection: Sotw,
         Setup::collection(&COLLECTION[..3], Budget::PLENTY).slow_transport().dialect(Dialect::Istio),
         "Sub a, Open, Put a, Put b, CS, Sent, SR, Sub *, CS, SS, Uns a, CR, Acc, Cut, Open, CS";
-    /// Delta: a resource was kept by an alias that stood for one with an error, of which the server says nothing. Its own name
-    /// was unsubscribed, and neither its removal nor a heartbeat came.
+    /// Delta: the client kept a resource by an alias that stood for another resource with an error, of which the server
+    /// reports nothing. The name of the kept resource was unsubscribed, and the server sent neither its removal nor a
+    /// heartbeat.
     what_an_unknown_alias_keeps_is_removed_with_its_name: Delta,
         Setup::partial(&["r0", "r14", "r15", "*", "~"], Budget::PLENTY).retry(2).ttl().page(1).unknown(),
         "Put b, Put a, Sub b, Put a, Sub d, Fail a, Put b, Open, CS, SR, SS, CR, Acc, Put b, Sub *, Uns b";
-    /// The same after a reconnect: the resource was claimed, and covered by its name as the claims were compared.
+    /// The same after a reconnect: the client claimed the resource, and its name covered it when the server compared
+    /// the claims.
     what_an_unknown_alias_keeps_is_claimed_by_another_name: Delta,
         Setup::full_state(&["r0", "r14", "r15", "*", "~"], Budget::PLENTY).legacy_wildcard(false).retry(2).ttl().page(1).unknown(),
         "Put b, Put a, Sub b, Put a, Sub d, Fail a, Put b, Open, CS, SR, SS, CR, Cut, Open, Put b, CS, Sub *, Uns b";
-    /// The same, where no other answer was due.
+    /// The same when no other answer was due.
     what_an_unknown_alias_keeps_is_removed_though_nothing_is_asked: Delta,
         Setup::partial(&MOVING, Budget::PLENTY).ttl(),
         "Put a, Put a, Sub a, Sub *, Open, CS, SR, SS, CR, Acc, CS, SR, Put a, Put b, Put b, Fail b, SS, CR, Acc, CS, SR, Uns a";
-    /// Delta: a resource that was kept by an alias alone was deleted, while the alias stood for one with an error.
+    /// Delta: a resource that the client kept by an alias alone was deleted, while the alias stood for a resource with
+    /// an error.
     what_an_unknown_alias_keeps_is_removed_once_deleted: Delta, Setup::partial(&MOVING, Budget::PLENTY),
         "Sub *, Put a, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Put a, Put b, Put b, Fail b, Del a";
-    /// The same after a reconnect to a store that forgets: the resource was claimed while it was in error.
+    /// The same after a reconnect to a store that forgets: the client claimed the resource while it had an error.
     what_a_doubtful_alias_keeps_is_claimed_while_unknown: Delta, Setup::partial(&MOVING, Budget::PLENTY).tombstones(0),
         "Sub *, Put a, Put a, Open, CS, SR, SS, Put b, CR, Put b, Put a, Acc, CS, Fail a, SR, Cut, Open, CS, SR, Poll, Put b, Doubt b, Del a";
-    /// The same after a reconnect: the resource was claimed, the alias moved before its answer, and both resources went.
+    /// The same after a reconnect: the client claimed the resource, the alias moved before its answer, the resource was
+    /// deleted, and the new target had an error.
     what_an_unknown_alias_keeps_is_claimed_and_removed: Delta,
         Setup::partial(&["*", "a", "b", "c", "~"], Budget::PLENTY).response_limit(1),
         "Sub *, Sub d, Put a, Put a, Open, CS, SR, SS, CR, Acc, CS, SR, Uns *, Sub c, CS, Cut, Open, CS, SR, SS, CR, Put b, Put b, Del a, Fail b";
-    /// Delta: a resource was removed after its content was rejected, with the alias that had brought it, and its own name was
-    /// not sent yet. The client reports that it does not exist once more, for that answers its name.
+    /// Delta: a resource was removed after its content was rejected, together with the alias that it had arrived by,
+    /// while its own name was not sent yet. The client reports once more that the resource does not exist, because that
+    /// answers its name.
     what_was_rejected_and_removed_is_missing_once_more: Delta,
         Setup { full_state: false, ..Setup::collection(
             &["xdstp:///T/r0", "xdstp:///T/r1", "xdstp:///T/r2", "xdstp:///T/*", "*", "~"], Budget::PLENTY) }
             .retry(1).response_limit(3).page(5).mixed_ttls(),
         "Sub e, Open, Put *, CS, Put b, SR, Sub d, CS, Put *, SS, CR, SR, Acc, Put *, Put a, CS, SR, SS, Pass, CR, Pass, Rej, CS, SR, Sub *, Uns d, SS, CR, Acc, CS, CS, Pass";
-    /// SotW, with NACKs that repeat the last list: the response that settled a relisted name was rejected. The timer of the name
-    /// was to start again with the next list, and no list was due.
+    /// SotW, with NACKs that repeat the last list: the response that settled a relisted name was rejected. The timer of
+    /// the name was to start again with the next list, and no list was due.
     a_bare_nack_starts_the_timers_of_what_it_lists: Sotw, Setup { unknown: true, ..Setup::order(&["a", "b"], Budget::PLENTY) }.legacy_wildcard(false).hold().dialect(Dialect::Istio),
         "Sub a, Open, Sub2 *, Sub2 a, CS, CS, Uns2 a, SR, Sub2 a, SR, CS, CS, SR, Put2 *, SR, Pass, SS, CR, Rej2, CS, SR";
-    /// Delta: a cluster stood for two aliases, was deleted, and one of them moved. The removal went with the new target, before
-    /// a listener that was news.
+    /// Delta: a cluster with two aliases was deleted, and one of the aliases moved. The server sent the removal with
+    /// the new target, before a listener that was not sent yet.
     what_an_alias_left_waits_for_the_listeners: Delta,
         Setup { full_state: false, ..Setup::order(&["r1", "r4", "r6", "~", "~r6"], Budget::PLENTY) }.ttl().dialect(Dialect::Envoy),
         "Sub a, Sub2 d, Put2 b, Sub2 c, Put2 *, Put2 b, Open, CS, CS, SR, SR, SS, SS, Put a, Del2 b, Put2 *";
-    /// Delta, in portions: a resource changed and changed back while others were sent before it, each after an ACK that took
-    /// a while. Heartbeats left it out until its TTL had passed.
+    /// Delta, in portions: a resource changed and changed back while others were sent before it, each after an ACK that
+    /// took a while. Heartbeats left it out until its TTL had passed.
     what_waits_for_portions_lives: Delta, Setup::partial(&["*", "a", "b", "c", "d"], Budget::PLENTY).ttl().response_limit(1),
         "Sub *, Put d, Open, CS, SR, SS, CR, Acc, CS, SR, SS, Pass, Put a, Put b, Put c, Put d, SS, CR, Acc, Pass, CS, SR, SS, CR, Acc, Pass, CS, SR, SS, CR, Acc, Put a, Put b, Put c, Put d, Pass, CS, SR, SS, CR, Acc, Pass, CS, SR, SS, CR, Acc, Pass, CS, SR, SS, CR, Acc, CS, SR, Pass";
 }
 
-/// Clusters, and two types that refer to them, of which a response has only what is new.
+/// Makes a setup of clusters and two types that refer to them, whose responses have only changed resources.
 fn some_of_three_types(names: &[&str]) -> Setup {
     let types = [type_url::CLUSTER, type_url::LISTENER, type_url::ROUTE].map(TypeUrl::from).to_vec();
     Setup { types, full_state: false, ..Setup::order(names, Budget::PLENTY) }
@@ -514,9 +550,9 @@ fn some_of_a_collection() -> Setup {
     Setup { full_state: false, ..Setup::collection(&COLLECTION[..3], Budget::PLENTY) }
 }
 
-/// SotW: a client that left the legacy wildcard said so anew under each newer response, for that it may not have been
-/// heard. A server that heard it took the name in it for a wish, and answered: for ever. Only the order of the steps is
-/// to blame, so all orders are tried.
+/// SotW: a client that had unsubscribed from the legacy wildcard repeated this under each newer response, because the
+/// server may not have read it. A server that had read it took the name in the request for a subscription, and
+/// answered: the exchange never ended. Only the order of the steps is to blame, so the test tries all orders.
 #[test]
 fn leaving_the_legacy_wildcard_ends() {
     for setup in [Setup::full_state(&["*"], Budget::NONE.wishes(2, 1).changes(1, 0)), full_state_slowly()] {

@@ -4,7 +4,7 @@ use xds_machine::{Delta, Sotw};
 use xds_machine_testing::checker;
 use xds_machine_testing::world::{Budget, Bug, Setup};
 
-/// A bug; the smallest setup that triggers it; the reported fault, and its number of steps.
+/// A bug; its variant; the smallest setup that triggers it; the number of steps to the fault; the reported fault.
 type Row = (Bug, bool, Setup, usize, &'static str);
 
 const SOTW: bool = false;

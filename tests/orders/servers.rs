@@ -1,5 +1,6 @@
-//! Several servers that fail and come back, against a naive reference: the servers in use, and the final resources of
-//! the application. Two servers and a name are checked in every order, within budgets; larger setups at random.
+//! Several servers that fail and recover, against a naive reference, which checks the servers in use and the final
+//! resources of the application. Two servers and a name are checked in every order, within budgets; larger setups at
+//! random.
 //!
 //! `cargo test --release --test worlds servers -- --nocapture` shows the counts.
 
@@ -16,7 +17,7 @@ const AB: &[&str] = &["a", "b"];
 const ALL: &[&str] = &["*", "a", "b"];
 const OF_X: &[&str] = &["a", "xdstp://x/TYPE/b"];
 
-/// With another type, as often as the walk chooses.
+/// Makes a setup with a second type and without a budget.
 const fn wide(
     policy: Policy,
     lists: &'static [(&'static str, &'static [usize])],
@@ -37,13 +38,13 @@ const SETUPS: &[Setup] = &[
     wide(Policy::Envoy, &[("", &[0, 1]), ("x", &[2])], OF_X, type_url::ENDPOINT),
 ];
 
-/// A number below `bound`: the remainder, so that the seeds mean what they always meant. (Seed 63 of the first shape, over SotW,
-/// is known to find "the next server is asked, and all is known".)
+/// Returns a number below `bound`: the remainder, so that each seed keeps its meaning. (Seed 63 of the first shape,
+/// over SotW, is known to find "the next server is asked, and all is known".)
 fn below(random: &mut Random, bound: usize) -> usize {
     (random.next() % bound as u64) as usize
 }
 
-/// Walks, and brings the world to rest now and then.
+/// Takes random steps, and brings the world to rest now and then.
 fn walk<V: Both>(setup: &Setup, seed: u64, goals: &mut u128) {
     let (mut random, mut world, mut trace) = (Random(seed), World::<V>::new(*setup), Vec::new());
     let walked = catch_unwind(AssertUnwindSafe(|| {
@@ -69,7 +70,7 @@ fn walk<V: Both>(setup: &Setup, seed: u64, goals: &mut u128) {
 
 /// Takes all steps of the protocol, and advances the time until every timer and every backoff has expired.
 fn rest<V: Both>(random: &mut Random, world: &mut World<V>, trace: &mut Vec<Step>) {
-    // Longer than any backoff, and then some existence time-outs.
+    // Longer than any backoff plus some existence time-outs.
     let until = world.now() + Duration::from_secs(300);
     while world.now() < until {
         let mut steps = 0;
@@ -243,8 +244,8 @@ fn replay<V: Both>(full_state: bool, trace: &[Step]) {
     }
 }
 
-/// What came while nothing was wanted was not given to the client, so it was never answered; and then something was wanted
-/// again before the driver had closed the stream.
+/// A response that arrived while nothing was subscribed was not passed to the client, so that it was never answered;
+/// then the application subscribed again before the driver had closed the stream.
 #[test]
 fn what_a_server_says_that_is_not_asked_is_answered_if_it_is_asked_again() {
     use Step::*;

@@ -17,7 +17,7 @@ struct Variant {
 
 const NONE: Budget = Budget::NONE;
 
-/// From nothing.
+/// The world begins without watchers.
 const FIRST: [Budget; 2] =
     [Budget { watches: 3, unwatches: 1, ..NONE }, Budget { watches: 2, unwatches: 1, puts: 1, ..NONE }];
 
@@ -78,7 +78,7 @@ impl Variant {
 const TWO_NAMES: Setup = Setup::NEW;
 const FULL: Setup = Setup { full_state: true, ..TWO_NAMES };
 const ONE_NAME: Setup = Setup { names: &["a"], watchers: &[0, 0], ..TWO_NAMES };
-/// One watcher of the wildcard first, then others of a name and of the wildcard.
+/// The first watcher watches the wildcard; the others watch a name and the wildcard.
 const ALL: Setup = Setup { names: &["a", "*"], watchers: &[1, 0, 1], ..TWO_NAMES };
 const FULL_ALL: Setup = Setup { full_state: true, ..ALL };
 const COLLECTION: Setup = Setup { names: &["xdstp://x/type/d/a", "xdstp://x/type/d/*"], ..ALL };

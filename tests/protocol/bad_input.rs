@@ -6,7 +6,7 @@ use std::path::Path;
 
 use xds_machine_testing::input::{self, Row};
 
-/// The rows of one of the tables.
+/// Returns the rows of one of the tables.
 fn table(heading: &str) -> BTreeMap<(String, String), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bad_input.md");
     let text = fs::read_to_string(path).expect("the tables");
@@ -56,7 +56,7 @@ fn what_an_answer_to_a_load_report_may_hold() {
     compare("## Answers to load reports, to a reporter", input::loads::answers());
 }
 
-/// The message for the sender and its operator.
+/// Checks the messages for the sender and its operator.
 #[test]
 fn refusals_say_what_is_wrong() {
     let said: Vec<String> = input::request::messages();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Dialects and knobs that the table has for one side.
+/// Returns the dialects and knobs that the table has for one side.
 fn table(side: &str) -> BTreeSet<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("src/dialects.md")).expect("a table");
@@ -27,7 +27,7 @@ fn table(side: &str) -> BTreeSet<(String, String)> {
     rows
 }
 
-/// Dialects and knobs of the presets, read from their source.
+/// Returns the dialects and knobs of the presets, read from their source.
 fn presets(side: &str) -> BTreeSet<(String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(side).join("config.rs");
     let text = fs::read_to_string(path).expect("a source");

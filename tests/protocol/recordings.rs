@@ -6,7 +6,8 @@ use std::fs;
 use xds_machine::{Delta, Sotw};
 use xds_machine_testing::replay::{Recording, client, folder, recordings, server};
 
-/// The table of the README: recording and machine, and where and why they differ.
+/// Returns the table of the README: the recording and the machine, and the place where they differ. Each row has a
+/// reason.
 fn known_differences() -> BTreeMap<(String, String), String> {
     let text = fs::read_to_string(folder().join("README.md")).expect("a README");
     let rows = text.lines().filter_map(|line| {
@@ -46,8 +47,8 @@ fn play_all(machine: &str, mut play: impl FnMut(&Recording) -> Result<(), String
     assert!(wrong.is_empty(), "{} of {played} are not as the table says\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Each request is what the recording says that it is: first, ACK, NACK, spontaneous or stale. What the machine thinks
-/// is wanted is what the requests add up to. Nothing errs, and no stream is closed.
+/// The server machine takes each request for what it is in the recording: first, ACK, NACK, spontaneous or stale. The
+/// machine's subscriptions are the sum of the requests. No request is an error, and no stream is closed.
 #[test]
 fn the_server_machine_understands_real_clients() {
     let mut all = BTreeMap::new();

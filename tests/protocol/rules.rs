@@ -47,7 +47,7 @@ const INFERRED: [&str; 28] = [
     "S-TTL-06",
 ];
 
-/// Bugs of real clients, bugs found by reading, and bugs of real servers.
+/// Bugs of real clients, bugs of clients found by reading, bugs of real servers, and bugs of the other layers.
 const BUGS: [Ids; 4] = [("R", &[(1, 47)]), ("D", &[(1, 5)]), ("B", &[(1, 42)]), ("L", &[(1, 30)])];
 
 /// The sections of the specification, and the number of sentences in each.
@@ -69,13 +69,14 @@ fn rows(file: &str, ids: &BTreeSet<String>) -> BTreeMap<String, Vec<String>> {
     tables::rows(&root().join("tests/protocol").join(file), ids)
 }
 
-/// A function of `src/`: `file::function`.
+/// Returns whether a name is a function of `src/`: `file::function`.
 fn is_place(name: &str) -> bool {
     let found = name.split_once("::");
     found.is_some_and(|(file, function)| has_function(&root().join("src").join(file), function))
 }
 
-/// A story (`client/..`, `server/..`), a unit test (`src/..::test`), or a test (`file::test`).
+/// Returns whether a name is a story (`client/..`, `server/..`), a unit test (`src/..::test`), or a test
+/// (`file::test`).
 fn is_test(name: &str) -> bool {
     let Some((file, test)) = name.split_once("::") else {
         return root().join("tests/protocol/scripts").join(format!("{name}.txt")).is_file();
@@ -85,7 +86,7 @@ fn is_test(name: &str) -> bool {
     }
     ["protocol", "api", "orders", "layers"].iter().any(|folder| {
         let path = root().join("tests").join(folder).join(format!("{file}.rs"));
-        // The stories of regressions.rs are made by a macro.
+        // A macro makes the tests of regressions.rs.
         let made = fs::read_to_string(&path).unwrap_or_default().contains(&format!("    {test}: "));
         has_function(&path, test) || (file == "regressions" && made)
     })

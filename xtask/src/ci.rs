@@ -40,7 +40,8 @@ fn lints() -> Result {
     ]))
 }
 
-/// Tests the feature `unstable`, which the tests of the workspace leave out. What they built is used again: `--release`.
+/// Tests the feature `unstable`, which the tests of the workspace leave out. With `--release` the build of those tests
+/// is used again.
 fn unstable() -> Result {
     let tests = ["test", "--quiet", "--release", "--features", "unstable", "--lib", "--test", "machines", "unstable"];
     run(&mut cargo(&tests))

@@ -4,7 +4,8 @@
 //! pages of every published crate and in the Markdown files of its package:
 //!
 //! - a link within the documentation leads to a page, and to a place on it, that exists;
-//! - an id of the catalogue of rules (`tests/protocol/rules.md`), such as C-SOTW-04, is a link or stands on the page of the catalogue;
+//! - an id of the catalogue of rules (`tests/protocol/rules.md`), such as C-SOTW-04, is a link or stands on the page of
+//!   the catalogue;
 //! - a Markdown file that is named is in the package, or is an external link;
 //! - a source file that is named, such as `client/mod.rs`, exists;
 //! - no page cites a "DESIGN rule": the rules are those of the manual, and are linked.
@@ -35,8 +36,8 @@ pub fn check() -> Result {
         run(cargo(&DOC).args(["--package", &package.name]).env("RUSTDOCFLAGS", flags))?;
     }
     for package in &packages {
-        // Pages of removed items would be checked as well. The folders stay: rustdoc links to another crate only if its folder
-        // is there, and all crates are documented at the same time.
+        // Pages of removed items would be checked as well. The folders stay: rustdoc links to another crate only if the
+        // crate's folder exists, and all crates are documented at the same time.
         let pages = folder.join(crate_name(package));
         let _ = fs::remove_dir_all(&pages);
         fs::create_dir_all(&pages)?;
@@ -134,14 +135,14 @@ impl Site {
         if !self.files.contains(&target) {
             return Some(target);
         }
-        // The places on other pages, such as those of the source, are not known.
+        // The places on pages that are not checked, such as those of the source, are not known.
         let known = self.pages.get(&target).filter(|_| !fragment.is_empty())?;
         (!known.ids.contains(fragment)).then(|| format!("#{fragment} of {target}"))
     }
 }
 
-/// Returns the Markdown files of a package outside of `src/`. Their link targets are in the repository. (A folder with
-/// a manifest of its own, such as `examples/`, is never part of the package.)
+/// Returns the faults in the Markdown files of a package outside of `src/`. Their link targets are in the repository.
+/// (A folder with a manifest of its own, such as `examples/`, is never part of the package.)
 fn documents(package: &Package) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     for file in package.files.iter().filter(|file| file.ends_with(".md") && !file.starts_with("src/")) {

@@ -6,7 +6,7 @@ use std::{env, fs, process};
 
 use crate::run::root;
 
-/// The protos of a crate, and what is made of them.
+/// The protos of a crate, and the file that is generated from them.
 struct Protos {
     folder: &'static str,
     files: &'static [&'static str],

@@ -22,7 +22,7 @@ pub fn cargo(arguments: &[&str]) -> Command {
     if arguments.first().is_some_and(|first| first.starts_with('+')) {
         cargo.env_remove("RUSTUP_TOOLCHAIN");
     }
-    // What a recipe builds is built once: it needs no information for a debugger or for a next build.
+    // A recipe builds a program once: the build needs no information for a debugger or for a next build.
     cargo.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
     cargo.args(arguments).current_dir(root());
     cargo

@@ -6,7 +6,7 @@ use crate::run::{Result, cargo, run};
 
 /// Builds the control plane, as it is released, and holds it under load.
 pub fn program(arguments: &[&str]) -> Result {
-    // With the features of the whole workspace, so that what its tests have built is used.
+    // With the features of the whole workspace, so that the build of its tests is used again.
     run(&mut cargo(&["build", "--quiet", "--release", "--workspace", "--bin", "control_plane", "--bin", "soak"]))?;
     run(Command::new("target/release/soak").args(arguments))
 }

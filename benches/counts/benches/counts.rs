@@ -1,4 +1,5 @@
-//! The workloads, once each, and their floors. Small, for the counts are exact and valgrind is slow.
+//! The workloads, once each, and their floors. The workloads are small, because the counts are exact and valgrind is
+//! slow.
 
 use std::hint::black_box;
 
@@ -11,7 +12,7 @@ use xds_machine::Delta;
 
 const N: usize = 10_000;
 
-/// Work after its first round, and the input of the next.
+/// Returns work after its first round, and the input of the next.
 fn warm<W: Work>(mut work: W) -> (W, W::Input) {
     let input = work.prepare();
     work.run(input);
@@ -19,7 +20,7 @@ fn warm<W: Work>(mut work: W) -> (W, W::Input) {
     (work, input)
 }
 
-/// What is returned is dropped when nobody counts any more.
+/// Runs a round. The returned values are dropped when counting has ended.
 fn round<W: Work>((mut work, input): (W, W::Input)) -> (W, W::Output) {
     let output = black_box(work.run(black_box(input)));
     (work, output)

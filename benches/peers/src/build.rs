@@ -11,7 +11,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The program of a peer, or the first error of the compiler.
+/// Builds the program of a peer, and returns its path, or the first error of the compiler.
 pub fn build(peer: &Peer) -> Result<PathBuf, String> {
     let mut cargo = Command::new("cargo");
     cargo.args([
@@ -34,7 +34,7 @@ pub fn build(peer: &Peer) -> Result<PathBuf, String> {
     executables.next_back().ok_or_else(|| "there is no program".into())
 }
 
-/// The versions of its crates, as locked.
+/// Returns the versions of a peer's crates, as locked.
 pub fn version(peer: &Peer) -> String {
     let lock = std::fs::read_to_string(root().join("Cargo.lock")).unwrap_or_default();
     let find = |name: &str| {

@@ -20,11 +20,11 @@ pub struct Cell {
     pub s: usize,
 }
 
-/// The signals of that limit.
+/// The signals at the limit of time on a processor.
 const XCPU: i32 = 24;
 const KILL: i32 = 9;
 
-/// What a process may have: time on a processor, and time (it may wait for one), and memory.
+/// The limits of a process: time on a processor, elapsed time (it may wait for a processor), and memory.
 #[derive(Debug)]
 pub struct Limits {
     seconds: u64,
@@ -38,9 +38,9 @@ impl Default for Limits {
     }
 }
 
-/// The rows that came out, and one more that says how it ended if it did not end well.
+/// Runs a piece of work. Returns its rows, and one more that tells how it ended if it failed.
 pub fn run(program: &Path, cell: &Cell, limits: &Limits) -> Vec<Value> {
-    // A probe is one to every program.
+    // Every program has its probes under the name `probe`.
     let work = cell.work.rsplit(' ').next().unwrap_or_default();
     let mut child = match Command::new(program)
         .args([work, &cell.n.to_string(), &cell.s.to_string()])
@@ -81,7 +81,7 @@ pub fn run(program: &Path, cell: &Cell, limits: &Limits) -> Vec<Value> {
     rows
 }
 
-/// How it ended, if not well.
+/// Returns how a process ended, if it failed.
 fn ended(status: Option<ExitStatus>, said: &[String], limits: &Limits) -> Option<String> {
     let last = said.last().map_or("nothing", String::as_str);
     let Some(status) = status else {
@@ -90,7 +90,7 @@ fn ended(status: Option<ExitStatus>, said: &[String], limits: &Limits) -> Option
     if status.success() {
         return None;
     }
-    // Beyond a limit that can't be raised the kernel kills.
+    // The kernel kills a process beyond a limit that can't be raised.
     if matches!(status.signal(), Some(XCPU | KILL)) {
         return Some(format!("beyond {} s on a processor; came to: {last}", limits.seconds));
     }
@@ -104,7 +104,7 @@ fn ended(status: Option<ExitStatus>, said: &[String], limits: &Limits) -> Option
     Some(if status.code() == Some(1) { last.into() } else { format!("{status}; came to: {last}") })
 }
 
-/// The last lines.
+/// Returns the last lines.
 fn tail(err: impl Read) -> Vec<String> {
     let mut last = Vec::new();
     for line in BufReader::new(err).lines().map_while(Result::ok) {

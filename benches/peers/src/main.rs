@@ -51,11 +51,11 @@ fn usage(why: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Builds them all before any is measured, for compilers are bad company.
+/// Builds all peers before any is measured, because compilers disturb measurements.
 fn all(peers: &[&Peer], cells: &[Cell]) {
     let built: Vec<_> = peers.iter().map(|peer| (*peer, build::version(peer), build::build(peer))).collect();
     println!("{}", json!({ "machine": machine() }));
-    // What ours took for a piece of work, which stands beside what the others took for it.
+    // The times of our machine, by piece of work, for comparison with those of the other peers.
     let mut ours = HashMap::new();
     for cell in cells {
         for (peer, version, program) in &built {
@@ -82,7 +82,7 @@ fn all(peers: &[&Peer], cells: &[Cell]) {
     println!("{}", json!({ "machine": machine() }));
 }
 
-/// What else the machine does.
+/// Returns the cores of the computer, and its load.
 fn machine() -> Value {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load: Vec<&str> = load.split_whitespace().take(3).collect();
@@ -90,7 +90,7 @@ fn machine() -> Value {
     json!({ "cores": cores, "load": load.join(" ") })
 }
 
-/// A row of a piece of work that came to nothing.
+/// Returns the row of a piece of work that failed.
 fn row(cell: &Cell, outcome: &str) -> Value {
     json!({ "workload": cell.shown, "n": cell.n, "s": cell.s, "outcome": outcome })
 }

@@ -1,8 +1,8 @@
-//! Who does which work.
+//! The peers, and the work that each does.
 
 use crate::cell::Cell;
 
-/// The peer that all others stand beside.
+/// The peer that all others are compared with.
 pub const OURS: &str = "xds-machine";
 
 /// A peer: its name here, the crates that it consists of, its program in this workspace, and what it does.
@@ -14,7 +14,7 @@ pub struct Peer {
     works: &'static [&'static str],
 }
 
-/// What servers and clients are asked to do.
+/// The work of servers and of clients.
 const SERVER: &[&str] = &["sync", "push", "full", "idle", "probe"];
 const CLIENT: &[&str] = &["all", "named", "names", "turns", "client probe"];
 
@@ -34,7 +34,7 @@ impl Peer {
     }
 }
 
-/// The names of the works.
+/// Returns the names of all work.
 pub fn works() -> Vec<&'static str> {
     [SERVER, CLIENT].concat()
 }
@@ -42,7 +42,7 @@ pub fn works() -> Vec<&'static str> {
 const RESOURCES: [usize; 3] = [1000, 10_000, 100_000];
 const STREAMS: [usize; 3] = [1, 100, 1000];
 
-/// All pieces of work, the small ones first.
+/// Returns all pieces of work, the small ones first.
 pub fn cells(small: bool) -> Vec<Cell> {
     let sizes = if small { &RESOURCES[..2] } else { &RESOURCES };
     let streams = if small { &STREAMS[..2] } else { &STREAMS };

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::plan::PEERS;
 
-/// A table of each kind of work, and one of what was asked besides.
+/// Returns a table of each kind of work, and one of the probes.
 pub fn tables(rows: &str) -> String {
     let rows: Vec<Value> = rows.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let mut works: Vec<&str> = Vec::new();

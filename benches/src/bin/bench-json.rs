@@ -1,6 +1,6 @@
 //! Measures the figures and prints one JSON object a line: `bench-json [--check] [FIGURE ..]`. With `--check` it prints
-//! the limits and the measured values instead, and fails if a limit is exceeded. `bench-json beside PROGRAM ..` measures
-//! servers of others beside ours, over real connections.
+//! the limits and the measured values instead, and fails if a limit is exceeded. `bench-json beside PROGRAM ..`
+//! measures servers of other projects beside ours, over real connections.
 
 use std::error::Error;
 use std::process::ExitCode;

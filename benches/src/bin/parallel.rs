@@ -51,7 +51,7 @@ fn serve(store: &RwLock<Cache>, stream: &mut Server<Delta>, types: &TypeUrl) {
         let response = stream.poll_transmit(NOW, &*store.read().unwrap_or_else(PoisonError::into_inner));
         let Some(response) = response else { return };
         response.chunks().for_each(|chunk| _ = black_box(chunk)); // to the network
-        // And this came from it:
+        // The ACK, as if it came from there:
         let ack = Delta::ack(types, &[], response.nonce().clone());
         stream.handle_request(NOW, ack).expect("a good request");
         while stream.poll_action().is_some() {}

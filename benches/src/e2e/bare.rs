@@ -15,10 +15,10 @@ use tokio::net::TcpListener;
 
 use super::frames::Frames;
 
-/// A first request of more bytes has versions: its client is owed the last change only.
+/// A first request of more bytes has versions: its client needs the last change only.
 const RECONNECT: usize = 1024;
 
-/// What all streams share.
+/// The state that all streams share.
 #[derive(Clone)]
 pub(super) struct Shared(Arc<Mutex<State>>);
 

@@ -1,4 +1,5 @@
-//! Servers of others beside ours and the bare one: programs that speak as `serve` does, started as `PROGRAM serve N`.
+//! Servers of other projects beside ours and the bare one: programs with the input and output of `serve`, started as
+//! `PROGRAM serve N`.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +16,7 @@ use crate::measure::median;
 
 const SCENES: [(usize, usize); 2] = [(1_000, 100), (10_000, 100)];
 const CHANGES: usize = 5;
-/// How often a server is looked at until it is quiet, for some never are.
+/// The most looks at a server until it is quiet, because some servers never are.
 const LOOKS: u32 = 50;
 /// How long the streams wait for a change.
 const PATIENCE: Duration = Duration::from_secs(20);

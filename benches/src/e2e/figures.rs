@@ -25,7 +25,7 @@ struct Scene {
     connections: usize,
 }
 
-/// What a phase costs the server.
+/// The cost of a phase for the server.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     /// Processor time in nanoseconds.
@@ -179,7 +179,7 @@ struct Request {
     initial_resource_versions: HashMap<String, String>,
 }
 
-/// Streams that come back.
+/// Streams of clients that reconnect.
 pub fn e6() -> Figure {
     let scene = Scene::delta(10_000, 1000);
     let stored = cache(&clusters(), scene.n);
@@ -191,7 +191,7 @@ pub fn e6() -> Figure {
     let initial_resource_versions = stored.resources(&clusters()).map(version).collect();
     let request = Request { type_url: clusters().to_string(), initial_resource_versions };
     let prost = median_time(51, &mut Decode::new(&request)) * scene.streams as f64;
-    // Whoever answers compares each version with that of the resource.
+    // Any server that answers compares each version with that of the resource.
     let store: HashMap<String, String> = stored.resources(&clusters()).map(name_and_version).collect();
     let compare = |request: Request| {
         let is_stale = |(name, version): &(String, String)| store.get(name) != Some(version);
@@ -203,7 +203,7 @@ pub fn e6() -> Figure {
         run(async {
             let mut process = scene.start(kind);
             let (fleet, _) = scene.open(&process).await;
-            scene.changes(&mut process, &fleet, 1).await; // the last change is what the bare server sends
+            scene.changes(&mut process, &fleet, 1).await; // the bare server sends the last change
             fleet.close().await;
             let (first, _) = scene.open(&process).await;
             let before = process.resident();

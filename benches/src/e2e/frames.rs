@@ -11,7 +11,7 @@ use crate::stream::Wire;
 /// The frames of a response.
 pub(super) type Frames = Arc<[Bytes]>;
 
-/// Makes the responses that one client gets.
+/// Makes the responses to one client.
 pub(super) struct Template<V: Wire> {
     cache: Cache,
     server: Server<V>,
@@ -19,7 +19,7 @@ pub(super) struct Template<V: Wire> {
 }
 
 impl<V: Wire + xds_machine::proto::Wire> Template<V> {
-    /// Returns the first response, of N resources, as well.
+    /// Creates a template, and its first response, of N resources.
     pub(super) fn new(n: usize) -> (Self, Frames) {
         let mut server = Server::new(Config::ads(), StreamId(1));
         server.handle_request(NOW, V::subscribe(&clusters(), &[])).expect("a good request");
@@ -28,7 +28,7 @@ impl<V: Wire + xds_machine::proto::Wire> Template<V> {
         (template, first)
     }
 
-    /// Changes a resource.
+    /// Changes a resource, and returns the response.
     pub(super) fn change(&mut self) -> Frames {
         self.rounds = self.rounds.wrapping_add(1);
         self.cache.insert(&clusters(), resource(0, self.rounds));

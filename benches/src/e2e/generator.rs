@@ -20,7 +20,7 @@ const CONNECTION_WINDOW: u32 = 16 << 20;
 /// The time after which a server that does not answer is broken.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// What the clients have received.
+/// The progress of all clients.
 #[derive(Default)]
 struct Progress {
     responses: Cell<usize>,
@@ -94,7 +94,7 @@ async fn connect(port: u16) -> (SendRequest<Bytes>, AbortHandle) {
     let mut builder = Builder::new();
     builder.initial_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
     let (sender, connection) = builder.handshake(stream).await.expect("the server speaks HTTP/2");
-    // Its errors are those of its streams.
+    // An error of the connection is also one of its streams.
     let handle = spawn_local(async move { _ = connection.await }).abort_handle();
     (sender, handle)
 }

@@ -1,4 +1,4 @@
-//! What the whole program costs over real connections: a control plane beside a bare server, which sends the same shared
+//! Measures the whole program over real connections: a control plane beside a bare server, which sends the same shared
 //! bytes over the same HTTP/2 and parses nothing. Each server is a process of its own, so that the load is not counted.
 
 mod bare;

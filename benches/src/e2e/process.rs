@@ -1,4 +1,4 @@
-//! A server in a process of its own: what it has used of processors and memory.
+//! A server in a process of its own, and its use of processors and memory.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Variant;
 
-/// The program that is measured, and the one beside it.
+/// The measured program, and the bare one beside it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     Ours,
@@ -27,7 +27,7 @@ pub(super) struct Process {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// Where a server listens.
+    /// The port of a server.
     pub(super) port: u16,
 }
 
@@ -85,7 +85,7 @@ impl Process {
         self.quiet_within(u32::MAX).await
     }
 
-    /// The same, with at most so many looks of 20 ms: a server that works at intervals is never quiet.
+    /// As [`quiet`](Self::quiet), with at most `looks` looks of 20 ms: a server that works at intervals is never quiet.
     pub(super) async fn quiet_within(&self, looks: u32) -> u64 {
         let (mut last, mut times) = (self.cpu(), 0);
         for _ in 0..looks {

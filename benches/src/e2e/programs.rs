@@ -64,7 +64,7 @@ struct Program {
 }
 
 impl Program {
-    /// Starts what is built beside this program.
+    /// Starts the program that was built beside this one.
     fn start(folder: &Path) -> Self {
         let program = std::env::current_exe().expect("a program has a path").with_file_name("control_plane");
         let mut command = Command::new(program);
@@ -86,7 +86,7 @@ impl Drop for Program {
     }
 }
 
-/// A file is moved into place among 10,000, until the last of 100 streams has it.
+/// Measures E8: a file is moved into place among 10,000, until the last of 100 streams has the change.
 pub fn e8() -> Figure {
     let (n, streams) = (10_000, 100);
     let mut times = run(async {
@@ -112,12 +112,12 @@ pub fn e8() -> Figure {
     ([Row { ns: middle, ..Row::new("E8", n, streams, 1) }].into(), checks.into())
 }
 
-/// A client gets all resources.
+/// Measures E9: a client receives all resources.
 pub fn e9() -> Figure {
     let n = 100_000;
     let response = delta_response(&cache(&clusters(), n), &clusters());
     let decoding = median_time(9, &mut Decode::<DeltaResponse>::new(&response));
-    // The versions and what the program made of the resources are kept by name.
+    // The versions, and the content of the resources, are kept by name.
     let keep = |response: DeltaResponse| {
         let entry = |Resource { name, version, resource }: Resource| {
             let content = Arc::new(resource.unwrap_or_default().value);

@@ -1,4 +1,5 @@
-//! The process that receives: `receive ours|bare PORT N`. It opens a stream for a first line, and closes it for the next.
+//! The process that receives: `receive ours|bare PORT N`. It opens a stream for a first line, and closes it for the
+//! next.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -19,10 +20,10 @@ use super::generator::Fleet;
 use super::serve::obey;
 use super::wire::nothing;
 
-/// The time in which the last request surely goes out.
+/// The time in which the last request is surely sent.
 const AFTER: Duration = Duration::from_millis(50);
 
-/// A cluster that nobody looks into.
+/// A cluster that is not decoded.
 #[derive(PartialEq)]
 struct Cluster(Bytes);
 
@@ -72,7 +73,7 @@ pub fn receive(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Watches all clusters, until N have come.
+/// Watches all clusters, until N have arrived.
 async fn watch(port: u16, n: usize) -> (XdsClient, Watch<Cluster>) {
     let server = Endpoint::new(format!("http://127.0.0.1:{port}")).expect("a URI");
     let client = XdsClient::builder(Config::new(Node::new("n"))).server(server).start().expect("one server");

@@ -1,4 +1,5 @@
-//! What the load writes, and as much as it reads of what comes back: versions and nonces, found without decoding.
+//! The messages that the load writes, and the parts that it reads of responses: versions and nonces, found without
+//! decoding.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
@@ -29,8 +30,8 @@ fn prefixed(message: Vec<u8>) -> Bytes {
     all.freeze()
 }
 
-/// Returns the first request of a stream in two pieces: prefix and node, and what all streams share. The client
-/// subscribes to the wildcard.
+/// Returns the first request of a stream in two pieces: prefix and node, and the part that all streams share. The
+/// client subscribes to the wildcard.
 pub(super) fn first(variant: Variant, stream: usize, shared: &Bytes) -> [Bytes; 2] {
     let id = format!("node-{stream}");
     let mut node = vec![0x0a, id.len() as u8];
@@ -68,7 +69,7 @@ pub(super) struct Received {
 #[derive(Debug, Default)]
 pub(super) struct Scanner {
     place: Place,
-    /// The bytes that the message still has.
+    /// The bytes that are left of the message.
     left: usize,
     received: Received,
 }

@@ -1,4 +1,4 @@
-//! The start of a stream: F5 with a client that has nothing, F6 with a client that has everything.
+//! The start of a stream: F5 with a client that has no resources, F6 with a client that has all.
 
 use std::hint::black_box;
 
@@ -11,7 +11,7 @@ use crate::floor;
 use crate::measure::Work;
 use crate::stream::Wire;
 
-/// F5: the first stream to be sent everything, which pays for the encoding.
+/// F5: the first stream that is sent all resources, which pays for the encoding.
 pub struct FirstSync {
     n: usize,
     config: server::Config,
@@ -71,7 +71,7 @@ impl Work for FurtherSync {
     }
 }
 
-/// F6: a client that has everything reconnects, until it has the empty response.
+/// F6: a client that has all resources reconnects, until it has the empty response.
 pub struct Reconnect {
     cache: Cache,
     request: delta::Request,

@@ -19,7 +19,7 @@ fn name(at: usize) -> ResourceName {
     format!("cluster-{at:06}").as_str().into()
 }
 
-/// A reporter that is asked for everything, and its entries.
+/// Returns a reporter that is asked for all clusters, and its entries.
 fn reporter(n: usize) -> (Reporter, Vec<Entry>) {
     let mut reporter = Reporter::new(Config::new(Node::new("n")));
     reporter.handle_open();

@@ -1,4 +1,4 @@
-//! An adapter of a client: a command of its owner, told over its standard input what to ask for.
+//! An adapter of a client: a command of the client's owner, which is told on its standard input what to ask for.
 
 use std::sync::mpsc::Sender;
 
@@ -23,11 +23,11 @@ struct Line {
     removed: Vec<String>,
 }
 
-/// A running adapter. Ends with the value.
+/// A running adapter, which ends when the value is dropped.
 pub struct Adapter(Dialogue);
 
 impl Adapter {
-    /// Starts the command, and waits until it says that it is ready. Events go into `events`.
+    /// Starts the command, and waits until the adapter reports that it is ready. `events` receives the events.
     ///
     /// # Errors
     ///
@@ -47,14 +47,14 @@ impl Adapter {
         self.0.ask(&json!({"op": op, "type": tell.type_url, "names": tell.names}), op)
     }
 
-    /// Returns the last words of an adapter that has ended.
+    /// Returns the last output of an adapter that has ended.
     pub fn last_words(&mut self) -> Option<String> {
         let program = self.0.program();
         program.has_ended().then(|| program.trouble("the adapter has ended").0)
     }
 }
 
-/// Sends an event to those who wait for events, and anything else to those who wait for an answer.
+/// Sends an event to `events`, and any other line to `answers`. Returns whether the receiver is still there.
 fn sort(line: String, events: &Sender<Event>, answers: &Sender<String>) -> bool {
     let Ok(Line { event: Some(event), type_url, name, names, removed, .. }) = serde_json::from_str::<Line>(&line)
     else {
@@ -63,6 +63,6 @@ fn sort(line: String, events: &Sender<Event>, answers: &Sender<String>) -> bool 
     match event.as_str() {
         "apply" => events.send(Event::Apply { type_url, names, removed }).is_ok(),
         "missing" => events.send(Event::Missing { type_url, name }).is_ok(),
-        _ => true, // of a later version of the contract
+        _ => true, // an event of a later version of the contract
     }
 }

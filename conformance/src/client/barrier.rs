@@ -1,4 +1,4 @@
-//! How the kit knows that a client has nothing more to say: the client answers a later response, and is quiet.
+//! How the kit knows that a client has nothing more to send: the client answers a later response, and is quiet.
 
 use super::item::kit_item;
 use super::reference::Reference;
@@ -12,7 +12,7 @@ impl Session<'_> {
     /// Lets the client subscribe to a resource for barriers, for as long as the session lasts, and measures how long
     /// its answers take.
     ///
-    /// Returns whether the client asks for it. A client that asks and does not answer has no barrier.
+    /// Returns whether the client asks for the resource. A client that asks and does not answer has no barrier.
     ///
     /// # Errors
     ///
@@ -51,8 +51,8 @@ impl Session<'_> {
         asks
     }
 
-    /// Makes sure that the client has read everything, as far as that can be known: it answers another response, and
-    /// then says nothing for a while.
+    /// Makes sure that the client has read everything, as far as that can be known: the client answers another
+    /// response, and then sends nothing for a while.
     pub(super) fn rest(&mut self) {
         if !self.settle() {
             return;
@@ -68,14 +68,15 @@ impl Session<'_> {
                 .iter()
                 .any(|known| (known.rule, &known.type_url) == (complaint.rule, &complaint.type_url))
         };
-        // A client may be slow to say what it wants. What it did not say once is not waited for again.
+        // A client may be slow to request the names that it wants. The kit does not wait again for a complaint that it
+        // already has.
         if complaints(self).iter().any(|complaint| !is_known(self, complaint)) {
             self.wait_until(self.timing.answer, |session| complaints(session).is_empty());
         }
         let referees = self.streams.values_mut().map(|stream| &mut stream.referee);
         let complaints: Vec<Complaint> = referees.flat_map(|referee| referee.rest(&wanted)).collect();
         for complaint in complaints {
-            // An Envoy does not answer for clusters before it has their endpoints.
+            // An Envoy does not answer a response of clusters before it has their endpoints.
             let may_wait = self.reference.is_some() && Reference::serves(&complaint.type_url);
             if !(may_wait && complaint.rule == Rule::NotAnswered) {
                 self.complain(complaint);
@@ -83,7 +84,7 @@ impl Session<'_> {
         }
     }
 
-    /// Lets the client answer something else. Returns whether the client is still there.
+    /// Lets the client answer the barrier. Returns whether the client is still there.
     pub(super) fn settle(&mut self) -> bool {
         let Some(barrier) = self.barrier.as_ref().map(|barrier| barrier.type_url.clone()) else {
             self.drain(self.timing.quiet);

@@ -1,4 +1,4 @@
-//! What must come from a client, and what must not.
+//! The steps that expect messages of a client, or their absence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,7 +12,8 @@ use crate::referee::Merit;
 use crate::resource;
 
 impl Player {
-    /// Requests with these parts must come: SotW one with all of them, delta any number.
+    /// Checks that requests with these parts come: in SotW one request with all of them, in delta any number of
+    /// requests.
     pub(super) fn must(&mut self, session: &mut Session<'_>, wish: &Wish) -> Result<(), Stop> {
         let type_url = self.type_url(&wish.type_name);
         if wish.version.as_deref() == Some("") && session.accepted.contains(&type_url) {
@@ -29,7 +30,7 @@ impl Player {
             });
         }
         let found = |session: &Session<'_>| self.find(session, wish, &type_url, mark);
-        // A client that wants nothing more of a stream may end it instead.
+        // A client that wants nothing more on a stream may end it instead.
         let wants_none = session.wanted.get(&type_url).is_some_and(BTreeSet::is_empty);
         let ended = |session: &Session<'_>| {
             let has_ended = session.log[mark..].iter().any(|entry| matches!(entry, Entry::Closed));
@@ -61,7 +62,7 @@ impl Player {
         format!("must come on {}, and did not: {lacks}; the last request: {last}", resource::short(&type_url))
     }
 
-    /// No request of the type, or none with these parts, may come.
+    /// Checks that no request of the type, or none with these parts, comes.
     pub(super) fn must_not(&mut self, session: &mut Session<'_>, wish: &Wish) -> Result<(), Stop> {
         session.rest();
         let type_url = self.type_url(&wish.type_name);
@@ -75,7 +76,7 @@ impl Player {
         }
     }
 
-    /// Whether it comes is reported.
+    /// Reports whether requests with these parts come.
     pub(super) fn maybe(&mut self, session: &mut Session<'_>, wish: &Wish) {
         session.rest();
         let type_url = self.type_url(&wish.type_name);
@@ -93,7 +94,7 @@ impl Player {
     fn find(&self, session: &Session<'_>, wish: &Wish, type_url: &str, mark: usize) -> Result<Vec<usize>, String> {
         let parts = if session.variant == Variant::Sotw { vec![wish.clone()] } else { parts(wish) };
         let find = |part: &Wish| {
-            // An answer may come before the next response goes out.
+            // An answer may have come before a later response was sent.
             let answers = part.ack.as_ref().or(part.nack.as_ref()).or(part.answer.as_ref());
             let mark = answers.and_then(|of| self.bound_at.get(of)).map_or(mark, |at| (*at).min(mark));
             let mut all = requests(session, type_url, mark);
@@ -134,8 +135,8 @@ impl Player {
             && (!wish.no_error || request.error.is_none())
     }
 
-    /// Returns whether a request since the last `want` asks for a name that the one before did not have; delta: that
-    /// subscribes to it.
+    /// Returns whether a request since the last `want` asks for a name that the request before did not have; in delta,
+    /// whether a request subscribes to the name.
     pub(super) fn has_asked_anew(&self, session: &Session<'_>, type_url: &str, name: &str) -> bool {
         let (mark, mut had) = (self.mark(type_url), false);
         requests(session, type_url, self.start).any(|(at, first, request)| {
@@ -169,7 +170,7 @@ impl Player {
         if words.is_empty() { "a request".into() } else { words.join(" ") }
     }
 
-    /// The names that the client is subscribed to must be these.
+    /// Checks that the client is subscribed to exactly these names.
     pub(super) fn names(&mut self, session: &mut Session<'_>, type_name: &str, names: &[String]) -> Result<(), Stop> {
         let type_url = self.type_url(type_name);
         if !names.is_empty() && !session.wait_asked(&type_url) {
@@ -190,7 +191,7 @@ impl Player {
         Err(Stop::Late(format!("the client wants [{}], and is subscribed to [{}]", list(&wanted), list(&has))))
     }
 
-    /// The first request of a stream says what the client holds.
+    /// Checks that the first request of a stream claims the resources that the client holds.
     pub(super) fn claims(
         &mut self,
         session: &mut Session<'_>,
@@ -221,9 +222,9 @@ impl Player {
             _ if wrong => Err(Stop::Fail(lists)),
             all if all == wanted.len() => Ok(()),
             0 if has_all => self.drops_unclaimed(session, &type_url, &wanted),
-            // The server cannot say that it is gone.
+            // The server cannot announce the removal of a resource that the client does not claim.
             _ if has_all => Err(Stop::Fail(lists)),
-            // The client asks for it by its name, and is told of it anyway.
+            // The client asks for the resource by its name, and the server answers for that name anyway.
             _ => {
                 self.notes.push(lists);
                 Ok(())
@@ -231,14 +232,15 @@ impl Player {
         }
     }
 
-    /// A client that does not say what it holds cannot be told what is gone. It must find out by itself.
+    /// Checks that a client that claims nothing drops the resources that are gone: the server cannot announce their
+    /// removal.
     fn drops_unclaimed(
         &mut self,
         session: &mut Session<'_>,
         type_url: &str,
         held: &BTreeMap<String, String>,
     ) -> Result<(), Stop> {
-        // What is asked for by its name, the server tells of anyway.
+        // For a resource that is asked for by its name, the server answers anyway.
         let named = |name: &&String| session.wanted.get(type_url).is_some_and(|names| names.contains(*name));
         let Some(first) = held.keys().find(named).or_else(|| held.keys().next()).cloned() else {
             self.notes.push("the client does not claim what it holds".into());
@@ -264,7 +266,7 @@ impl Player {
         Err(Stop::Late(why.into()))
     }
 
-    /// What the client says that it has applied.
+    /// Checks what the client reports that it has applied.
     pub(super) fn applied(&mut self, session: &mut Session<'_>, wish: &Applied) -> Result<(), Stop> {
         let type_url = self.type_url(&wish.type_name);
         let mark = self.mark_of_events(&type_url);
@@ -308,7 +310,7 @@ impl Player {
         }
     }
 
-    /// Whether the client says that a resource does not exist.
+    /// Checks whether the client reports that a resource does not exist.
     pub(super) fn missing(
         &mut self,
         session: &mut Session<'_>,
@@ -360,7 +362,7 @@ impl Player {
                     applied.extend(names.iter().cloned());
                     gone.extend(removed.iter().cloned());
                 }
-                // What does not exist any more may be said either way.
+                // The client may report either way that a resource does not exist any more.
                 Entry::Missing { type_url: of, name, .. } if of == type_url => _ = gone.insert(name.clone()),
                 _ => {}
             }

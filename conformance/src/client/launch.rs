@@ -1,4 +1,4 @@
-//! How a client is started: what stands for `{port}`, `{bootstrap}`, `{envoy}` and `{variant}` in its command.
+//! How a client is started: the values of `{port}`, `{bootstrap}`, `{envoy}` and `{variant}` in its command.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,13 +24,13 @@ pub fn envoys() -> impl Iterator<Item = &'static str> {
     ENVOYS.iter().map(|(name, _)| *name)
 }
 
-/// Returns the variant that an Envoy with this bootstrap speaks; `None` if there is no such bootstrap.
+/// Returns the variant that an Envoy with this bootstrap uses; `None` if there is no such bootstrap.
 pub fn variant_of_envoy(name: &str) -> Option<Variant> {
     ENVOYS.iter().find(|(known, _)| *known == name)?;
     Some(if name.contains("delta") { Variant::Delta } else { Variant::Sotw })
 }
 
-/// The command of a client with everything filled in. Its files end with the value.
+/// The command of a client with everything filled in. Its files are removed when the value is dropped.
 #[derive(Debug)]
 pub struct Launch {
     command: Vec<String>,
@@ -85,7 +85,7 @@ fn grpc_bootstrap(port: u16) -> String {
             "channel_creds": [{"type": "insecure"}],
             "server_features": ["xds_v3"],
         }],
-        // One implementation takes no bootstrap without a locality.
+        // One implementation rejects a bootstrap without a locality.
         "node": {"id": "xds-conformance", "cluster": "kit", "locality": {"region": "r", "zone": "z"}},
     })
     .to_string()

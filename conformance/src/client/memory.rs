@@ -1,4 +1,4 @@
-//! A client of this project in memory, with or without a defect: what every case is tested with.
+//! A client of this project in memory, with or without a defect, with which every case is tested.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,46 +12,46 @@ use crate::message::{Request, Response, Variant};
 use crate::resource;
 use crate::run::{StreamId, Trouble};
 
-/// A defect between the client and the wire. Each method may change what passes.
+/// A defect between the client and the wire. Each method may change the messages or events that it handles.
 pub trait ClientDefect {
-    /// A stream opens.
+    /// Notes that a stream opens.
     fn opens(&mut self) {}
 
-    /// The client is told something. Returns whether it hears it.
+    /// Handles an instruction to the client. Returns whether the client receives it.
     fn told(&mut self, tell: &mut Tell) -> bool {
         let _ = tell;
         true
     }
 
-    /// A response comes in. Returns whether the client hears it.
+    /// Handles a response that comes in. Returns whether the client receives it.
     fn hears(&mut self, response: &mut Response) -> bool {
         let _ = response;
         true
     }
 
-    /// A request goes out. Returns what goes instead.
+    /// Handles a request that goes out. Returns the requests that are sent instead.
     fn says(&mut self, request: Request) -> Vec<Request> {
         vec![request]
     }
 
-    /// A resource is judged: returns whether it is taken.
+    /// Judges a resource. Returns whether the client accepts it.
     fn takes(&mut self, body: &[u8]) -> bool {
         resource::decodes(body)
     }
 
-    /// The client says what it has done. Returns whether it says it.
+    /// Handles an event that the client reports. Returns whether it is reported.
     fn reports(&mut self, event: &mut Event) -> bool {
         let _ = event;
         true
     }
 
-    /// Returns what else the client says at this time.
+    /// Returns the events that the client adds at this time.
     fn adds(&mut self, now: Duration) -> Vec<Event> {
         let _ = now;
         Vec::new()
     }
 
-    /// Returns whether the client, whose stream has ended, comes back after the usual delay, at once or never.
+    /// Returns when the client, whose stream has ended, opens the next one: after the usual delay, at once or never.
     fn comes_back(&mut self) -> Return {
         Return::Later
     }
@@ -62,7 +62,7 @@ pub trait ClientDefect {
     }
 }
 
-/// When a client comes back.
+/// When a client opens its next stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Return {
     /// After a delay that grows.
@@ -79,7 +79,7 @@ pub struct Faultless;
 
 impl ClientDefect for Faultless {}
 
-/// A variant, as the kit writes its messages.
+/// A variant, with the conversion of its messages to and from the kit's form.
 pub trait Spoken: client::Variant {
     /// The variant as a value.
     const SPOKEN: Variant;
@@ -197,7 +197,7 @@ impl<V: Spoken, D: ClientDefect> Memory<V, D> {
         let verdict = update.check(|resource| {
             if taken.contains(&resource.name().to_string()) { Ok(()) } else { Err("the bytes are no resource") }
         });
-        _ = self.client.handle_verdict(self.now, verdict); // the update is out
+        _ = self.client.handle_verdict(self.now, verdict); // cannot fail: the client has handed the update out
         if !names.is_empty() || !removed.is_empty() {
             self.report(Event::Apply { type_url, names, removed });
         }

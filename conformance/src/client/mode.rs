@@ -1,4 +1,5 @@
-//! The mode `client`: all fixed cases with a client over sockets, a start for each variant, all at the same time.
+//! The mode `client`: all fixed cases with a client over sockets, which is started for each variant, all at the same
+//! time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -12,12 +13,12 @@ use crate::message::Variant;
 use crate::report::{Calibration, Glob, Implementation, Report, Row, variant_name};
 use crate::run::Trouble;
 
-/// What to run, and with what.
+/// The cases to run, and the client to run them with.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The command, not filled in.
     pub command: Vec<String>,
-    /// What the report says of the client.
+    /// The description of the client in the report.
     pub implementation: Implementation,
     /// The starts: the variant, and the name of Envoy's bootstrap.
     pub starts: Vec<(Variant, String)>,
@@ -27,11 +28,11 @@ pub struct Plan {
     pub unsupported: BTreeMap<String, String>,
     /// The types that the client can ask for, by their short names.
     pub types: Vec<String>,
-    /// The types of which the client can ask for everything.
+    /// The types for which the client can subscribe to the wildcard.
     pub wildcard: Vec<String>,
     /// Which cases to run.
     pub filter: Option<Glob>,
-    /// How long to wait for what must come, if the user says.
+    /// How long to wait for a message that must come, if the user sets it.
     pub patience: Option<Duration>,
     /// Whether a failure at level SHOULD counts.
     pub strict: bool,
@@ -39,7 +40,7 @@ pub struct Plan {
     pub reference: bool,
 }
 
-/// Runs the plan. `on_row` is told of each case as soon as it is played.
+/// Runs the plan. `on_row` receives the row of each case as soon as the case is played.
 ///
 /// # Errors
 ///

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::message::{Request, Variant};
 use crate::run::{StreamId, Trouble};
 
-/// What a client does.
+/// An event of a client.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Event {
     /// The client opens a stream: of one type, or aggregated.
@@ -19,11 +19,11 @@ pub enum Event {
     },
     /// A request.
     Request(StreamId, Request),
-    /// A message that is no request: why.
+    /// A message that is no request, and why.
     Malformed(StreamId, String),
     /// The client ended the stream, or its connection broke.
     Closed(StreamId, String),
-    /// The client says that it uses these resources, and has removed the others.
+    /// The client reports that it uses the resources in `names`, and has removed those in `removed`.
     Apply {
         /// The type.
         type_url: String,
@@ -32,18 +32,18 @@ pub enum Event {
         /// The names that were removed.
         removed: Vec<String>,
     },
-    /// The client says that this resource does not exist.
+    /// The client reports that this resource does not exist.
     Missing {
         /// The type.
         type_url: String,
         /// The name.
         name: String,
     },
-    /// The client is gone: its last words.
+    /// The client has ended, with its last output.
     Gone(String),
 }
 
-/// What a client is told to ask for.
+/// An instruction to a client to subscribe to names, or to unsubscribe from them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tell {
     /// The type URL.
@@ -76,10 +76,10 @@ pub trait ClientPeer {
     /// If the client cannot be told, or refuses.
     fn tell(&mut self, tell: &Tell) -> Result<(), Trouble>;
 
-    /// Sends a message on a stream. A stream that has ended takes it in vain.
+    /// Sends a message on a stream. A message on a stream that has ended is lost.
     fn send(&mut self, stream: StreamId, message: &[u8]);
 
-    /// Ends a stream, after what was sent.
+    /// Ends a stream, after the messages that were sent.
     fn end(&mut self, stream: StreamId, end: End);
 
     /// Returns the next event; `None` if none came in time.

@@ -14,19 +14,19 @@ use crate::referee::{Complaint, Level};
 use crate::resource;
 use crate::run::{Outcome, Trouble, Verdict};
 
-/// A delay that is none.
+/// A shorter delay counts as none.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
 /// Why a story ends early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The sentence is not kept: a message says so.
+    /// The sentence is not kept, as a message shows.
     Fail(String),
-    /// Something did not come: a client that is only slow is not at fault.
+    /// An expected message did not come: a client that is only slow is not at fault.
     Late(String),
-    /// It could not be found out.
+    /// The result could not be determined.
     Inconclusive(String),
-    /// The client does not have it.
+    /// The client does not have the feature.
     Unsupported(String),
 }
 
@@ -36,7 +36,7 @@ impl From<Trouble> for Stop {
     }
 }
 
-/// The client does not ask. One that cannot be told may have its reasons.
+/// Returns the stop for a client that does not ask for a type. A client that cannot be told may have its reasons.
 pub(super) fn not_asked(session: &Session<'_>, type_url: &str) -> Stop {
     let why = format!("the client does not ask for {}", resource::short(type_url));
     if session.reference.is_some() { Stop::Inconclusive(why) } else { Stop::Late(why) }
@@ -44,19 +44,19 @@ pub(super) fn not_asked(session: &Session<'_>, type_url: &str) -> Stop {
 
 /// A story that is over.
 pub struct Played {
-    /// What it came to.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Whether it failed because something did not come.
+    /// Whether the story failed because an expected message did not come.
     pub late: bool,
-    /// What the referee complained of meanwhile.
+    /// The complaints of the referee meanwhile.
     pub complaints: Vec<Complaint>,
 }
 
-/// How far a story is.
+/// The progress of a story.
 pub enum Progress {
-    /// It is over.
+    /// The story is over.
     Done(Box<Played>),
-    /// So much time is to pass, and others may use it.
+    /// The story waits for this time, which other stories may use.
     Waits(Duration),
 }
 
@@ -67,17 +67,17 @@ pub struct Player {
     pub(super) of: String,
     prefix: String,
     pub(super) bound: BTreeMap<String, Response>,
-    /// Where in the log each of them was sent.
+    /// The position in the log at which each bound response was sent.
     pub(super) bound_at: BTreeMap<String, usize>,
-    /// The places of requests that a step asked for.
+    /// The positions in the log of requests that a step demanded.
     pub(super) used: BTreeSet<usize>,
-    /// By type: from where in the log a step looks.
+    /// By type: the position in the log from which a step looks.
     pub(super) marks: BTreeMap<String, usize>,
-    /// By type: where in the log the last response was sent.
+    /// By type: the position in the log at which the last response was sent.
     pub(super) sent_marks: BTreeMap<String, usize>,
     pub(super) start: usize,
     pub(super) notes: Vec<String>,
-    /// Whether the client ended a stream of which it wanted nothing more.
+    /// Whether the client ended a stream on which it wanted nothing more.
     pub(super) ended_stream: bool,
     /// When the last request came that a step waited for.
     pub(super) asked_at: Duration,
@@ -152,7 +152,7 @@ impl Player {
         Progress::Done(Box::new(self.end(session, None)))
     }
 
-    /// Judges, and leaves the client with nothing to do.
+    /// Judges the story, and ends the client's subscriptions.
     fn end(&mut self, session: &mut Session<'_>, stop: Option<(usize, Stop)>) -> Played {
         if stop.is_none() && session.gone.is_none() {
             session.rest();
@@ -182,9 +182,9 @@ impl Player {
             (verdict, why) = (Verdict::Inconclusive, what);
         }
         if verdict == Verdict::Fail && level == Level::May {
-            verdict = Verdict::Inconclusive; // what the text leaves open cannot be done wrong
+            verdict = Verdict::Inconclusive; // a choice that the text leaves open cannot be wrong
         }
-        // What makes the client ask has to be to its liking, too.
+        // The client must accept the resources that make it ask, too.
         let unusable = match session.reference {
             Some(_) => session.unusable.values().next(),
             None => session.unusable.get(&self.of),
@@ -295,7 +295,7 @@ impl Player {
         Ok(())
     }
 
-    /// Ends each stream as soon as it opens.
+    /// Ends each stream as soon as it opens, and checks that the client does not open the next one at once.
     fn backoff(&mut self, session: &mut Session<'_>, times: usize) -> Result<(), Stop> {
         let mut gaps = Vec::new();
         for _ in 0..times {

@@ -1,7 +1,7 @@
-//! A client that nobody tells what to ask for: what the kit serves of other types makes it ask.
+//! A client that cannot be told what to ask for: the resources of other types that the kit serves make it ask.
 //!
-//! An Envoy asks for all listeners and clusters, and for the endpoints of each cluster. A gRPC client asks for a listener,
-//! whose routes name clusters, which have endpoints.
+//! An Envoy asks for all listeners and clusters, and for the endpoints of each cluster. A gRPC client asks for a
+//! listener, whose routes name clusters, which have endpoints.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ const ROUTER: &str = "type.googleapis.com/envoy.extensions.filters.http.router.v
 const MANAGER: &str =
     "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
 
-/// What the kit serves so that the client asks for endpoints.
+/// The resources that the kit serves so that the client asks for endpoints.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reference {
     /// The clusters whose endpoints the client is to ask for.
     clusters: BTreeSet<String>,
-    /// The listener that a gRPC client asks for; `None` of an Envoy.
+    /// The listener that a gRPC client asks for; `None` for an Envoy.
     listener: Option<String>,
     /// The clusters that were served on the streams that are open.
     served: BTreeSet<String>,
@@ -41,7 +41,7 @@ impl Reference {
         self.listener.is_none()
     }
 
-    /// Changes the names that the client is to ask for. Returns what to serve then.
+    /// Changes the names that the client is to ask for. Returns the response that makes it do so.
     pub(super) fn want(&mut self, names: &[String], leave: bool, variant: Variant) -> Response {
         for name in names {
             if leave {
@@ -65,7 +65,7 @@ impl Reference {
         }
     }
 
-    /// Takes a request. Returns what to serve.
+    /// Handles a request. Returns the response to send.
     pub(super) fn request(&mut self, request: &Request, first: bool, variant: Variant) -> Option<Response> {
         let (type_url, names) = (&request.type_url, &request.names);
         if type_url == resource::type_url("lds") {
@@ -80,7 +80,7 @@ impl Reference {
         let is_new = |name: &String| self.clusters.contains(name) && !self.served.contains(name);
         if self.listener.is_none() {
             let items = self.clusters.iter().map(|name| self.cluster(name, variant)).collect();
-            // What went while there was no stream.
+            // The clusters that were removed while there was no stream.
             let gone = request.initial.keys().filter(|name| !self.clusters.contains(*name)).cloned().collect();
             return first.then(|| Response { removed: gone, ..response(resource::type_url("cds"), items) });
         }

@@ -1,4 +1,4 @@
-//! All cases of a variant with one client, and what each came to.
+//! All cases of a variant with one client, and the result of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,19 +21,19 @@ const MOST_PATIENCE: Duration = Duration::from_secs(30);
 /// The limits of the time after which silence is believed.
 const LEAST_QUIET: Duration = Duration::from_millis(100);
 const MOST_QUIET: Duration = Duration::from_secs(2);
-/// How long a client may take to come back.
+/// How long a client may take to open its next stream.
 const AGAIN: Duration = Duration::from_secs(20);
-/// The types that the barrier may be of, the most useful first. Cases are not played with it.
+/// The types that the barrier may be of, the most useful first. Cases are not played with the type of the barrier.
 const BARRIERS: [&str; 4] = ["rds", "lds", "eds", "cds"];
 
-/// What is known of the client, and what to run.
+/// The facts that are known of the client, and the cases to run.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The variant.
     pub variant: Variant,
-    /// The types that the client can ask for, by their short names; all if empty.
+    /// The types that the client can ask for, by their short names; empty if it can ask for all types.
     pub types: Vec<String>,
-    /// The types of which the client can ask for everything.
+    /// The types for which the client can subscribe to the wildcard.
     pub wildcard: Vec<String>,
     /// The features of the client.
     pub features: BTreeSet<String>,
@@ -41,11 +41,11 @@ pub struct Settings {
     pub unsupported: BTreeMap<String, String>,
     /// Which cases to run.
     pub filter: Option<Glob>,
-    /// How long to wait for what must come, if the user says.
+    /// How long to wait for a message that must come, if the user sets it.
     pub patience: Option<Duration>,
     /// Whether the client cannot be told what to ask for.
     pub reference: bool,
-    /// Whether such a client has a stream for each type.
+    /// Whether a client that cannot be told has a stream for each type.
     pub separate: bool,
 }
 
@@ -55,7 +55,7 @@ struct Ran {
     complaints: Vec<Complaint>,
 }
 
-/// Plays all cases. `on_row` is told of each as soon as it is played; a row may still change.
+/// Plays all cases. `on_row` receives the row of each case as soon as the case is played; a row may still change.
 ///
 /// # Errors
 ///
@@ -116,7 +116,7 @@ pub fn run(
     Ok((ran.into_iter().map(|ran| ran.row).collect(), calibration))
 }
 
-/// Returns all cases of a variant that the client does not speak.
+/// Returns the rows of all cases of a variant that the client does not support.
 ///
 /// # Errors
 ///
@@ -133,7 +133,8 @@ pub(super) fn unsupported(settings: &Settings, why: &str, on_row: &mut dyn FnMut
     Ok(rows)
 }
 
-/// Plays a case with each of its types, up to the first failure; what only came late, once more.
+/// Plays a case with each of its types, up to the first failure. A failure that may only be lateness is played once
+/// more.
 fn play(session: &mut Session<'_>, story: &Arc<ClientStory>, types: &[String], number: usize) -> Ran {
     let (begun, variant) = (session.peer.now(), session.variant);
     let (mut worst, mut complaints, mut notes): (Option<Outcome>, _, Vec<String>) = (None, Vec::new(), Vec::new());
@@ -275,7 +276,7 @@ impl Settings {
         Err(refused.unwrap_or_else(|| Trouble("the client can ask for nothing that the kit knows".into())))
     }
 
-    /// Returns whether the client has a feature. One that names neither `wildcard` nor `names` can be told names.
+    /// Returns whether the client has a feature. A client that names neither `wildcard` nor `names` can be told names.
     fn has(&self, feature: &str) -> bool {
         let named = |name: &str| self.features.contains(name);
         named(feature) || (feature == "names" && !named("wildcard"))

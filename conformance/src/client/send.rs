@@ -41,7 +41,7 @@ impl Player {
             }
         }
         let bad = send.items.iter().filter(|item| item.content == Content::Bad).count();
-        // What the client has not asked for, it may ignore, whatever it is.
+        // The client may ignore a resource that it has not asked for, even a bad one.
         let is_asked = |item: &super::story::Item| session.asks_for(&type_url, &self.name(&item.name));
         let is_ignored = send.items.iter().any(|item| item.content == Content::Bad && !is_asked(item));
         let merit = match bad {

@@ -23,16 +23,16 @@ use crate::message::Request;
 use crate::net::stream::{frame, next_message, write};
 use crate::run::StreamId;
 
-/// What the kit does on a stream.
+/// An action of the kit on a stream.
 enum Out {
     Message(Bytes),
     End(End),
 }
 
-/// The ends of the streams that are open.
+/// The kit's ends of the open streams.
 type Streams = Arc<Mutex<BTreeMap<StreamId, UnboundedSender<Out>>>>;
 
-/// A server on a port of its own. Ends with the value.
+/// A server on a port of its own, which ends when the value is dropped.
 pub struct Server {
     address: SocketAddr,
     streams: Streams,
@@ -40,7 +40,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens. What clients do goes into `events`.
+    /// Starts to listen. `events` receives the events of clients.
     ///
     /// # Errors
     ///
@@ -68,19 +68,19 @@ impl Server {
         self.address
     }
 
-    /// Sends a message. A stream that has ended takes it in vain.
+    /// Sends a message. A message on a stream that has ended is lost.
     pub fn send(&self, stream: StreamId, message: &[u8]) {
         self.out(stream, Out::Message(frame(message)));
     }
 
-    /// Ends a stream, after what was sent.
+    /// Ends a stream, after the messages that were sent.
     pub fn end(&self, stream: StreamId, end: End) {
         self.out(stream, Out::End(end));
     }
 
     fn out(&self, stream: StreamId, out: Out) {
         if let Some(sender) = self.streams.lock().unwrap_or_else(PoisonError::into_inner).get(&stream) {
-            _ = sender.send(out); // the stream has ended, and says so by itself
+            _ = sender.send(out); // an error means that the stream has ended, which it reports by itself
         }
     }
 }
@@ -133,7 +133,7 @@ async fn serve(tcp: TcpStream, shared: Shared) -> Option<()> {
 fn refuse(mut respond: SendResponse<Bytes>) {
     let mut response = response();
     response.headers_mut().insert("grpc-status", HeaderValue::from_static("12"));
-    _ = respond.send_response(response, true); // the stream is gone
+    _ = respond.send_response(response, true); // an error means that the stream is gone
 }
 
 fn response() -> Response<()> {
@@ -161,7 +161,7 @@ async fn stream_of(
     };
     shared.streams.lock().unwrap_or_else(PoisonError::into_inner).remove(&stream);
     if let Some(why) = why {
-        _ = shared.events.send(Event::Closed(stream, why)); // nobody listens any more
+        _ = shared.events.send(Event::Closed(stream, why)); // an error means that the receiver is gone
     }
 }
 
@@ -215,5 +215,5 @@ fn trailers(send: &mut SendStream<Bytes>, status: &'static str) {
     let mut trailers = HeaderMap::new();
     trailers.insert("grpc-status", HeaderValue::from_static(status));
     trailers.insert("grpc-message", HeaderValue::from_static("the kit ends this stream"));
-    _ = send.send_trailers(trailers); // the stream has ended from the other side
+    _ = send.send_trailers(trailers); // an error means that the client has ended the stream
 }

@@ -1,5 +1,5 @@
-//! The kit's end of all streams of one client: what came, what was sent, and the referees. Stories are played in it, one
-//! after the other, while the client stays the same.
+//! The kit's end of all streams of one client: the events, the responses, and the referees. Stories are played in a
+//! session, one after the other, while the client stays the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,17 +11,17 @@ use crate::referee::{ClientReferee, Complaint, Merit, Rule, Wanted};
 use crate::resource;
 use crate::run::{StreamId, Trouble};
 
-/// The events that one wait may take before it is given up: a client that never stops.
+/// The number of events after which one wait is given up, because the client never stops.
 const MOST_EVENTS: usize = 2_000;
 
-/// How long to wait for what.
+/// How long to wait for events.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Timing {
-    /// For what must come.
+    /// The wait for an event that must come.
     pub answer: Duration,
-    /// For what must not come.
+    /// The wait for an event that must not come.
     pub quiet: Duration,
-    /// For the next stream.
+    /// The wait for the next stream.
     pub again: Duration,
 }
 
@@ -32,7 +32,7 @@ pub(super) enum Entry {
     Request { first: bool, request: Request },
     /// Names that are applied, and names that are removed.
     Apply { type_url: String, names: Vec<String>, removed: Vec<String> },
-    /// A name that does not exist, and when that was said.
+    /// A name that does not exist, and when the client reported it.
     Missing { type_url: String, name: String, at: Duration },
     /// A stream opened.
     Opened { at: Duration },
@@ -67,14 +67,14 @@ pub struct Session<'p> {
     pub(super) node: Option<Node>,
     /// The types of which the client accepted a response.
     pub(super) accepted: BTreeSet<String>,
-    /// The types of which the client rejects what is good, each with its error.
+    /// The types of which the client rejects good responses, each with its error.
     pub(super) unusable: BTreeMap<String, String>,
     /// The types of which the client asks for each resource on a stream of its own.
     pub(super) spread: BTreeSet<String>,
-    /// Whether the client says what it applies, and what does not exist.
+    /// Whether the client reports what it applies.
     pub(super) says_apply: bool,
     pub(super) barrier: Option<Barrier>,
-    /// What makes the client ask, if it cannot be told.
+    /// The resources that make the client ask, if it cannot be told.
     pub(super) reference: Option<Reference>,
     nonces: u64,
     /// The longest time that an answer took.
@@ -89,7 +89,7 @@ pub struct Session<'p> {
 }
 
 impl<'p> Session<'p> {
-    /// Begins.
+    /// Begins a session.
     pub fn new(peer: &'p mut dyn ClientPeer, variant: Variant, timing: Timing) -> Self {
         Self {
             peer,
@@ -116,7 +116,7 @@ impl<'p> Session<'p> {
         }
     }
 
-    /// Returns whether the client speaks only the other variant.
+    /// Returns whether the client uses only the other variant.
     pub fn is_of_other_variant(&self) -> bool {
         self.opened == (false, true)
     }
@@ -179,7 +179,7 @@ impl<'p> Session<'p> {
         true
     }
 
-    /// Sends what makes the client ask.
+    /// Sends a response that makes the client ask.
     fn serve(&mut self, mut response: Response) {
         if self.is_asked(&response.type_url) {
             response.version = self.next_version();
@@ -199,7 +199,7 @@ impl<'p> Session<'p> {
         format!("v{}", self.nonces + 1)
     }
 
-    /// Returns the newest stream on which a type is asked for, or else the newest one that may have it.
+    /// Returns the newest stream on which a type is asked for, or else the newest aggregated stream.
     pub(super) fn stream_of(&self, type_url: &str) -> Option<StreamId> {
         let newest = |is: &dyn Fn(&Stream) -> bool| self.streams.iter().rev().find(|(_, stream)| is(stream));
         let asked = newest(&|stream| stream.referee.is_asked(type_url));
@@ -224,7 +224,7 @@ impl<'p> Session<'p> {
         self.wait_until(self.timing.again, |session| session.is_asked(type_url))
     }
 
-    /// Takes events until something is so. Returns whether it is.
+    /// Takes events until a condition holds. Returns whether it does.
     pub(super) fn wait_until(&mut self, wait: Duration, is: impl Fn(&Self) -> bool) -> bool {
         let end = self.peer.now() + wait;
         for _ in 0..MOST_EVENTS {
@@ -354,7 +354,7 @@ impl<'p> Session<'p> {
     }
 
     pub(super) fn complain(&mut self, complaint: Complaint) {
-        // No stream has all names, and the kit does not send each resource on its own.
+        // No single stream has all names, and the kit does not send each resource on the stream that asks for it.
         let of_one_stream =
             [Rule::Names, Rule::NamesUnwanted, Rule::BadAccepted, Rule::NotAnswered].contains(&complaint.rule);
         if of_one_stream && self.spread.contains(&complaint.type_url) {

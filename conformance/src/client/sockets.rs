@@ -22,7 +22,7 @@ pub struct Port {
 
 /// A client over sockets.
 pub struct Sockets {
-    /// Ends first: a client that loses its server need not say so.
+    /// Dropped first, so that the client does not outlive its server and report the loss.
     told: Told,
     server: Server,
     events: Receiver<Event>,
@@ -32,14 +32,14 @@ pub struct Sockets {
 
 /// The command of a client.
 enum Told {
-    /// It is told what to ask for.
+    /// An adapter, which is told what to ask for.
     Adapter(Adapter),
-    /// It asks by itself.
+    /// A client that asks by itself.
     Alone(Program),
 }
 
 impl Told {
-    /// Returns the last words of a command that has ended.
+    /// Returns the last output of a command that has ended.
     fn last_words(&mut self) -> Option<String> {
         match self {
             Self::Adapter(adapter) => adapter.last_words(),

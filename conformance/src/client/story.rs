@@ -34,47 +34,47 @@ pub enum Step {
     Must(Wish),
     /// No request of the type, or none with these parts, may come.
     MustNot(Wish),
-    /// Whether such requests come is reported.
+    /// The kit reports whether such requests come.
     Maybe(Wish),
-    /// The names that the client is subscribed to, once it is quiet.
+    /// The client must be subscribed to exactly these names, once it is quiet.
     Names {
         /// The type.
         type_name: String,
         /// All names.
         names: Vec<String>,
     },
-    /// The first request of the stream says what the client holds: exactly these, or nothing, and then what is gone
-    /// must not stay.
+    /// The first request of the stream claims what the client holds: exactly these resources, or nothing; a client that
+    /// claims nothing must drop the resources that are gone.
     Claims {
         /// The type.
         type_name: String,
         /// Each name with the response that it came in.
         held: Vec<(String, String)>,
     },
-    /// The client says that it has applied, or removed, what is named.
+    /// What the client reports to have applied or removed.
     Apply(Applied),
-    /// The client says that a resource does not exist.
+    /// The client reports that a resource does not exist.
     Missing {
         /// The type.
         type_name: String,
         /// The name.
         name: String,
-        /// When it must be said, from the request on; `None`: it must not be said.
+        /// When the report must come, from the request on; `None`: it must not come.
         within: Option<(Duration, Duration)>,
     },
     /// All streams end.
     Cut(End),
-    /// All streams end if one was used: what comes next is the first request of a stream.
+    /// All open streams end: the next request is the first of its stream.
     Fresh,
-    /// The client must answer something else: all before was read.
+    /// The client answers a barrier, and so has read all responses before.
     Barrier,
-    /// The node of the client must claim one of these features, or the case is not for it.
+    /// The node of the client must claim one of these features, or the case does not apply to the client.
     Declares(Vec<String>),
     /// The client must not have ended a stream.
     Lives,
     /// Time passes.
     Wait(Duration),
-    /// Each stream is ended as soon as it opens, this many times: the client must not come back at once.
+    /// The kit ends each stream as soon as it opens, this many times: the client must not open the next one at once.
     Backoff(usize),
 }
 
@@ -85,7 +85,7 @@ pub struct Send {
     pub type_name: String,
     /// The resources.
     pub items: Vec<Item>,
-    /// A number of further resources, which nobody asked for.
+    /// The number of further resources, which the client has not asked for.
     pub fill: usize,
     /// Delta: the removed names.
     pub removed: Vec<String>,
@@ -97,11 +97,12 @@ pub struct Send {
     pub nonce: Option<String>,
     /// The version, if not the next one.
     pub version: Option<String>,
-    /// Whether the client may think of it what it likes.
+    /// Whether the client may accept or reject the response.
     pub open: bool,
-    /// Whether it is sent only to a client that has asked for a resource of it anew, since it was told to.
+    /// Whether the response is sent only to a client that has asked anew for one of its resources since the last
+    /// `want`.
     pub if_asked: bool,
-    /// The type in each `Any`, if another.
+    /// The type in each `Any`, if it is not that of the response.
     pub any_type: Option<String>,
     /// The variable that the response is bound to.
     pub bind: Option<String>,
@@ -156,7 +157,7 @@ pub struct Wish {
     pub no_error: bool,
 }
 
-/// What a client says that it has done.
+/// What a client reports to have done.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Applied {
     /// The type.
@@ -165,21 +166,21 @@ pub struct Applied {
     pub names: Vec<String>,
     /// The names that are removed.
     pub removed: Vec<String>,
-    /// Whether it must be said, must not, or is reported.
+    /// Whether the report must come, must not come, or is only noted.
     pub how: How,
 }
 
-/// What a step demands.
+/// What a step demands of a report.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum How {
-    /// It must come.
+    /// The report must come.
     #[default]
     Must,
-    /// It must not come, to the next rest.
+    /// The report must not come before the next rest.
     MustNot,
-    /// It must not have come by now, where the client says such things at all.
+    /// The report must not have come by now, if the client makes such reports at all.
     NotYet,
-    /// Whether it comes is reported.
+    /// The kit notes whether the report comes.
     Maybe,
 }
 
@@ -187,7 +188,7 @@ pub enum How {
 ///
 /// # Errors
 ///
-/// Names the line, and what is wrong in it.
+/// The error names the line, and what is wrong in it.
 pub fn parse(text: &str, variant: Variant) -> Result<ClientStory, ParseError> {
     story::story(text, variant, |line, _| step(line))
 }
@@ -236,7 +237,7 @@ impl ClientStory {
             .collect()
     }
 
-    /// Returns whether the story waits so long that others do so at the same time.
+    /// Returns whether the story waits so long that all such stories wait at the same time.
     pub fn is_long(&self) -> bool {
         self.steps.iter().any(|(_, step)| matches!(step, Step::Wait(time) if *time >= LONG))
     }
@@ -247,9 +248,9 @@ impl ClientStory {
     }
 }
 
-/// The bytes of a nonce that nobody needs.
+/// The length in bytes of a nonce that is longer than any server needs.
 const LONG_NONCE: usize = 5_000;
-/// A wait that long ones share.
+/// The shortest wait that stories share.
 pub const LONG: Duration = Duration::from_secs(15);
 
 fn own(names: Option<Vec<&str>>) -> Vec<String> {

@@ -7,13 +7,13 @@ use crate::message::Variant;
 use crate::referee::Rule;
 use crate::story::{ParseError, Story};
 
-/// The case that a good response is for: without it, no other says anything.
+/// The case of a good response: if a client rejects it, no other case proves anything.
 pub(super) const ACK: &str = "client/c/ack";
 
 macro_rules! cases {
     ($($id:literal)+) => {
-        /// The cases for clients: the id without `client/`, and the story. Those that end streams come after those
-        /// that don't, and last those that some clients do not survive.
+        /// The cases for clients: the id without `client/`, and the story. Cases that end streams come after cases that
+        /// do not, and cases that some clients do not survive come last.
         pub const CLIENT: &[(&str, &str)] = &[$(($id, include_str!(concat!("../../cases/client/", $id, ".txt"))),)+];
     };
 }
@@ -74,7 +74,7 @@ cases! {
 ///
 /// # Errors
 ///
-/// Names the case and the line: a defect of the kit.
+/// An error is a defect of the kit; it names the case and the line.
 pub fn client(variant: Variant) -> Result<Vec<Arc<ClientStory>>, ParseError> {
     let mut stories = Vec::new();
     for (id, text) in CLIENT {

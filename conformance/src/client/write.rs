@@ -4,7 +4,7 @@ use super::session::Session;
 use crate::message::{Item, Request, Response, Variant};
 use crate::resource;
 
-/// The number of names of a line.
+/// The maximum number of names in a line.
 const MOST_NAMES: usize = 12;
 
 impl Session<'_> {

@@ -23,7 +23,7 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// If the folder is none, or cannot be written to.
+    /// If the path is no folder, or cannot be written to.
     pub fn new(path: impl Into<PathBuf>) -> io::Result<Self> {
         let mut directory = Self { path: path.into(), resources: BTreeMap::new(), writes: 0 };
         for (_, type_url) in resource::TYPES {
@@ -97,7 +97,7 @@ impl Control for Directory {
         Ok(())
     }
 
-    /// A file has one type, and a server may look between two files.
+    /// Returns `false`: a file has one type, and a server may read between the writes of two files.
     fn is_atomic(&self) -> bool {
         false
     }

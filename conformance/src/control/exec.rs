@@ -11,14 +11,14 @@ use super::Control;
 use crate::resource::Put;
 use crate::run::{Op, Trouble};
 
-/// Two commands of a shell. Each is told by its environment what changes: `XC_TYPE` (a type URL), `XC_NAME`, `XC_REV`,
-/// and for a put `XC_FILE`, a file with the resource as JSON.
+/// Two commands of a shell. The environment of a command describes the change: `XC_TYPE` (a type URL), `XC_NAME`,
+/// `XC_REV`, and for a put `XC_FILE`, a file with the resource as JSON.
 #[derive(Debug)]
 pub struct Exec {
     put: String,
     delete: String,
     folder: PathBuf,
-    /// What was put and not deleted: type and name.
+    /// The resources that were put and not deleted: type and name.
     there: Vec<(String, String)>,
 }
 
@@ -101,7 +101,7 @@ impl Control for Exec {
 }
 
 impl Drop for Exec {
-    /// Nothing of the kit stays behind.
+    /// Removes the kit's resources and files.
     fn drop(&mut self) {
         _ = self.apply(&[Op::Clear]); // a server that is gone has nothing left
         _ = fs::remove_dir_all(&self.folder);

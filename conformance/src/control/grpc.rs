@@ -1,4 +1,5 @@
-//! The control service of gRPC's tests, `grpc.testing.xdsconfig.XdsConfigControlService`, which their control planes have.
+//! The control service of gRPC's tests, `grpc.testing.xdsconfig.XdsConfigControlService`, which the control planes of
+//! these tests have.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,7 +22,7 @@ const CALL: Duration = Duration::from_secs(10);
 pub struct Grpc {
     address: String,
     runtime: Runtime,
-    /// What was put and not deleted: type and name.
+    /// The resources that were put and not deleted: type and name.
     there: BTreeSet<(String, String)>,
 }
 
@@ -30,7 +31,7 @@ impl Grpc {
     ///
     /// # Errors
     ///
-    /// If the system has no room for it.
+    /// If the runtime cannot be made.
     pub fn new(address: impl Into<String>) -> Result<Self, Trouble> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Trouble(error.to_string()))?;
@@ -121,7 +122,7 @@ impl Control for Grpc {
         Ok(())
     }
 
-    /// The service may take the resources of one call one after the other.
+    /// Returns `false`: the service may take the resources of one call one after the other.
     fn is_atomic(&self) -> bool {
         false
     }
@@ -140,7 +141,8 @@ mod tests {
     use super::*;
     use crate::resource::{Put, type_url};
 
-    /// A control service that gives these answers, one for each call. Returns what it was told.
+    /// Starts a control service that gives these answers, one for each call. The thread returns the messages that it
+    /// received.
     fn service(answers: Vec<Vec<u8>>) -> (String, thread::JoinHandle<Vec<Bytes>>) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("a socket");
@@ -196,7 +198,7 @@ mod tests {
         assert_eq!(control.apply(&[put("a"), put("b")]), Ok(()));
         let why = format!("the control service at {address}: no room");
         assert_eq!(control.apply(&[put("c")]), Err(Trouble(why)));
-        // What was refused is not there, and need not be cleared.
+        // A resource that was refused does not exist, and need not be cleared.
         assert_eq!(control.apply(&[Op::Clear]), Ok(()));
         assert_eq!(control.apply(&[Op::Clear]), Ok(()));
         let told = service.join().expect("the service");

@@ -1,4 +1,4 @@
-//! The control side of a server: how the kit changes what the server has.
+//! The control side of a server: how the kit changes the server's resources.
 
 mod dir;
 mod exec;
@@ -12,10 +12,10 @@ pub use self::exec::Exec;
 pub use self::grpc::Grpc;
 pub use self::stdio::Adapter;
 
-/// A control.
+/// A control, which changes the resources of a server.
 pub trait Control {
-    /// Changes what the server has: all at once, as far as the control can. The server has taken the changes, or will
-    /// by itself.
+    /// Changes the server's resources: all at once, as far as the control can. Afterwards the server has taken the
+    /// changes, or will take them by itself.
     ///
     /// # Errors
     ///
@@ -26,13 +26,13 @@ pub trait Control {
     /// nothing.
     fn is_atomic(&self) -> bool;
 
-    /// Returns whether the control hears from the server, or from who knows it, that a change is taken.
+    /// Returns whether the server, or a program that knows it, confirms to the control that a change is taken.
     fn is_confirmed(&self) -> bool {
         false
     }
 }
 
-/// No control: the kit only asks.
+/// No control: the kit changes nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 

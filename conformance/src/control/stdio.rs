@@ -1,4 +1,5 @@
-//! An adapter: a command of the server's owner, told over its standard input, a JSON object a line each way.
+//! An adapter: a command of the server's owner, which reads operations from its standard input and writes answers to
+//! its standard output, a JSON object a line.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,14 +9,14 @@ use super::Control;
 use crate::dialogue::{Dialogue, Ready};
 use crate::run::{Op, Trouble};
 
-/// A running adapter. Ends with the value.
+/// A running adapter, which ends when the value is dropped.
 pub struct Adapter {
     dialogue: Dialogue,
     ready: Ready,
 }
 
 impl Adapter {
-    /// Starts the command, and waits until it says that it is ready.
+    /// Starts the command, and waits until the adapter reports that it is ready.
     ///
     /// # Errors
     ///
@@ -28,7 +29,7 @@ impl Adapter {
         Ok(Self { dialogue, ready })
     }
 
-    /// Returns what the adapter said when it was ready.
+    /// Returns the message of the adapter when it was ready.
     pub fn ready(&self) -> &Ready {
         &self.ready
     }

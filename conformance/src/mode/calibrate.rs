@@ -1,4 +1,5 @@
-//! Measures a server before the cases: how long to wait for what must come, and for what must not.
+//! Measures a server before the cases: how long to wait for a message that must come, and for a message that must not
+//! come.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use crate::run::{Event, Op, Peer, Trouble, Wait};
 /// The limits of the patience, unless the user sets it.
 const LEAST_PATIENCE: Duration = Duration::from_secs(2);
 const MOST_PATIENCE: Duration = Duration::from_secs(30);
-/// The patience with a server that says nothing of its own accord: there is no push that might be slow.
+/// The patience with a server that never pushes: there is no push that might be slow.
 const WITHOUT_PUSHES: Duration = Duration::from_secs(1);
 /// The patience of the calibration itself.
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
@@ -20,7 +21,7 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 const LEAST_QUIET: Duration = Duration::from_millis(100);
 const MOST_QUIET: Duration = Duration::from_secs(2);
 
-/// Measures how fast the server answers and pushes. What never comes is for the cases to say.
+/// Measures how fast the server answers and pushes. The cases judge a message that never comes.
 pub(super) fn calibrate(plan: &Plan, target: &Target) -> Result<Calibration, Trouble> {
     let long = Patience { answer: plan.patience.unwrap_or(FIRST_PATIENCE), quiet: LEAST_QUIET };
     let mut connection = Connection::new(target, long)

@@ -1,4 +1,5 @@
-//! A case in one variant, played over sockets: beside others or alone, once more if it fails, and to the end of its tail.
+//! A case in one variant, played over sockets: beside other cases or alone, once more if it fails, and to the end of
+//! its tail.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,9 +13,9 @@ use crate::run::{Outcome, Verdict};
 use crate::story::Story;
 use crate::suite::{self, Played};
 
-/// How long the tail of a case is waited for: what came late is there already.
+/// How long the kit waits for the tail of a case: late messages are already there.
 const TAIL: Duration = Duration::from_millis(20);
-/// The number of failures that are played once more at a time: few enough to be as good as alone.
+/// The number of failures that are played once more at a time: few enough that they hardly slow each other down.
 const REPEATED: usize = 6;
 
 /// A case in one variant that is to run.
@@ -37,7 +38,7 @@ pub(super) struct Ran {
     live: Option<(Connection, Vec<Played>)>,
     /// Whether no other case ran meanwhile.
     was_alone: bool,
-    /// Whether there was no server any more when the case was to be played once more.
+    /// Whether the server was gone when the case was to be played once more.
     is_gone: bool,
 }
 
@@ -100,7 +101,7 @@ pub(super) fn beside(jobs: Vec<Job>, workers: usize, until: Instant, on_row: &mu
     })
 }
 
-/// Plays failures once more, as good as alone: a peer that was only slow is not at fault.
+/// Plays failures once more, almost alone: a peer that was only slow is not at fault.
 pub(super) fn repeat(ran: &mut [Ran], until: Instant) {
     let mut failed: Vec<&mut Ran> = ran.iter_mut().filter(|done| done.row.verdict == Verdict::Fail).collect();
     failed.sort_by_key(|done| std::cmp::Reverse(done.row.level));
@@ -118,14 +119,14 @@ pub(super) fn repeat(ran: &mut [Ran], until: Instant) {
             scope.spawn(work);
         }
     });
-    // These count without a second time, should there be none left.
+    // These failures count even if no time is left to play them once more.
     alone.into_iter().for_each(|done| done.repeat(until));
     let gone = ran.iter_mut().filter(|done| done.is_gone).map(|done| &mut done.row);
     blame_the_first(gone);
 }
 
-/// The server was gone when failures were to be played once more. The first of them has ended it, as far as can be told;
-/// the others may have failed because of that.
+/// Handles failures that could not be played once more because the server was gone. The first of them has ended the
+/// server, as far as the kit can know; the others may have failed because of that.
 fn blame_the_first<'r>(rows: impl Iterator<Item = &'r mut Row>) {
     for (at, row) in rows.enumerate() {
         if at == 0 {
@@ -141,7 +142,7 @@ impl Ran {
     fn repeat(&mut self, until: Instant) {
         let is_late = Instant::now() >= until;
         if is_late && self.was_alone {
-            return; // nothing but the server can have been slow
+            return; // the case ran alone, so only the server can have been slow
         }
         let mut again = Job { number: self.job.number + 10_000, ..self.job.clone() }.run(until);
         self.is_gone = again.live.is_none() && !is_late;
@@ -160,7 +161,7 @@ impl Ran {
         }
     }
 
-    /// Reads what came after the story: a message that has no reason fails the case still.
+    /// Reads the messages that came after the story: a message that has no reason still fails the case.
     pub(super) fn tail(&mut self) {
         let passed = self.row.verdict == Verdict::Pass;
         let Some((connection, played)) = self.live.as_mut().filter(|_| passed) else { return };
@@ -174,7 +175,7 @@ impl Ran {
         }
     }
 
-    /// Removes what the case put, and ends its streams.
+    /// Removes the resources that the case put, and ends its streams.
     pub(super) fn clean(&mut self) {
         if let Some((mut connection, mut played)) = self.live.take() {
             played.iter_mut().for_each(|played| played.runner.clean(&mut connection));

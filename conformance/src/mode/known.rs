@@ -1,4 +1,4 @@
-//! Without a control: what the server has already.
+//! Without a control: the resources that the server already has.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use crate::resource;
 use crate::run::{Event, Peer, Trouble, Wait};
 use crate::story::Story;
 
-/// What a server has that the kit does not control.
+/// The resources of a server that the kit does not control.
 #[derive(Default)]
 pub(super) struct Known {
-    /// The names, those last that have endpoints too.
+    /// The names of the clusters that have endpoints too, or of all clusters if none has.
     pub(super) names: Vec<String>,
     /// The types that have all these names, by their short names.
     pub(super) types: Vec<String>,

@@ -23,12 +23,12 @@ use crate::run::{Outcome, Trouble, Verdict};
 use crate::story::{Step, Story};
 use crate::suite;
 
-/// The time after which no case begins: one that is not decided by then is inconclusive.
+/// The time after which no case begins: a case that has not begun by then is inconclusive.
 const WHOLE: Duration = Duration::from_secs(45);
 /// The time after which no failure is played once more.
 const REPEATS: Duration = Duration::from_secs(55);
 
-/// Runs the plan. `on_row` is told of each case as soon as it is decided.
+/// Runs the plan. `on_row` receives the row of each case as soon as the case is decided.
 ///
 /// # Errors
 ///
@@ -69,7 +69,7 @@ pub fn run(plan: &Plan, control: &SharedControl, on_row: &mut dyn FnMut(&Row)) -
     job::repeat(&mut ran, begun + REPEATS);
     ran.iter_mut().for_each(Ran::tail);
     ran.iter_mut().for_each(Ran::clean);
-    // What may end the server, or ends it, comes when nobody else is there any more.
+    // Cases that may end the server, or that end it, run after all other cases.
     for job in lanes.last {
         let mut done = [job.alone(begun + REPEATS, on_row)];
         job::repeat(&mut done, begun + REPEATS);
@@ -87,14 +87,14 @@ pub fn run(plan: &Plan, control: &SharedControl, on_row: &mut dyn FnMut(&Row)) -
     })
 }
 
-/// The cases by what they do to each other.
+/// The cases by their effect on each other.
 #[derive(Default)]
 struct Lanes {
-    /// Cases that see everything: they must not see each other.
+    /// Cases that see all resources: they must not see those of each other.
     alone: Vec<Job>,
     /// Cases with names of their own.
     beside: Vec<Job>,
-    /// Cases that a server may not live through, or that restart it.
+    /// Cases that a server may not survive, or that restart it.
     last: Vec<Job>,
 }
 
@@ -112,7 +112,7 @@ impl Lanes {
         }
     }
 
-    /// Puts first what decides most, should the time run out. Restarts come after everything.
+    /// Puts the cases of the highest level first, in case the time runs out. Restarts come last.
     fn sort(&mut self) {
         for lane in [&mut self.alone, &mut self.beside, &mut self.last] {
             lane.sort_by_key(|job| (job.story.restarts(), std::cmp::Reverse(job.story.level)));

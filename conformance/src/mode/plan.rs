@@ -1,4 +1,4 @@
-//! What to run with a server.
+//! The plan of a run with a server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use crate::net::{SharedControl, Target};
 use crate::report::{Glob, Implementation, variant_name};
 use crate::run::Op;
 
-/// What to run, and against what.
+/// The cases to run, and the server to run them against.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The address of the server.
     pub address: String,
-    /// What the report calls the server.
+    /// The description of the server in the report.
     pub implementation: Implementation,
     /// Whether the control can change anything.
     pub has_control: bool,
@@ -31,11 +31,11 @@ pub struct Plan {
     pub wildcard: Vec<String>,
     /// Which cases to run.
     pub filter: Option<Glob>,
-    /// How long to wait for what must come, if the user says.
+    /// How long to wait for a message that must come, if the user sets it.
     pub patience: Option<Duration>,
-    /// Whether the server speaks version 2 of the transport API.
+    /// Whether the server uses version 2 of the transport API.
     pub v2: bool,
-    /// The node id of all streams, if the user says.
+    /// The node id of all streams, if the user sets it.
     pub node: Option<String>,
     /// Whether a failure at level SHOULD counts.
     pub strict: bool,
@@ -48,13 +48,14 @@ impl Plan {
         target.with_v2(self.v2).with_node(self.node.clone())
     }
 
-    /// Returns whether the server speaks a variant.
+    /// Returns whether the server supports a variant.
     pub(super) fn speaks(&self, variant: Variant) -> bool {
         let named = |name: &str| self.features.contains(name);
         named(variant_name(variant)) || !(named("sotw") || named("delta"))
     }
 
-    /// Removes what an earlier run left, which is no concern of this one. A control that cannot clear has nothing left.
+    /// Removes the resources that an earlier run left, because they do not belong to this run. A control that cannot
+    /// clear has nothing left.
     pub(super) fn clear(&self, target: &Target) {
         if self.has_control {
             _ = target.apply(&[Op::Clear]);

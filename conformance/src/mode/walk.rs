@@ -12,14 +12,14 @@ use crate::run::{Peer, Trouble};
 use crate::story::{Step, Story};
 use crate::walk::{self, Arena, Choice, EveryWalk, Limits, Pace, Source, Walks};
 
-/// The patience of walks that only look for a shorter one.
+/// The least patience of walks that only look for a shorter one.
 const LEAST_HASTE: Duration = Duration::from_millis(300);
 
 /// Walks with the server of the plan. Returns the stories of the violations, too.
 ///
 /// # Errors
 ///
-/// If the server cannot be reached, or speaks no variant of the plan.
+/// If the server cannot be reached, or supports no variant of the plan.
 pub fn walk_server(
     plan: &Plan,
     control: &SharedControl,
@@ -46,7 +46,7 @@ pub fn walk_server(
             ground.walk(plan, &Walks { variants, types, wildcard, has_control, has_batches, seed }, limits)
         }
         Choice::Every(longest) => {
-            // One type of each kind says what the others do, unless the user chooses.
+            // One type of each kind stands for the others, unless the user chooses types.
             let of_a_kind = |of: &String| !plan.types.is_empty() || ["cds", "eds"].contains(&of.as_str());
             let chosen: Vec<String> = types.iter().filter(|of| of_a_kind(of)).cloned().collect();
             let types = if chosen.is_empty() { types } else { chosen };

@@ -1,4 +1,4 @@
-//! The mode `walk client`: walks over sockets, a start of the client for each.
+//! The mode `walk client`: walks over sockets, with a start of the client for each walk.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ const TYPES: [&str; 4] = ["cds", "eds", "lds", "rds"];
 ///
 /// # Errors
 ///
-/// If the client does not start, or speaks no variant of the plan.
+/// If the client does not start, or supports no variant of the plan.
 pub fn walk_client(plan: &Plan, limits: Limits, choice: Choice) -> Result<(Report, Vec<String>), Trouble> {
     if plan.reference {
         return Err(Trouble("a client that cannot be told what to ask for cannot be walked with".into()));
@@ -80,7 +80,7 @@ fn enter<T>(plan: &Plan, barrier: &str, walk: impl FnOnce(&ClientArena<'_>) -> T
     walk(&ClientArena::new(&begin, barrier))
 }
 
-/// Starts the client, and returns what it says that it can do.
+/// Starts the client. Returns the client, and the features that it names.
 fn start(plan: &Plan, variant: Variant, envoy: &str) -> Result<(Sockets, BTreeSet<String>), Trouble> {
     let port = Port::open()?;
     let launch =

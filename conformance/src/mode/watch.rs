@@ -1,4 +1,5 @@
-//! The mode `watch`: a client that only looks. Safe with a server in production: it asks for everything, and ACKs.
+//! The mode `watch`: a client that only observes. It is safe with a server in production: it asks for everything, and
+//! ACKs.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,10 +12,10 @@ use crate::report::{Calibration, Report, Row, variant_name};
 use crate::resource;
 use crate::run::{Event, Peer, StreamId, Trouble, Verdict, Wait};
 
-/// How long one look takes, and how long a connection may.
+/// How long one look takes, and how long a connection may take.
 const LOOK: Duration = Duration::from_millis(200);
 const CONNECT: Duration = Duration::from_secs(10);
-/// The lines of a conversation that are kept.
+/// The number of lines of a conversation that are kept.
 const KEPT: usize = 60;
 
 /// A stream that is watched.
@@ -27,7 +28,7 @@ struct Watched {
     ended: Option<String>,
 }
 
-/// Watches a wildcard stream of each variant for so long.
+/// Watches a wildcard stream of each variant for this time.
 ///
 /// # Errors
 ///

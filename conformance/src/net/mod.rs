@@ -1,4 +1,4 @@
-//! A server over sockets: gRPC on plain HTTP/2, with messages as bytes, so that wrong ones can be sent too.
+//! A server over sockets: gRPC on plain HTTP/2, with messages as bytes, so that malformed messages can be sent too.
 
 pub(crate) mod stream;
 mod target;
@@ -23,12 +23,12 @@ use crate::message::{Request, Variant};
 use crate::resource;
 use crate::run::{Event, Op, Peer, StreamId, Trouble, Wait};
 
-/// How long to wait for what.
+/// How long to wait for messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Patience {
-    /// For what must come.
+    /// The wait for a message that must come.
     pub answer: Duration,
-    /// For what must not come.
+    /// The wait for a message that must not come.
     pub quiet: Duration,
 }
 
@@ -76,7 +76,7 @@ impl Connection {
         }
     }
 
-    /// Changes the patience, once it is known what the server needs.
+    /// Changes the patience, once the server was measured.
     pub fn set_patience(&mut self, patience: Patience) {
         self.patience = patience;
     }
@@ -93,7 +93,7 @@ async fn connect(address: &str, patience: Duration) -> io::Result<SendRequest<By
         builder.initial_window_size(1 << 20).initial_connection_window_size(1 << 24);
         let (requests, connection) = builder.handshake(tcp).await.map_err(io::Error::other)?;
         tokio::spawn(async move {
-            _ = connection.await; // the streams report it
+            _ = connection.await; // the streams report an error
         });
         requests.ready().await.map_err(io::Error::other)
     };
@@ -143,7 +143,8 @@ impl Peer for Connection {
     fn send_bytes(&mut self, stream: StreamId, bytes: &[u8]) -> Result<(), Trouble> {
         let Some(send) = self.streams.get_mut(&stream) else { return Ok(()) };
         let wait = self.patience.answer;
-        // A stream that the peer ended, or does not read, takes the message in vain: its end is an event of its own.
+        // A message on a stream that the peer ended, or does not read, is lost: the end of the stream is an event of
+        // its own.
         self.runtime.block_on(async { _ = timeout(wait, stream::write(send, stream::frame(bytes))).await });
         Ok(())
     }
@@ -159,7 +160,7 @@ impl Peer for Connection {
         let wait = match wait {
             Wait::Answer => self.patience.answer,
             Wait::Quiet => self.patience.quiet,
-            // The reader of the stream must have had its turn.
+            // The task that reads the stream must have had its turn.
             Wait::Nothing => Duration::from_millis(1),
         };
         let events = &mut self.events;
@@ -168,7 +169,7 @@ impl Peer for Connection {
             response.type_url = v2::new(&response.type_url).to_owned();
             for item in &mut response.resources {
                 item.any_type = v2::new(&item.any_type).to_owned();
-                // The content is read by its type.
+                // The type decides how the revision is read.
                 item.revision = item.body.as_ref().and_then(|body| resource::revision(&item.any_type, body));
             }
         }
@@ -176,7 +177,7 @@ impl Peer for Connection {
     }
 
     fn pass(&mut self, time: Duration) {
-        self.runtime.block_on(async { tokio::time::sleep(time).await }); // made within the runtime
+        self.runtime.block_on(async { tokio::time::sleep(time).await }); // the timer must be made within the runtime
     }
 
     fn control(&mut self, ops: &[Op]) -> Result<(), Trouble> {

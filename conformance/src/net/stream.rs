@@ -41,7 +41,7 @@ pub(super) async fn read(id: StreamId, variant: Variant, response: ResponseFutur
         Ok(why) => why,
         Err(error) => error.to_string(),
     };
-    _ = to.send(Event::Closed(id, why)); // nobody listens any more
+    _ = to.send(Event::Closed(id, why)); // an error means that the receiver is gone
 }
 
 async fn read_all(

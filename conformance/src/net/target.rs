@@ -1,4 +1,4 @@
-//! What all connections to one server share: its address, its control, and what its witnesses have shown.
+//! The state that all connections to one server share: its address, its control, and the results of its witnesses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::run::{Op, Trouble};
 /// The control of the server, which all connections share.
 pub type SharedControl = Arc<Mutex<dyn Control + Send>>;
 
-/// The number of witnesses in vain after which no more are tried, if none ever succeeded.
+/// The number of failed witnesses after which no more are tried, if none ever succeeded.
 const VAIN: u32 = 2;
 
 /// A server under test.
@@ -21,7 +21,7 @@ const VAIN: u32 = 2;
 pub struct Target {
     address: String,
     control: SharedControl,
-    /// The types that the server serves; all of them if there are none.
+    /// The types that the server serves; empty if it serves all types.
     types: Vec<String>,
     v2: bool,
     node: Option<String>,
@@ -36,20 +36,21 @@ struct Witnesses {
 }
 
 impl Target {
-    /// A server at this address. `types` are those that it serves, by their short names; all of them if there are none.
+    /// Makes the target of a server at this address. `types` are the types that the server serves, by their short
+    /// names; empty if it serves all types.
     pub fn new(address: impl Into<String>, control: SharedControl, types: &[String]) -> Self {
         let types = types.iter().map(|of| resource::type_url(of).to_owned()).collect();
         Self { address: address.into(), control, types, v2: false, node: None, witnesses: Arc::default() }
     }
 
-    /// Says whether the server speaks version 2 of the transport API.
+    /// Sets whether the server uses version 2 of the transport API.
     #[must_use]
     pub fn with_v2(mut self, v2: bool) -> Self {
         self.v2 = v2;
         self
     }
 
-    /// Says which node id all streams have, where a server knows nodes by their ids; otherwise each case has its own.
+    /// Sets the node id of all streams, for a server that knows nodes by their ids; without it, each case has its own.
     #[must_use]
     pub fn with_node(mut self, node: Option<String>) -> Self {
         self.node = node;
@@ -61,7 +62,7 @@ impl Target {
         self.node.as_deref()
     }
 
-    /// Returns whether the server speaks version 2 of the transport API.
+    /// Returns whether the server uses version 2 of the transport API.
     pub fn is_v2(&self) -> bool {
         self.v2
     }
@@ -75,7 +76,7 @@ impl Target {
         &self.address
     }
 
-    /// Changes what the server has.
+    /// Changes the server's resources.
     ///
     /// # Errors
     ///
@@ -90,7 +91,7 @@ impl Target {
         self.control.lock().unwrap_or_else(PoisonError::into_inner).is_atomic()
     }
 
-    /// Returns whether the control's word can be relied on.
+    /// Returns whether the control's answer confirms that the server takes a change.
     pub fn is_confirmed(&self) -> bool {
         self.control.lock().unwrap_or_else(PoisonError::into_inner).is_confirmed()
     }

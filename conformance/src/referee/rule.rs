@@ -1,9 +1,9 @@
 //! The rules of the referee, each with the sentence that it enforces.
 
-/// How strongly the specification says it.
+/// The strength of a requirement of the specification.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Level {
-    /// The text leaves it open: reported, and never a failure.
+    /// The text leaves the choice open: it is reported, and never a failure.
     May,
     /// "should", "expected", "recommended".
     Should,
@@ -53,7 +53,7 @@ macro_rules! rules {
                 }
             }
 
-            /// Returns how strongly the specification says it.
+            /// Returns the level of the requirement.
             pub fn level(self) -> Level {
                 match self {
                     $(Self::$name => Level::$level,)+
@@ -95,7 +95,7 @@ rules! {
     FullState "full-state" "GROUP-03" Must "it must resend all 100 of them, even the 99 that were not modified"
     /// A response for which there was no reason.
     Needless "needless" "UPDATE-01" Should "The management server should only send updates to the Envoy client when the resources in the DiscoveryResponse have changed."
-    /// A resource that is not wanted any more.
+    /// A resource that the client is not subscribed to.
     Unwanted "unwanted" "NAMES-07" Should "If the list of resource names becomes empty, that means that the client is no longer interested in any resources of the specified type."
     /// A newly requested resource is not sent.
     Owed "owed" "NAMES-06" Must "When the client sends a new request that changes the set of resources being requested, the server must resend any newly requested resources"
@@ -115,7 +115,7 @@ rules! {
     Node "node" "BASIC-10" Must "Only the first request on a stream is guaranteed to carry the node identifier."
     /// The first request of a type has a nonce.
     FirstRequest "first-request" "BASIC-09" Must "Note that the nonce is valid only in the context of an individual xDS stream; it does not survive stream restarts."
-    /// An error without a response that it could be of.
+    /// An error without a response that it could belong to.
     ErrorWithoutResponse "error-without-response" "ACK-04" Must "NACK signifies unsuccessful configuration and is indicated by the presence of the error_detail field."
     /// A nonce that the server did not give.
     NonceUnknown "nonce-unknown" "BASIC-07" Must "all subsequent requests from the client must set the response_nonce field to the most recent nonce received from the server on that stream"
@@ -123,20 +123,20 @@ rules! {
     NonceOfOtherType "nonce-of-other-type" "ADS-02" Must "each resource type is treated as a separate logical stream within the aggregated stream"
     /// A nonce of an earlier stream.
     NonceOfOtherStream "nonce-of-other-stream" "BASIC-09" Must "Note that the nonce is valid only in the context of an individual xDS stream; it does not survive stream restarts."
-    /// An error again, of a response that has its answer: discovery.proto lets a client say that its previous response
-    /// failed, so that nothing stronger than SHOULD is meant.
+    /// An error is repeated for a response that has its answer: discovery.proto lets a client report that its previous
+    /// response failed, so that the level is not stronger than SHOULD.
     ErrorAgain "error-again" "ACK-04" Should "NACK signifies unsuccessful configuration and is indicated by the presence of the error_detail field."
     /// A response with nothing wrong is rejected.
     GoodRejected "good-rejected" "ACK-03" Must "ACK signifies successful configuration update"
     /// A response that cannot be used is accepted.
     BadAccepted "bad-accepted" "ACK-04" Must "NACK signifies unsuccessful configuration and is indicated by the presence of the error_detail field."
-    /// A NACK that does not say what is wrong.
+    /// The error of a NACK has no code, no message, or one of 8 KiB or more.
     NackCode "nack-code" "REQUEST-09" Should "The error_detail provides the exact error message populated in the message field."
     /// Names that the client does not want.
     NamesUnwanted "names-unwanted" "NAMES-03" Must "requests must specify the set of resource names that the client is interested in"
-    /// A client says that it holds what it cannot hold.
+    /// A client claims a resource that it cannot hold.
     Claims "claims" "DREQUEST-02" Must "discovery.proto: [..] informing the server of the resources (and their versions) that the client already possesses, using the initial_resource_versions field."
-    /// A client says what it holds at the wrong time.
+    /// A client claims resources at the wrong time.
     ClaimsLater "claims-later" "DREQUEST-11" Must "discovery.proto: It will not be populated: [..] In any message after the first in a stream for a given type_url."
     /// A nonce that is older than one that the client has answered.
     NonceLatest "nonce-latest" "BASIC-07" Must "all subsequent requests from the client must set the response_nonce field to the most recent nonce received from the server on that stream"
@@ -144,7 +144,7 @@ rules! {
     AnsweredTwice "answered-twice" "DELTA-03" Must "In the delta xDS wire protocol, the nonce field is required and used to pair a DeltaDiscoveryResponse to a DeltaDiscoveryRequest ACK or NACK."
     /// An ACK has the version of another response.
     AckVersion "ack-version" "ACK-03" Must "ACK signifies successful configuration update and contains the version_info from the DiscoveryResponse."
-    /// The client has ended, or does not come back.
+    /// The client has ended, or does not open its next stream.
     Gone "gone" "BASIC-05" Must "After processing the DiscoveryResponse, Envoy will send a new request on the stream"
     /// A version that the client cannot use.
     NackVersion "nack-version" "ACK-05" Must "The version_info indicates the most recent version that the client is using"

@@ -1,4 +1,5 @@
-//! What the server has, as far as the kit can know: a control is taken late, so a resource may have several states.
+//! The resources of the server, as far as the kit can know them: the server may take a change of the control late, so a
+//! resource may have several states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,14 +9,14 @@ pub struct World {
     /// The states by type and name, in the order of the changes: revisions, or `None` for a resource that does not
     /// exist. Never empty.
     states: BTreeMap<(String, String), Vec<Option<u64>>>,
-    /// Names with this beginning exist only if the kit put them; `None`: nothing is known of any other name.
+    /// Names with this prefix exist only if the kit put them. `None`: nothing is known of a name that was not changed.
     own: Option<String>,
-    /// Resources of which nothing is known all the same.
+    /// Resources of which nothing is known in spite of their prefix.
     forgotten: BTreeSet<(String, String)>,
 }
 
 impl World {
-    /// Makes the world of a server that the kit controls: names with this beginning are the kit's alone.
+    /// Makes the world of a server that the kit controls: names with this prefix belong to the kit alone.
     pub fn controlled(prefix: &str) -> Self {
         Self { own: Some(prefix.to_owned()), ..Self::default() }
     }
@@ -48,12 +49,12 @@ impl World {
         self.states.entry(key).or_insert_with(|| before.to_vec()).push(state);
     }
 
-    /// The states of a name that no change was made to.
+    /// Returns the states of a name that was never changed.
     fn initial(&self, name: &str) -> &'static [Option<u64>] {
         if self.own.as_ref().is_some_and(|own| name.starts_with(own.as_str())) { &[None] } else { &[] }
     }
 
-    /// Records that all changes were taken: what came before is over.
+    /// Records that the server has taken all changes: earlier states are over.
     pub fn settle(&mut self) {
         for states in self.states.values_mut() {
             states.drain(..states.len() - 1);
@@ -75,7 +76,7 @@ impl World {
         }
     }
 
-    /// Returns the names of a type that a change was ever made to.
+    /// Returns the names of a type that were ever changed.
     pub fn names<'a>(&'a self, type_url: &'a str) -> impl Iterator<Item = &'a str> {
         self.states.keys().filter(move |(of, _)| of == type_url).map(|(_, name)| name.as_str())
     }

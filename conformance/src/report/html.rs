@@ -1,4 +1,4 @@
-//! The report as a page: one file, without anything from elsewhere.
+//! The report as a page: one file, without external resources.
 
 use std::fmt::Write;
 
@@ -41,7 +41,7 @@ pub(super) fn page(title: &str, body: &str) -> String {
     )
 }
 
-/// Returns the mark of a case: its class in the style, too.
+/// Returns the mark of a case, which is also its class in the style.
 fn mark(row: &Row) -> &'static str {
     if row.known && row.verdict == Verdict::Fail { "known" } else { row.verdict.name() }
 }

@@ -6,8 +6,8 @@ use super::{Report, variant_name};
 use crate::referee::Level;
 use crate::run::Verdict;
 
-/// Returns the report as XML. A failure at level SHOULD is output, unless the run is strict; a known failure is
-/// skipped.
+/// Returns the report as XML. A failure at level SHOULD is written as output, unless the run is strict; a known failure
+/// is written as skipped.
 pub fn to_junit(report: &Report) -> String {
     let is_failure =
         |row: &super::Row| row.verdict == Verdict::Fail && !row.known && (row.level == Level::Must || report.strict);

@@ -1,4 +1,5 @@
-//! The file of known failures: an id or a glob a line, a variant if it is only in one, and a reason behind `#`.
+//! The file of known failures: each line has an id or a glob, a variant if the failure is only in one, and a reason
+//! behind `#`.
 
 use std::fmt;
 use std::str::FromStr;

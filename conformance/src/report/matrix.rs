@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::html::{escape, page};
 
-/// The sign of a verdict.
+/// Returns the class and the sign of a verdict.
 fn sign(case: &Value) -> (&'static str, &'static str) {
     match (case["verdict"].as_str(), case["known"].as_bool()) {
         (Some("pass"), _) => ("pass", "✓"),
@@ -22,7 +22,7 @@ fn sign(case: &Value) -> (&'static str, &'static str) {
 ///
 /// # Errors
 ///
-/// Names the report that is none.
+/// The error names the value that is no report.
 pub fn matrix(reports: &[(String, Value)]) -> Result<String, String> {
     let mut cases: BTreeMap<(String, String), Vec<Option<&Value>>> = BTreeMap::new();
     for (at, (name, report)) in reports.iter().enumerate() {

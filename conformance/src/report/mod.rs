@@ -1,4 +1,4 @@
-//! What a run came to: the terminal, JSON, JUnit, and the exit code.
+//! The results of a run: for the terminal, as JSON, HTML and JUnit, and as the exit code.
 
 mod html;
 mod json;
@@ -32,7 +32,7 @@ pub struct Row {
     pub id: String,
     /// The variant.
     pub variant: Variant,
-    /// How strongly the specification says it.
+    /// The level of the requirement.
     pub level: Level,
     /// The id of the sentence in the catalogue of the specification.
     pub rule: String,
@@ -40,7 +40,7 @@ pub struct Row {
     pub sentence: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Why; for a case that only informs, what the peer chose.
+    /// The reason; for a case that only informs, the peer's choice.
     pub why: String,
     /// How long the case took.
     pub time: Duration,
@@ -62,7 +62,7 @@ impl Row {
 /// A run.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Report {
-    /// The mode: `server`.
+    /// The mode, for example `server`.
     pub mode: String,
     /// What was tested.
     pub implementation: Implementation,
@@ -81,7 +81,7 @@ pub struct Report {
 pub struct Implementation {
     /// An address, or a command.
     pub target: String,
-    /// What else is known: how the kit reached it, what it said of itself, what its owner wrote of it.
+    /// Further facts: how the kit reached the implementation, the features that it declares, and what its owner states.
     pub details: Map<String, Value>,
 }
 
@@ -98,9 +98,9 @@ pub struct Calibration {
     pub answer: Option<Duration>,
     /// The longest time from a change to its push.
     pub push: Option<Duration>,
-    /// How long the run waits for what must come.
+    /// How long the run waits for a message that must come.
     pub patience: Duration,
-    /// How long the run waits for what must not come.
+    /// How long the run waits for a message that must not come.
     pub quiet: Duration,
 }
 

@@ -7,15 +7,16 @@ use serde_json::Value;
 
 use super::html::escape;
 
-/// The side of a square and its gap, the height of a row, the place for the names and for the numbers, in pixels.
+/// The side of a square, the distance between squares, the height of a row, and the widths for the names and for the
+/// numbers, in pixels.
 const SQUARE: usize = 7;
 const STEP: usize = 8;
 const ROW: usize = 16;
 const NAMES: usize = 230;
 const NUMBERS: usize = 130;
 
-/// Returns several reports (as [`to_json`](super::to_json) writes them), each with its name, as SVG: those of servers and of
-/// clients apart, each case in a column of its own.
+/// Returns several reports (as [`to_json`](super::to_json) writes them), each with its name, as SVG: reports of servers
+/// and of clients apart, each case in a column of its own.
 pub fn picture(reports: &[(String, Value)]) -> String {
     let mut blocks = Vec::new();
     for (mode, title) in [("server", "servers"), ("client", "clients")] {
@@ -51,7 +52,7 @@ fn cases(report: &Value) -> impl Iterator<Item = &Value> {
     report["cases"].as_array().into_iter().flatten()
 }
 
-/// The column of a case.
+/// Returns the column of a case.
 fn key(case: &Value) -> (String, String) {
     let text = |key: &str| case[key].as_str().unwrap_or_default().to_owned();
     (text("variant"), text("id"))

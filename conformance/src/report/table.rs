@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-/// Returns the table of several reports (as [`to_json`](super::to_json) writes them), each with its name: its numbers, and
-/// the cases that failed.
+/// Returns the table of several reports (as [`to_json`](super::to_json) writes them): the name of each, its numbers,
+/// and the cases that failed.
 pub fn table(reports: &[(String, Value)]) -> String {
     let mut text = String::from(
         "| report | passed | failed | unsupported | inconclusive | which failed |\n|---|---|---|---|---|---|\n",

@@ -1,11 +1,11 @@
-//! The report for people.
+//! The report on the terminal.
 
 use std::fmt::Write;
 
 use super::{Report, Row, variant_name};
 use crate::run::Verdict;
 
-/// The lines of a ladder that a failure shows.
+/// The number of lines of a ladder that a failure shows.
 const SHOWN: usize = 20;
 
 /// Returns the line of a case, and for a failure the lines that explain it.
@@ -23,7 +23,7 @@ pub fn line(row: &Row) -> String {
     }
     if row.verdict == Verdict::Fail {
         _ = write!(text, "\n    {}\n    {}: \"{}\" (xds_protocol.rst)", row.why, row.level.name(), row.sentence);
-        // What a walk has found is small, and its story comes first.
+        // The ladder of a walk is short, and its story comes first.
         let is_walk = row.id.starts_with("walk/");
         let skipped = if is_walk { 0 } else { row.ladder.len().saturating_sub(SHOWN) };
         if skipped > 0 {

@@ -1,4 +1,4 @@
-//! What must come, and what must not.
+//! The steps that expect messages of a server, or their absence.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::resource;
 use crate::story::{Expected, Form};
 
 impl Runner {
-    /// Responses with these parts must come, in any grouping. Those before the last are answered with an ACK, because
-    /// a server may wait for it.
+    /// Checks that responses with these parts come, in any grouping. The responses before the last one are answered
+    /// with an ACK, because a server may wait for it.
     pub(super) fn must(&mut self, peer: &mut dyn Peer, expected: &Expected) -> Result<(), Stop> {
         let type_url = self.type_url(&expected.type_name);
         self.stream(peer)?;
@@ -36,7 +36,7 @@ impl Runner {
         self.fails(peer, format!("must come on {}, and did not: {}", resource::short(&type_url), lacks.join(", ")))
     }
 
-    /// A response with exactly these resources of the kit must come.
+    /// Checks that a response with exactly these resources of the kit comes.
     pub(super) fn exactly(&mut self, peer: &mut dyn Peer, expected: &Expected) -> Result<(), Stop> {
         let type_url = self.type_url(&expected.type_name);
         self.stream(peer)?;
@@ -62,7 +62,7 @@ impl Runner {
         self.fails(peer, format!("a response with exactly {{{}}} must come; the last was: {last}", names.join(",")))
     }
 
-    /// Nothing with these parts may come.
+    /// Checks that no response with these parts comes.
     pub(super) fn must_not(&mut self, peer: &mut dyn Peer, expected: &Expected) -> Result<(), Stop> {
         self.see_changes(peer)?;
         self.drain(peer);
@@ -76,7 +76,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Whether it comes is reported.
+    /// Reports whether responses with these parts come.
     pub(super) fn maybe(&mut self, peer: &mut dyn Peer, expected: &Expected) -> Result<(), Stop> {
         self.see_changes(peer)?;
         self.drain(peer);
@@ -96,7 +96,7 @@ impl Runner {
         Ok(())
     }
 
-    /// The first responses of these types must come in this order.
+    /// Checks that the first responses of these types come in this order.
     pub(super) fn order(&mut self, peer: &mut dyn Peer, types: &[String]) -> Result<(), Stop> {
         let expected: Vec<String> = types.iter().map(|word| self.type_url(word)).collect();
         let mut came: Vec<String> = Vec::new();
@@ -122,10 +122,10 @@ impl Runner {
         self.fails(peer, format!("must come in the order {}; came in the order {}", short(&expected), short(&came)))
     }
 
-    /// Ends in a failure, unless the change that it is about never reached the server.
+    /// Returns a failure, unless the change that it is about never reached the server.
     fn fails(&mut self, peer: &mut dyn Peer, why: String) -> Result<(), Stop> {
         self.see_changes(peer)?;
-        // The witness has seen the change: the answer may have come meanwhile, and is then late, but not missing.
+        // The witness has seen the change. An answer that came meanwhile is late: the case is played once more, alone.
         Err(Stop::Fail(match self.streams.get(&self.current).and_then(|stream| stream.closed.as_ref()) {
             Some(status) => format!("{why}; the stream was ended: {status}"),
             None => why,
@@ -138,7 +138,7 @@ impl Runner {
         }
     }
 
-    /// Returns what no response has.
+    /// Returns the expected parts that no response has.
     fn lacks(&self, expected: &Expected, read: &[Response]) -> Vec<String> {
         let mut lacks = Vec::new();
         let items = || read.iter().flat_map(|response| &response.resources);
@@ -202,7 +202,7 @@ impl Runner {
             || expected.either.iter().any(either)
     }
 
-    /// Everything is answered, and nothing is owed: the referee judges the silence.
+    /// Answers every response, and lets the referee judge the silence.
     pub(super) fn rest(&mut self, peer: &mut dyn Peer) -> Result<(), Stop> {
         self.see_changes(peer)?;
         for _ in 0..MOST_MESSAGES {
@@ -218,7 +218,7 @@ impl Runner {
                 self.answer_all(peer, false)?;
                 continue;
             }
-            // The referee is asked on trial, because something that is owed may be late.
+            // A copy of the referee judges first, because a response that is owed may be late.
             let silence = self.here()?.referee.clone().rest(true);
             if silence.is_empty() || !self.wait(peer, Wait::Answer) {
                 let complaints = self.here()?.referee.rest(true);

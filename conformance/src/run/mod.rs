@@ -21,9 +21,9 @@ use crate::referee::{Complaint, Level, ServerReferee, World};
 use crate::resource::{self, Put};
 use crate::story::{Change, Step, Story, To};
 
-/// The messages that one step may take before it is given up: a peer that never stops.
+/// The number of messages after which one step is given up, because the peer never stops.
 const MOST_MESSAGES: usize = 400;
-/// The events of all streams that one step may take.
+/// The number of events of all streams after which one step is given up.
 const MOST_EVENTS: usize = 100_000;
 
 /// Why a story ends early.
@@ -31,7 +31,7 @@ const MOST_EVENTS: usize = 100_000;
 enum Stop {
     /// The sentence is not kept.
     Fail(String),
-    /// It could not be found out.
+    /// The result could not be determined.
     Inconclusive(String),
     /// The control or the transport failed, which is no choice of the peer's.
     Trouble(String),
@@ -57,9 +57,9 @@ pub struct Runner {
     unseen: Vec<Op>,
     streams: BTreeMap<usize, Stream>,
     current: usize,
-    /// What the streams before the last cut had, by number: the kit's memory by type, and the referee.
+    /// The state of the streams before the last cut, by number: the kit's memory by type, and the referee.
     before: BTreeMap<usize, (BTreeMap<String, stream::OfType>, ServerReferee)>,
-    /// Whether the story is that of a walk: the first complaint ends it, and what cannot be done is left out.
+    /// Whether the story is that of a walk: the first complaint ends it, and a step that cannot be done is left out.
     is_walk: bool,
     bound: BTreeMap<String, Vec<Response>>,
     complaints: Vec<Complaint>,
@@ -89,7 +89,7 @@ impl Runner {
         }
     }
 
-    /// Plays the story with resources that the server has already: there is no control.
+    /// Makes the story use resources that the server already has, because there is no control.
     #[must_use]
     pub fn with_given(mut self, names: &[String]) -> Self {
         self.world = World::unknown();
@@ -103,7 +103,7 @@ impl Runner {
         for (line, step) in &story.steps {
             match self.step(peer, step) {
                 Ok(()) => {}
-                // What the text leaves open cannot be done wrong, nor can what leads there be asked for.
+                // A choice that the text leaves open cannot be wrong, and the steps that lead to it cannot be demanded.
                 Err(Stop::Fail(why) | Stop::Inconclusive(why)) if story.level == Level::May => {
                     self.notes.push(why);
                     return self.judge();
@@ -121,14 +121,14 @@ impl Runner {
         self.judge()
     }
 
-    /// Reads what came since, to the end of the run, and judges again.
+    /// Reads the messages that came since, to the end of the run, and judges again.
     pub fn tail(&mut self, peer: &mut dyn Peer) -> Outcome {
         self.ladder.push("-- after the story".into());
         self.drain(peer);
         self.judge()
     }
 
-    /// Removes what the story put.
+    /// Removes the resources that the story put, and closes its streams.
     pub fn clean(&mut self, peer: &mut dyn Peer) {
         let types = resource::TYPES.map(|(_, type_url)| type_url);
         let all = types.iter().flat_map(|type_url| self.world.names(type_url).map(move |name| (*type_url, name)));
@@ -136,7 +136,7 @@ impl Runner {
         let ops: Vec<Op> =
             left.map(|(type_url, name)| Op::Delete { type_url: type_url.into(), name: name.into() }).collect();
         if !ops.is_empty() {
-            _ = peer.control(&ops); // a peer that does not forget has more to send next time, which is its own affair
+            _ = peer.control(&ops); // a server that keeps these resources only has more to send next time
         }
         for stream in self.streams.values().filter(|stream| stream.closed.is_none()) {
             peer.close(stream.id);
@@ -182,7 +182,7 @@ impl Runner {
                 self.streams.clear();
                 self.before.clear();
                 self.unseen.clear();
-                // What the server has kept is its affair, until it is told anew.
+                // The server may have kept any resource: nothing is known of a resource until it is put again.
                 self.world = World::unknown();
                 peer.control(&[Op::Restart])?;
             }
@@ -234,7 +234,7 @@ impl Runner {
         }
         let ops: Vec<Op> = changes.iter().map(|change| self.op(change)).collect();
         for ops in if batch { vec![&ops[..]] } else { ops.chunks(1).collect() } {
-            // The referees first: a push may be faster than the control's answer.
+            // The referees learn of the change first: a push may be faster than the control's answer.
             for op in ops {
                 self.ladder.push(format!("world {}", self.write_op(op)));
                 self.world_changes(op);
@@ -265,7 +265,7 @@ impl Runner {
                     }
                 }
             }
-            // Whether a resource with an error exists, or one that is not known, is the server's affair.
+            // The server decides whether a resource with an error, or an unknown resource, exists.
             Op::Error { type_url, name, .. } | Op::Unknown { type_url, name } => {
                 self.world.forget(type_url, name);
                 referees.for_each(|referee| referee.forget(type_url, name));
@@ -335,9 +335,9 @@ impl Runner {
 /// The resources of a server that the kit does not control.
 #[derive(Default)]
 struct Given {
-    /// Names that no name of the story stands for yet.
+    /// Names of resources that no name of the story stands for yet.
     free: Vec<String>,
-    /// The names of the story.
+    /// The names of the story, and the resources that they stand for.
     taken: BTreeMap<String, String>,
     /// The contents that were seen last, by type and name: content that changes by itself proves nothing.
     seen: BTreeMap<(String, String), Option<Bytes>>,
@@ -362,7 +362,7 @@ impl Given {
             let before = self.seen.insert(key, item.body.clone());
             self.moves |= before.is_some_and(|before| before != item.body);
         }
-        // A name that was there, and is removed.
+        // A resource that the server had is removed.
         self.moves |= response.removed.iter().any(|name| self.taken.values().any(|taken| taken == name));
     }
 }

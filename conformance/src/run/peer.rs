@@ -6,12 +6,12 @@ use crate::resource::Put;
 /// A stream of a peer, never used twice.
 pub type StreamId = u64;
 
-/// What a peer does.
+/// An event of a peer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Event {
     /// A response on a stream.
     Response(StreamId, Response),
-    /// A message that is no response: why.
+    /// A message that is no response, and why.
     Malformed(StreamId, String),
     /// The peer ended the stream: the status, in words.
     Closed(StreamId, String),
@@ -20,15 +20,15 @@ pub enum Event {
 /// How long to wait for the next event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Wait {
-    /// As long as a thing may take that must come.
+    /// As long as a message that must come may take.
     Answer,
     /// As long as it takes to believe that nothing comes.
     Quiet,
-    /// Not at all: what is there already.
+    /// Not at all: only an event that is already there.
     Nothing,
 }
 
-/// A change of what the server has, by its names on the wire.
+/// A change of the server's resources, by their names on the wire.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Op {
     /// A resource is created or replaced.
@@ -58,11 +58,11 @@ pub enum Op {
     },
     /// Everything is removed.
     Clear,
-    /// The server ends and starts again at the same address; what it had before, the control may have to give it again.
+    /// The server ends and starts again at the same address; the control may have to put the earlier resources again.
     Restart,
 }
 
-/// Why a peer could not do what it was told: never the peer's fault in the sense of the protocol.
+/// Why a peer could not perform an operation: never a fault of the peer in the sense of the protocol.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Trouble(pub String);
 
@@ -75,7 +75,7 @@ pub trait Peer {
     /// If there is no connection.
     fn open(&mut self, variant: Variant, single: Option<&str>) -> Result<StreamId, Trouble>;
 
-    /// Sends a request. A stream that the peer has ended takes it in vain.
+    /// Sends a request. A request on a stream that the peer has ended is lost.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ pub trait Peer {
     /// As [`send`](Self::send).
     fn send_bytes(&mut self, stream: StreamId, bytes: &[u8]) -> Result<(), Trouble>;
 
-    /// Ends a stream without a word.
+    /// Cancels a stream.
     fn close(&mut self, stream: StreamId);
 
     /// Returns the next event of any stream; `None` if none came in time.
@@ -98,7 +98,7 @@ pub trait Peer {
     /// Lets time pass. Events wait.
     fn pass(&mut self, time: std::time::Duration);
 
-    /// Changes what the server has: all at once, as far as the control can.
+    /// Changes the server's resources: all at once, as far as the control can.
     ///
     /// # Errors
     ///
@@ -108,12 +108,13 @@ pub trait Peer {
     /// Returns whether changes are taken before [`control`](Self::control) returns, so that no witness is needed.
     fn is_instant(&self) -> bool;
 
-    /// Returns whether the control's word can be relied on: that the server has taken a change, or will by itself.
+    /// Returns whether the control's answer confirms that the server has taken a change, or will take it by itself.
     fn is_confirmed(&self) -> bool {
         true
     }
 
-    /// Returns whether changes of different types are taken in their order: then one type shows what became of another.
+    /// Returns whether changes of different types are taken in their order: then a change of one type shows that
+    /// earlier changes of another type were taken.
     fn is_ordered(&self) -> bool {
         true
     }
@@ -124,13 +125,14 @@ pub trait Peer {
         true
     }
 
-    /// Returns whether a witness of this type is worth waiting for: not if several came in vain, and none ever succeeded.
+    /// Returns whether a witness of this type is worth waiting for: not if several have failed, and none ever
+    /// succeeded.
     fn has_witnesses(&self, variant: Variant, type_url: &str) -> bool {
         let _ = (variant, type_url);
         true
     }
 
-    /// Is told whether a witness has shown a change.
+    /// Notes whether a witness has shown a change.
     fn note_witness(&mut self, variant: Variant, type_url: &str, seen: bool) {
         let _ = (variant, type_url, seen);
     }

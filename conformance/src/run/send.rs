@@ -75,7 +75,7 @@ impl Runner {
         self.transmit(peer, &request)
     }
 
-    /// Answers everything that was read on the current stream.
+    /// Reads and answers every response that has come on the current stream.
     pub(super) fn answer_all(&mut self, peer: &mut dyn Peer, nack: bool) -> Result<(), Stop> {
         let unread: Vec<String> = self.here()?.unread.iter().map(|response| response.type_url.clone()).collect();
         for type_url in unread {
@@ -91,7 +91,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Reads the next response of a type, if there is one.
+    /// Returns the next response of a type to answer, if there is one: an unread one, or else one that was read before.
     fn next_to_answer(&mut self, type_url: &str) -> Option<Response> {
         if let Some(response) = self.read(type_url) {
             return Some(response);
@@ -213,7 +213,8 @@ impl OfType {
         }
     }
 
-    /// Returns what a client claims that had these names on an earlier stream: SotW its version, delta its resources.
+    /// Returns the claims of a client that had these names on an earlier stream: in SotW its version, in delta its
+    /// resources.
     fn claims(&self, resume: Resume, names: &[String]) -> (String, BTreeMap<String, String>) {
         let (version, held) = match resume {
             Resume::No => return Default::default(),

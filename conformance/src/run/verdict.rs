@@ -2,14 +2,14 @@
 
 use crate::referee::{Complaint, Rule};
 
-/// What a case came to.
+/// The verdict on a case.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Verdict {
     /// The sentence is kept.
     Pass,
-    /// The peer does not have the feature, as it says.
+    /// The peer declares that it does not have the feature.
     Unsupported,
-    /// It could not be found out: `why` says what was in the way.
+    /// The result could not be determined: `why` gives the reason.
     Inconclusive,
     /// The sentence is not kept.
     Fail,
@@ -32,7 +32,7 @@ impl Verdict {
 pub struct Outcome {
     /// The verdict.
     pub verdict: Verdict,
-    /// Why; for a case that only informs, what the peer chose.
+    /// The reason; for a case that only informs, the peer's choice.
     pub why: String,
     /// The conversation, a line for each message.
     pub ladder: Vec<String>,
@@ -41,11 +41,11 @@ pub struct Outcome {
 /// How a walk ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Walked {
-    /// Nothing to complain of.
+    /// No complaint.
     Silent,
     /// The first complaint.
     Complaint(Complaint),
-    /// The walk could not be walked to its end: why.
+    /// Why the walk could not be played to its end.
     Inconclusive(String),
 }
 

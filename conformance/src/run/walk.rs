@@ -7,7 +7,8 @@ use crate::referee::{Complaint, Rule};
 use crate::story::Step;
 
 impl Runner {
-    /// Plays the story of a walk. What a step needs and is not there, is left out: an ACK of nothing, for example.
+    /// Plays the story of a walk. A part of a step that is not possible is left out: an ACK with no response to answer,
+    /// for example.
     pub fn walk(&mut self, peer: &mut dyn Peer) -> Walked {
         self.is_walk = true;
         let story = self.story.clone();
@@ -34,7 +35,7 @@ impl Runner {
         }
     }
 
-    /// Returns the first complaint, of content that does not change by itself.
+    /// Returns the first complaint, unless the server's content changes by itself.
     fn complaint(&self) -> Option<Complaint> {
         if self.given.as_ref().is_some_and(|given| given.moves) {
             return None;
@@ -61,7 +62,7 @@ impl Runner {
     pub(super) fn hear(&mut self, peer: &mut dyn Peer) {
         for _ in 0..MOST_MESSAGES {
             let Some(stream) = self.streams.get(&self.current) else { return };
-            // Asked on trial: whether a change was taken is not known here.
+            // A copy of the referee judges: whether a change was taken is not known here.
             let is_owed = !stream.referee.clone().rest(true).is_empty();
             if !self.wait(peer, if is_owed { Wait::Quiet } else { Wait::Nothing }) {
                 return;

@@ -45,7 +45,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Puts a resource after a removal, and waits for it. Its type is one that no stream of the story is disturbed by;
+    /// Puts a resource after a removal, and waits for it. The resource has a type that disturbs no stream of the story;
     /// or, if the server serves no such type, the type of the removal.
     fn see_removal(&mut self, peer: &mut dyn Peer, removal: &str) -> Result<(), Stop> {
         let variant = self.variant;
@@ -70,7 +70,7 @@ impl Runner {
         let name = format!("{}marker-{}-{}", self.prefix, self.world.names(type_url).count(), self.ladder.len());
         let put = Put { type_url: type_url.to_owned(), name, revision: 1, ttl: None, alias: None };
         let op = Op::Put(put.clone());
-        // The referees first: a push may be faster than the control's answer.
+        // The referees learn of the change first: a push may be faster than the control's answer.
         self.world_changes(&op);
         peer.control(&[op])?;
         Ok(put)
@@ -107,7 +107,7 @@ impl Runner {
         if seen? {
             return Ok(true);
         }
-        // A server that never pushes has it on the next stream.
+        // A server that never pushes sends the resource on the next stream.
         let again = peer.open(self.variant, None)?;
         peer.send(again, self.variant, &request)?;
         let seen = self.watch(peer, again, put);

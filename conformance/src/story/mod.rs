@@ -13,12 +13,12 @@ pub use self::parse::ParseError;
 pub(crate) use self::parse::story;
 pub(crate) use self::words::{Words, duration, number};
 
-/// A case: its header, and the steps of the conversation, which are others for clients.
+/// A case: its header, and the steps of the conversation. A story for clients has steps of another type.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Story<S = Step> {
     /// The id, as in `server/sotw/names-grow`.
     pub id: String,
-    /// How strongly the specification says it.
+    /// The level of the requirement.
     pub level: Level,
     /// The id of the sentence in the catalogue of the specification.
     pub rule: String,
@@ -32,8 +32,8 @@ pub struct Story<S = Step> {
     pub features: Vec<String>,
     /// Whether the stream is of the one type `T`, and not aggregated.
     pub single: bool,
-    /// Whether the answer of a control is proof enough that the server has taken a change: the case is about the first
-    /// answer, without which no witness can be had.
+    /// Whether the answer of a control is enough proof that the server has taken a change: the case is about the first
+    /// answer of a server, without which there is no witness.
     pub trusts: bool,
     /// The steps, each with its line in the file.
     pub steps: Vec<(usize, S)>,
@@ -42,24 +42,24 @@ pub struct Story<S = Step> {
 /// A step of a story.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Step {
-    /// Changes of what the server has: taken at once if `batch`, otherwise one after the other.
+    /// Changes of the server's resources: taken at once if `batch`, otherwise one after the other.
     World {
         /// The changes.
         changes: Vec<Change>,
         /// Whether the changes are one operation.
         batch: bool,
     },
-    /// The server ends and starts again, with what it has kept (feature `restart`).
+    /// The server ends and starts again, with the state that it has kept (feature `restart`).
     Restart,
-    /// All further steps are of this stream, which opens with its first request.
+    /// All further steps are about this stream, which opens with its first request.
     Stream(usize),
-    /// The stream ends, without a word.
+    /// The kit cancels the stream.
     Cut,
     /// The kit sends a request.
     Send(Send),
     /// The kit sends these bytes as a message.
     Bytes(Vec<u8>),
-    /// The kit answers every response that it has read on the stream: ACKs, or NACKs.
+    /// The kit answers every response that has come on the stream: with ACKs, or with NACKs.
     Answer {
         /// Whether the responses are rejected.
         nack: bool,
@@ -79,21 +79,21 @@ pub enum Step {
     Exactly(Expected),
     /// No response of the type, or none with these parts, may come.
     MustNot(Expected),
-    /// Whether responses with these parts come is reported.
+    /// The kit reports whether responses with these parts come.
     Maybe(Expected),
     /// The first responses of these types must come in this order.
     Order(Vec<String>),
     /// The stream must still be open.
     Lives,
-    /// Whether the stream was ended by the server is reported.
+    /// The kit reports whether the server ended the stream.
     MayClose,
-    /// Everything is answered, and nothing is owed.
+    /// The kit answers every response, and then nothing may be owed.
     Rest,
     /// Time passes.
     Wait(Duration),
 }
 
-/// A change of what the server has.
+/// A change of a resource of the server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Change {
     /// The type.
@@ -143,7 +143,7 @@ pub struct Send {
     pub version: Option<Text>,
     /// `response_nonce`, if not the usual one.
     pub nonce: Option<Text>,
-    /// Whether the first request of a type claims what the stream of this number had before the last cut.
+    /// What the first request of a type claims from the stream of this number before the last cut.
     pub resume: Resume,
     /// Whether an error is added, whatever the request answers.
     pub error: bool,
@@ -180,9 +180,9 @@ pub enum Answers {
 /// A version or nonce.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Text {
-    /// As it stands.
+    /// This text.
     Literal(String),
-    /// That of the response which is bound to this variable.
+    /// The version or nonce of the response that is bound to this variable.
     Of(String),
 }
 
@@ -193,15 +193,15 @@ pub struct Expected {
     pub type_name: String,
     /// The resources: name, and revision where it matters.
     pub resources: Vec<(String, Option<u64>)>,
-    /// Whether resources were written, be it none.
+    /// Whether the step has a list of resources, even an empty one.
     pub has_list: bool,
     /// The removed names (delta).
     pub removed: Vec<String>,
-    /// Names that may be among the resources or the removed.
+    /// Names that a response mentions in any form: as a resource, as removed, or as an error.
     pub either: Vec<String>,
     /// Names with an error.
     pub errors: Vec<String>,
-    /// What the resources must be: `wrapped`, `bare`, `ttl`, `beat`.
+    /// The forms that the resources must have: `wrapped`, `bare`, `ttl`, `beat`.
     pub forms: Vec<Form>,
     /// The variable that the responses are bound to.
     pub bind: Option<String>,
@@ -221,7 +221,7 @@ pub enum Form {
 }
 
 impl Expected {
-    /// Returns whether the step looks for nothing in particular.
+    /// Returns whether any response of the type fits the step.
     pub fn is_any(&self) -> bool {
         !self.has_list && self.removed.is_empty() && self.either.is_empty() && self.errors.is_empty()
     }
@@ -250,7 +250,7 @@ impl Story {
     ///
     /// # Errors
     ///
-    /// Names the line, and what is wrong in it.
+    /// The error names the line, and what is wrong in it.
     pub fn parse(text: &str, variant: Variant) -> Result<Self, ParseError> {
         parse::story(text, variant, parse::step)
     }
@@ -264,12 +264,13 @@ impl Story {
         parse::variants(text)
     }
 
-    /// Returns whether the story changes what the server has, and so needs a control.
+    /// Returns whether the story changes the server's resources, and so needs a control.
     pub fn needs_control(&self) -> bool {
         self.steps.iter().any(|(_, step)| matches!(step, Step::World { .. }))
     }
 
-    /// Returns whether the story only begins with resources, and changes none: then those that a server has already do.
+    /// Returns whether the story puts resources only at its beginning, and changes none: then the resources that a
+    /// server already has are enough.
     pub fn only_reads(&self) -> bool {
         let is_plain = |change: &Change| matches!(change.to, To::Put { ttl: None, alias: None, .. });
         let is_given = |step: &Step| match step {

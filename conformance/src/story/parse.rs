@@ -121,7 +121,7 @@ fn variant_named(word: &str) -> Result<Variant, String> {
     }
 }
 
-/// Returns the line without its variant, or `None` if it is of the other one.
+/// Returns the line without its variant, or `None` if the line is for the other variant.
 fn of_variant(line: &str, variant: Variant) -> Option<&str> {
     let (mine, other) = match variant {
         Variant::Sotw => ("sotw ", "delta "),

@@ -1,4 +1,4 @@
-//! Writes the steps of a story as they are read.
+//! Writes the steps of a story in the form in which they are read.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -1,4 +1,4 @@
-//! The judge of a conversation of others: a referee for each side of each stream.
+//! The judge of a conversation between third parties: a referee for each side of each stream.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
@@ -18,7 +18,7 @@ use crate::run::Verdict;
 /// The lines of a conversation that are kept.
 const KEPT: usize = 60;
 
-/// What was seen.
+/// A judge, with the streams and violations that it has seen.
 pub(super) struct Judge {
     mode: &'static str,
     recorder: Option<Recorder>,
@@ -32,7 +32,7 @@ pub(super) struct Judge {
 
 struct Stream {
     variant: Variant,
-    /// Whether the stream is of one type: the reason of a response may be on another stream.
+    /// Whether the stream is of one type: the reason for a response may be on another stream.
     is_single: bool,
     server: ServerReferee,
     client: ClientReferee,
@@ -51,7 +51,7 @@ impl Judge {
         Self { mode, recorder, streams, opened: 0, messages: 0, rows, begun: Instant::now(), on_complaint }
     }
 
-    /// Begins with a stream of a method, whose path this is.
+    /// Begins to judge a stream of a method, whose path is `path`. Returns the number of the stream.
     pub(super) fn open(&mut self, method: &Method, path: &str) -> u64 {
         self.opened += 1;
         self.recorder.iter_mut().for_each(|recorder| recorder.open(self.opened, path));
@@ -99,7 +99,7 @@ impl Judge {
             .say(format!("S{id}> {of} {names:?} rm{:?} v={} n={}", response.removed, response.version, response.nonce));
         stream.client.response(&response);
         let mut complaints = stream.server.response(&response);
-        // A cluster that changes is a reason to send its endpoints once more.
+        // The reason may be on another stream: a cluster that changes is a reason to send its endpoints once more.
         complaints.retain(|complaint| !(stream.is_single && complaint.rule == Rule::Needless));
         self.complain(id, complaints);
     }
@@ -140,7 +140,7 @@ impl Stream {
     }
 }
 
-/// What stands for the content of any resource: its own revision is not known.
+/// Returns a number that stands for the content of any resource, because its own revision is not known.
 fn digest(_: &str, body: &[u8]) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     body.hash(&mut hasher);
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(ids, ["tap/twice", "tap/nonce-unknown"]);
         judge.close(id);
 
-        // What a tap has recorded is judged the same afterwards.
+        // A recording of a tap is judged the same afterwards.
         let text = String::from_utf8(lines.lock().expect("the lines").clone()).expect("text");
         assert_eq!(text.lines().count(), 7);
         let mut again = Judge::new("judge", None, |_| {});

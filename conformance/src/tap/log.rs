@@ -1,8 +1,8 @@
 //! A recorded conversation, a JSON object a line: what `tap --record` writes, and what `judge` reads.
 //!
 //! `{"kind":"stream_open","stream":1,"method":"/PATH"}`, `{"kind":"request","stream":1,"pb":"BASE64"}`, the same with
-//! `response`, and `{"kind":"stream_close","stream":1}`. `pb` is the message without the header of gRPC. Other kinds and
-//! other fields are for people.
+//! `response`, and `{"kind":"stream_close","stream":1}`. `pb` is the message without the header of gRPC. Other kinds
+//! and other fields are ignored.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -35,7 +35,7 @@ impl Recorder {
     }
 
     fn line(&mut self, line: &Value) {
-        // A full disk ends the recording, and not the conversation: `judge` says where the last line ends.
+        // A full disk ends the recording, and not the conversation: `judge` names the line that is not complete.
         let done: io::Result<()> = writeln!(self.0, "{line}").and_then(|()| self.0.flush());
         if let Err(error) = done {
             eprintln!("xds-conformance: the recording is not complete: {error}");
@@ -43,11 +43,11 @@ impl Recorder {
     }
 }
 
-/// Lets the judge read a recording. What is no discovery over gRPC is passed over.
+/// Lets the judge read a recording. Lines that are no discovery over gRPC are left out.
 ///
 /// # Errors
 ///
-/// Names the line that is none of a recording.
+/// The error names the line that is no part of a recording.
 pub(super) fn read(text: &str, judge: &mut Judge) -> Result<(), String> {
     let mut streams: BTreeMap<u64, u64> = BTreeMap::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(judge(&format!("{open}\n{{\"kind\":\"request\",\"stream\":1}}")), "line 2: pb is missing");
         let bytes = format!("{open}\n{{\"kind\":\"response\",\"stream\":1,\"pb\":\"*\"}}");
         assert!(judge(&bytes).starts_with("line 2: pb: Invalid"), "{}", judge(&bytes));
-        // Streams that are no discovery, and notes, are passed over.
+        // Streams that are no discovery, and notes, are left out.
         let other = "{\"kind\":\"note\"}\n{\"kind\":\"stream_open\",\"stream\":1,\"method\":\"/a/b\"}\n\
                      {\"kind\":\"request\",\"stream\":1}";
         assert_eq!(read(other, &mut Judge::new("judge", None, |_| {})), Ok(()));

@@ -1,5 +1,5 @@
 //! The mode `tap`: a judging proxy between any client and any server. Messages pass unchanged; both sides are judged by
-//! what the wire shows, without knowing what the server has. The mode `judge` does the same with a recording.
+//! what the wire shows, without knowledge of the server's resources. The mode `judge` does the same with a recording.
 
 mod judge;
 mod log;
@@ -17,7 +17,7 @@ use crate::report::{Calibration, Implementation, Report, Row};
 use crate::run::Trouble;
 
 /// Listens at one address, passes everything on to another, and judges until the program is told to end (SIGINT).
-/// `on_complaint` is told of each violation at once; `record` takes what [`judge()`] reads.
+/// `on_complaint` receives each violation at once; `record` takes the recording that [`judge()`] reads.
 ///
 /// # Errors
 ///
@@ -46,12 +46,12 @@ pub fn run(
     Ok(report("tap", upstream, rows, strict))
 }
 
-/// Judges both sides of a recording, a JSON object a line: what `tap --record` writes. `name` is what the report calls the
-/// recording.
+/// Judges both sides of a recording, a JSON object a line, as `tap --record` writes it. `name` is the name of the
+/// recording in the report.
 ///
 /// # Errors
 ///
-/// Names the line that is none of a recording.
+/// The error names the line that is no part of a recording.
 pub fn judge(
     name: &str,
     text: &str,

@@ -15,14 +15,14 @@ use crate::net::stream::{next_message, write};
 
 type Shared = Arc<Mutex<Judge>>;
 
-/// Accepts connections for ever.
+/// Accepts connections until the listener fails.
 pub(super) async fn accept(listener: TcpListener, upstream: String, judge: Shared) {
     while let Ok((tcp, _)) = listener.accept().await {
         tokio::spawn(connection(tcp, upstream.clone(), judge.clone()));
     }
 }
 
-/// Serves a connection of a client, by one to the server.
+/// Serves a connection of a client, through a connection to the server.
 async fn connection(tcp: TcpStream, upstream: String, judge: Shared) -> Option<()> {
     tcp.set_nodelay(true).ok()?;
     let mut client = h2::server::handshake(tcp).await.ok()?;
@@ -37,7 +37,7 @@ async fn connection(tcp: TcpStream, upstream: String, judge: Shared) -> Option<(
         let mut forward = Request::builder().method(parts.method).uri(uri).body(()).ok()?;
         *forward.headers_mut() = parts.headers;
         let (response, send) = server.send_request(forward, false).ok()?;
-        // What is no discovery passes unjudged.
+        // A method that is no discovery passes unjudged.
         let method = Method::of_path(parts.uri.path());
         let id = method.map(|method| lock(&judge).open(&method, parts.uri.path()));
         let up = pump(body, send, Side { judge: judge.clone(), id, is_server: false });
@@ -45,7 +45,7 @@ async fn connection(tcp: TcpStream, upstream: String, judge: Shared) -> Option<(
         tokio::spawn(async move {
             tokio::select! {
                 () = down(response, respond, Side { judge: judge.clone(), id, is_server: true }) => {}
-                // The client may end its side, and listen on.
+                // The client may end its side, and still read responses.
                 () = async { up.await; std::future::pending().await } => {}
             }
             id.into_iter().for_each(|id| lock(&judge).close(id));
@@ -58,14 +58,14 @@ fn lock(judge: &Shared) -> std::sync::MutexGuard<'_, Judge> {
     judge.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whose messages are read.
+/// The side whose messages are read.
 struct Side {
     judge: Shared,
     id: Option<u64>,
     is_server: bool,
 }
 
-/// Passes on what the server says.
+/// Passes on the messages of the server.
 async fn down(response: h2::client::ResponseFuture, mut respond: SendResponse<Bytes>, side: Side) {
     let response = match response.await {
         Ok(response) => response,
@@ -101,7 +101,7 @@ async fn pump(mut from: RecvStream, mut to: SendStream<Bytes>, side: Side) {
             return;
         }
     }
-    // An end that cannot be passed on has come from the other side, too.
+    // If the end cannot be passed on, the other side has ended too.
     _ = match from.trailers().await {
         Ok(Some(trailers)) => to.send_trailers(trailers),
         Ok(None) => to.send_data(Bytes::new(), true),

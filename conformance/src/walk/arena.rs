@@ -9,17 +9,17 @@ use crate::message::Variant;
 use crate::run::{Peer, Runner, Trouble};
 use crate::story::{Step, Story};
 
-/// Connects to the peer.
+/// A function that connects to the peer.
 type Connect<'a> = dyn Fn(Pace) -> Result<Box<dyn Peer>, Trouble> + Sync + 'a;
 
 /// A server to walk with.
 pub struct Arena<'a> {
     connect: &'a Connect<'a>,
-    /// The beginning of all names.
+    /// The prefix of all names.
     prefix: String,
     /// Without a control: the names of resources that the server has.
     given: Option<Vec<String>>,
-    /// The walks so far: each has names of its own.
+    /// The number of walks so far, which gives each walk names of its own.
     played: AtomicUsize,
 }
 

@@ -1,4 +1,4 @@
-//! Walks with a client: a client of its own for each.
+//! Walks with a client: each walk starts a client of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,12 +27,12 @@ const MOST_PATIENCE: Duration = Duration::from_secs(30);
 /// The limits of the time after which silence is believed.
 const LEAST_QUIET: Duration = Duration::from_millis(60);
 const MOST_QUIET: Duration = Duration::from_secs(2);
-/// How long a client may take to come back.
+/// How long a client may take to open its next stream.
 const AGAIN: Duration = Duration::from_secs(20);
 /// The name of the resource by which a client shows that it has read everything before.
 const BARRIER: &str = "kit-barrier";
 
-/// Starts a client of a variant.
+/// A function that starts a client of a variant.
 type Start<'a> = dyn Fn(Variant) -> Result<Box<dyn ClientPeer>, Trouble> + Sync + 'a;
 
 /// A client to walk with.
@@ -68,7 +68,7 @@ impl<'a> ClientArena<'a> {
         let told = |rule, what: &str| Complaint { rule, type_url: String::new(), what: what.to_owned() };
         let walked = match (played.complaints.into_iter().next(), played.outcome.verdict) {
             (Some(complaint), _) => Walked::Complaint(complaint),
-            // A client that does not ask for what it is told to want.
+            // The client does not ask for the names that it is told to want.
             (None, Verdict::Fail) if played.late => Walked::Complaint(told(Rule::Names, &played.outcome.why)),
             (None, Verdict::Fail) => Walked::Complaint(told(Rule::Gone, &played.outcome.why)),
             (None, Verdict::Inconclusive) => Walked::Inconclusive(played.outcome.why),

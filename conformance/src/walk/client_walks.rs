@@ -1,7 +1,8 @@
-//! The walks with a client: what each is made of.
+//! Random walks with a client: how each story is made.
 //!
-//! What is told and what is sent is legal wherever it stands. A resource that cannot be used is sent only when the client
-//! must know that it wants the name, because a client may ignore what it does not want.
+//! Every instruction to the client and every response is legal at any place in a story. A resource that cannot be used
+//! is sent only when the client must know that it wants the name, because a client may ignore a resource that it does
+//! not want.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,19 +15,19 @@ use crate::message::Variant;
 use crate::resource;
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
-/// The contents that a resource may have; they come back.
+/// The number of contents that a resource may have; a content may come back.
 const REVISIONS: u64 = 3;
 
-/// What to walk with a client.
+/// Random walks with a client.
 #[derive(Clone, Debug)]
 pub struct ClientWalks {
-    /// The variants, in turn.
+    /// The variants, which the walks use in turn.
     pub variants: Vec<Variant>,
     /// The types that the client can ask for, by their short names.
     pub types: Vec<String>,
-    /// Those of which it can ask for everything.
+    /// The types for which the client can subscribe to the wildcard.
     pub wildcard: Vec<String>,
-    /// The number that all chance comes from.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
@@ -41,7 +42,7 @@ impl Source for ClientWalks {
         format!("seed {}", self.seed)
     }
 
-    /// Each walk has a client of its own.
+    /// Returns `false`: each walk has a client of its own.
     fn is_alone(&self, _: usize) -> bool {
         false
     }
@@ -63,7 +64,7 @@ struct Walk<'a> {
     rng: Rng,
     walks: &'a ClientWalks,
     variant: Variant,
-    /// What the client is told to ask for, by type.
+    /// The names that the client is told to subscribe to, by type.
     wanted: BTreeMap<String, BTreeSet<String>>,
     steps: Vec<Step>,
 }
@@ -90,7 +91,8 @@ impl Walk<'_> {
         }
     }
 
-    /// One name more or less, or both at once, which a server must be able to tell from nothing.
+    /// Tells the client to subscribe to a name or to unsubscribe from one; or to do both at once with the same name,
+    /// which a server must be able to distinguish from no change.
     fn want(&mut self, of: String) {
         let wildcard = self.walks.wildcard.contains(&of) && self.one_in(4);
         let name = if wildcard { "*".to_owned() } else { self.name() };

@@ -1,7 +1,7 @@
 //! Every short walk with a client.
 //!
-//! Two names are wanted, or one and the wildcard. A response is sent only while something is wanted, and one that cannot be
-//! used only once the client has come to rest, as in random walks.
+//! A walk uses two names, or one name and the wildcard. A response is sent only while a name is wanted, and a response
+//! that cannot be used only once the client has come to rest, as in random walks.
 
 use super::run::Source;
 use super::short::{Alphabet, Words};
@@ -19,11 +19,11 @@ pub(super) enum Letter {
     /// The client is told to subscribe, or to unsubscribe.
     Want(&'static str),
     Leave(&'static str),
-    /// A response with a new content of everything that is wanted.
+    /// A response with new content for every name that is wanted.
     Good,
     /// A response with a resource that cannot be used.
     Bad,
-    /// A response without anything that is wanted; delta: its removal.
+    /// SotW: an empty response. Delta: the removal of the first name that is wanted.
     Gone,
     /// All streams end.
     Cut,
@@ -40,7 +40,7 @@ impl Letters {
     }
 }
 
-/// Returns what is wanted after a sequence.
+/// Returns the names that are wanted after a sequence.
 fn wanted(letters: &[Letter]) -> Vec<&'static str> {
     let mut wanted = Vec::new();
     for letter in letters {
@@ -59,7 +59,7 @@ impl Alphabet for Letters {
     fn next(&self, so_far: &[Letter]) -> Vec<Letter> {
         let wanted = wanted(so_far);
         let names = self.names();
-        // Two names are the same to a client: the first is wanted first.
+        // The two names are interchangeable: a sequence begins with the first one.
         let new = names.into_iter().filter(|name| !wanted.contains(name));
         let new = new.take(if so_far.is_empty() && !self.wildcard { 1 } else { 2 });
         let mut next: Vec<Letter> = new.map(Letter::Want).collect();
@@ -85,8 +85,8 @@ pub struct EveryClientWalk {
 }
 
 impl EveryClientWalk {
-    /// Makes all walks of up to `longest` operations: of each variant, with each of the types by its short name, of which
-    /// the client can ask for everything if it is among `wildcard`.
+    /// Makes all walks of up to `longest` operations, of each variant and of each type, given by its short name. The
+    /// client can subscribe to the wildcard of a type that is among `wildcard`.
     pub fn new(variants: &[Variant], types: &[String], wildcard: &[String], longest: usize) -> Self {
         let of = |variant: &Variant| {
             let variant = *variant;
@@ -116,7 +116,7 @@ impl Source for EveryClientWalk {
         self.words.round(number)
     }
 
-    /// Each walk has a client of its own.
+    /// Returns `false`: each walk has a client of its own.
     fn is_alone(&self, _: usize) -> bool {
         false
     }
@@ -139,7 +139,7 @@ impl Source for EveryClientWalk {
             };
             let send = |content: Option<Content>| {
                 let mut names = wanted(&word.letters[..at]);
-                // What the wildcard brings.
+                // For the wildcard, the response has the other name.
                 names.iter_mut().filter(|name| **name == STAR).for_each(|name| *name = OTHER);
                 names.sort_unstable();
                 let mut send = Send { type_name: word.type_name.clone(), ..Send::default() };

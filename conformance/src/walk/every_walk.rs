@@ -1,6 +1,7 @@
 //! Every short walk with a server.
 //!
-//! A type with a wildcard is walked with one name and the wildcard, another one with two names, of which one exists at first.
+//! A type with a wildcard is walked with one name and the wildcard; a type without a wildcard is walked with two names,
+//! of which one exists at first.
 
 use super::run::Source;
 use super::short::{Alphabet, Words};
@@ -10,7 +11,7 @@ use crate::story::{Change, Resume, Send, Step, To};
 
 /// The name that exists at first.
 const HAS: &str = "a";
-/// The name that does not.
+/// The name that does not exist at first.
 const LACKS: &str = "z";
 const STAR: &str = "*";
 
@@ -23,7 +24,7 @@ pub(super) enum Letter {
     Nothing,
     /// Delta: a subscription.
     Add(&'static str),
-    /// Delta: the end of one.
+    /// Delta: an unsubscription.
     Leave(&'static str),
     /// The next response is accepted, or rejected.
     Answer { nack: bool },
@@ -31,7 +32,7 @@ pub(super) enum Letter {
     Put(&'static str),
     /// A resource is removed.
     Delete(&'static str),
-    /// The stream ends; the next one claims what this one had.
+    /// The stream ends; the next stream claims the versions that this one accepted.
     Cut,
 }
 
@@ -137,15 +138,15 @@ impl Alphabet for Letters {
         let last = so_far.last().copied();
         let is_asked = is_asked(so_far);
         let may_follow = |letter: &Letter| match *letter {
-            // An empty list that begins is the wildcard, or nothing.
+            // An empty first list is the wildcard; for a type without a wildcard, it asks for nothing.
             Letter::List([]) => is_asked || self.wildcard,
             Letter::Nothing => !is_asked && self.wildcard,
             Letter::List(_) | Letter::Add(_) => true,
             Letter::Leave(_) => is_asked,
-            // One response is answered once; what is left is accepted in the end.
+            // Two answers never follow each other; all responses that are left are accepted at the end.
             Letter::Answer { .. } => is_asked && !matches!(last, Some(Letter::Answer { .. })),
             Letter::Cut => is_asked,
-            // Before the first request there is nobody to see a change. Changes of two names have one order.
+            // Before the first request no stream sees a change. Adjacent changes of two names come in one order only.
             Letter::Put(name) | Letter::Delete(name) => {
                 !so_far.is_empty() && last.and_then(Letter::changed).is_none_or(|before| before <= name)
             }
@@ -153,7 +154,8 @@ impl Alphabet for Letters {
         self.all().into_iter().filter(may_follow).collect()
     }
 
-    /// Everything is accepted in the end anyway, and nobody sees what changes after the last stream.
+    /// Returns whether a sequence ends without a request on an open stream, or with an ACK: everything is accepted at
+    /// the end anyway, and no stream sees a change after the last stream.
     fn is_idle(letters: &[Letter]) -> bool {
         !is_asked(letters) || letters.last() == Some(&Letter::Answer { nack: false })
     }
@@ -172,8 +174,8 @@ pub struct EveryWalk {
 }
 
 impl EveryWalk {
-    /// Makes all walks of up to `longest` operations: of each variant, with each of the types by its short name, of which
-    /// those of `wildcard` have one. `has_control` says whether what the server has can be changed.
+    /// Makes all walks of up to `longest` operations, of each variant and of each type, given by its short name. The
+    /// types in `wildcard` have a wildcard. `has_control` says whether the server's resources can be changed.
     pub fn new(variants: &[Variant], types: &[String], wildcard: &[String], has_control: bool, longest: usize) -> Self {
         let of = |variant: &Variant| {
             let variant = *variant;
@@ -256,7 +258,8 @@ mod tests {
         once.sort();
         once.dedup();
         assert_eq!(once.len(), all.len());
-        // Two begin; each goes on in two additions, two departures, a NACK and three changes.
+        // Two sequences begin; each continues in eight ways: two subscriptions, two unsubscriptions, a NACK and three
+        // changes.
         assert_eq!(all.len(), 2 + 2 * 8);
     }
 

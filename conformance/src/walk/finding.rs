@@ -1,4 +1,4 @@
-//! A violation that a walk has met, made as small as it can be, and as sure.
+//! A violation that a walk has found, made as small and as certain as possible.
 
 use std::time::{Duration, Instant};
 
@@ -17,11 +17,11 @@ const REPLAYS: usize = 3;
 pub struct Finding<S> {
     /// The variant.
     pub variant: Variant,
-    /// What the referee complains of.
+    /// The complaint of the referee.
     pub complaint: Complaint,
     /// The steps that lead to it.
     pub steps: Vec<S>,
-    /// The number of steps before they were made fewer.
+    /// The number of steps before shrinking.
     pub before: usize,
     /// The number of the walk.
     pub walk: usize,
@@ -30,12 +30,12 @@ pub struct Finding<S> {
 }
 
 impl<S: Clone> Finding<S> {
-    /// Leaves out what the violation does not need, and plays the rest three times. Returns how often the violation came
-    /// again if not each time.
+    /// Leaves out the steps that the violation does not need, and plays the rest three times. Returns the violation if
+    /// it came again each time.
     ///
     /// # Errors
     ///
-    /// The number of times, less than three.
+    /// The number of times that the violation came again, less than three.
     pub fn confirm(mut self, ground: &impl Ground<Step = S>, until: Instant) -> Result<Self, usize> {
         let (variant, rule) = (self.variant, self.complaint.rule);
         let is_same = |walked: &Walked| matches!(walked, Walked::Complaint(complaint) if complaint.rule == rule);
@@ -53,7 +53,7 @@ impl<S: Clone> Finding<S> {
                         self.complaint = complaint.clone();
                         self.ladder = played.ladder;
                     }
-                    // The walk has ended the server: no replay can be had.
+                    // The walk has ended the server: no replay is possible.
                     _ if !played.is_there => self.complaint.what += "; and then the server was gone",
                     _ => break,
                 }

@@ -1,7 +1,7 @@
-//! Random stories: what a faithful client may say, and what a server may be given.
+//! Random stories: requests that a faithful client may send, and resources that a server may be given.
 //!
-//! Each request is legal wherever it stands, so that any part of a story is one too: SotW lists are whole, delta changes
-//! may be said twice, an ACK of nothing is a request without one.
+//! Each request is legal at any place, so that any part of a story is a legal story too: SotW lists are complete, delta
+//! changes may be repeated, and an ACK with no response to answer becomes a request without an ACK.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,25 +10,25 @@ use fastrand::Rng;
 use crate::message::Variant;
 use crate::story::{Answers, Change, Resume, Send, Step, Text, To};
 
-/// The names of a walk. The last exists only rarely.
+/// The names of a walk. The last one does not exist at first.
 const NAMES: [&str; 4] = ["a", "b", "c", "z"];
-/// The contents that a resource may have; they come back.
+/// The number of contents that a resource may have; a content may come back.
 const REVISIONS: u64 = 3;
 
-/// What a walk is made of.
+/// The parameters of a walk.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Shape {
     /// The variant.
     pub variant: Variant,
     /// The types, by their short names.
     pub types: Vec<String>,
-    /// Those of them that have a wildcard, which this walk uses.
+    /// The types whose wildcard this walk uses.
     pub wildcard: Vec<String>,
-    /// Whether what the server has can be changed.
+    /// Whether the server's resources can be changed.
     pub has_control: bool,
-    /// Whether changes can be made at once.
+    /// Whether several changes can be made at once.
     pub has_batches: bool,
-    /// The most streams at a time.
+    /// The maximum number of streams at a time.
     pub streams: usize,
     /// The number of steps, without those that begin and end a walk.
     pub steps: usize,
@@ -45,7 +45,7 @@ pub fn generate(rng: &mut Rng, shape: &Shape) -> Vec<Step> {
     walk.steps
 }
 
-/// What a stream asked for, by type.
+/// The names that a stream asked for, by type.
 type Asked = BTreeMap<String, BTreeSet<String>>;
 
 struct Walk<'a> {
@@ -69,7 +69,7 @@ impl Walk<'_> {
         NAMES[self.rng.usize(..NAMES.len())].to_owned()
     }
 
-    /// The world before the first stream: a resource of each type at least, so that a witness has something to see.
+    /// Puts resources before the first stream: at least one of each type, so that a witness has something to see.
     fn begin(&mut self) {
         for of in &self.shape.types {
             let names = if self.shape.has_control { 1 + self.rng.usize(..2) } else { 3 };
@@ -81,7 +81,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Every stream comes to rest.
+    /// Lets every stream come to rest.
     fn end(&mut self) {
         let streams: Vec<usize> = self.streams.keys().copied().collect();
         for number in streams {
@@ -146,11 +146,11 @@ impl Walk<'_> {
         let answers = self.answers();
         let resume = [Resume::Last, Resume::Last, Resume::No, Resume::Older][self.rng.usize(..4)];
         let first = !self.streams.get(&self.current).is_some_and(|asked| asked.contains_key(of));
-        // Before the first request of a type nothing can be answered, and nothing but it resumes.
+        // The first request of a type has no response to answer, and no other request resumes.
         let (answers, resume) = if first { (Answers::Nothing, resume) } else { (answers, Resume::No) };
         let mut send = Send { type_name: of.to_owned(), answers, resume, ..Send::default() };
         let wildcard = self.shape.wildcard.iter().any(|other| other == of);
-        // The mutator: nonces that a server must not mind.
+        // The mutator: nonces that a server must tolerate.
         if self.one_in(12) {
             send.nonce = match (self.shape.variant, first) {
                 (Variant::Sotw, true) => Some(Text::Literal("of-an-earlier-stream".into())),
@@ -170,7 +170,7 @@ impl Walk<'_> {
         self.steps.push(Step::Send(send));
     }
 
-    /// The list of a SotW request: one name more, or less, or another, or none.
+    /// Makes the list of a SotW request: with one name more, one name less, another name, or none.
     fn list(&mut self, send: &mut Send, asked: &mut BTreeSet<String>, first: bool, wildcard: bool) {
         match self.rng.usize(..12) {
             0..3 if first && wildcard => asked.clear(), // the legacy wildcard
@@ -198,13 +198,13 @@ impl Walk<'_> {
         send.names.extend(twice);
     }
 
-    /// The changes of a delta request.
+    /// Makes the changes of a delta request.
     fn changes(&mut self, send: &mut Send, asked: &mut BTreeSet<String>, first: bool, wildcard: bool) {
         let star = "*".to_owned();
         match self.rng.usize(..12) {
             0..3 if first && wildcard => {} // the legacy wildcard
             0 if first => send.names.push(self.name()),
-            0 if !matches!(send.answers, Answers::Nothing) => {} // an ACK, or what it becomes: nothing
+            0 if !matches!(send.answers, Answers::Nothing) => {} // an ACK, or an empty request
             1..4 if wildcard && asked.contains(&star) && !self.one_in(3) => send.unsubscribe.push(star),
             1..4 if wildcard => send.names.push(star),
             4..7 if !first => {

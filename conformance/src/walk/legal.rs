@@ -1,14 +1,14 @@
-//! What keeps each part of a walk with a client legal.
+//! Keeps each part of a walk with a client legal.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::client::story::{Content, Step};
 
-/// Returns the steps with what is only legal after others made harmless where those are missing: a resource that cannot
-/// be used is sent only if the client must know that it wants the name. A client may ignore what it does not want.
+/// Returns the steps, with a good resource in place of each resource that cannot be used, unless the client must know
+/// that it wants the name: a client may ignore a resource that it does not want.
 pub(super) fn legal(steps: &[Step]) -> Vec<Step> {
     let mut wanted: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    // Whether the client has come to rest since what it wants, or its stream, changed.
+    // Whether the client has come to rest since the names that it wants, or its stream, changed.
     let mut at_rest = false;
     let mut all = steps.to_vec();
     for step in &mut all {

@@ -1,8 +1,9 @@
-//! The mode `walk`: random legal conversations with somebody else's peer, judged message by message.
+//! The mode `walk`: random legal conversations with a third-party peer, judged message by message.
 //!
-//! A walk is a story: a [`Source`] makes it, [`shrink()`] leaves out what a violation does not need, and a story that is
-//! written can be played again ([`replay`]). [`Walks`] are random ones with a server in an [`Arena`], [`ClientWalks`] with a
-//! client in a [`ClientArena`]; [`EveryWalk`] and [`EveryClientWalk`] are all that are short.
+//! A walk is a story: a [`Source`] makes it, [`shrink()`] leaves out the steps that a violation does not need, and a
+//! story that is written can be played again ([`replay`]). [`Walks`] are random walks with a server in an [`Arena`],
+//! [`ClientWalks`] random walks with a client in a [`ClientArena`]; [`EveryWalk`] and [`EveryClientWalk`] are all short
+//! walks.
 
 mod arena;
 mod client_arena;

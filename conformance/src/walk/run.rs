@@ -1,4 +1,4 @@
-//! Walks until the time or the number is over, and reports what was met.
+//! Walks until the time is over or the number is reached, and reports the violations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,18 +14,18 @@ use crate::report::{Row, variant_name};
 use crate::run::{Verdict, Walked};
 use crate::story::Story;
 
-/// The walks of one side: what each is made of.
+/// The walks of one side, and how the story of each is made.
 pub trait Source: Sync {
     /// A step of a walk.
     type Step;
 
-    /// The variants, in turn.
+    /// Returns the variants of the walks.
     fn variants(&self) -> &[Variant];
 
-    /// Says what the walks are, as reports have it.
+    /// Describes the walks for reports.
     fn describe(&self) -> String;
 
-    /// Returns how many walks there are, if so many are wanted.
+    /// Returns the number of walks, if `wanted` walks are asked for.
     fn number(&self, wanted: usize) -> usize {
         wanted
     }
@@ -36,7 +36,7 @@ pub trait Source: Sync {
         0
     }
 
-    /// Returns whether a walk sees what others do, and so must be alone.
+    /// Returns whether a walk sees the resources of other walks, and so must run alone.
     fn is_alone(&self, number: usize) -> bool;
 
     /// Returns the variant of a walk, and its story.
@@ -47,28 +47,28 @@ pub trait Source: Sync {
         let _ = number;
     }
 
-    /// Returns whether a walk would say what one has said that failed.
+    /// Returns whether a walk would only repeat the result of a walk that failed.
     fn is_needless(&self, number: usize) -> bool {
         let _ = number;
         false
     }
 }
 
-/// Which walks to walk.
+/// The choice of walks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Choice {
-    /// Random ones: the number that all chance comes from.
+    /// Random walks with this seed.
     Random(u64),
-    /// All of up to this many operations.
+    /// All walks of up to this many operations.
     Every(usize),
 }
 
-/// When to end.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The number of walks.
     pub walks: usize,
-    /// The time of all walks; what is met may be made smaller for as long again.
+    /// The time of all walks; the violations may be shrunk for as long again.
     pub time: Duration,
     /// The steps of a walk.
     pub steps: usize,
@@ -76,7 +76,7 @@ pub struct Limits {
     pub workers: usize,
 }
 
-/// What the walks came to.
+/// The results of the walks.
 struct Met<S> {
     findings: Vec<Finding<S>>,
     /// How often each rule was broken.
@@ -86,11 +86,11 @@ struct Met<S> {
     needless: usize,
     steps: usize,
     inconclusive: usize,
-    /// Why the last one was.
+    /// Why the last inconclusive walk was inconclusive.
     why: String,
 }
 
-/// Walks, and returns a row for each violation, and its story; or the row of `walk/all`.
+/// Walks. Returns a row and a finding for each violation, or the row of `walk/all` if there is none.
 pub fn run<G: Ground>(
     ground: &G,
     source: &impl Source<Step = G::Step>,
@@ -129,7 +129,7 @@ pub fn run<G: Ground>(
     };
     let all: Vec<usize> = (0..source.number(limits.walks)).collect();
     for round in all.chunk_by(|before, after| source.round(*before) == source.round(*after)) {
-        // Walks that see everything come first, one after the other, in a part of the time.
+        // Walks that see all resources come first, one after the other, in a part of the time.
         let (alone, beside): (Vec<usize>, Vec<usize>) = round.iter().partition(|number| source.is_alone(**number));
         let left = limits.time.saturating_sub(begun.elapsed());
         let part = begun.elapsed() + if beside.is_empty() { left } else { left / 2 };
@@ -161,7 +161,8 @@ pub fn run<G: Ground>(
     conclude(ground, source, met, &what, Instant::now() + limits.time, begun)
 }
 
-/// The stories of a violation that are tried, the shortest first: one that does not come again may be luck.
+/// The number of stories that are kept of a violation, and tried with the shortest first: a violation that does not
+/// come again may be chance.
 const KEPT: usize = 3;
 
 fn conclude<G: Ground>(

@@ -1,7 +1,7 @@
 //! Every short walk: all sequences of a few operations up to a length, the shortest first.
 //!
-//! A sequence stands for a walk if it is said once: what comes to the same as a shorter or an earlier one is left out. One
-//! that begins as one that failed is not walked, because it would say the same again, and take its time.
+//! Equivalent sequences are walked only once: a sequence that amounts to a shorter or an earlier one is left out. A
+//! sequence that begins as one that failed is not walked, because it would repeat the failure and take its time.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -90,7 +90,7 @@ impl<L: Copy + Eq> Words<L> {
         failed.iter().any(|failed| self.words[number].begins_as(failed))
     }
 
-    /// Says what the walks are.
+    /// Describes the walks.
     pub(super) fn describe(&self) -> String {
         format!("all sequences of up to {} operations", self.longest)
     }

@@ -1,4 +1,4 @@
-//! Delta debugging: leaves out what a violation does not need.
+//! Delta debugging: leaves out the steps that a violation does not need.
 
 /// Returns a shorter list that still `fails`, as short as can be found before `fails` gives up (`None`).
 pub fn shrink<T: Clone>(mut list: Vec<T>, mut fails: impl FnMut(&[T]) -> Option<bool>) -> Vec<T> {
@@ -15,7 +15,7 @@ pub fn shrink<T: Clone>(mut list: Vec<T>, mut fails: impl FnMut(&[T]) -> Option<
             }
         }
         size = match size {
-            1 if shorter => 1, // what was needed before may be needless now
+            1 if shorter => 1, // an item that was needed before may be needless now
             1 => 0,
             _ => size.div_ceil(2),
         };
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn one_that_needs_another_is_tried_again() {
-        // 1 can go only once 2 is gone.
+        // 1 can be left out only once 2 is left out.
         let fails = |list: &[u32]| Some(list.contains(&0) && (list.contains(&1) || !list.contains(&2)));
         assert_eq!(shrink(vec![0, 1, 2], fails), [0]);
     }

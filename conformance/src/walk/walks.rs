@@ -1,4 +1,4 @@
-//! The walks with a server: what each is made of.
+//! Random walks with a server: how each story is made.
 
 use fastrand::Rng;
 
@@ -7,23 +7,23 @@ use super::run::Source;
 use crate::message::Variant;
 use crate::story::Step;
 
-/// One walk of this many uses wildcards, and so must be alone.
+/// One of this many walks uses wildcards, and so must run alone.
 const WILDCARDS: usize = 3;
 
-/// What to walk.
+/// Random walks with a server.
 #[derive(Clone, Debug)]
 pub struct Walks {
-    /// The variants, in turn.
+    /// The variants, which the walks use in turn.
     pub variants: Vec<Variant>,
-    /// The types that the server serves, by their short names: a walk has two of them.
+    /// The types that the server serves, by their short names: a walk has two of them, if there are two.
     pub types: Vec<String>,
     /// The types that have a wildcard.
     pub wildcard: Vec<String>,
-    /// Whether what the server has can be changed, and at once.
+    /// Whether the server's resources can be changed.
     pub has_control: bool,
-    /// Whether changes can be made at once.
+    /// Whether several changes can be made at once.
     pub has_batches: bool,
-    /// The number that all chance comes from.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 

@@ -13,15 +13,15 @@ pub(crate) enum Bug {
     OtherAnyType,
     /// The first request of each type needs a node.
     NodeForEachType,
-    /// A type that nobody knows ends the stream.
+    /// An unknown type ends the stream.
     UnknownTypeEnds,
     /// A NACK is answered by the same response.
     ResendsRejected,
     /// SotW: a stale request is answered by the response before.
     AnswersStale,
-    /// SotW: an ACK is an ACK, and its names are not read.
+    /// SotW: the names of an ACK are not read.
     AckNamesIgnored,
-    /// SotW: a NACK is a NACK, and its names are not read.
+    /// SotW: the names of a NACK are not read.
     NackNamesIgnored,
     /// SotW: a second request under one nonce is not read.
     SecondRequestIgnored,
@@ -33,49 +33,49 @@ pub(crate) enum Bug {
     TrustsAnyVersion,
     /// SotW: nothing is sent to a client that claims the current version.
     TrustsTheVersion,
-    /// SotW: a name that was left is still subscribed to.
+    /// SotW: a name that was unsubscribed from is still subscribed to.
     NeverForgets,
-    /// SotW: a name that comes back is not sent again.
+    /// SotW: the resource of a name that is subscribed to again is not sent again.
     ComesBackSilent,
     /// SotW: a deletion is pushed with the next change.
     SilentDeletion,
-    /// SotW: a stream that has left all names gets an empty response at the next change: a choice, no bug.
+    /// SotW: a stream that has unsubscribed from all names gets an empty response at the next change: a choice, no bug.
     EmptyAfterLeaving,
-    /// A name that did not exist is forgotten.
+    /// The subscription to a name that did not exist is forgotten.
     ForgetsMissing,
     /// Delta: a name that is removed is no longer subscribed to.
     RemovalUnsubscribes,
-    /// Delta: that a name never existed is not told.
+    /// Delta: the server does not report that a name never existed.
     MissingNotTold,
-    /// Delta: that a name does not exist is told once.
+    /// Delta: the server reports only once that a name does not exist.
     MissingToldOnce,
     /// Delta: a name that is subscribed to already is not sent again.
     KnownNotSentAgain,
     /// Delta: a removal that crosses an unanswered response is lost.
     RemovalLostBeforeAck,
-    /// Delta: a name that is left within a wildcard is not told of.
+    /// Delta: an unsubscription from a name within a wildcard is not answered.
     LeftInWildcardSilent,
-    /// Delta: to leave the last name begins the wildcard.
+    /// Delta: the unsubscription from the last name begins the wildcard.
     LastNameIsWildcard,
-    /// Delta: to leave the wildcard changes nothing.
+    /// Delta: the unsubscription from the wildcard changes nothing.
     WildcardForEver,
     /// Delta: a request with a stale nonce is not read.
     DropsStale,
     /// Delta: a request without a nonce is not read before the ACK.
     DropsWithoutNonce,
-    /// Delta: to unsubscribe from what is not subscribed to ends the stream.
+    /// Delta: the unsubscription from a name that is not subscribed to ends the stream.
     PhantomEnds,
-    /// Delta: to unsubscribe is answered by the resource.
+    /// Delta: an unsubscription is answered by the resource.
     AnswersUnsubscribe,
-    /// Delta: a change sends everything.
+    /// Delta: after a change, all wanted resources are sent.
     SendsAllOnChange,
-    /// Delta: a resource that a client of the wildcard claims, and that is gone, is not told.
+    /// Delta: the removal of a resource that a client of the wildcard claims in its first request is not sent.
     ClaimedGoneNotTold,
-    /// Delta: to leave the wildcard leaves all names.
+    /// Delta: the unsubscription from the wildcard ends the subscriptions to all names.
     LeavingWildcardLeavesAll,
-    /// Delta: what comes into being under a wildcard is not sent.
+    /// A resource that is created under a wildcard is not sent.
     WildcardIsASnapshot,
-    /// Delta: the removal of what a client claims, and was not sent on the stream, is not told.
+    /// Delta: the removal of a resource that a client claims, and that was not sent on the stream, is not sent.
     ClaimedNeverRemoved,
     /// Changes are sent on the stream that opened last.
     NewestStreamOnly,
@@ -83,17 +83,17 @@ pub(crate) enum Bug {
     OldContentNotSent,
     /// Delta: a change that crosses an unanswered response is lost.
     ChangeLostBeforeAck,
-    /// Delta: a client of the wildcard that claims anything is not sent what is new.
+    /// Delta: new resources are not sent to a client of the wildcard that claims any resource.
     ResumeSkipsNew,
-    /// Delta: a client of the wildcard that claims a resource is not sent it, whatever the version.
+    /// Delta: a resource that a client of the wildcard claims is not sent, whatever the version.
     ResumeSkipsChanged,
     /// After a NACK nothing of the type is sent before the next ACK.
     NackStopsType,
-    /// A removal after a NACK is not told.
+    /// A removal after a NACK is not sent.
     RemovalLostAfterNack,
-    /// SotW: the names of a list that lacks what was there before are not read.
+    /// SotW: a list that lacks a name of the list before is not read.
     ShrinksNotRead,
-    /// Delta: a subscription and an unsubscription in one request: the second is not read.
+    /// Delta: the unsubscription in a request that also has a subscription is not read.
     HalfRead,
     /// Endpoints are not sent again when their cluster changes.
     NoWarming,

@@ -1,4 +1,4 @@
-//! Every fixed case: passes against this project's server, and fails against a server that has the defect it is for.
+//! Every fixed case passes against this project's server, and fails against a server that has the defect it is for.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ pub(crate) const TABLE: &[(&str, Wrong)] = &[
     ("restart/version", Wrong::TrustsVersions),
 ];
 
-/// Further defects, and a case that fails of each.
+/// Further defects, and a case that fails because of each.
 const MORE: &[(&str, Wrong)] = &[
     ("ttl/delta", Wrong::BeatsOnce),
     ("ttl/delta", Wrong::BeatsWithOtherVersion),

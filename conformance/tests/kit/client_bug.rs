@@ -3,7 +3,7 @@
 /// A bug, named by what the client does.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum ClientBug {
-    /// a new stream begins with an empty list of a type of which nothing is wanted.
+    /// a new stream begins with an empty list for a type of which nothing is wanted.
     EmptyListOnNewStream,
     /// SotW: the version is forgotten on a new stream.
     VersionForgotten,
@@ -15,13 +15,14 @@ pub(crate) enum ClientBug {
     NonceForgottenWithNames,
     /// a type is forgotten with its last name; a response in flight is not answered.
     TypeForgottenWithNames,
-    /// who leaves a name and comes back at once is silent, has dropped it, and waits for it.
+    /// a client that unsubscribes from a name and subscribes again at once sends nothing, has dropped the
+    /// resource, and waits for it.
     ComesBackSilent,
-    /// the timer goes on though the resource has come.
+    /// the timer of a resource runs on though the resource has come.
     TimerForWhatCame,
-    /// on a new stream there is a timer for what is held.
+    /// on a new stream there is a timer for a resource that is held.
     TimerForHeld,
-    /// there is a timer only for what the first request of a stream asked for.
+    /// there is a timer only for names in the first request of a stream.
     TimerOfFirstRequestOnly,
     /// the third response of a type on a stream is not read, nor is any later one of the type.
     StopsReading,
@@ -31,91 +32,91 @@ pub(crate) enum ClientBug {
     EmptyRejected,
     /// SotW: a response of an older version is not read.
     OlderVersionNotRead,
-    /// delta: the version of what the wildcard brought is not updated.
+    /// delta: the version of a resource that the wildcard brought is not updated.
     WildcardVersionKept,
-    /// R-25, Z6: what was rejected counts as held.
+    /// R-25, Z6: a resource that was rejected counts as held.
     RejectedCounts,
     /// delta: a new stream lists all names that the wildcard brought.
     WildcardListsNames,
-    /// what came unasked is asked for.
+    /// a resource that came unrequested is asked for.
     UnaskedAskedFor,
-    /// what was left is asked for on the next stream.
+    /// a name that was unsubscribed from is asked for on the next stream.
     LeftAskedForAgain,
-    /// who leaves a name and comes back is not subscribed any more.
+    /// a client that unsubscribes from a name and subscribes again is not subscribed any more.
     ComesBackUnsaid,
-    /// a name twice in a response is accepted.
+    /// a response that has a name twice is accepted.
     DuplicatesAccepted,
     /// a type whose last response was rejected is not asked for on the next stream.
     RejectedNotAskedAgain,
-    /// what is asked for beside the wildcard is not taken.
+    /// a resource that is asked for beside the wildcard is not applied.
     OnDemandNotTaken,
-    /// each name on demand takes the last one back.
+    /// each name on demand ends the subscription to the one before.
     LastOnDemandOnly,
-    /// delta: what was left is claimed on the next stream.
+    /// delta: a resource that was unsubscribed from is claimed on the next stream.
     LeftClaimed,
-    /// delta: a new stream claims nothing, and what is gone stays.
+    /// delta: a new stream claims nothing, and resources that are gone stay.
     ClaimsNothing,
     /// once a stream has ended, there is no other.
     NeverComesBack,
     /// D-01: a name takes the place of the wildcard.
     NamesReplaceWildcard,
-    /// D-01: the server is not told that the last name is left.
+    /// D-01: the unsubscription from the last name is not sent.
     LastNameUnsaid,
-    /// R-43, D-01: what is rejected is dropped in its old form, too.
+    /// R-43, D-01: the old content of a resource that is rejected is dropped, too.
     RejectionDropsOld,
-    /// D-01: what a response of a partial type lacks does not exist.
+    /// D-01: a resource that a response of a partial type lacks counts as removed.
     AbsentIsMissing,
     /// D-01: a resource in a wrapper is rejected.
     WrapperRejected,
     /// D-01: an `Any` of another type is accepted.
     AnyTypeNotCompared,
-    /// grpc-js: a resource that does not come is missing only after 30 s.
+    /// grpc-js: a resource that does not come counts as missing only after 30 s.
     TimerTooLong,
     /// D-02: a NACK has the code 0.
     CodeZero,
     /// D-02: a response of a type that was not asked for has an ACK.
     UnknownTypeAcked,
-    /// orion: such a response ends the stream.
+    /// orion: a response of a type that was not asked for ends the stream.
     UnknownTypeEnds,
-    /// D-04: such a response is the last that is read.
+    /// D-04: a response of a type that was not asked for is the last that is read.
     DeafAfterUnknownType,
     /// D-02: names that were added later are not in the first request of the next stream.
     LateNamesForgotten,
     /// ztunnel, junction: the next stream opens at once.
     NoBackoff,
-    /// junction: delta: what is removed is still claimed.
+    /// junction: delta: a resource that was removed is still claimed.
     RemovedClaimed,
     /// quilkin: delta: later requests have `initial_resource_versions`, too.
     ClaimsLater,
-    /// D-05, Envoy: a good response has the error of a bad one before.
+    /// D-05, Envoy: the ACK of a good response has the error of a bad response before.
     ErrorWithAck,
     /// grpc-js: each request after a NACK repeats its error.
     ErrorRepeated,
     /// D-03: SotW: after a NACK, a request that changes the names has the nonce that was accepted last.
     NonceAcceptedLast,
-    /// SotW: a request has the names that are new, and not all.
+    /// SotW: a request has only the names that are new.
     NewNamesOnly,
-    /// What is gone of a full-state type, or removed, stays.
+    /// A resource that a full-state response lacks, or that is removed, stays.
     GoneStays,
-    /// What expires stays.
+    /// A resource that expires stays.
     ExpiredStays,
     /// A NACK has the version that is rejected.
     NackHasNewVersion,
-    /// A name that was left is missing when its time is over.
+    /// A name that was unsubscribed from counts as missing when its timer ends.
     TimerAfterLeaving,
-    /// Any response of a type ends the waiting for all its names.
+    /// Any response of a type stops the timers of all its names.
     AnyResponseStopsTimers,
     /// A resource that comes without a TTL keeps the one that it had.
     TtlStays,
     /// A heartbeat is rejected.
     BeatRejected,
-    /// Delta: what the wildcard brought is claimed after the wildcard was left.
+    /// Delta: a resource that the wildcard brought is claimed after the unsubscription from the wildcard.
     WildcardLeftClaimed,
-    /// Delta: what is removed is unsubscribed from.
+    /// Delta: the removal of a resource ends its subscription.
     RemovedUnsubscribed,
     /// The second of two bad responses is not answered.
     SecondNackSilent,
-    /// What the wildcard brought, and is gone, stays.
+    /// A resource that the wildcard brought, and that is gone, stays.
     GoneStaysUnderWildcard,
     /// SotW: a NACK has the version that was accepted first.
     NackHasFirstVersion,

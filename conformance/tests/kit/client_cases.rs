@@ -1,4 +1,5 @@
-//! Every fixed case for clients: passes with this project's client, and fails with a client that has the defect it is for.
+//! Every fixed case for clients passes with this project's client, and fails with a client that has the defect it is
+//! for.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -8,7 +8,7 @@ use xds_conformance::client::peer::{Event, Tell};
 use xds_conformance::message::{Request, Response};
 use xds_conformance::resource;
 
-/// What is wrong.
+/// A defect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Wrong {
     NoNode,
@@ -71,7 +71,8 @@ pub(crate) struct Seeded {
     answered: BTreeSet<String>,
     /// By type: the names that were asked for, on this stream.
     asked: BTreeMap<String, BTreeSet<String>>,
-    /// By type, over all streams: the last request, the names that are wanted, and the names of the first request.
+    /// By type, over all streams: the last request, the names that are wanted, and the names and versions that were
+    /// received.
     last: BTreeMap<String, Request>,
     wants: BTreeMap<String, BTreeSet<String>>,
     claims: BTreeMap<String, BTreeMap<String, String>>,
@@ -83,10 +84,10 @@ pub(crate) struct Seeded {
     early: BTreeMap<String, BTreeSet<String>>,
     old: Option<Request>,
     old_stream: u32,
-    /// The names that were left, or removed.
+    /// The names that were unsubscribed from, or removed.
     left: BTreeSet<String>,
     opened: Option<Duration>,
-    /// The names that came back, and since when they are waited for.
+    /// The names that were subscribed to again, and since when the client waits for them.
     waits: Vec<(String, String, Option<Duration>)>,
     streams: u32,
     requests: u32,

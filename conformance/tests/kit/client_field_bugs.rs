@@ -18,7 +18,7 @@ fn play(variant: Variant, style: ClientStyle, bugs: &[ClientBug]) -> Vec<Row> {
     run(&mut client, &settings(variant), &mut |_| {}).expect("a client that asks").0
 }
 
-/// What fails of a client with a bug, in one variant.
+/// Returns the cases that a client with a bug fails, in one variant.
 pub(crate) fn failures(bug: ClientBug, variant: Variant) -> Vec<String> {
     let rows = play(variant, ClientStyle::default(), &[bug]);
     let failed = rows.into_iter().filter(|row| row.verdict == Verdict::Fail);

@@ -3,21 +3,21 @@
 /// The choices that the specification leaves open.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClientStyle {
-    /// The wildcard has no name, as long as no name was said.
+    /// The wildcard has no name, as long as no name was requested.
     pub(crate) legacy: bool,
     /// A new stream claims nothing, and everything is sent again.
     pub(crate) claims_nothing: bool,
     /// The node is in every request.
     pub(crate) node_always: bool,
-    /// What is good in a bad response is used, and held from then on.
+    /// The good resources of a bad response are used, and held from then on.
     pub(crate) partial: bool,
-    /// A stream of which nothing is wanted any more is ended.
+    /// A stream on which nothing is wanted any more is ended.
     pub(crate) ends: bool,
-    /// Delta: all names are said again when one is new.
+    /// Delta: all names are requested again when one is new.
     pub(crate) repeats: bool,
 }
 
-/// All combinations.
+/// Returns all combinations.
 pub(crate) fn client_styles() -> impl Iterator<Item = ClientStyle> {
     (0..64).map(|bits| {
         let bit = |at: u32| bits >> at & 1 == 1;

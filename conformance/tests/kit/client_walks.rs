@@ -1,4 +1,4 @@
-//! Walks with clients: silent about this project's, and what they find of the seeded defects.
+//! Walks with clients: no complaint about correct clients, and the seeded defects that walks find.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn shown(rows: &[Row]) -> String {
     rows.iter().map(row).collect::<Vec<_>>().join("\n")
 }
 
-/// The rules that walks break with clients that `start` makes.
+/// Returns the rules that clients made by `start` break in walks.
 pub(crate) fn rules_of(number: usize, start: impl Fn(Variant) -> Box<dyn ClientPeer> + Sync) -> BTreeSet<String> {
     let rows = walk_with(number, start);
     let failed = rows.iter().filter(|row| row.verdict == Verdict::Fail);
@@ -71,8 +71,8 @@ fn no_walk_complains_of_this_projects_client() {
     }
 }
 
-/// What walks find of each seeded defect; nothing where the fixed cases alone do: timers, TTLs, odd types and contents,
-/// what is applied, and what says nothing wrong on the wire.
+/// The rule by which walks find each seeded defect; empty if only the fixed cases find it: timers, TTLs, odd types and
+/// contents, what is applied, and defects that send nothing wrong on the wire.
 pub(crate) const FOUND: &[(Wrong, &str)] = &[
     (Wrong::NoNode, "node"),
     (Wrong::KeepsNonce, "first-request"),

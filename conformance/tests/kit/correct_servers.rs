@@ -19,7 +19,7 @@ fn no_case_fails_against_another_correct_server() {
             if story.features.iter().any(|feature| !["ads-order", "per-type"].contains(&feature.as_str())) {
                 continue;
             }
-            // What a claimed resource is worth, two sentences say differently: the case is a SHOULD for that reason.
+            // Two sentences differ on what a claim of a resource means: the case is a SHOULD for that reason.
             if style.resends_claimed && story.id == "server/delta/reconnect-current" {
                 continue;
             }

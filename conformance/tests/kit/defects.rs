@@ -7,7 +7,7 @@ use xds_conformance::message::{Request, Response};
 use xds_conformance::resource;
 use xds_conformance::run::{Op, StreamId};
 
-/// What is wrong.
+/// A defect.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Wrong {
     ServesNothing,
@@ -78,7 +78,7 @@ pub(crate) enum Wrong {
 /// A defect and its memory.
 pub(crate) struct Seeded {
     wrong: Wrong,
-    /// By stream and type: the nonce and version that were sent last, and all responses.
+    /// By stream and type: all responses, of which the last has the current nonce and version.
     sent: BTreeMap<(StreamId, String), Vec<Response>>,
     lists: BTreeMap<(StreamId, String), BTreeSet<String>>,
     answered: BTreeSet<String>,

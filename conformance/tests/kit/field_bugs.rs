@@ -8,7 +8,7 @@ use xds_conformance::suite;
 use crate::bug::Bug;
 use crate::plain::Plain;
 
-/// What fails of a server with bugs, in one variant.
+/// Returns the cases that a server with bugs fails, in one variant.
 pub(crate) fn failures(bugs: &[Bug], variant: Variant) -> Vec<String> {
     let mut failed = Vec::new();
     for (of, story) in suite::server().expect("stories") {
@@ -118,17 +118,18 @@ fn with_each_bug_exactly_the_named_cases_fail() {
     assert!(faults.is_empty(), "other cases than the named ones:\n{}", faults.join("\n"));
 }
 
-/// go-control-plane 2b88c16, as observed through its real server. What else it does is a choice, and never fails.
+/// go-control-plane 2b88c16, as observed through its real server. All its other behaviour is a choice, and never fails.
 #[test]
 fn of_an_imitation_of_go_control_plane_exactly_the_expected_cases_fail() {
     // Endpoints are not sent again after their cluster changed.
     let linear = [Bug::NoWarming];
     assert_eq!(failures(&linear, Variant::Sotw), ["ads/warming"]);
-    // A NACK is answered at once by the rejected version; a stream that has left all names gets an empty response.
+    // A NACK is answered at once by the rejected version; a stream that has unsubscribed from all names gets an empty
+    // response.
     let snapshot = [Bug::NoWarming, Bug::ResendsRejected, Bug::EmptyAfterLeaving];
     assert_eq!(failures(&snapshot, Variant::Sotw), GCP_SNAPSHOT);
-    // Nothing is said of a name that does not exist, nor to a name that is subscribed to once more; a removal that crosses an
-    // unanswered response is lost.
+    // A name that does not exist is not reported, and a name that is subscribed to once more is not answered; a removal
+    // that crosses an unanswered response is lost.
     let delta = [Bug::NoWarming, Bug::MissingNotTold, Bug::KnownNotSentAgain, Bug::RemovalLostBeforeAck];
     assert_eq!(failures(&delta, Variant::Delta), GCP_DELTA);
 }

@@ -1,4 +1,5 @@
-//! Defects that nobody is known to have, invented to try the kit: what finds each, fixed cases or walks.
+//! Defects that no implementation is known to have, invented to test the kit, and the fixed cases or walks that find
+//! each.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use crate::plain::Plain;
 use crate::plain_client::PlainClient;
 use crate::{client_field_bugs, client_walks, field_bugs, walks};
 
-/// What finds a defect: the cases of SotW and of delta that fail, and the rules that a hundred walks break.
+/// How a defect is found: the cases of SotW and of delta that fail, and the rules that a hundred walks break.
 type Found = (&'static [&'static str], &'static [&'static str], &'static [&'static str]);
 
 const SERVERS: &[(Bug, Found)] = &[

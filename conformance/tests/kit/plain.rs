@@ -1,4 +1,5 @@
-//! Servers that are not this project's: written from the specification alone, with other choices, and with a bug if wanted.
+//! A server that is not this project's, written from the specification alone, with other choices, and with bugs if
+//! wanted.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -19,7 +20,7 @@ struct OfType {
     /// Whether the last response has an answer, and its names.
     answered: bool,
     last: Vec<String>,
-    /// The names that were ever sent, and those that were said not to exist.
+    /// The names that were ever sent, and those that were reported as missing.
     sent: BTreeSet<String>,
     missing: BTreeSet<String>,
     /// The contents that were ever sent.
@@ -38,7 +39,7 @@ struct Stream {
     nonces: u32,
 }
 
-/// A server that sends at once, and never waits for an ACK.
+/// A server that sends at once, and waits for an ACK only if its style does.
 pub(crate) struct Plain {
     style: Style,
     bugs: Vec<Bug>,
@@ -55,7 +56,7 @@ impl Plain {
         Self { style, bugs, resources, versions, streams: BTreeMap::new(), opened: 0, events: VecDeque::new() }
     }
 
-    /// A server with bugs.
+    /// Makes a server with bugs.
     pub(crate) fn with(bugs: &[Bug]) -> Self {
         Self { bugs: bugs.to_vec(), ..Self::new(Style::default()) }
     }
@@ -170,7 +171,8 @@ impl Plain {
         let grows_all = wildcard && !was_all;
         let added: Vec<String> = of.names.iter().filter(|name| !had.contains(*name)).cloned().collect();
         if stale && !style.drops_stale {
-            // Heeded, and answered with the next request that is not stale: what was added stays unknown until then.
+            // The list is heeded, and answered with the next request that is not stale: added names stay unknown until
+            // then.
             of.names = of.names.intersection(&had).cloned().collect();
             of.wildcard &= was_all;
             return;
@@ -185,7 +187,8 @@ impl Plain {
         let is_new = |name: &&String| (grows_all || added.contains(name) || first) && !silent(name);
         let new: Vec<String> = wanted.iter().filter(is_new).cloned().collect();
         let all = resource::is_full_state(type_url) || style.answers_all;
-        // What the client has of the wildcard, names now, and is gone meanwhile: only a response without it says so.
+        // The client may name a resource that it has from the wildcard, and that is gone meanwhile: only a response
+        // without the resource shows that.
         let is_gone = |name: &String| before.contains(name) && !wanted.contains(name);
         let is_lost = added.iter().any(is_gone) || (grows_all && before.iter().any(is_gone));
         let gone = resource::is_full_state(type_url) && !has(Bug::SilentDeletion) && is_lost;
@@ -371,7 +374,7 @@ impl Plain {
         } else if !there.is_empty() || self.style.empty {
             self.send(id, type_url, &there, &[]);
         }
-        // Whoever has a new cluster waits for its endpoints.
+        // A client that has a new cluster waits for its endpoints.
         let endpoints = resource::type_url("eds");
         if !self.has(Bug::NoWarming)
             && type_url == resource::type_url("cds")

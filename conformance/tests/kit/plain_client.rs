@@ -1,4 +1,4 @@
-//! A client that is not this project's: written from the specification alone, and with a bug if wanted.
+//! A client that is not this project's, written from the specification alone, with a bug if wanted.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -27,29 +27,31 @@ struct OfType {
     /// SotW: the version in use.
     version: String,
     first_version: String,
-    /// Until when each name is waited for.
+    /// The time until which the client waits for each name.
     timers: BTreeMap<String, Duration>,
-    /// Whether a name was ever wanted: then the wildcard has its name.
+    /// Whether a name was ever wanted: then the wildcard is requested as `*`.
     named: bool,
-    /// Of this stream: the names that were said, the last nonce, the last that was accepted, the number of responses.
+    /// Of this stream: the names that were requested, the last nonce, the last nonce that was accepted, the number of
+    /// responses.
     said: Option<BTreeSet<String>>,
     nonce: String,
     accepted_nonce: String,
     responses: u32,
-    /// The last response was rejected.
+    /// Whether the last response was rejected.
     rejected: bool,
-    /// What bugs remember: what was left or removed, with its version; what came unasked; whether the last stream asked.
+    /// The memory of bugs: resources that were unsubscribed from or removed, with their versions; names that came
+    /// unrequested; the last name that was unsubscribed from, and whether it was held; whether the last stream asked.
     left: BTreeMap<String, String>,
     removed: BTreeMap<String, String>,
     unasked: BTreeSet<String>,
     has_left: String,
     held_before: Option<String>,
     was_asked: bool,
-    /// Whether nothing was claimed, and the first response says what is still there.
+    /// Whether nothing was claimed, so that the first response shows which resources still exist.
     unclaimed: bool,
 }
 
-/// A client that says at once what it has to say.
+/// A client that sends its requests at once.
 pub(crate) struct PlainClient {
     variant: Variant,
     style: ClientStyle,
@@ -65,7 +67,7 @@ pub(crate) struct PlainClient {
     deaf: bool,
     error: Option<(i32, String)>,
     late: Vec<Request>,
-    /// The type of a name that was left, of which nothing was said yet.
+    /// The type of a name that was unsubscribed from, for which no request was sent yet.
     unsaid: Option<String>,
     events: VecDeque<Event>,
 }
@@ -128,7 +130,7 @@ impl PlainClient {
         std::mem::take(&mut self.late).into_iter().for_each(|request| self.say(request));
     }
 
-    /// The first request of a type on the stream.
+    /// Sends the first request of a type on the stream.
     fn ask(&mut self, type_url: &str) {
         let (variant, style, bugs) = (self.variant, self.style, self.bugs.clone());
         let has = |bug| bugs.contains(&bug);
@@ -175,7 +177,7 @@ impl PlainClient {
         self.say(request);
     }
 
-    /// Says what has changed since the last request of the type.
+    /// Sends the changes since the last request of the type.
     fn sync(&mut self, type_url: &str) {
         let (variant, style, bugs, now) = (self.variant, self.style, self.bugs.clone(), self.now);
         let has = |bug| bugs.contains(&bug);
@@ -195,7 +197,7 @@ impl PlainClient {
             return;
         }
         if style.legacy && variant == Variant::Sotw && !of.named && of.wanted.is_empty() {
-            // An empty list would be everything, as long as no name was said.
+            // An empty list would be the wildcard, as long as no name was requested.
             of.named = true;
             let (nonce, version) = (of.nonce.clone(), of.version.clone());
             let names = vec!["*".into()];
@@ -288,7 +290,7 @@ impl PlainClient {
                 }
                 continue;
             };
-            // SotW: the name of what cannot be decoded is not known.
+            // SotW: the name of a resource that cannot be decoded is not known.
             if !resource::decodes(body) && (item.name.is_empty() || wanted(&item.name)) {
                 return Some("bytes that are no resource");
             }
@@ -344,7 +346,7 @@ impl PlainClient {
             let twice = response.resources.iter().map(|item| &item.name).collect::<BTreeSet<_>>().len();
             if twice == response.resources.len() && response.resources.iter().all(|item| item.any_type == type_url) {
                 let resources = response.resources.iter().filter(good).cloned().collect();
-                // What is not good is not absent either.
+                // A resource that is not good is not absent either.
                 self.apply_part(&Response { resources, ..response.clone() });
             }
         }
@@ -360,7 +362,7 @@ impl PlainClient {
         self.answer(response, fault);
     }
 
-    /// A response of a type that was not asked for on the stream is no concern of the client's.
+    /// Handles a response of a type that was not asked for on the stream, which a client without a bug ignores.
     fn read_unknown(&mut self, response: &Response) {
         let (type_url, nonce, version) = (response.type_url.clone(), response.nonce.clone(), response.version.clone());
         if type_url.is_empty() || self.types.contains_key(&type_url) {
@@ -381,7 +383,7 @@ impl PlainClient {
         self.apply_all(response, true);
     }
 
-    /// Takes what is good in a response of which something is bad: nothing is concluded from what it lacks.
+    /// Applies the good resources of a bad response: nothing is concluded from the resources that it lacks.
     fn apply_part(&mut self, response: &Response) {
         self.apply_all(response, false);
     }
@@ -428,7 +430,7 @@ impl PlainClient {
         } else if variant == Variant::Sotw && resource::is_full_state(&type_url) {
             removed.extend(of.held.keys().filter(absent).cloned());
         } else if std::mem::take(&mut of.unclaimed) {
-            // The server was not told of it, and does not say that it is gone.
+            // The server does not know what the client holds, and does not announce the removal.
             removed.extend(of.held.keys().filter(absent).filter(|name| !of.wanted.contains(*name)).cloned());
         } else if has(ClientBug::AbsentIsMissing) && variant == Variant::Sotw {
             removed.extend(of.wanted.iter().filter(|name| *name != "*" && !response.mentions(name)).cloned());
@@ -570,7 +572,7 @@ impl ClientPeer for PlainClient {
         let (now, of) = (self.now, self.of(&tell.type_url));
         let single = tell.names.len() == 1;
         if silent && single && tell.leave && of.held_before.is_some() {
-            self.unsaid = Some(tell.type_url.clone()); // it may come back
+            self.unsaid = Some(tell.type_url.clone()); // the client may be told to subscribe to the name again
             return Ok(());
         }
         if let (true, false, Some(name)) = (silent, tell.leave, of.held_before.take()) {
@@ -605,7 +607,7 @@ impl ClientPeer for PlainClient {
 
     fn end(&mut self, stream: StreamId, _: End) {
         if self.stream == Some(stream) {
-            // What was said and not read is lost.
+            // Requests that were sent and not read are lost.
             let (lost, kept) = self.events.drain(..).partition(|event| matches!(event, Event::Request(..)));
             self.events = kept;
             let lost: VecDeque<Event> = lost;

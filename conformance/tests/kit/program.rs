@@ -16,7 +16,8 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The adapter of this project's control plane or client, an example of this package, which `cargo test` builds.
+/// Returns the path of the adapter of this project's control plane or client, an example of this package, which
+/// `cargo test` builds.
 fn example(name: &str) -> String {
     let test = std::env::current_exe().expect("this test");
     let examples = test.parent().and_then(|deps| deps.parent()).expect("the target").join("examples");
@@ -79,7 +80,7 @@ fn cases_pass_with_this_projects_client_over_sockets() {
     let cases = report["cases"].as_array().expect("cases");
     let wrong: Vec<_> = cases.iter().filter(|case| case["verdict"] != "pass").collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
-    // All of the group for both variants, but for what is of one alone.
+    // All cases of the group for both variants, except those of one variant alone.
     assert_eq!((output.status.code(), report["mode"].as_str(), cases.len()), (Some(0), Some("client"), 12));
 }
 

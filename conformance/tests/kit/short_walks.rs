@@ -1,4 +1,4 @@
-//! Every short walk: silent about correct peers, and what is found of the seeded defects.
+//! Every short walk: no complaint about correct peers, and the seeded defects that are found.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn limits(time: Duration) -> Limits {
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// All walks with servers that `connect` makes, a new one for each.
+/// Takes all walks with servers that `connect` makes, a new one for each.
 fn walk<P: Peer + 'static>(longest: usize, connect: impl Fn() -> P + Sync) -> Vec<Row> {
     let connect = |_| Ok(Box::new(connect()) as Box<dyn Peer>);
     let arena = Arena::new(&connect, "k-", None);
@@ -44,7 +44,7 @@ fn of_memory<D: Defect + 'static>(defect: D) -> Memory<D> {
     Memory::new(defect)
 }
 
-/// All walks with clients that `start` makes, a new one for each.
+/// Takes all walks with clients that `start` makes, a new one for each.
 fn walk_client(longest: usize, start: impl Fn(Variant) -> Box<dyn ClientPeer> + Sync) -> Vec<Row> {
     let start = |variant| Ok(start(variant));
     let arena = ClientArena::new(&start, "rds");
@@ -117,7 +117,8 @@ fn a_violation_is_as_short_as_it_can_be() {
     assert_eq!(story, shortest);
 }
 
-/// What all walks of up to three operations find of each seeded defect of servers; nothing where more is needed.
+/// The rules by which all walks of up to three operations find each seeded defect of servers; empty if more operations
+/// are needed.
 const FOUND: &[(Wrong, &[&str])] = &[
     (Wrong::ServesNothing, &["not-sent", "owed", "unanswered"]),
     (Wrong::NeverPushes, &["not-removed", "not-sent", "owed"]),
@@ -194,7 +195,7 @@ fn what_short_walks_find_of_the_seeded_defects() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// What all walks of up to three operations find of each seeded defect of clients.
+/// The rules by which all walks of up to three operations find each seeded defect of clients.
 const FOUND_OF_CLIENTS: &[(client_defects::Wrong, &[&str])] = &[
     (client_defects::Wrong::NoNode, &["node"]),
     (client_defects::Wrong::KeepsNonce, &[]),

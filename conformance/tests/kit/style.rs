@@ -5,15 +5,15 @@
 pub(crate) struct Style {
     /// Delta: each resource has a response of its own.
     pub(crate) split: bool,
-    /// SotW: a response of a partial type has everything that is wanted, too.
+    /// SotW: a response of a partial type has all wanted resources, too.
     pub(crate) whole: bool,
-    /// Nothing is said by an empty response.
+    /// An empty response is sent when there are no resources to send.
     pub(crate) empty: bool,
     /// SotW: stale requests are dropped, names and all.
     pub(crate) drops_stale: bool,
     /// Delta: claimed resources are sent all the same.
     pub(crate) resends_claimed: bool,
-    /// SotW: a growing list is answered with everything that is wanted.
+    /// SotW: a growing list is answered with all wanted resources.
     pub(crate) answers_all: bool,
     /// SotW: each resource of a partial type has a response of its own.
     pub(crate) parts: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Style {
     pub(crate) fresh_versions: bool,
 }
 
-/// All combinations of the first six, and a few of what is unusual.
+/// Returns all combinations of the first six choices, and a few unusual ones.
 pub(crate) fn styles() -> impl Iterator<Item = Style> {
     let parts = Style { parts: true, ..Style::default() };
     let waits = Style { waits: true, ..Style::default() };

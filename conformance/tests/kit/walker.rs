@@ -280,14 +280,15 @@ impl<V: Judged> Walk<V> {
         }
     }
 
-    /// The names that the client is to be subscribed to.
+    /// Returns the names that the client is to be subscribed to.
     fn wanted(&self, type_url: &str) -> BTreeSet<String> {
         let interest = self.client.resources(&type_url.into()).interest();
         let names = interest.names().map(ToString::to_string);
         names.chain(interest.wildcard().then(|| "*".to_owned())).collect()
     }
 
-    /// Lets the protocol come to rest, and time pass; the referee judges the silence. A peer that never rests is left.
+    /// Lets the protocol come to rest, and time pass; the referee judges the silence. The walk gives up on a peer that
+    /// never rests.
     pub(crate) fn rest(&mut self) {
         for _ in 0..500 {
             if !self.complaints.is_empty() {

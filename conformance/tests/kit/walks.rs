@@ -1,4 +1,4 @@
-//! Walks: silent about correct servers, and what they find of the seeded defects.
+//! Walks: no complaint about correct servers, and the seeded defects that walks find.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn shown(rows: &[Row]) -> String {
     rows.iter().map(row).collect::<Vec<_>>().join("\n")
 }
 
-/// The rules that walks break with servers that `connect` makes.
+/// Returns the rules that servers made by `connect` break in walks.
 pub(crate) fn rules_of<P: Peer + 'static>(number: usize, connect: impl Fn() -> P + Sync) -> BTreeSet<String> {
     let rows = walk(&[Variant::Sotw, Variant::Delta], number, connect);
     let failed = rows.iter().filter(|row| row.verdict == Verdict::Fail);
@@ -70,8 +70,8 @@ fn no_walk_complains_of_another_correct_server() {
     }
 }
 
-/// What a hundred walks find of each seeded defect; nothing where the fixed cases alone do: odd types and requests, more
-/// names and changes than a walk has, features, order, and what delta permits.
+/// The rule by which a hundred walks find each seeded defect; empty if only the fixed cases find it: odd types and
+/// requests, more names and changes than a walk has, features, order, and behaviour that delta permits.
 pub(crate) const FOUND: &[(Wrong, &str)] = &[
     (Wrong::ServesNothing, "owed"),
     (Wrong::NeverPushes, "not-sent"),

@@ -29,7 +29,7 @@ fn main() {
     next(); // connected
     next(); // a and b
     plane.change(|cache| cache.insert(&clusters, cluster("b", "bad")));
-    next(); // which the client does not take
+    next(); // the client rejects b
     plane.change(|cache| cache.insert(&clusters, cluster("b", "two")));
     next();
     plane.set_door(Door::Closed);
@@ -37,7 +37,7 @@ fn main() {
     plane.change(|cache| cache.remove(&clusters, "a"));
     plane.set_door(Door::Open);
     next(); // connected
-    next(); // a is gone, though nobody was there to hear it go
+    next(); // a is gone: it was removed while the client was disconnected
     plane.set_door(Door::Gone);
     next(); // disconnected
     client.join().expect("no panic");

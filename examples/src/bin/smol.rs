@@ -1,6 +1,7 @@
-//! Both sides on smol, over TCP with frames of its own: nothing in the drivers is tied to tokio or to gRPC.
+//! Runs a client and a server on smol, over TCP with frames of its own: the drivers depend on neither tokio nor gRPC.
 //!
-//! A frame is a length of four bytes and a message. A stream that ends has no status: the other side closes it.
+//! A frame is a length of four bytes and a message. A stream ends without a status: the other side closes the
+//! connection.
 
 use std::error::Error;
 use std::io;
@@ -41,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{}", steps.recv().await?);
         put(&store, &[("a", "two"), ("b", "bad")]);
         println!("{}", steps.recv().await?);
-        // The first stream ends. The next one claims what is held, so only the changes come.
+        // The first stream ends. On the next one the client states what it holds, so the server sends only the changes.
         stop.send(()).await?;
         store.publish(|cache| cache.remove(&TypeUrl::from(type_url::CLUSTER), "a"));
         put(&store, &[("c", "one")]);
@@ -64,7 +65,7 @@ fn put(store: &Shared, clusters: &[(&str, &'static str)]) {
 
 // The client.
 
-/// Follows all clusters, and says what it applied and how streams ended.
+/// Follows all clusters, and reports each applied update and each end of a stream.
 async fn follow(address: std::net::SocketAddr, applied: smol::channel::Sender<String>) {
     let mut client = Client::<Delta>::new(client::Config::new(Node::new("smol")));
     let subscribed = client.resources_mut(&TypeUrl::from(type_url::CLUSTER)).subscribe(["*"]);
@@ -81,7 +82,7 @@ async fn follow(address: std::net::SocketAddr, applied: smol::channel::Sender<St
         }
         _ => None,
     };
-    // Why is left to chance: TCP resets a connection that is closed with bytes unread.
+    // The reason is left out because it varies: TCP resets a connection that is closed with bytes unread.
     let ended = |_: Ended<io::Error, io::Error>, _| _ = applied.try_send("the stream ended".into());
     // Without jitter there is no wait before the first attempt.
     let ran = run(&mut client, connect, Backoff::envoy(), || 0, &Smol::new(), &mut app, ended).await;
@@ -178,7 +179,7 @@ fn messages<T, E: Error + Send + Sync + 'static>(
     })
 }
 
-/// Writes a message that is in these pieces.
+/// Writes a message that is given in pieces.
 async fn write(mut stream: TcpStream, chunks: impl AsRef<[Bytes]>) -> io::Result<TcpStream> {
     let len = chunks.as_ref().iter().map(Bytes::len).sum::<usize>();
     let len = u32::try_from(len).map_err(io::Error::other)?;

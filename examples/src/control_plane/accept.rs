@@ -1,4 +1,4 @@
-//! Accepts connections: within the limit of open files, and with handshakes that hold up nobody.
+//! Accepts connections: within the limit of open files, and with handshakes that delay no other connection.
 
 use std::io;
 use std::pin::pin;
@@ -19,25 +19,25 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Raises the limit of open files as far as the system allows it, and returns the number of connections that fit.
 pub fn raise_open_files() -> usize {
-    // Where the limit can't be raised, or has no number, what holds by default does.
+    // If the limit can't be raised, or has no number, the usual default applies.
     let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or(1024);
     let connections = files - RESERVED.min(files / 2);
     usize::try_from(connections).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS)
 }
 
-/// Accepts connections, shakes hands, and hands them over.
+/// Accepts connections, completes their handshakes, and passes them on.
 pub struct Acceptor {
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
     places: Arc<Semaphore>,
     limit: usize,
     accepted: mpsc::Sender<io::Result<Connection>>,
-    /// Whether the limit was reached, and said.
+    /// Whether the limit was reached, and logged.
     is_full: bool,
 }
 
 impl Acceptor {
-    /// Creates an acceptor with a limit of open connections, and the receiver of what it accepts.
+    /// Creates an acceptor with a limit of open connections, and the receiver of the accepted connections.
     pub fn new(
         listener: TcpListener,
         tls: Option<Arc<Tls>>,
@@ -48,7 +48,7 @@ impl Acceptor {
         (Self { listener, tls, places, limit, accepted, is_full: false }, connections)
     }
 
-    /// Accepts connections until `stop` completes. Then new ones are refused.
+    /// Accepts connections until `stop` completes. Then new connections are refused.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         loop {
@@ -73,9 +73,9 @@ impl Acceptor {
             self.say_full(&format!("{} connections are open, as many as the limit of open files allows", self.limit));
             return; // the connection is closed
         };
-        // Some room, lest each connection at the limit brings a line.
+        // Only with some room, lest each connection at the limit logs a line.
         self.is_full &= self.places.available_permits() <= self.limit / 10;
-        let _ = stream.set_nodelay(true); // an error says that the client is gone, as the first read will
+        let _ = stream.set_nodelay(true); // on an error the client is gone, which the first read reports
         let Some(tls) = self.tls.clone() else {
             let _ = self.accepted.send(Ok(Connection::new(Transport::Plain(stream), place))).await;
             return;
@@ -94,12 +94,12 @@ impl Acceptor {
                     let _ = accepted.send(Ok(Connection::new(transport, place))).await;
                 }
                 (Err(error), Ok(peer)) => tracing::warn!("{peer}: no TLS connection: {error}"),
-                (Err(_), Err(_)) => {} // it was gone before it began
+                (Err(_), Err(_)) => {} // the client left before the handshake
             }
         });
     }
 
-    /// Says that connections are refused, once until there is room again.
+    /// Logs that connections are refused, once until there is room again.
     fn say_full(&mut self, why: &str) {
         if !std::mem::replace(&mut self.is_full, true) {
             tracing::warn!("connections are refused: {why}");

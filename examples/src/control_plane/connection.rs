@@ -71,7 +71,7 @@ impl AsyncWrite for Connection {
         self.stream().poll_write_vectored(cx, bytes)
     }
 
-    /// Without TLS shared pages go to the socket as they are; a TLS connection copies them anyway.
+    /// Without TLS, shared pages are written to the socket as they are; a TLS connection copies them anyway.
     fn is_write_vectored(&self) -> bool {
         match &self.transport {
             Transport::Plain(stream) => stream.is_write_vectored(),

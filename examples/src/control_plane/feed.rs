@@ -1,4 +1,4 @@
-//! From the source to the groups, the log and the metrics.
+//! Passes news of the source on to the groups, the log and the metrics.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::log::{Event, List, Log, grouped, short};
 use super::metrics::Metrics;
 use super::news::{Contents, FileNews, News};
 
-/// Takes what looks at the source find.
+/// Receives the news of the source.
 pub struct Feed {
     pub groups: Arc<Groups>,
     pub log: Log,
@@ -19,12 +19,12 @@ pub struct Feed {
     pub health: Arc<Health>,
     /// The name of the source in metrics.
     pub source: String,
-    /// The types that had a resource once, whose metric is there.
+    /// The types that had a resource once, and therefore have a metric.
     pub types: BTreeSet<TypeUrl>,
 }
 
 impl Feed {
-    /// Serves what was found. The log names it by `event`.
+    /// Serves the news. The log names it by `event`.
     pub fn take(&mut self, event: &str, contents: &impl Contents, news: &News) {
         let is_known =
             news.complete.is_superset(&std::iter::once(None).chain(contents.groups().cloned().map(Some)).collect());
@@ -64,7 +64,7 @@ fn list(names: &[ResourceName]) -> List<'_> {
     List::of(names.len(), names.iter().map(ResourceName::as_str))
 }
 
-/// Says how many resources there are of each type.
+/// Returns how many resources there are of each type, as a text.
 pub fn summary(counts: &BTreeMap<&TypeUrl, usize>) -> String {
     let counts: Vec<String> = counts
         .iter()

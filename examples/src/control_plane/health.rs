@@ -1,4 +1,4 @@
-//! The pages about the program: metrics, and whether it lives and is ready.
+//! The pages about the program: its metrics, and whether it lives and is ready.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::metrics::Metrics;
 
-/// Whether what the program serves is known, and where it is from.
+/// The name of the source, whether its resources are known, and since when it is away.
 pub struct Health {
     source: String,
     state: Mutex<(bool, Option<Timestamp>)>,
@@ -24,8 +24,8 @@ impl Health {
         Self { source, state: Mutex::default() }
     }
 
-    /// Notes whether the source was there at the last look, and whether all of it is known now. What was known once
-    /// stays known.
+    /// Notes whether the source was there at the last look, and whether all of it is known now. A source that was known
+    /// once stays known.
     pub fn note(&self, is_there: bool, is_known: bool) {
         let (known, away) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         *known |= is_known;

@@ -1,4 +1,4 @@
-//! Load reports: what clients are asked for, and the log of what they say.
+//! Load reports: the clusters that clients are asked for, and the log of their reports.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl LoadReports for Loads {
         if node.has_feature(SEND_ALL_CLUSTERS) {
             return Some(Selection::all(interval));
         }
-        // By name, and only those that the node is served.
+        // By name, and only the clusters that the node is served.
         let clusters = TypeUrl::from(type_url::CLUSTER);
         let names: Vec<ResourceName> = self.groups.assign(node).store().with(|source| {
             let pages: Vec<Page> = source.pages(&clusters).collect();

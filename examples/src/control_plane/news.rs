@@ -1,4 +1,4 @@
-//! What a source of resources finds: what changed for whom.
+//! The news of a source of resources: the changes for each group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use xds_machine::server::Resource;
 use xds_machine::{ResourceName, TypeUrl};
 
-/// The name of a group; `None` for what all see.
+/// The name of a group; `None` for the resources for all nodes.
 pub type Group = Option<Arc<str>>;
 
 /// The type and the name of a resource.
@@ -21,9 +21,9 @@ pub type Change = (Key, Known);
 pub enum Known {
     /// The resource.
     Present(Resource),
-    /// There is none.
+    /// There is no resource.
     Absent,
-    /// Whether there is one is not known yet.
+    /// Whether there is a resource is not known yet.
     Unknown,
 }
 
@@ -35,23 +35,23 @@ impl From<Option<Resource>> for Known {
 
 /// What a source holds besides its news.
 pub trait Contents {
-    /// Returns the groups that there are.
+    /// Returns the groups of the source.
     fn groups(&self) -> impl Iterator<Item = &Arc<str>>;
 
     /// Returns the number of resources of each type, of all groups together.
     fn counts(&self) -> BTreeMap<&TypeUrl, usize>;
 }
 
-/// What a look at a source finds.
+/// The result of a look at a source.
 #[derive(Debug, Default)]
 pub struct News {
-    /// What changes for whom: for the nodes of a group, and under `None` for those of no group. A view is listed, with
-    /// no change, when its group appears.
+    /// The changes for the nodes of each group, and under `None` for nodes without a group. A view is listed, with no
+    /// change, when its group appears.
     pub views: BTreeMap<Group, Vec<Change>>,
-    /// The views of which all was read, now or earlier; for others it is unknown which resources do not exist. Counts
-    /// only where something was read.
+    /// The views that were read completely, now or earlier; for other views it is unknown which resources do not exist.
+    /// Valid only if something was read.
     pub complete: BTreeSet<Group>,
-    /// What changed in each file, or under each key.
+    /// The changes in each file, or under each key.
     pub files: Vec<FileNews>,
     /// One line per fault, each reported once.
     pub complaints: Vec<String>,
@@ -59,7 +59,7 @@ pub struct News {
     pub is_there: bool,
 }
 
-/// What changed in a file or under a key, for one type.
+/// The changes in a file or under a key, for one type.
 #[derive(Debug, Eq, PartialEq)]
 pub struct FileNews {
     pub source: PathBuf,
@@ -70,7 +70,7 @@ pub struct FileNews {
 }
 
 impl News {
-    /// Notes what changed in a file, by type.
+    /// Notes the changes in a file, by type.
     pub(super) fn note_file<'a>(
         &mut self,
         source: PathBuf,

@@ -3,7 +3,7 @@
 use regex::RegexBuilder;
 use xds_machine::csds::Regex;
 
-/// How large an expression may become: expressions are of anyone who may ask.
+/// The size limit of a compiled expression: any requester may send an expression.
 const BYTES: usize = 1 << 18;
 
 /// Makes an expression that has to match a complete string.
@@ -12,7 +12,7 @@ const BYTES: usize = 1 << 18;
 ///
 /// If it is none, or too large.
 pub fn compile(pattern: &str) -> Result<Regex, String> {
-    // Alone first: an expression could close the group that is put around it.
+    // The expression is compiled alone first: it could close the group that is put around it.
     RegexBuilder::new(pattern).size_limit(BYTES).build().map_err(|error| error.to_string())?;
     let whole = RegexBuilder::new(&format!("^(?:{pattern})$")).size_limit(2 * BYTES).dfa_size_limit(BYTES).build();
     let whole = whole.map_err(|error| error.to_string())?;

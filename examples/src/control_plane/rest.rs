@@ -26,13 +26,13 @@ use crate::json;
 /// The longest body of a request. An Envoy's has 77 kB.
 const LIMIT: usize = 8 << 20;
 
-/// The time for a body to come.
+/// The time within which a body has to arrive.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The longest hold of a poll.
 const LONGEST_HOLD: Duration = Duration::from_secs(3600);
 
-/// Says how long a client waits for the answer, in milliseconds.
+/// The header that states how long a client waits for the answer, in milliseconds.
 const EXPECTED: &str = "x-envoy-expected-rq-timeout-ms";
 
 /// The services of a control plane: gRPC, and polls over REST.
@@ -47,7 +47,7 @@ struct Rest<S: Store> {
     log: Log,
 }
 
-/// What a poll asks for, as the log says it.
+/// What a poll asks for, for the log.
 #[derive(Default)]
 struct Asked {
     names: Vec<ResourceName>,
@@ -169,7 +169,7 @@ impl<S: Store> Rest<S> {
     }
 }
 
-/// Returns how long the client lets its poll be held.
+/// Returns how long the poll may be held for the client.
 fn hold(headers: &HeaderMap) -> Result<Duration, Refused> {
     let Some(expected) = headers.get(EXPECTED) else { return Ok(Duration::ZERO) };
     let millis = expected.to_str().ok().and_then(|millis| millis.trim().parse().ok());

@@ -61,7 +61,7 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
     let plane = ControlPlane::builder(move |node, _| Ok(assigned.assign(node)))
         .configure(move |config| {
             let config = config.with_dialect(arguments.dialect).with_control_plane("xds-machine control_plane");
-            // The removals of a transaction go last in SotW too.
+            // The removals of a transaction are sent last in SotW too.
             if is_transactional { config.with_sotw_removal_delay() } else { config }
         })
         .regexes(regexes::compile)
@@ -81,7 +81,7 @@ pub async fn run(arguments: Arguments, log: Log) -> Result<(), String> {
     let server = tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(Duration::from_secs(30)))
         .http2_keepalive_timeout(Some(Duration::from_secs(20)))
-        .max_concurrent_streams(100_000) // where each resource has a stream of its own
+        .max_concurrent_streams(100_000) // for clients that open a stream for each resource
         .accept_http1(true)
         .serve_with_incoming_shutdown(
             rest::Front::new(plane.clone(), log),
@@ -98,7 +98,7 @@ async fn bind(what: &str, address: &str) -> Result<(TcpListener, SocketAddr), St
     Ok((listener, address))
 }
 
-/// Returns what waits for the signal to stop.
+/// Returns a future that completes at the signal to stop.
 fn stop() -> std::io::Result<impl Future<Output = ()>> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     Ok(async move {
@@ -109,7 +109,7 @@ fn stop() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Reports lines of the log that were dropped because nobody read them.
+/// Reports lines of the log that were dropped because no program read them.
 async fn report_lost(log: Log) {
     let (lost, mut said) = (log.lost(), 0);
     let mut times = tokio::time::interval(REPORT);

@@ -1,4 +1,4 @@
-//! Where the resources are from: a folder, or an etcd.
+//! The source of the resources: a folder, or an etcd.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use super::folder::Folder;
 use super::folder::watch::Watch;
 use super::news::{Contents, News};
 
-/// A source that is open, and the first news of it.
+/// An open source, and its first news.
 pub enum Source {
     Folder(Box<(Folder, News)>),
     Etcd(Box<(Etcd, Keys)>),
@@ -50,7 +50,8 @@ impl Source {
         Ok(Self::Etcd(Box::new((etcd.clone(), Keys::new(Prefix::new(&etcd.prefix), grouped)))))
     }
 
-    /// Hands over what there is, and then what changes, in a thread of its own. `changed` is called after each change.
+    /// Passes the current resources, and then all changes, to `feed`, in a thread of its own. `changed` is called after
+    /// each change.
     ///
     /// # Errors
     ///
@@ -79,7 +80,7 @@ impl Source {
                         hint.give(&keys.counts());
                     }
                 };
-                // Large values are read and encoded here, and hold up no stream.
+                // Large values are read and encoded in this thread, and delay no stream.
                 thread::spawn(move || runtime.block_on(Follower::new(etcd, keys, take).run()));
             }
         }
@@ -87,7 +88,7 @@ impl Source {
     }
 }
 
-/// What people are told at the start.
+/// The hint that is logged at the start.
 pub struct Hint {
     source: String,
     address: SocketAddr,
@@ -101,7 +102,7 @@ impl Hint {
         Self { source: name(arguments), address, is_tls: arguments.tls_cert.is_some(), is_demo }
     }
 
-    /// Says what is served, and how to look at it.
+    /// Logs what is served, and how to look at it.
     fn give(&self, counts: &BTreeMap<&TypeUrl, usize>) {
         let port = self.address.port();
         let is_any = self.address.ip().is_unspecified();

@@ -75,7 +75,7 @@ impl Files {
     }
 }
 
-/// What changes when a file does.
+/// The state of a file, which changes when the file does.
 type Stamp = Option<(u64, SystemTime, u64)>;
 
 fn stamp(path: &Path) -> Stamp {
@@ -105,7 +105,7 @@ fn at(path: &Path, error: impl std::fmt::Display) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// The side of TLS connections that has the certificate, which may change while the program runs.
+/// The server's side of TLS connections. Its certificate may change while the program runs.
 pub struct Tls {
     files: Files,
     current: Mutex<Current>,
@@ -113,9 +113,9 @@ pub struct Tls {
 
 struct Current {
     acceptor: TlsAcceptor,
-    /// The files as of the last read, good or bad.
+    /// The state of the files at the last read, good or bad.
     stamps: Vec<Stamp>,
-    /// What is wrong with the files, until it is said.
+    /// The fault of the files, until it is reported.
     fault: Option<String>,
 }
 
@@ -131,7 +131,7 @@ impl Tls {
         Ok(Self { files, current: Mutex::new(Current { acceptor, stamps, fault: None }) })
     }
 
-    /// Looks at the files, and takes what they hold if they changed. Returns whether they did.
+    /// Looks at the files, and takes their content if they changed. Returns whether they did.
     fn look(&self) -> bool {
         let mut current = self.lock();
         let stamps = self.files.stamps();
@@ -150,7 +150,7 @@ impl Tls {
         true
     }
 
-    /// Looks at the files now and then, though nobody connects. What is bad is reported once it stays so, for a
+    /// Looks at the files periodically, even if no client connects. A fault is reported once it persists, because a
     /// certificate and its key do not change at the same moment.
     pub async fn watch(&self) {
         let mut looks = tokio::time::interval(LOOK);
@@ -165,11 +165,11 @@ impl Tls {
         }
     }
 
-    /// Shakes hands with a client.
+    /// Completes the TLS handshake with a client.
     ///
     /// # Errors
     ///
-    /// If the client speaks no TLS, shows no certificate that is asked for, or is slow.
+    /// If the client does not use TLS, lacks a required certificate, or is slow.
     pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         self.look();
         let acceptor = self.lock().acceptor.clone();

@@ -9,7 +9,7 @@ use xds_machine_tonic::client::{Connect, Impatient, dial};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Makes the connections of a server. The files of certificates are read for each, so that new ones count.
+/// Makes the connections of a server. Each reads the files of certificates, so that new ones take effect.
 pub fn connector(server: &Server) -> impl Connect {
     let server = server.clone();
     move || connect(endpoint(&server))
@@ -20,7 +20,7 @@ async fn connect(endpoint: Result<Endpoint, BoxError>) -> Result<Impatient, BoxE
 }
 
 fn endpoint(server: &Server) -> Result<Endpoint, BoxError> {
-    // gRPC's targets of servers that have an address in them; its default scheme is dns.
+    // A server's URI is a gRPC target that contains an address; gRPC's default scheme is dns.
     let address = server.uri.strip_prefix("dns:").map_or(&server.uri[..], |rest| rest.trim_start_matches('/'));
     let tls = server.credentials.tls();
     let scheme = if tls.is_some() { "https" } else { "http" };

@@ -76,7 +76,7 @@ async fn look_up(host: HostPort) -> io::Result<Vec<SocketAddr>> {
     Ok(lookup_host((host.host.as_str(), host.port)).await?.collect())
 }
 
-/// Resolves a name: again after each failure, and after a success when that is asked for.
+/// Resolves a name: again after each failure, and after a success on request.
 async fn resolve<L: Future<Output = io::Result<Vec<SocketAddr>>>>(
     host: HostPort,
     results: UnboundedSender<Resolved>,
@@ -150,7 +150,7 @@ mod tests {
         };
         assert_eq!(next().await, (0, Err("no name".into())));
         assert_eq!(next().await, (1, Ok(vec![address(2), address(1)])));
-        again.ask(); // too soon: counts later
+        again.ask(); // too soon: takes effect later
         assert_eq!(next().await, (31, Err("away".into())));
         assert_eq!(next().await, (32, Ok(vec![address(3)])));
         advance(REST * 10).await;

@@ -1,5 +1,5 @@
-//! What `grpc_target` and the channel share: connections to control planes, DNS, decoded resources, and what is
-//! told to the client.
+//! Parts that `grpc_target` and the channel share: connections to control planes, DNS, decoded resources, and the
+//! ledgers' wishes to the client.
 
 pub mod connect;
 pub mod dns;

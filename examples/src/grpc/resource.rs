@@ -33,7 +33,7 @@ impl Resource {
 ///
 /// # Errors
 ///
-/// All its faults.
+/// Returns all faults of the resource.
 pub fn decode(
     target: &Target,
     resource: client::Resource<'_>,

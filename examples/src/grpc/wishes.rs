@@ -1,4 +1,4 @@
-//! What the ledgers want of the client: names and verdicts.
+//! The ledgers' wishes to the client: subscriptions and verdicts.
 
 use std::collections::VecDeque;
 use std::iter;
@@ -13,7 +13,7 @@ use xds_machine_tonic::client::Updates;
 
 use super::resource::Resource;
 
-/// What the ledgers subscribe to and unsubscribe from, in order.
+/// The names that the ledgers subscribe to and unsubscribe from, in order.
 #[derive(Default)]
 pub struct Wishes(VecDeque<Wish>);
 
@@ -35,12 +35,12 @@ impl Subscribe for Wishes {
 }
 
 impl Wishes {
-    /// Tells the client the ledgers' verdicts and these wishes, and the chain which names can't be watched. Returns
-    /// whether there was anything to tell.
+    /// Passes the ledgers' verdicts and these wishes to the client, and reports the names that can't be watched to the
+    /// chain. Returns whether there was anything to pass.
     ///
     /// # Errors
     ///
-    /// The client has ended.
+    /// If the client has ended.
     pub async fn carry_out(
         self,
         ledgers: &mut Ledgers<Arc<Resource>>,
@@ -64,7 +64,7 @@ impl Wishes {
 }
 
 impl Wish {
-    /// Tells the client. Returns the target and the reason if the name can't be watched.
+    /// Passes the wish to the client. Returns the target and the reason if the name can't be watched.
     async fn fulfil(self, updates: &Updates) -> Option<(Target, String)> {
         let Self { type_url, name, wants } = self;
         if !wants {

@@ -29,7 +29,7 @@ impl Backends {
         Self { changes, again, backends: BTreeMap::new() }
     }
 
-    /// Begins to connect to what there is no connection to.
+    /// Begins to connect to each address without a connection.
     pub(super) fn open(&mut self, addresses: impl Iterator<Item = SocketAddr>) {
         for address in addresses {
             let (changes, again) = (&self.changes, &self.again);
@@ -56,12 +56,12 @@ impl Backends {
         self.backends.get(address).is_some_and(Backend::is_ready)
     }
 
-    /// Returns what sends calls, if there is a connection.
+    /// Returns the sender of calls, if there is a connection.
     pub(super) fn sender(&self, address: &SocketAddr) -> Option<SendRequest<Body>> {
         self.backends.get(address)?.sender()
     }
 
-    /// Returns why there is no connection to any of them.
+    /// Returns why there is no connection to any of the addresses.
     pub(super) fn why(&self, addresses: impl Iterator<Item = SocketAddr>) -> String {
         let errors = addresses.filter_map(|address| self.backends.get(&address)?.error());
         let last = errors.last().unwrap_or_else(|| "no endpoints".into());
@@ -69,7 +69,7 @@ impl Backends {
     }
 }
 
-/// A connection that is made, and made again, as long as this exists. Calls under way outlive it.
+/// A connection that is made, and made again after a loss, as long as this value exists. Calls under way outlive it.
 struct Backend(Arc<Mutex<Link>>);
 
 enum Link {
@@ -118,8 +118,8 @@ impl Backend {
     }
 }
 
-/// Connects until nobody wants the connection any more. A failure stays one until there is a connection, as in gRPC's
-/// round robin.
+/// Connects until the `Backend` is dropped. A failure remains the state until there is a connection, as in gRPC's round
+/// robin.
 async fn keep(address: SocketAddr, link: Weak<Mutex<Link>>, changes: watch::Sender<()>, again: Again) {
     let set = |to: Link| {
         let Some(link) = link.upgrade() else { return false };
@@ -157,6 +157,6 @@ async fn connect(address: SocketAddr) -> io::Result<(SendRequest<Body>, impl Fut
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.map_err(io::Error::other)?;
-    // Why a connection ended does not matter: a call that it fails says so.
+    // The reason for the end of a connection does not matter here: a call that fails by it reports it.
     Ok((sender, async move { drop(connection.await) }))
 }

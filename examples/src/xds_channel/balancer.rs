@@ -1,5 +1,5 @@
-//! The choice of an endpoint for a call: the first priority that can be used, a locality by weight, and the endpoints of
-//! the locality in turn.
+//! The choice of an endpoint for a call: the first priority that can be used, a locality by weight, and the endpoints
+//! of the locality in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::priorities::{Leaves, Root, for_calls};
 use super::route::{self, InUse};
 use crate::grpc::dns::Again;
 
-/// What becomes of a call.
+/// The outcome of the choice for a call.
 pub(super) enum Pick {
     Send(SendRequest<Body>),
     /// A connection, a timer or the configuration is awaited.
@@ -25,11 +25,11 @@ pub(super) enum Pick {
 
 pub(super) struct Balancer {
     start: Clock,
-    /// Told of each change that calls may wait for.
+    /// Notifies calls of each change that they may wait for.
     changes: watch::Sender<()>,
-    /// The changes that the priorities are chosen by.
+    /// The changes that the choice of priorities has seen.
     seen: watch::Receiver<()>,
-    /// The configuration, or why there is none; nothing before the first.
+    /// The configuration, or why there is none; `None` before the first.
     config: Option<Result<InUse, String>>,
     backends: Backends,
     leaves: Leaves,
@@ -60,7 +60,7 @@ impl Balancer {
             self.look(self.now());
             self.close();
         }
-        // An error leaves the connections as they are, for what comes after.
+        // An error leaves the connections as they are, for a later configuration.
         self.config = Some(config);
         self.changes.send_replace(());
     }
@@ -75,7 +75,7 @@ impl Balancer {
         self.look(now);
         if is_due {
             self.close();
-            // Calls that wait are to look again.
+            // Waiting calls have to choose again.
             self.changes.send_replace(());
         }
     }

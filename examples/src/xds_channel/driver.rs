@@ -1,5 +1,5 @@
-//! The driver: the chain over the ledgers, and these over the client. Configurations go to the balancer, whose timers the
-//! driver runs.
+//! The driver: connects the chain to the ledgers, and the ledgers to the client. It passes configurations to the
+//! balancer, whose timers it runs.
 
 use std::future::pending;
 use std::sync::{Arc, Weak};
@@ -46,8 +46,8 @@ pub(super) async fn run(
     }
 }
 
-/// Runs the timers of the priorities, so that the next one is tried in time also while there are no calls. Runs until the
-/// channel ends.
+/// Runs the timers of the priorities, so that the next priority is tried in time even if there are no calls. Runs until
+/// the channel ends.
 pub(super) async fn run_timers(channel: Weak<Inner>, mut changed: watch::Receiver<()>) {
     loop {
         changed.mark_unchanged();

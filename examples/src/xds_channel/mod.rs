@@ -1,9 +1,9 @@
 //! A channel for `xds:///service` that a tonic client uses like a tonic channel: round robin over the endpoints of the
 //! first priority that can be used.
 //!
-//! No rule of gRPC is decided here: `xds-machine-grpc` says which clusters, endpoints and priorities there are, and which
-//! of them count; this module makes connections and sends calls. What a data path has besides (headers and fractions of
-//! routes, retries, TLS to endpoints, outlier detection, ..) is left out.
+//! The rules of gRPC are not here: `xds-machine-grpc` determines which clusters, endpoints and priorities there are,
+//! and which of them count; this module makes connections and sends calls. Other parts of a data path (headers and
+//! fractions of routes, retries, TLS to endpoints, outlier detection, ..) are left out.
 //!
 //! ```no_run
 //! # async fn example(text: &str) -> Result<(), Box<dyn std::error::Error>> {
@@ -47,12 +47,12 @@ use crate::grpc::dns::Dns;
 
 const AGENT: Agent<'static> = Agent { name: "xds_channel", version: env!("CARGO_PKG_VERSION") };
 
-/// Whether these credentials of a bootstrap file can be used.
+/// Returns whether these credentials of a bootstrap file can be used.
 pub fn supports(kind: CredentialsKind<'_>) -> bool {
     matches!(kind, CredentialsKind::Channel("insecure" | "tls"))
 }
 
-/// A channel to the endpoints that a control plane names. Clones share all.
+/// A channel to the endpoints that a control plane names. Clones share all state.
 #[derive(Clone)]
 pub struct XdsChannel {
     inner: Arc<Inner>,
@@ -66,12 +66,12 @@ struct Inner {
 }
 
 impl XdsChannel {
-    /// Makes the channel, which connects to the control plane at once, and to endpoints with the first calls. To be called
-    /// inside of a tokio runtime.
+    /// Makes the channel, which connects to the control plane at once, and to endpoints with the first calls. Must be
+    /// called inside a tokio runtime.
     ///
     /// # Errors
     ///
-    /// If the bootstrap file has no such authority, or nothing can be made of it.
+    /// If the bootstrap file has no such authority, or no client can be made of it.
     pub fn connect(bootstrap: Bootstrap, target: &Target) -> Result<Self, String> {
         let listener = bootstrap.listener_of(target).map_err(|error| error.to_string())?;
         let config = bootstrap.servers_config(bootstrap.node(&AGENT), Era::A53);
@@ -87,7 +87,7 @@ impl XdsChannel {
         let dns = Dns::new();
         let balancer = Mutex::new(Balancer::new(changes, dns.again()));
         let inner = Arc::new(Inner { authority, balancer, changed, driver: Mutex::new(None) });
-        // The task has no part in the channel's life: the last clone ends the task.
+        // The task does not keep the channel alive: dropping the last clone ends the task.
         let (channel, changed) = (Arc::downgrade(&inner), inner.changed.clone());
         let task = tokio::spawn(async move {
             let timers = driver::run_timers(channel.clone(), changed);

@@ -178,8 +178,8 @@ impl Root {
         !std::mem::replace(&mut self.is_used, true)
     }
 
-    /// Chooses the priority by the states of connections and the timers, and begins to connect to what is to be tried.
-    /// Does nothing before the first call.
+    /// Chooses the priority by the states of connections and the timers, and begins to connect to the endpoints of
+    /// those that are to be tried. Does nothing before the first call.
     pub(super) fn look(&mut self, now: Instant, backends: &mut Backends) {
         let (true, Ok(levels)) = (self.is_used, &self.levels) else { return };
         let choice = loop {
@@ -219,7 +219,7 @@ impl Root {
         level.zip(child).map(|(level, child)| (level, child.state())).ok_or_else(|| "no priorities".into())
     }
 
-    /// Returns the addresses that connections are wanted to.
+    /// Returns the addresses that need connections.
     pub(super) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
         let levels = self.levels.iter().flatten().zip(&self.children);
         levels.filter(|(_, child)| child.is_some()).flat_map(|(level, _)| level.addresses())

@@ -1,4 +1,4 @@
-//! From the path of a call to the cluster that is to serve the call, by a configuration of the chain.
+//! Finds the cluster that serves a call, by the path of the call and a configuration of the chain.
 
 use std::sync::Arc;
 

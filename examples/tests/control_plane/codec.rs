@@ -1,4 +1,4 @@
-//! The client's side of a tonic codec: whatever bytes a test sends, and decoded responses.
+//! The client's side of a tonic codec: sends any bytes of a test, and decodes responses.
 
 use std::marker::PhantomData;
 

@@ -28,7 +28,7 @@ async fn a_conversation_in_delta_and_what_is_logged() {
     let first = peer.next().await;
     assert_eq!((names(&first), first.removed.len()), (vec!["c1"], 1));
     peer.send(delta_answer(type_url::ENDPOINT, &first.nonce, None)).await;
-    control_plane.events(7); // before the file changes, lest that comes first
+    control_plane.events(7); // before the file changes, lest that event is logged first
 
     // A changed cluster causes its endpoints to be sent again.
     dir.put("clusters.json", clusters(&[("c1", 2)]));

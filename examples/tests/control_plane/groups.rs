@@ -9,7 +9,7 @@ use xds_machine::{Delta, type_url};
 use crate::messages::*;
 use crate::support::{ControlPlane, Dir, Peer};
 
-/// Opens a stream of a node that says its group as its cluster, and subscribes to all clusters.
+/// Opens a stream of a node whose cluster names its group, and subscribes to all clusters.
 async fn open(control_plane: &ControlPlane, group: &str) -> Peer<Delta> {
     let peer = Peer::<Delta>::open(control_plane.channel(), ADS_DELTA).await;
     let node = Some(Arc::new(Node::new("n").with_cluster(group)));
@@ -51,13 +51,13 @@ async fn a_group_sees_its_folder_on_top_of_what_all_see() {
         others.push(peer);
     }
 
-    // What all see changes, also where a group has its own: there it stays hidden.
+    // The resources for all nodes change. In a group with a resource of the same name, the change stays hidden.
     dir.put("all.json", clusters(&[("a", 2), ("b", 2)]));
     assert_eq!(next(&mut edge).await, owned(&[("a", 2)], &[]));
     for peer in &mut others {
         assert_eq!(next(peer).await, owned(&[("a", 2), ("b", 2)], &[]));
     }
-    // What the group no longer has is what all see.
+    // A resource that the group no longer has is replaced by the one for all nodes.
     dir.put("edge/own.json", clusters(&[("c", 8)]));
     assert_eq!(next(&mut edge).await, owned(&[("b", 2), ("c", 8)], &[]));
 }
@@ -84,7 +84,7 @@ async fn folders_that_come_and_go_count_for_open_streams() {
     for peer in [&mut edge, &mut late] {
         assert_eq!(next(peer).await, owned(&[("b", 1)], &["c"]));
     }
-    // Streams of a group without a folder still see what all see.
+    // Streams of a group without a folder still see the resources for all nodes.
     dir.put("all.json", clusters(&[("a", 3), ("b", 1)]));
     for peer in [&mut edge, &mut late, &mut other] {
         assert_eq!(next(peer).await, owned(&[("a", 3)], &[]));

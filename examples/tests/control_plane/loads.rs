@@ -1,4 +1,4 @@
-//! Load reports: what clients are asked for, the `load` event, and `xds_client --load-report`.
+//! Load reports: the clusters that clients are asked for, the `load` event, and `xds_client --load-report`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -25,7 +25,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Opens a stream, and says the node.
+    /// Opens a stream, and sends the node.
     async fn open(control_plane: &ControlPlane, node: Node) -> Self {
         let (requests, queue) = mpsc::channel(8);
         let mut grpc = Grpc::new(control_plane.channel());
@@ -79,12 +79,12 @@ async fn clients_are_asked_for_all_or_by_name() {
         ..load::Response::default()
     };
     assert_eq!(old.next().await, asks(&["c1", "c2"]));
-    // Other content is no other selection; another cluster is.
+    // Other content does not change the selection; another cluster does.
     dir.put("clusters.json", clusters(&[("c1", 2), ("c2", 2)]));
     control_plane.news(2);
     dir.put("more.json", clusters(&[("c3", 1)]));
     assert_eq!(old.next().await, asks(&["c1", "c2", "c3"]));
-    // Nothing is left to be asked for: the stream ends with OK.
+    // No cluster is left to ask for: the stream ends with OK.
     dir.put("more.json", "{}");
     dir.put("clusters.json", "{}");
     while let Some(response) = timeout(LONG, old.responses.message()).await.expect("in time").expect("no error") {
@@ -96,7 +96,7 @@ async fn clients_are_asked_for_all_or_by_name() {
 async fn reports_are_logged_as_they_come() {
     let dir = Dir::new("cp-loads-logged");
     let control_plane = ControlPlane::start(&dir);
-    // Not asked, and from the first message on.
+    // The client was not asked, and reports from the first message on.
     let peer = Peer::open(&control_plane, Node::new("n")).await;
     let window = Some(std::time::Duration::from_micros(1_002_900));
     let one = ClusterStats {
@@ -134,7 +134,7 @@ async fn reports_are_logged_as_they_come() {
     assert_eq!(events[1], json!({"event": "load", "stream": 1, "node": "n", "clusters": [c3]}));
 }
 
-/// `xds_client --load-report`: lines become calls, and the last report comes at SIGTERM.
+/// `xds_client --load-report`: lines become calls, and the last report is sent at SIGTERM.
 #[test]
 fn lines_of_standard_input_are_reported() {
     let dir = Dir::new("cp-loads-client");
@@ -155,7 +155,7 @@ fn lines_of_standard_input_are_reported() {
     say("end first ok\ncall c1 r/z/ ok cpu_utilization=0.5\ncall c1 r/z/ error\nnonsense\nstart c1 // 7\ndrop c1 x\n");
     control_plane.loads("the calls", |loads| (sum(loads, "c1", "issued") == 3).then_some(()));
     say("end 7 ok\ncall c1 r/z/ ok\n");
-    drop(input); // ends nothing
+    drop(input); // does not end the client
     let mut complaint = String::new();
     BufReader::new(client.stderr.take().expect("piped")).read_line(&mut complaint).expect("text");
     assert!(complaint.starts_with("xds_client: standard input, line 5: it must be `call "), "{complaint}");

@@ -1,4 +1,4 @@
-//! The program as its operator meets it: start, events of the folder, metrics, limits, end.
+//! The program as its operator sees it: start, events of the folder, metrics, limits, end.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -150,7 +150,7 @@ async fn metrics_follow_what_happens() {
     peer.send(delta_answer(cds, &first.nonce, None)).await;
     until_metric(&address, "xds_streams{type=\"ads\",variant=\"delta\"} 1");
     let metrics = until_metric(&address, &format!("xds_acks_total{{type=\"{cds}\"}} 1"));
-    // The first answer is no change that was waited for.
+    // The first answer is not to a change that the client waited for.
     assert!(metrics.contains("xds_change_to_ack_seconds_count 0\n"), "{metrics}");
 
     dir.put("clusters.json", clusters(&[("c1", 2), ("c2", 1)]));
@@ -284,13 +284,13 @@ async fn at_the_limit_of_open_files_connections_are_refused_with_one_line() {
     for _ in 0..10 {
         let mut refused = connect();
         refused.set_read_timeout(Some(LONG)).expect("set");
-        // Without a byte: no settings of HTTP/2.
+        // The connection ends without a byte: no settings of HTTP/2.
         assert_eq!(refused.read(&mut [0]).map_err(|error| error.kind()).unwrap_or(0), 0);
     }
     let full = "connections are refused: ";
     assert_eq!(control_plane.said(full), "32 connections are open, as many as the limit of open files allows");
 
-    // It goes on, for who is there and, when there is room, for others.
+    // The program goes on for connected clients and, when there is room, for new ones.
     dir.put("clusters.json", clusters(&[("c1", 2)]));
     assert_eq!(names(&peer.next().await), ["c1"]);
     drop(held);
@@ -306,7 +306,7 @@ async fn at_the_limit_of_open_files_connections_are_refused_with_one_line() {
     let said = || control_plane.complaints().iter().filter(|line| line.starts_with(full)).count();
     assert_eq!(said(), 1);
 
-    // Full once more, it says so once more.
+    // At the limit once more, the program logs one more line.
     let mut held = VecDeque::new();
     while said() == 1 {
         held.push_back(connect());

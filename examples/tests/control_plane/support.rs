@@ -63,7 +63,7 @@ impl ControlPlane {
         Self::start_with(dir, &[])
     }
 
-    /// Starts it with further arguments.
+    /// Starts the program with further arguments.
     pub fn start_with(dir: &Dir, arguments: &[&str]) -> Self {
         let mut command = command();
         command.args(["--listen", "127.0.0.1:0", "--log", "json", "--resources"]).arg(&dir.0).args(arguments);
@@ -104,13 +104,13 @@ impl ControlPlane {
         }
     }
 
-    /// Waits for the first `count` events of streams and returns them without what differs each time: the time, the
-    /// peer, and `version`, which is a hash.
+    /// Waits for the first `count` events of streams and returns them without the fields that differ each time: the
+    /// time, the peer, and `version`, which is a hash.
     pub fn events(&self, count: usize) -> Vec<Value> {
         self.events_of(count, |event| event.get("stream").is_some())
     }
 
-    /// Waits until the load reports have something.
+    /// Waits until `find` succeeds on the load reports.
     pub fn loads<T>(&self, what: &str, mut find: impl FnMut(&[Value]) -> Option<T>) -> T {
         self.wait(what, |log| {
             let events = log.out.iter().map(|line| parse(line));
@@ -145,7 +145,7 @@ impl ControlPlane {
         self.wait(line, |log| log.err.iter().any(|said| said == line).then_some(()));
     }
 
-    /// Waits for a line on standard error that begins so, and returns the rest.
+    /// Waits for a line on standard error that begins with `start`, and returns the rest.
     pub fn said(&self, start: &str) -> String {
         self.wait(start, |log| log.err.iter().find_map(|line| line.strip_prefix(start)).map(str::to_owned))
     }

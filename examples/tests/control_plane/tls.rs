@@ -139,7 +139,7 @@ async fn streams_over_tls_and_nothing_without() {
     let control_plane = stage.start(&[]);
     assert!(is_served(stage.channel(&control_plane.address, None).await).await);
 
-    // Handshakes that stall hold up nobody.
+    // Stalled handshakes delay no other client.
     let stalled: Vec<_> =
         (0..100).map(|_| BlockingStream::connect(&control_plane.address).expect("connected")).collect();
     assert!(is_served(stage.channel(&control_plane.address, None).await).await);
@@ -188,7 +188,7 @@ async fn new_connections_use_a_changed_certificate_and_a_bad_one_changes_nothing
     let lines = control_plane.complaints();
     assert_eq!(lines.iter().filter(|line| **line == bad).count(), 1, "said once");
 
-    // What is open stays open.
+    // Open streams stay open.
     stage.dir.put("clusters.json", clusters(&[("c2", 1)]));
     assert_eq!(names(&open.next().await), ["c2"]);
 }
@@ -232,7 +232,7 @@ fn bad_files_at_the_start_are_named() {
     );
 }
 
-/// Runs `xds_client` that polls, and returns its first line.
+/// Runs an `xds_client` that polls, and returns its first line.
 fn poll(address: &str, arguments: &[&str]) -> Value {
     let port = address.rsplit(':').next().expect("a port");
     let mut command = Command::new(env!("CARGO_BIN_EXE_xds_client"));

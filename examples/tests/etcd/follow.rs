@@ -14,7 +14,7 @@ use tonic::Status;
 use crate::news::{cluster, delete, key, kv, put, views};
 use crate::script::{Etcd, soon};
 
-/// A follower in a task, and what it hands over.
+/// A follower in a task, and its news.
 pub struct Followed {
     news: mpsc::UnboundedReceiver<(&'static str, News, Vec<String>)>,
     task: JoinHandle<()>,
@@ -43,7 +43,7 @@ impl Followed {
         soon("news", self.news.recv()).await.expect("the follower runs")
     }
 
-    /// Waits for news that change something, and passes over what says that the etcd is there.
+    /// Waits for news of a change, and skips news that only report whether the etcd is there.
     pub async fn change(&mut self) -> (&'static str, Vec<String>) {
         loop {
             let (event, news, views) = self.next().await;
@@ -53,7 +53,7 @@ impl Followed {
         }
     }
 
-    /// Waits until the etcd is said to be there, or away.
+    /// Waits until the news report that the etcd is there, or away.
     pub async fn is_there(&mut self, is_there: bool) {
         loop {
             let (_, news, views) = self.next().await;
@@ -101,7 +101,7 @@ async fn pages_are_of_one_revision_even_if_that_is_compacted_meanwhile() {
     let (request, answer) = etcd.range().await;
     assert_eq!((request.key, request.revision), (format!("{}\0", key("_", "a")).into(), 41));
     let _ = answer.send(Err(Status::out_of_range("etcdserver: mvcc: required revision has been compacted")));
-    // From the beginning, as of now.
+    // The listing begins again, at the current revision.
     etcd.header.revision = 50;
     let (request, answer) = etcd.range().await;
     assert_eq!((&request.key[..], request.revision), (&b"/xds/"[..], 0));
@@ -174,7 +174,7 @@ async fn after_an_outage_the_watch_goes_on_at_another_member() {
     let watch = two.watch().await;
     assert_eq!(watch.create.start_revision, 45, "nothing is listed again");
     followed.is_there(true).await;
-    // What a member tells twice counts once.
+    // An event that a member sends twice counts once.
     watch.events(vec![put("_", "b", cluster("b", 1), 44), delete("_", "a", 45)]).await;
     assert_eq!(followed.change().await, ("changed", vec!["_ a gone".into()]));
 }
@@ -186,7 +186,7 @@ async fn an_etcd_that_lost_its_history_is_compared_as_a_whole() {
     etcd.list(41, vec![kv("_", "a", cluster("a", 1), 9), kv("_", "b", cluster("b", 1), 9)]).await;
     followed.change().await;
     etcd.watch().await.fail(Status::unavailable("it restarts")).await;
-    // Its revisions begin anew: the same revision is another value.
+    // Its revisions begin anew: the same revision has another value.
     etcd.look(12).await;
     etcd.list(12, vec![kv("_", "a", cluster("a", 5), 9)]).await;
     assert_eq!(followed.change().await, ("changed", vec!["_ a=5".into(), "_ b gone".into()]));

@@ -1,4 +1,4 @@
-//! What changes for whom when keys do.
+//! The changes for each group when keys change.
 
 use examples::control_plane::etcd::key::Prefix;
 use examples::control_plane::etcd::keys::Keys;
@@ -41,7 +41,7 @@ fn of_a_listing_the_difference_alone_counts() {
     keys.list(all(&[("a", 1, 2), ("b", 1, 3), ("c", 1, 4)]), false);
     let news = keys.list(all(&[("a", 1, 2), ("b", 2, 9), ("d", 1, 8)]), true);
     assert_eq!(views(&news), ["_ b=2", "_ c gone", "_ d=1"]);
-    // In another history a known revision says nothing.
+    // In another history, a known revision does not mean that a key is unchanged.
     let news = keys.list(all(&[("a", 5, 2), ("b", 2, 3)]), false);
     assert_eq!(views(&news), ["_ a=5", "_ d gone"]);
 }
@@ -57,7 +57,7 @@ fn of_a_bad_value_the_last_good_stays_and_without_one_nothing_is_known() {
     assert!(views(&news).is_empty());
     let served = "(its last good value is still served)";
     assert_eq!(news.complaints, [format!("{}: its own name is \"\" {served}", key("_", "a"))]);
-    // A bad value that did not change is not said again.
+    // A bad value that did not change is not reported again.
     let news = keys.list(vec![kv("_", "a", "{}", 4), kv("_", "b", cluster("x", 1), 3)], true);
     assert!(views(&news).is_empty() && news.complaints.is_empty(), "{news:?}");
     let news = keys.apply(vec![put("_", "b", cluster("b", 3), 5), delete("_", "a", 5)]);
@@ -85,11 +85,11 @@ fn a_group_is_on_top_of_what_all_see() {
     assert_eq!(views(&keys.list(all, false)), ["_ a=1", "_ b=1", "edge a=1", "edge b=7"]);
     assert_eq!(views(&keys.apply(vec![put("_", "b", cluster("b", 2), 3)])), ["_ b=2", "edge b=7"]);
     assert_eq!(views(&keys.apply(vec![put("_", "c", cluster("c", 1), 4)])), ["_ c=1", "edge c=1"]);
-    // A bad value hides nothing that all see.
+    // A bad value hides no resource for all nodes.
     let news = keys.apply(vec![put("edge", "c", "bad", 5)]);
     assert_eq!((views(&news), news.complaints.len()), (vec!["edge c=1".to_owned()], 1));
     assert_eq!(keys.groups().count(), 1);
-    // The last key of a group goes, and the group after its nodes were told.
+    // The last keys of a group are deleted. The group is removed at the next change, after the news for its nodes.
     let news = keys.apply(vec![delete("edge", "b", 6), delete("edge", "c", 6)]);
     assert_eq!((views(&news), keys.groups().count()), (vec!["edge b=2".to_owned(), "edge c=1".to_owned()], 1));
     keys.apply(Vec::new());

@@ -1,4 +1,4 @@
-//! `control_plane --etcd` against an etcd of which a test says each word, without time.
+//! `control_plane --etcd` against an etcd whose every message a test determines, independent of time.
 
 mod follow;
 mod keys;

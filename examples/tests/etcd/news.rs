@@ -4,7 +4,7 @@ use examples::control_plane::etcd::generated::event::EventType;
 use examples::control_plane::etcd::generated::{Event, KeyValue};
 use examples::control_plane::news::{Known, News};
 
-/// Returns the key of a cluster that all see, or the nodes of a group.
+/// Returns the key of a cluster for all nodes, or for the nodes of a group.
 pub fn key(group: &str, name: &str) -> String {
     format!("/xds/{group}/envoy.config.cluster.v3.Cluster/{name}")
 }
@@ -27,7 +27,7 @@ pub fn delete(group: &str, name: &str, revision: i64) -> Event {
     Event { r#type: EventType::Delete as i32, kv: Some(kv(group, name, "", revision)) }
 }
 
-/// Returns what changes for whom: `group name=seconds`, `group name gone` or `group name unknown`.
+/// Returns the changes for each group: `group name=seconds`, `group name gone` or `group name unknown`.
 pub fn views(news: &News) -> Vec<String> {
     let mut lines = Vec::new();
     for (group, changes) in &news.views {

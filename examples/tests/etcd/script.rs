@@ -1,4 +1,4 @@
-//! An etcd that says what a test tells it.
+//! An etcd that sends the messages of a test.
 
 use std::future::Future;
 use std::time::Duration;
@@ -98,13 +98,13 @@ impl Etcd {
         request
     }
 
-    /// Answers the look at what is agreed on now, which comes before a watch that goes on.
+    /// Answers the request for the agreed revision, which precedes a watch that continues.
     pub async fn look(&mut self, revision: i64) {
         let request = self.list(revision, Vec::new()).await;
         assert!(request.keys_only && request.limit == 1, "{request:?}");
     }
 
-    /// Accepts a watch, and says that it has begun.
+    /// Accepts a watch, and reports that it has begun.
     pub async fn watch(&mut self) -> Watch {
         let (metadata, call) = self.call().await;
         let Call::Watch(mut requests, answer) = call else { panic!("a range or a login instead of a watch") };

@@ -1,4 +1,4 @@
-//! The server's side of a tonic codec: whatever bytes a test sends, and decoded requests.
+//! The server's side of a tonic codec: sends any bytes of a test, and decodes requests.
 
 use std::marker::PhantomData;
 

@@ -118,7 +118,7 @@ async fn a_fallback_server_is_used() {
     let plane = Plane::start("fallback");
     let a = Backend::start("a").await;
     plane.serve("s", vec![eds("c")], vec![assignment("c", &[&[a.address]])]);
-    // Nobody listens where a server has ended.
+    // No program listens at the address of a server that has ended.
     let gone = Backend::start("gone").await.stop().await.to_string();
     let channel = channel(&json!({"xds_servers": servers(&[&gone, &plane.address])}), "xds:///s");
     until(&channel, Ok("a")).await;

@@ -17,7 +17,7 @@ use crate::world::{call_to, channel, routed_by, until};
 
 const FAILOVER: Duration = Duration::from_secs(10);
 
-/// An address that nobody accepts connections at: to connect never ends.
+/// An address at which no program accepts connections: an attempt to connect never ends.
 struct Stuck {
     address: SocketAddr,
     _open: (tokio::net::TcpListener, TcpStream),
@@ -35,13 +35,13 @@ impl Stuck {
     }
 }
 
-/// Waits for what a thread has to say. Meanwhile the clock stands still, because a thread of the runtime is busy.
+/// Waits for the message of a thread. Meanwhile the clock stands still, because a thread of the runtime is busy.
 fn wait<T: Send + 'static>(said: mpsc::Receiver<T>) -> JoinHandle<Result<T, mpsc::RecvTimeoutError>> {
     spawn_blocking(move || said.recv_timeout(LIMIT))
 }
 
 /// Starts a channel with two clusters: the method `Other` leads to `d`, others to `c`. Returns when the channel has the
-/// configuration; nothing is known then of the endpoints of `c`, because no call went there.
+/// configuration; no connection to the endpoints of `c` was begun then, because no call went to `c`.
 async fn start(plane: &Plane, of_c: Value, of_d: SocketAddr) -> examples::xds_channel::XdsChannel {
     plane.put(ENDPOINTS, [of_c, localities("d", &[("r", &[of_d])])]);
     plane.put(CLUSTERS, [eds("c"), eds("d")]);
@@ -89,7 +89,7 @@ async fn priorities_keep_their_children_when_their_order_changes() {
     give_up(call_to(&channel, "/test.Name/Get")).await;
     advance(FAILOVER).await;
     until(&channel, Ok("b")).await;
-    // R-EDS-22: What was the first priority is the second now, and has had its 10 s.
+    // R-EDS-22: the former first priority is the second now, and its 10 s have passed.
     let moved = localities("c", &[("z", &[]), ("x", &[stuck.address]), ("y", &[c.address])]);
     plane.put(ENDPOINTS, [moved, localities("d", &[("r", &[b.address])])]);
     until(&channel, Ok("c")).await;

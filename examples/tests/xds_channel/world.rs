@@ -1,4 +1,4 @@
-//! What the channel is tested with: tonic servers, and `control_plane` with files.
+//! The environment of the channel's tests: tonic servers, and `control_plane` with files.
 
 use std::convert::Infallible;
 use std::fs;
@@ -27,7 +27,7 @@ use tonic::{Request, Response, Status};
 use tower::Service;
 use xds_machine_grpc::bootstrap::{Bootstrap, Target};
 
-/// No test waits longer.
+/// The longest wait of a test.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// A tonic server that answers each call with its name.
@@ -126,7 +126,7 @@ impl Plane {
         fs::rename(next, self.dir.join(format!("{kind}.json"))).expect("a folder");
     }
 
-    /// A service whose one route leads to the cluster `c`.
+    /// Serves a listener whose one route leads to the cluster `c`.
     pub(crate) fn serve(&self, listener: &str, clusters: Vec<Value>, assignments: Vec<Value>) {
         self.put(ENDPOINTS, assignments);
         self.put(CLUSTERS, clusters);
@@ -145,7 +145,7 @@ pub(crate) const LISTENERS: &str = "listener.v3.Listener";
 pub(crate) const CLUSTERS: &str = "cluster.v3.Cluster";
 pub(crate) const ENDPOINTS: &str = "endpoint.v3.ClusterLoadAssignment";
 
-/// A listener with its routes inside, which lead to a cluster.
+/// Returns a listener with its routes inside, which lead to a cluster.
 pub(crate) fn routed(name: &str, cluster: &str) -> Value {
     routed_by(name, &[("", cluster)])
 }
@@ -153,7 +153,7 @@ pub(crate) fn routed(name: &str, cluster: &str) -> Value {
 /// Prefixes of paths, and the clusters that they lead to.
 pub(crate) type Routes<'a> = &'a [(&'a str, &'a str)];
 
-/// A listener with its routes inside.
+/// Returns a listener with its routes inside.
 pub(crate) fn routed_by(name: &str, routes: Routes<'_>) -> Value {
     const HTTP: &str = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
     let route = |(prefix, cluster): &(&str, &str)| json!({"match": {"prefix": prefix}, "route": {"cluster": cluster}});
@@ -170,12 +170,12 @@ pub(crate) fn eds(name: &str) -> Value {
     json!({"name": name, "type": "EDS", "edsClusterConfig": {"edsConfig": {"ads": {}}}})
 }
 
-/// Endpoints of one locality, one list for each priority.
+/// Returns endpoints of one locality, one list for each priority.
 pub(crate) fn assignment(name: &str, priorities: &[&[SocketAddr]]) -> Value {
     localities(name, &priorities.iter().map(|&ends| ("r", ends)).collect::<Vec<_>>())
 }
 
-/// Endpoints: each priority has one locality, with this region.
+/// Returns endpoints: each priority has one locality, with this region.
 pub(crate) fn localities(name: &str, priorities: &[(&str, &[SocketAddr])]) -> Value {
     let end = |address: &SocketAddr| {
         let socket = json!({"address": address.ip().to_string(), "portValue": address.port()});
@@ -189,7 +189,7 @@ pub(crate) fn localities(name: &str, priorities: &[(&str, &[SocketAddr])]) -> Va
     json!({"clusterName": name, "endpoints": localities})
 }
 
-/// A channel, by a bootstrap file.
+/// Creates a channel by a bootstrap file.
 pub(crate) fn channel(bootstrap: &Value, target: &str) -> XdsChannel {
     let bootstrap = Bootstrap::parse(&bootstrap.to_string(), supports).expect("a bootstrap file");
     XdsChannel::connect(bootstrap, &Target::parse(target).expect("a target")).expect("a channel")
@@ -200,7 +200,7 @@ pub(crate) fn servers(addresses: &[&str]) -> Value {
     addresses.iter().map(server).collect()
 }
 
-/// The answer to a call: the name of the backend, or the message of the error.
+/// Returns the answer to a call: the name of the backend, or the message of the error.
 pub(crate) async fn call(channel: &XdsChannel) -> Result<String, String> {
     call_to(channel, "/test.Name/Get").await
 }
@@ -217,7 +217,7 @@ pub(crate) async fn call_to(channel: &XdsChannel, path: &'static str) -> Result<
     answer.map(text).map_err(|status| status.message().to_owned())
 }
 
-/// Calls until the answer is this one.
+/// Calls until the answer is the expected one.
 pub(crate) async fn until(channel: &XdsChannel, expected: Result<&str, &str>) {
     let end = Instant::now() + LIMIT;
     loop {

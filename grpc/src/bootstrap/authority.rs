@@ -18,7 +18,7 @@ use crate::faults::Walk;
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Authority {
     pub(super) template: Template,
-    /// Empty for those of the file.
+    /// The own servers; empty if those of the file are used.
     pub(super) servers: Vec<ServerId>,
     pub(super) fallback_on_reachability_only: bool,
 }
@@ -29,13 +29,13 @@ impl Authority {
         self.template.as_str()
     }
 
-    /// Returns whether the next server is asked only if one can't be reached (gRFC A95).
+    /// Returns whether the next server is used only if one can't be reached (gRFC A95).
     pub fn fallback_on_reachability_only(&self) -> bool {
         self.fallback_on_reachability_only
     }
 }
 
-/// Reads an authority, with its servers; `enlist` gives them their numbers.
+/// Reads an authority, with its servers, which `enlist` numbers.
 pub(super) fn read(
     walk: &mut Walk,
     name: &str,
@@ -46,7 +46,7 @@ pub(super) fn read(
     let authority = Object::read(walk, value)?;
     let template = authority.field(walk, "client_listener_resource_name_template", |walk, value| {
         let text = string(walk, value).filter(|text| !text.is_empty())?;
-        // R-BOOT-28: The names of a template are those of its authority.
+        // R-BOOT-28: The names of an authority's template are names of the authority.
         let prefix = format!("xdstp://{name}/");
         if !text.starts_with(&prefix) {
             walk.fault(format!("field must begin with \"{prefix}\""));
@@ -68,7 +68,7 @@ pub(super) fn read(
     })
 }
 
-/// R-BOOT-29: The default names the Listeners of the authority.
+/// R-BOOT-29: Returns the default template, which makes names of the authority's Listeners.
 pub(super) fn default_template(name: &str) -> String {
     format!("xdstp://{}/envoy.config.listener.v3.Listener/%s", percent::encode(name, percent::in_authority))
 }

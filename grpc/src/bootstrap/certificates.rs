@@ -12,8 +12,7 @@ use crate::faults::Walk;
 /// A provider of certificates. `Debug` does not show the configuration.
 #[derive(Clone, Default, Eq, Hash, PartialEq)]
 pub struct CertificateProvider {
-    /// The name of the plugin, such as `file_watcher`; whether the plugin is known is the caller's question
-    /// (R-BOOT-25).
+    /// The name of the plugin, such as `file_watcher`; the caller decides whether the plugin is known (R-BOOT-25).
     pub plugin: String,
     /// The configuration, raw; empty if there is none.
     pub config: Map<String, Value>,

@@ -10,7 +10,7 @@ use super::certificates::CertificateFiles;
 use super::json::{self, Object, array, string};
 use crate::faults::Walk;
 
-/// A type of credentials: the question to the caller whether the type is supported.
+/// A type of credentials: [`Bootstrap::parse`](super::Bootstrap::parse) asks whether the caller supports it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum CredentialsKind<'a> {
     /// Of channels (`channel_creds`), such as `insecure` or `tls`.

@@ -10,11 +10,11 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use super::json::Key;
 use crate::faults::Walk;
 
-/// Names each key that an object of the text has twice. A text that is not JSON is searched up to its fault.
+/// Names each key that an object of the text has twice. The text is JSON: `Bootstrap::parse` has read it before.
 pub(super) fn check(walk: &mut Walk, text: &str) {
     let walk = RefCell::new(walk);
     let mut parser = serde_json::Deserializer::from_str(text);
-    // The parser's own fault is that of the whole text, and is named elsewhere.
+    // A fault of the text as a whole was reported by `Bootstrap::parse`.
     let _ = Search { walk: &walk, inside: Inside::File }.deserialize(&mut parser);
 }
 

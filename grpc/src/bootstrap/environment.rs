@@ -5,7 +5,7 @@ use alloc::string::String;
 /// Where the text of the bootstrap file is.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Source {
-    /// In a file of this path. A file that can't be read is an error: the other variable does not count then.
+    /// In a file of this path. A file that can't be read is an error: the other variable is not used then.
     File(String),
     /// In the environment itself.
     Text(String),
@@ -14,7 +14,7 @@ pub enum Source {
 /// Returns where the text of the bootstrap file is, by the environment: the file that `GRPC_XDS_BOOTSTRAP` names, or
 /// else the text of `GRPC_XDS_BOOTSTRAP_CONFIG`. Returns `None` if neither variable is set (R-BOOT-01).
 ///
-/// The answer counts for a client that is made now: a later one asks again (R-BOOT-02).
+/// The result holds for a client that is made now: call this again for a later client (R-BOOT-02).
 ///
 /// ```
 /// use xds_machine_grpc::bootstrap::from_env;

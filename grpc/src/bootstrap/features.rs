@@ -1,4 +1,4 @@
-//! The features of a server (`server_features`), and what these mean for the transport.
+//! The features of a server (`server_features`), and their meaning for the transport.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -9,7 +9,7 @@ use xds_machine::client::{Config, DataErrors};
 use super::json::array;
 use crate::faults::Walk;
 
-/// Which rules count for errors of data: those of gRFC A53, or those of gRFC A88 (R-BOOT-18).
+/// The rules for data errors: those of gRFC A53, or those of gRFC A88 (R-BOOT-18).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Era {
     /// A resource that is deleted is removed, unless the server has `ignore_resource_deletion`. This is what gRPC does
@@ -74,7 +74,7 @@ impl Features {
         }
     }
 
-    /// Sets what the features mean for the client of the server.
+    /// Applies the features to the configuration of the server's client.
     pub(super) fn apply(self, config: Config, era: Era) -> Config {
         let config = config.with_data_errors(self.data_errors(era));
         if era == Era::A88 && self.resource_timer_is_transient_error {

@@ -25,7 +25,7 @@ use super::template::Template;
 use crate::faults::{Faults, Walk};
 use crate::resources::Context;
 
-/// A valid bootstrap file, without what does not count. Texts that say the same are equal (R-BOOT-40).
+/// A valid bootstrap file, without the parts that have no effect. Equivalent texts give equal values (R-BOOT-40).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Bootstrap {
     /// All servers, each once: those of the file first, and then those of the authorities.
@@ -39,7 +39,7 @@ pub struct Bootstrap {
 }
 
 impl Bootstrap {
-    /// Parses a bootstrap file. `supports` says which types of credentials the caller supports.
+    /// Parses a bootstrap file. `supports` returns whether the caller supports a type of credentials.
     ///
     /// # Errors
     ///
@@ -117,7 +117,7 @@ impl Bootstrap {
         ids.clone().into_iter().map(|id| &self.servers[id.0])
     }
 
-    /// Returns what the file says of the node.
+    /// Returns the part of the node that the file sets.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -144,8 +144,8 @@ impl Bootstrap {
             .fold(config, |config, (name, authority)| config.with_authority(name, authority.servers.iter().copied()))
     }
 
-    /// Returns the circumstances of resources from a server, given by the id of the update's client
-    /// ([`Update::client_id`](client::Update::client_id)), for the decoders.
+    /// Returns the context of a server's resources for the decoders. The server is given by the id of the update's
+    /// client ([`Update::client_id`](client::Update::client_id)).
     pub fn context(&self, client_id: u64) -> Context {
         let server = usize::try_from(client_id).ok().and_then(|at| self.servers.get(at));
         Context::default().trusted(server.is_some_and(|server| server.features.trusted_xds_server))
@@ -161,8 +161,8 @@ impl Bootstrap {
         Ok(self.template_of(target)?.name(target.service()))
     }
 
-    /// Returns the name of the Listener of a server that listens on an address; `None` without a template, so that no
-    /// server is made then (R-BOOT-38).
+    /// Returns the name of the Listener of a server that listens on an address; `None` without a template: then no
+    /// server can be made (R-BOOT-38).
     pub fn server_listener(&self, address: SocketAddr) -> Option<ResourceName> {
         Some(self.server_template.as_ref()?.name(&address.to_string()))
     }
@@ -174,8 +174,8 @@ impl Bootstrap {
     }
 }
 
-/// Gives servers their numbers: the same one if a server is already there (R-BOOT-30). One that is in a list twice is
-/// in the result once (R-BOOT-09).
+/// Numbers servers: a server that is already there keeps its number (R-BOOT-30). A server that is in a list twice is in
+/// the result once (R-BOOT-09).
 fn enlist(all: &mut Vec<Server>, list: Vec<Server>) -> Vec<ServerId> {
     let mut ids = Vec::new();
     for server in list {

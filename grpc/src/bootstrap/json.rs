@@ -52,7 +52,7 @@ impl<'a> Object<'a> {
         walk.within(name, |walk| read(walk, value))
     }
 
-    /// Reads a field that must be there.
+    /// Reads a required field.
     pub(super) fn required<T>(
         self,
         walk: &mut Walk,

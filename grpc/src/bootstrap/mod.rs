@@ -1,5 +1,5 @@
-//! The bootstrap file of gRPC: which servers there are, who the client is, and how names are made (gRFC A27, A47, A53,
-//! A65, A71, A81, A88).
+//! The bootstrap file of gRPC: the servers, the node, and the templates of Listener names (gRFC A27, A47, A53, A65,
+//! A71, A81, A88).
 //!
 //! ```
 //! use xds_machine::servers::Servers;

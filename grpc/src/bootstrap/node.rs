@@ -1,4 +1,4 @@
-//! The node: who the client is.
+//! The node: the identity of the client.
 
 use alloc::string::String;
 
@@ -9,7 +9,7 @@ use super::json::{Object, object, string};
 use super::metadata;
 use crate::faults::Walk;
 
-/// The program that the client is. A file can't say that (R-BOOT-21).
+/// The program of the client. A file can't set it (R-BOOT-21).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Agent<'a> {
     /// The name of the program, such as `gRPC C-core`.
@@ -18,7 +18,7 @@ pub struct Agent<'a> {
     pub version: &'a str,
 }
 
-/// What a file says of the node: nothing else in there counts (R-BOOT-21).
+/// The part of the node that a file sets; other fields of the file's node are ignored (R-BOOT-21).
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Identity {
     /// The id of the client.
@@ -31,7 +31,7 @@ pub struct Identity {
     pub metadata: Map<String, Value>,
 }
 
-/// Says that the client uses localities by their weights as these are (gRFC A27).
+/// The feature of a client that uses the weights of localities as they are (gRFC A27).
 const NO_OVERPROVISIONING: &str = "envoy.lb.does_not_support_overprovisioning";
 
 impl Identity {
@@ -45,7 +45,7 @@ impl Identity {
         })
     }
 
-    /// Returns the node as requests have it. R-BOOT-24: The transport adds the features of its own.
+    /// Returns the node as requests have it. R-BOOT-24: The transport adds its own features.
     pub(super) fn node(&self, agent: &Agent<'_>) -> Node {
         let node = Node {
             cluster: self.cluster.clone(),

@@ -4,17 +4,17 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-/// Returns whether a byte is of an authority.
+/// Returns whether a byte may be in an authority.
 pub(super) fn in_authority(byte: u8) -> bool {
     is_common(byte) || matches!(byte, b'[' | b']')
 }
 
-/// Returns whether a byte is of a path.
+/// Returns whether a byte may be in a path.
 pub(super) fn in_path(byte: u8) -> bool {
     is_common(byte) || byte == b'/'
 }
 
-/// Returns whether a byte is a `pchar`: of a segment of a path.
+/// Returns whether a byte is a `pchar`, which may be in a segment of a path.
 fn is_common(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte)
 }
@@ -33,7 +33,7 @@ pub(super) fn encode(text: &str, allowed: fn(u8) -> bool) -> String {
     encoded
 }
 
-/// Decodes what is encoded; a percent sign without two digits stays. Returns `None` if the result is not UTF-8.
+/// Decodes encoded bytes; a percent sign without two digits stays. Returns `None` if the result is not UTF-8.
 pub(super) fn decode(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((&first, after)) = rest.split_first() {

@@ -13,8 +13,8 @@ use super::node::Identity;
 use super::server::Server;
 
 impl Bootstrap {
-    /// Returns the file as JSON, without what does not count: parsing it gives an equal value (R-BOOT-40). The
-    /// configurations of credentials are written, unlike by `Debug`.
+    /// Returns the file as JSON, without the parts that have no effect: parsing it gives an equal value (R-BOOT-40).
+    /// The configurations of credentials are written, unlike by `Debug`.
     pub fn to_json(&self) -> String {
         let servers = |ids: &[ServerId]| ids.iter().map(|id| server(&self.servers[id.0])).collect::<Vec<_>>();
         let authorities = self.authorities.iter().map(|(name, authority)| {
@@ -44,7 +44,7 @@ impl Bootstrap {
 }
 
 impl Identity {
-    /// Returns the node as the file has it, without what is empty.
+    /// Returns the node as the file has it, without empty parts.
     pub fn to_json(&self) -> Value {
         let mut node = Map::new();
         let mut set = |key: &str, value: Value| {

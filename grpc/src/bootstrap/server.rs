@@ -10,7 +10,7 @@ use super::features::Features;
 use super::json::{Object, array, string};
 use crate::faults::Walk;
 
-/// A server. Servers are the same if all of their fields are, so that one with other features is another (R-BOOT-19).
+/// A server. Servers are the same if all of their fields are equal: other features make another server (R-BOOT-19).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Server {
     /// The address, as gRPC targets are written.
@@ -24,7 +24,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Returns whether two servers are to share a channel: if address and credentials are the same (R-BOOT-19).
+    /// Returns whether two servers are to share a channel: whether address and credentials are the same (R-BOOT-19).
     pub fn shares_channel(&self, other: &Self) -> bool {
         let target = |server: &Self| (server.uri.clone(), server.credentials.clone(), server.call_credentials.clone());
         target(self) == target(other)

@@ -25,7 +25,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Parses a target: a URI with the scheme `xds`. Query and fragment count for nothing.
+    /// Parses a target: a URI with the scheme `xds`. Query and fragment are ignored.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl Target {
             None => ("", rest),
         };
         let decode = |text| percent::decode(text).ok_or(TargetError::Encoding);
-        // R-BOOT-34: What the template gets is decoded.
+        // R-BOOT-34: The template gets the decoded text.
         let (authority, path) = (decode(authority)?, decode(path)?);
         let service = path.strip_prefix('/').unwrap_or(&path);
         if service.is_empty() || service.ends_with('/') {
@@ -47,7 +47,7 @@ impl Target {
         Ok(Self { service: service.to_owned(), authority: Some(authority).filter(|text| !text.is_empty()) })
     }
 
-    /// Returns the authority of the target, which says where its names come from (gRFC A47).
+    /// Returns the authority of the target, whose template makes the name of the Listener (gRFC A47).
     pub fn authority(&self) -> Option<&str> {
         self.authority.as_deref()
     }
@@ -81,7 +81,7 @@ pub enum TargetError {
 }
 
 impl fmt::Display for TargetError {
-    /// Writes the fault; for an authority after the path where the bootstrap file would have it.
+    /// Writes the fault; for an unknown authority, after the path that it would have in the bootstrap file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Scheme => f.write_str("a target begins with xds:"),

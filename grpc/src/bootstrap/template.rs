@@ -1,4 +1,4 @@
-//! Templates of Listener names, in which `%s` stands for what is asked for.
+//! Templates of Listener names, in which `%s` stands for the service of a target or the address of a server.
 
 use alloc::string::String;
 

@@ -18,11 +18,11 @@ pub type Entry<T> = Result<Cluster<T>, Failure>;
 pub struct Cluster<T> {
     /// The Cluster resource.
     pub value: T,
-    /// What the cluster consists of.
+    /// The endpoints, addresses or leaves of the cluster.
     pub children: Children<T>,
 }
 
-/// What a cluster consists of.
+/// The endpoints, addresses or leaves of a cluster.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Children<T> {
     /// The endpoints of an EDS cluster.
@@ -31,7 +31,7 @@ pub enum Children<T> {
         name: ResourceName,
         /// The ClusterLoadAssignment; `None` if there is none (R-CHAIN-30).
         value: Option<T>,
-        /// What is amiss with the endpoints that are there (R-CHAIN-31); empty if nothing is.
+        /// What the ClusterLoadAssignment lacks (R-CHAIN-31); empty if it lacks nothing.
         lacks: String,
         /// Why there are no endpoints, and the ambient errors of the Listener, the routes, the cluster and the
         /// endpoints (R-CHAIN-33); empty if there are none.
@@ -51,8 +51,8 @@ pub enum Children<T> {
 }
 
 impl<T> Children<T> {
-    /// Returns all that RPCs that find no endpoint should say, in one line (R-CHAIN-31, R-CHAIN-33); empty if there is
-    /// nothing to say.
+    /// Returns the text for the errors of RPCs that find no endpoint, in one line (R-CHAIN-31, R-CHAIN-33); empty if
+    /// there is none.
     pub fn remark(&self) -> String {
         match self {
             Self::Endpoints { lacks, note, .. } => join([note.clone(), lacks.clone()]),

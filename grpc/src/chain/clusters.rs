@@ -1,9 +1,9 @@
 //! The clusters of a configuration: a sorted map that shares its parts with the maps that were made of it.
 //!
-//! A configuration is handed to the user at each change, while the user still has the last one. With one change among
-//! ten thousand clusters, a copy of the map would cost ten thousand times the change; a list of changes beside the map
-//! would make each user keep a map of its own. So the map is a tree: a changed entry copies its path, and two maps are
-//! compared by looking at the parts that they do not share.
+//! The user receives a configuration at each change, and still has the last one. With one change among ten thousand
+//! clusters, a copy of the map would cost ten thousand times the change; a list of changes beside the map would make
+//! each user keep a map of its own. So the map is a tree: a changed entry copies its path, and two maps are compared by
+//! looking at the parts that they do not share.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -115,7 +115,7 @@ impl<T: Clone + Eq> Clusters<T> {
     }
 }
 
-/// Returns the number of entries below each branch of a node that has this many below itself.
+/// Returns the number of entries below each branch of a node that has `len` entries below it.
 fn stride(len: usize) -> usize {
     let mut stride = WIDTH;
     while stride.saturating_mul(WIDTH) < len {
@@ -125,7 +125,7 @@ fn stride(len: usize) -> usize {
 }
 
 impl<T> Node<T> {
-    /// `len` is the number of entries below this node, or more if the levels are as many.
+    /// Returns an entry. `len`: the number of entries below this node, or a greater one with the same number of levels.
     fn get(&self, index: usize, len: usize) -> Option<&Entry<T>> {
         match self {
             Self::Leaf(entries) => entries.0.get(index),

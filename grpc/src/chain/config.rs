@@ -15,7 +15,7 @@ use super::target::Target;
 use super::walk::{Reached, leaves};
 use crate::links::{ClusterLinks, HostPort, Links, VirtualHost};
 
-/// A complete configuration of a target (gRFC A74). Each part is of one moment: the Listener names these routes, the
+/// A complete configuration of a target (gRFC A74). All parts are of one moment: the Listener names these routes, the
 /// virtual host is theirs, and the clusters are those that the virtual host reaches (R-CHAIN-22).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Config<T> {
@@ -27,12 +27,12 @@ pub struct Config<T> {
     pub virtual_host_index: usize,
     /// The virtual host that matches the data plane authority.
     pub virtual_host: Arc<VirtualHost>,
-    /// Each cluster that the virtual host, an aggregate or a dynamic reference reaches, also those that failed
+    /// Each cluster that the virtual host, an aggregate or a dynamic reference reaches, including those that failed
     /// (R-CHAIN-16).
     pub clusters: Clusters<T>,
 }
 
-/// Makes the configuration of a selected virtual host, of clusters that are all resolved.
+/// Makes the configuration of a selected virtual host, whose clusters are all resolved.
 pub(super) fn build<T: Clone>(
     store: &Store<T>,
     listener: &ResourceName,

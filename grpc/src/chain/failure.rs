@@ -9,11 +9,11 @@ use xds_machine::{ResourceName, Status};
 use super::target::Target;
 
 /// The reason why there is no configuration, or why a cluster of the configuration can't be used. RPCs fail with
-/// UNAVAILABLE for each of them (R-CHAIN-35). More reasons may be added.
+/// UNAVAILABLE for each reason (R-CHAIN-35). More reasons may be added.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// A resource does not exist, or was rejected, or can't be had.
+    /// A resource does not exist, or was rejected, or can't be obtained.
     Resource {
         /// The resource.
         target: Target,
@@ -51,7 +51,7 @@ pub enum Failure {
         /// The aggregate.
         cluster: ResourceName,
     },
-    /// Below an aggregate cluster are more levels than gRPC follows (R-CHAIN-38).
+    /// An aggregate cluster has more levels below it than gRPC follows (R-CHAIN-38).
     TooDeep {
         /// The aggregate.
         cluster: ResourceName,

@@ -12,7 +12,7 @@ use xds_machine::{Code, ResourceName, Status};
 use super::target::Target;
 use crate::links::{ClusterLinks, HostPort, Links};
 
-/// A decoded resource: the links that the chain follows, and the value that the chain hands on.
+/// A decoded resource: the links that the chain follows, and the value that the chain passes on.
 ///
 /// The watches of [`xds_machine::watch`] clone a resource for each watcher; the links are shared, and a value that is
 /// large is best shared too.
@@ -25,13 +25,13 @@ pub struct Linked<T> {
 }
 
 impl<T> Linked<T> {
-    /// Makes a view of a resource.
+    /// Joins a resource with its links.
     pub fn new(links: Links, value: T) -> Self {
         Self { links: Arc::new(links), value }
     }
 }
 
-/// What is held of one resource.
+/// The held state of one resource.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Held<T> {
     pub(super) content: Result<Linked<T>, Status>,
@@ -52,7 +52,7 @@ impl<T> Held<T> {
 /// The addresses of a DNS name, or why there are none.
 pub(super) type Resolved = Result<Arc<[SocketAddr]>, String>;
 
-/// All that is held, and nothing else.
+/// All held resources and addresses, and nothing else.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Store<T> {
     pub(super) listener: Option<Held<T>>,
@@ -62,15 +62,15 @@ pub(super) struct Store<T> {
     pub(super) dns: BTreeMap<HostPort, Resolved>,
 }
 
-/// How much of what follows from the store a change concerns.
+/// The extent of a change: how much of what follows from the store may change with it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Touches {
     Nothing,
-    /// The links are what they were, so that the same targets are reached.
+    /// The links are unchanged, so that the same targets are reached.
     Content,
-    /// A value where there was none (or an error in its place), below which nothing can be: endpoints or addresses.
+    /// A first value (or an error in its place) of endpoints or addresses, which lead to no other targets.
     Arrival,
-    /// A cluster that is no aggregate (or an error in its place) where there was none: one target may be wanted more.
+    /// A first value (or an error in its place) of a cluster that is no aggregate: at most one more target is wanted.
     Leaf,
     Links,
 }
@@ -139,7 +139,7 @@ impl<T> Store<T> {
         }
     }
 
-    /// Returns what a cluster itself waits for. R-CHAIN-15: an error is an answer, absence is not.
+    /// Returns the target that a cluster itself waits for. R-CHAIN-15: an error ends the wait, absence does not.
     pub(super) fn waits_for(&self, cluster: &ResourceName) -> Option<Target> {
         if !self.clusters.contains_key(cluster) {
             return Some(Target::Cluster(cluster.clone()));
@@ -181,7 +181,7 @@ fn put<T: Eq>(held: &mut Option<Held<T>>, target: &Target, news: News<Linked<T>>
             *held = Some(next);
             touches
         }
-        // R-CHAIN-33: an ambient error changes no data. Without a value there is nothing that the error is beside.
+        // R-CHAIN-33: an ambient error changes no data. An ambient error without a value is ignored.
         News::Ambient(note) => match held {
             Some(held) if held.content.is_ok() && held.note != note => {
                 held.note = note;

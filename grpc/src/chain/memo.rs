@@ -1,4 +1,4 @@
-//! What follows from the state, remembered: a change costs what it changes, and not what there is.
+//! Remembers what follows from the state, so that a change costs as much as it affects, whatever the state's size.
 //!
 //! The memo is no part of the state: a chain without its memo behaves the same, and `state.rs` is the memo's oracle.
 
@@ -22,20 +22,20 @@ pub(super) struct Memo<T> {
     built: Option<Built<T>>,
 }
 
-/// What follows from the links.
+/// The consequences of the links.
 #[derive(Clone, Debug)]
 struct Plan {
-    /// What the driver has to do; watches come first, so that a replaced name is one request (R-CHAIN-03).
+    /// The commands to the driver; watches come first, so that a replaced name is one request (R-CHAIN-03).
     wants: VecDeque<Want>,
-    /// What the configuration waits for.
+    /// The targets that the configuration waits for.
     waits: BTreeSet<Target>,
-    /// What dynamic references wait for that are not resolved: with it, clusters join the configuration.
+    /// The targets that unresolved dynamic references wait for: when one arrives, clusters may join the configuration.
     dynamic: BTreeSet<Target>,
     /// The clusters that the virtual host names itself.
     roots: BTreeSet<ResourceName>,
 }
 
-/// What follows from all that is held.
+/// The consequences of everything that is held.
 #[derive(Clone, Debug)]
 struct Built<T> {
     outcome: Result<Config<T>, Failure>,
@@ -53,7 +53,7 @@ impl<T: Clone + Eq> Memo<T> {
         *self = Self::new();
     }
 
-    /// Forgets the plan: the configuration in use has changed, and with it what is wanted.
+    /// Forgets the plan: the configuration in use has changed, and the wanted targets with it.
     pub(super) fn forget_plan(&mut self) {
         self.plan = None;
     }
@@ -63,7 +63,7 @@ impl<T: Clone + Eq> Memo<T> {
         self.plan.as_ref().is_some_and(|plan| plan.roots.contains(cluster))
     }
 
-    /// Forgets, or changes, what a change of a target touches.
+    /// Forgets or updates the parts of the memo that a change of a target affects.
     pub(super) fn touch(&mut self, state: &State<T>, target: &Target, touches: Touches) {
         match touches {
             Touches::Nothing => {}
@@ -80,11 +80,11 @@ impl<T: Clone + Eq> Memo<T> {
         }
     }
 
-    /// Adds what a cluster that has come leads to.
+    /// Adds the target that a cluster leads to, once the cluster has arrived.
     fn add(&mut self, state: &State<T>, target: &Target) {
         let Target::Cluster(name) = target else { return self.forget_all() };
         let Some(plan) = &mut self.plan else { return };
-        // While a watch is to end, it may be that of this cluster.
+        // A watch that is to end may be that of this cluster.
         if matches!(plan.wants.back(), Some(Want::Unwatch(_))) || plan.dynamic.contains(target) {
             return self.forget_all();
         }
@@ -117,7 +117,7 @@ impl<T: Clone + Eq> Memo<T> {
         let wants = &mut self.plan.get_or_insert_with(|| plan(state)).wants;
         loop {
             match wants.pop_front()? {
-                Want::Watch(target) if state.asked.contains(&target) => {} // two clusters led there
+                Want::Watch(target) if state.asked.contains(&target) => {} // two clusters led to it
                 want => return Some(want),
             }
         }

@@ -1,10 +1,10 @@
 //! The dependency manager of gRFC A74: from a Listener to its routes, their clusters and the endpoints of these.
 //!
-//! A [`Chain`] is a value. The driver tells the chain what happened ([`handle_news`](Chain::handle_news),
-//! [`handle_resolved`](Chain::handle_resolved)), and asks what to do: [`poll_want`](Chain::poll_want) returns the watches
-//! to begin and to end, [`poll_config`](Chain::poll_config) the configuration when a new one is complete. Both are
-//! differences: between what is wanted and what was asked for, and between what is complete and what was told. So the
-//! order in which resources arrive makes no difference to where the chain ends.
+//! A [`Chain`] is a value. The driver passes news to the chain ([`handle_news`](Chain::handle_news),
+//! [`handle_resolved`](Chain::handle_resolved)) and polls its outputs: [`poll_want`](Chain::poll_want) returns the
+//! watches to begin and to end, [`poll_config`](Chain::poll_config) the configuration when a new one is complete. Both
+//! are differences: between wanted and watched targets, and between the complete configuration and the last one that
+//! was returned. So the order in which resources arrive does not affect the final state of the chain.
 //!
 //! ```
 //! use xds_machine::watch::News;
@@ -82,8 +82,8 @@ pub struct Chain<T> {
 }
 
 impl<T: Clone + Eq> Chain<T> {
-    /// Makes the chain of a target: the name of its Listener, and its data plane authority, which selects the virtual
-    /// host. The Listener is wanted at once (R-CHAIN-01).
+    /// Makes the chain of a target, from the name of its Listener and its data plane authority, which selects the
+    /// virtual host. The Listener is wanted at once (R-CHAIN-01).
     pub fn new(listener: impl Into<ResourceName>, authority: &str) -> Self {
         Self { state: State::new(listener.into(), authority), memo: Memo::new() }
     }
@@ -118,8 +118,8 @@ impl<T: Clone + Eq> Chain<T> {
 
     // Inputs.
 
-    /// Handles news about a resource, as the watches of `xds_machine` give them. News about a target that is not
-    /// watched are ignored: a watch may have ended while they were under way.
+    /// Handles news about a resource, as the watches of `xds_machine` return it. News about a target that is not
+    /// watched is ignored: the watch may have ended while the news was under way.
     pub fn handle_news(&mut self, target: &Target, news: News<Linked<T>>) {
         if !self.state.asked.contains(target) {
             return;
@@ -141,7 +141,7 @@ impl<T: Clone + Eq> Chain<T> {
         }
     }
 
-    /// Ends all watches, and ignores all that comes later (R-CHAIN-13).
+    /// Ends all watches, and ignores all later inputs (R-CHAIN-13).
     pub fn shut_down(&mut self) {
         self.state.shut_down();
         self.memo.forget_all();
@@ -163,11 +163,12 @@ impl<T: Clone + Eq> Chain<T> {
         Some(want)
     }
 
-    /// Returns the configuration if a new one is complete, or the failure that takes its place: what was used before
-    /// must not be used any more. `None`: what was used before is used further (R-CHAIN-23, R-CHAIN-24).
+    /// Returns the configuration if a new one is complete, or the failure that takes its place: the last configuration
+    /// must not be used any more. `None`: the last outcome stays in use (R-CHAIN-23, R-CHAIN-24).
     ///
     /// Poll after all news of an update, so that one response makes one configuration (R-CHAIN-25), and poll
-    /// [`poll_want`](Self::poll_want) afterwards: what only the replaced configuration used is not wanted any more.
+    /// [`poll_want`](Self::poll_want) afterwards: targets that only the replaced configuration used are not wanted any
+    /// more.
     pub fn poll_config(&mut self) -> Option<Result<Config<T>, Failure>> {
         let outcome = self.memo.outcome(&self.state)?;
         if self.state.told.as_ref() == Some(outcome) {
@@ -180,30 +181,31 @@ impl<T: Clone + Eq> Chain<T> {
         Some(outcome)
     }
 
-    // Questions, which are answered from scratch.
+    // Queries, which are computed from scratch.
 
-    /// Returns all that is wanted: the Listener, its routes, and the clusters with their endpoints that are reached from
-    /// the virtual host, from that of the configuration in use, and from dynamic references.
+    /// Returns all wanted targets: the Listener, its routes, and the clusters with their endpoints that are reached
+    /// from the virtual host, from that of the configuration in use, and from dynamic references.
     pub fn wanted(&self) -> Vec<Target> {
         self.state.wanted()
     }
 
-    /// Returns what the driver was asked to watch.
+    /// Returns the targets that the driver was asked to watch.
     pub fn watched(&self) -> impl Iterator<Item = &Target> {
         self.state.asked.iter()
     }
 
-    /// Returns the configuration by all that is held, or the failure in its place; `None` while something is awaited.
+    /// Returns the configuration that follows from all held resources, or the failure in its place; `None` while
+    /// something is awaited.
     pub fn config(&self) -> Option<Result<Config<T>, Failure>> {
         self.state.outcome()
     }
 
-    /// Returns what [`poll_config`](Self::poll_config) returned last.
+    /// Returns the last configuration or failure that [`poll_config`](Self::poll_config) returned.
     pub fn told(&self) -> Option<&Result<Config<T>, Failure>> {
         self.state.told.as_ref()
     }
 
-    /// Returns what the next configuration waits for.
+    /// Returns the targets that the next configuration waits for.
     pub fn waits_for(&self) -> Vec<Target> {
         self.state.waits_for().into_iter().collect()
     }

@@ -22,7 +22,7 @@ pub(super) enum Unselected {
     Failed(Failure),
 }
 
-/// Returns the route source of the Listener, if one is held that is a client's.
+/// Returns the route source of the held Listener, if it is a client's.
 pub(super) fn route_source<T>(store: &Store<T>) -> Option<&RouteSource> {
     match store.listener.as_ref()?.links()? {
         Links::Listener(ListenerLinks::Api(source)) => Some(source),

@@ -1,4 +1,4 @@
-//! The state of a chain, and all that follows from the state, from scratch.
+//! The state of a chain, and everything that follows from the state, computed from scratch.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -16,7 +16,7 @@ use super::target::Target;
 use super::walk::{Reached, walk};
 use crate::links::{RouteSource, VirtualHost};
 
-/// What the chain remembers. Everything else is a function of this.
+/// The memory of a chain. Everything else is a function of it.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct State<T> {
     pub(super) listener: ResourceName,
@@ -24,14 +24,14 @@ pub(super) struct State<T> {
     pub(super) store: Store<T>,
     pub(super) references: References,
     kept: Kept,
-    /// What the driver was asked to watch.
+    /// The targets that the driver was asked to watch.
     pub(super) asked: BTreeSet<Target>,
-    /// What the driver was told last.
+    /// The last outcome that the driver received.
     pub(super) told: Option<Result<Config<T>, Failure>>,
     pub(super) is_shut_down: bool,
 }
 
-/// What stays wanted though the held resources do not lead there (now).
+/// The targets that stay wanted although the held resources do not lead to them (now).
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Kept {
     /// The RouteConfiguration that the last good Listener named. R-CHAIN-20: an error of the Listener ends no watch.
@@ -47,7 +47,7 @@ pub(super) struct Extent<'a> {
     /// The clusters of the virtual host and of the dynamic references that are resolved.
     pub(super) reached: Reached<'a>,
     pub(super) waits: BTreeSet<Target>,
-    /// What the dynamic references wait for that are not resolved.
+    /// The targets that unresolved dynamic references wait for.
     pub(super) dynamic: BTreeSet<Target>,
 }
 
@@ -83,7 +83,7 @@ impl<T: Clone + Eq> State<T> {
         }
     }
 
-    /// Notes what the driver is told. Returns whether other clusters are in use from now on.
+    /// Notes the outcome that the driver receives. Returns whether other clusters are in use from now on.
     pub(super) fn tell(&mut self, outcome: Result<Config<T>, Failure>) -> bool {
         let used = outcome.as_ref().ok().map(|config| config.virtual_host.clone());
         self.told = Some(outcome);
@@ -98,8 +98,8 @@ impl<T: Clone + Eq> State<T> {
         select(&self.store, &self.listener, &self.authority)
     }
 
-    /// Returns all that is wanted: what the roots reach by what is held. Parents come before their children, and the
-    /// types are in the order of the chain.
+    /// Returns all wanted targets: those that the roots reach through the held resources. Parents come before their
+    /// children, and the types are in the order of the chain.
     pub(super) fn wanted(&self) -> Vec<Target> {
         if self.is_shut_down {
             return Vec::new();
@@ -141,7 +141,7 @@ impl<T: Clone + Eq> State<T> {
         Extent { reached, waits, dynamic }
     }
 
-    /// Returns what a configuration waits for.
+    /// Returns the targets that the next configuration waits for.
     pub(super) fn waits_for(&self) -> BTreeSet<Target> {
         match self.select() {
             _ if self.is_shut_down => BTreeSet::new(),

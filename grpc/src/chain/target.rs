@@ -1,4 +1,4 @@
-//! A target: one thing that the chain wants to be watched.
+//! A target: a resource or a DNS name that the chain wants.
 
 use core::fmt;
 
@@ -61,11 +61,11 @@ impl fmt::Display for Target {
     }
 }
 
-/// A command to the driver: a difference between what is wanted and what the driver was asked for.
+/// A command to the driver: a difference between the wanted targets and those that the driver was asked for.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Want {
     /// Watch the resource, or resolve the name from now on.
     Watch(Target),
-    /// End the watch, or the resolution. Later news about the target are ignored.
+    /// End the watch, or the resolution. Later news about the target is ignored.
     Unwatch(Target),
 }

@@ -1,4 +1,4 @@
-//! The walk from the roots over what is held: the clusters that are reached, and the leaves of an aggregate.
+//! The walk from the roots over the held clusters: the clusters that are reached, and the leaves of an aggregate.
 
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::held::Store;
 use crate::links::ClusterLinks;
 
-/// R-CHAIN-38: a root is at depth 0, and a cluster at this depth is not looked up.
+/// The depth at which a cluster is not looked up any more; a root is at depth 0 (R-CHAIN-38).
 pub const MAX_DEPTH: usize = 16;
 
 /// The clusters that a walk reached.
@@ -32,8 +32,8 @@ impl<'a> Reached<'a> {
 
 /// Walks from the roots, level by level, so that a cluster is looked up if any path to the cluster is short enough.
 ///
-/// R-CHAIN-10: the walk goes on where something is missing. R-CHAIN-45: reachability and not counts, so that a cycle
-/// that no root reaches is not reached. The cost is linear in the links of the clusters that are reached.
+/// R-CHAIN-10: the walk continues beside a missing cluster. R-CHAIN-45: no references are counted, so that a cycle that
+/// no root reaches is not reached. The cost is linear in the links of the clusters that are reached.
 pub(super) fn walk<'a, T>(store: &'a Store<T>, roots: impl IntoIterator<Item = &'a ResourceName>) -> Reached<'a> {
     let mut reached = Reached { clusters: Vec::new(), set: BTreeSet::new() };
     let mut add = |level: &mut Vec<&'a ResourceName>, cluster: &'a ResourceName| {
@@ -56,7 +56,7 @@ pub(super) fn walk<'a, T>(store: &'a Store<T>, roots: impl IntoIterator<Item = &
 
 /// Returns the leaves of an aggregate that is the root of its own tree.
 ///
-/// R-CHAIN-36: depth first, in order, each leaf at its earliest place. R-CHAIN-37: no other root has a say.
+/// R-CHAIN-36: depth first, in order, each leaf at its earliest place. R-CHAIN-37: other roots have no effect.
 /// R-CHAIN-39: a child without a value is skipped. R-CHAIN-41: a cycle is cut.
 pub(super) fn leaves<T>(
     store: &Store<T>,

@@ -8,7 +8,7 @@ use core::num::NonZeroU32;
 
 use xds_machine::message;
 
-/// The endpoints of a cluster: a valid ClusterLoadAssignment without what gRPC does not use (R-EDS-19).
+/// The endpoints of a cluster: a valid ClusterLoadAssignment without the parts that gRPC does not use (R-EDS-19).
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Assignment {
     /// The priorities, the most preferred first.
@@ -92,7 +92,7 @@ impl Locality {
 impl Priority {
     /// Returns the endpoints of all localities with their weights among all of them, for policies that know no
     /// localities, such as `ring_hash`. R-EDS-25: A weight is that of the locality times that of the endpoint, which
-    /// 64 bits have room for; a sum of weights may need more.
+    /// fits into 64 bits; a sum of weights may need more.
     pub fn flat_weights(&self) -> impl Iterator<Item = (&Endpoint, u64)> {
         self.localities.iter().flat_map(|locality| {
             let of_locality = u64::from(locality.weight.get());

@@ -27,7 +27,7 @@ pub enum State {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Child {
     state: State,
-    /// Whether the child was ready or idle since its last failure; so it is when it is made. That the failover timer ends
+    /// Whether the child was ready or idle since its last failure; true for a new child. The end of the failover timer
     /// is a failure, so that a child that still connects does not start the timer again.
     worked: bool,
     failover: Option<Instant>,
@@ -105,9 +105,9 @@ pub struct Choice {
     pub deactivates_lower: bool,
 }
 
-/// Returns the priority to use; `None` without priorities, so that calls fail. R-EDS-20: The children are looked at in
-/// order, and the first counts that is missing, ready or idle, or whose failover timer runs. If there is none, the
-/// first counts that connects, or else the last. No child is made while a higher one is used.
+/// Returns the priority to use; `None` without priorities, so that calls fail. R-EDS-20: This is the first child that
+/// is missing, ready or idle, or whose failover timer runs; if there is none, the first one that connects, or else the
+/// last one. No child is made while a higher one is used.
 pub fn choose(children: &[Option<Child>]) -> Option<Choice> {
     let works = |child: &Child| matches!(child.state, State::Ready | State::Idle);
     let stops = |child: &Option<Child>| child.is_none_or(|child| works(&child) || child.has_time());

@@ -59,7 +59,7 @@ impl ChildNames {
             let mut free = None;
             for locality in new {
                 let Some(old) = old.get_mut(&key(locality)) else { continue };
-                // What is used stays used, so each is passed over once.
+                // A used priority stays used, so each is skipped only once.
                 while old.first().is_some_and(|first| used.contains(first)) {
                     old.pop_first();
                 }

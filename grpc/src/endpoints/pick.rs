@@ -2,7 +2,7 @@
 
 use super::assignment::{Drop, Priority};
 
-/// Returns a number less than `below`, made of a random number with all 64 bits.
+/// Scales a random number of 64 bits to a number less than `below`.
 fn scale(random: u64, below: u64) -> u64 {
     let scaled = (u128::from(random) * u128::from(below)) >> 64;
     u64::try_from(scaled).unwrap_or_default()
@@ -31,8 +31,8 @@ pub fn pick_locality(priority: &Priority, random: u64, usable: impl Fn(usize) ->
     None
 }
 
-/// Returns the category by which a call is dropped. R-EDS-24: The categories are asked in order, each with a random
-/// number of its own, once the endpoint is chosen and its connection is ready; circuit breakers come after that.
+/// Returns the category by which a call is dropped. R-EDS-24: The categories are checked in order, each with a random
+/// number of its own, once the endpoint is chosen and its connection is ready; circuit breakers are checked after that.
 ///
 /// ```
 /// use xds_machine_grpc::endpoints::{Drop, drop_category};

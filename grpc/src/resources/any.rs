@@ -41,7 +41,7 @@ pub(super) fn extension(walk: &mut Walk, any: Option<&Any>) -> Option<Extension>
     })
 }
 
-/// Returns the message type of a type URL: what follows the last slash.
+/// Returns the message type of a type URL: the part after the last slash.
 fn kind<'a>(walk: &mut Walk, type_url: &'a str) -> Option<&'a str> {
     let kind = type_url.rsplit_once('/').map(|(_, kind)| kind).filter(|kind| !kind.is_empty());
     if type_url.is_empty() {

@@ -123,7 +123,7 @@ fn aggregate(walk: &mut Walk, kind: &CustomClusterType) -> Option<ClusterLinks> 
     })
 }
 
-/// R-CLU-06: An aggregate has children; one may be there twice.
+/// R-CLU-06: An aggregate has children; a child may be listed twice.
 fn children(walk: &mut Walk, clusters: &[String]) -> alloc::vec::Vec<ResourceName> {
     if clusters.is_empty() {
         walk.fault_at("clusters", "must be non-empty");

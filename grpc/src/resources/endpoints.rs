@@ -35,7 +35,7 @@ pub fn decode_endpoints(name: &ResourceName, body: &Bytes, _: &Context) -> Resul
     View::judge(walk, Some(Assignment { priorities, drops }), body)
 }
 
-/// The localities by the number of their priority. The numbers are a server's: nothing is allocated by them.
+/// The localities by the number of their priority. A server chooses the numbers, so no memory is allocated by them.
 type ByPriority = BTreeMap<u32, Vec<Locality>>;
 
 fn priorities(walk: &mut Walk, entries: &[LocalityLbEndpoints]) -> Vec<Priority> {
@@ -43,7 +43,7 @@ fn priorities(walk: &mut Walk, entries: &[LocalityLbEndpoints]) -> Vec<Priority>
     for (at, entry) in entries.iter().enumerate() {
         walk.within(format_args!("endpoints[{at}]"), |walk| {
             let Some(locality) = locality(walk, entry, &mut addresses) else { return };
-            // R-EDS-04: A locality is in a priority once.
+            // R-EDS-04: A locality is in a priority at most once.
             let message::Locality { region, zone, sub_zone } = locality.name.clone();
             if !names.insert((region, zone, sub_zone, entry.priority)) {
                 walk.fault(format!("duplicate locality in priority {}", entry.priority));
@@ -61,7 +61,7 @@ fn check_priorities(walk: &mut Walk, by_priority: &ByPriority) {
     if let Some((expected, priority)) = gap {
         walk.fault(format!("priority {expected} is missing before priority {priority}"));
     }
-    // R-EDS-06: The weights of the localities of a priority add up to 32 bits.
+    // R-EDS-06: The sum of the weights of a priority's localities has at most 32 bits.
     for (priority, localities) in by_priority {
         let sum: u64 = localities.iter().map(|locality| u64::from(locality.weight.get())).sum();
         if sum > u64::from(u32::MAX) {
@@ -71,9 +71,9 @@ fn check_priorities(walk: &mut Walk, by_priority: &ByPriority) {
 }
 
 fn locality(walk: &mut Walk, entry: &LocalityLbEndpoints, seen: &mut BTreeSet<SocketAddr>) -> Option<Locality> {
-    // R-EDS-02: An entry without weight counts for nothing, faults included.
+    // R-EDS-02: An entry without weight is ignored, faults included.
     let weight = NonZeroU32::new(entry.load_balancing_weight.as_ref().map_or(0, |weight| weight.value))?;
-    // R-EDS-03: The locality is there; its names may be empty.
+    // R-EDS-03: The locality is required; its names may be empty.
     let Some(name) = &entry.locality else {
         walk.fault_at("locality", NOT_PRESENT);
         return None;
@@ -97,7 +97,7 @@ fn endpoint(walk: &mut Walk, entry: &LbEndpoint, seen: &mut BTreeSet<SocketAddr>
         // R-EDS-10: An endpoint that is not used has no faults (R-EDS-09).
         _ => return None,
     };
-    // R-EDS-08: No weight is a weight of 1; a weight of 0 is a fault.
+    // R-EDS-08: A missing weight is 1; a weight of 0 is a fault.
     let weight = NonZeroU32::new(entry.load_balancing_weight.as_ref().map_or(1, |weight| weight.value));
     if weight.is_none() {
         walk.fault_at("load_balancing_weight", "must be greater than 0");
@@ -108,7 +108,7 @@ fn endpoint(walk: &mut Walk, entry: &LbEndpoint, seen: &mut BTreeSet<SocketAddr>
         return None;
     };
     let mut unique = |walk: &mut Walk, address: SocketAddr| {
-        // R-EDS-13: An address is in the resource once, in whatever spelling.
+        // R-EDS-13: An address is in the resource at most once, in whatever spelling.
         if !seen.insert(address) {
             walk.fault(format!("duplicate endpoint address \"{address}\""));
         }
@@ -147,7 +147,7 @@ fn drop(walk: &mut Walk, drop: &DropOverload) -> Option<Drop> {
     })
 }
 
-/// R-EDS-17: A share is at most everything, and large numbers do not wrap around.
+/// R-EDS-17: A share is at most 100 %, and large numbers do not wrap around.
 fn per_million(walk: &mut Walk, share: &FractionalPercent) -> Option<u32> {
     let factor = match share.denominator {
         0 => 10_000,

@@ -115,7 +115,7 @@ fn source(walk: &mut Walk, manager: HttpConnectionManager, context: &Context) ->
 
 fn named(walk: &mut Walk, rds: &Rds) -> ResourceName {
     walk.within("config_source", |walk| check_source(walk, rds.config_source.as_ref()));
-    // R-LIS-05: No RouteConfiguration has an empty name, so that it would be waited for without end.
+    // R-LIS-05: No RouteConfiguration has an empty name; a chain would wait for it without end.
     if rds.route_config_name.is_empty() {
         walk.fault_at("route_config_name", "must be non-empty");
     }

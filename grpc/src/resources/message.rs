@@ -13,8 +13,8 @@ use crate::faults::{Faults, Walk};
 /// The message for a field that must be set.
 pub(super) const NOT_PRESENT: &str = "field not present";
 
-/// Decodes a resource, and begins a walk through the fields. The name that the resource goes by must not be empty
-/// (R-LIS-11, R-CLU-16).
+/// Decodes a resource, and begins a walk through the fields. The name of the resource must not be empty (R-LIS-11,
+/// R-CLU-16).
 pub(super) fn decode<M: Message + Default>(what: &str, name: &ResourceName, body: &Bytes) -> Result<(M, Walk), Faults> {
     let mut walk = Walk::default();
     if name.as_str().is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn decode<M: Message + Default>(what: &str, name: &ResourceName, body
     }
 }
 
-/// Checks that what is referred to comes from the same server: `ads` or `self` (R-LIS-04, R-CLU-02).
+/// Checks that a referenced resource comes from the same server: `ads` or `self` (R-LIS-04, R-CLU-02).
 pub(super) fn check_source(walk: &mut Walk, source: Option<&ConfigSource>) {
     use config_source::ConfigSourceSpecifier::{Ads, Self_};
     match source.map(|source| &source.config_source_specifier) {

@@ -1,8 +1,8 @@
 //! Decoders of the four resource types that gRPC uses: pure functions from bytes to a view, or to all faults.
 //!
-//! The decoders decide the *core* rules of gRPC: those that are needed to follow references, and to say which endpoints
-//! there are. What belongs to the *data path* (filters, retries, TLS, load balancing policies, ..) stays raw in the
-//! [`View`] for the caller, whose own faults join the same verdict: [`Faults::with`](crate::faults::Faults::with).
+//! The decoders decide the *core* rules of gRPC: those that are needed to follow references, and to find the endpoints.
+//! The fields of the *data path* (filters, retries, TLS, load balancing policies, ..) stay raw in the [`View`] for the
+//! caller, whose own faults join the same verdict: [`Faults::with`](crate::faults::Faults::with).
 //!
 //! ```
 //! use bytes::Bytes;
@@ -23,7 +23,7 @@
 //! # Ok::<(), xds_machine_grpc::faults::Faults>(())
 //! ```
 //!
-//! A resource that nobody asked for is not decoded: the machine hands on only what the subscriptions cover (R-LIS-12).
+//! A resource that no subscription covers is not decoded: the machine passes on only the covered ones (R-LIS-12).
 
 mod any;
 mod cluster;

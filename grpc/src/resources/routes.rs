@@ -27,7 +27,7 @@ pub fn decode_routes(name: &ResourceName, body: &Bytes, context: &Context) -> Re
     View::judge(walk, Some(value), body)
 }
 
-/// A cluster specifier plugin by its name: whether the caller supports it.
+/// Whether the caller supports a cluster specifier plugin, by the plugin's name.
 type Plugins = BTreeMap<String, bool>;
 
 /// Reads the routes of a RouteConfiguration, also of an inline one.
@@ -57,7 +57,7 @@ fn plugins(walk: &mut Walk, all: &[ClusterSpecifierPlugin], context: &Context) -
             if !supported && !plugin.is_optional {
                 walk.fault_at("typed_config", "unsupported ClusterSpecifierPlugin type");
             }
-            // A faulty plugin counts as known, so that its routes are no further faults.
+            // A faulty plugin counts as supported, so that its routes are no further faults.
             plugins.insert(config.name.clone(), supported || !plugin.is_optional);
         });
     }
@@ -147,14 +147,14 @@ fn forward(
     Some(self::to(to, &action.host_rewrite_specifier, context))
 }
 
-/// R-RTE-23: The host name is rewritten only on the word of a server that is trusted (gRFC A81).
+/// R-RTE-23: The host name is rewritten only by resources of a trusted server (gRFC A81).
 fn to(to: Destination, rewrite: &Option<route_action::HostRewriteSpecifier>, context: &Context) -> RouteAction {
     use route_action::HostRewriteSpecifier::AutoHostRewrite;
     let rewrites = matches!(rewrite, Some(AutoHostRewrite(rewrite)) if rewrite.value);
     RouteAction::Forward { to, auto_host_rewrite: rewrites && context.trusted }
 }
 
-/// Returns whether the plugin of a route is supported. A faulty one counts as such.
+/// Returns whether the plugin of a route is supported. A faulty plugin counts as supported.
 fn plugin(walk: &mut Walk, name: &str, plugins: &Plugins) -> bool {
     match plugins.get(name) {
         _ if name.is_empty() => walk.fault("must be non-empty"),
@@ -164,7 +164,7 @@ fn plugin(walk: &mut Walk, name: &str, plugins: &Plugins) -> bool {
     true
 }
 
-/// R-RTE-14: The clusters of a route by weight, without those of weight 0, which is also the weight of those without.
+/// R-RTE-14: The clusters of a route with their weights, without clusters of weight 0. A missing weight is 0.
 fn weighted(walk: &mut Walk, weighted: WeightedCluster) -> Vec<(ResourceName, u32)> {
     let mut clusters = Vec::new();
     for (at, cluster) in weighted.clusters.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What the decoders read of resources.
+//! The values that the decoders read from resources.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -12,7 +12,7 @@ use crate::endpoints::Assignment;
 use crate::faults::{Faults, Walk};
 use crate::links::{self, ClusterLinks, Links, ListenerLinks, RouteSource};
 
-/// The circumstances of a resource that count for its meaning.
+/// The circumstances that affect the meaning of a resource.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Context {
     pub(super) trusted: bool,
@@ -20,7 +20,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Says that the resource came from a server with the feature `trusted_xds_server` (gRFC A81; R-RTE-23).
+    /// Sets whether the resource came from a server with the feature `trusted_xds_server` (gRFC A81; R-RTE-23).
     #[must_use]
     pub fn trusted(mut self, trusted: bool) -> Self {
         self.trusted = trusted;
@@ -36,7 +36,7 @@ impl Context {
     }
 }
 
-/// A valid resource: what the decoder read of it, and its bytes for what the caller reads besides.
+/// A valid resource: the value that the decoder read, and the bytes, from which the caller reads the other fields.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct View<T> {
     value: T,
@@ -53,12 +53,12 @@ impl<T> View<T> {
         }
     }
 
-    /// Returns what the decoder read.
+    /// Returns the value that the decoder read.
     pub fn value(&self) -> &T {
         &self.value
     }
 
-    /// Returns what the decoder read, without the bytes.
+    /// Returns the value that the decoder read, without the bytes.
     pub fn into_value(self) -> T {
         self.value
     }
@@ -115,34 +115,34 @@ pub struct VirtualHost {
     pub routes: Vec<Route>,
 }
 
-/// A route. Headers and fractions that it has to match besides are data path: they are in the resource, at the index.
+/// A route. Its conditions on headers and fractions are data path: they are in the resource, at the index.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Route {
     /// The position among the routes of the virtual host in the resource, ignored ones included.
     pub index: usize,
-    /// What the path of a call has to be.
+    /// The condition on the path of a call.
     pub path: PathMatch,
-    /// Whether the case of the path's letters does not count.
+    /// Whether the case of the path's letters is ignored.
     pub ignore_case: bool,
-    /// What becomes of the call.
+    /// The action for the call.
     pub action: RouteAction,
 }
 
-/// What the path of a call has to be.
+/// The condition on the path of a call.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum PathMatch {
     /// The path begins with this text.
     Prefix(String),
     /// The path is this text.
     Exact(String),
-    /// The path matches this regular expression (RE2) completely. Whether the expression is valid is data path.
+    /// The path matches this regular expression (RE2) completely. The validity of the expression is data path.
     Regex(String),
 }
 
-/// What becomes of a call.
+/// The action for a call.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum RouteAction {
-    /// The call goes to a cluster.
+    /// The call is sent to a cluster.
     Forward {
         /// The cluster, or the way to find one.
         to: Destination,
@@ -154,7 +154,7 @@ pub enum RouteAction {
     Unsupported,
 }
 
-/// Where a call is sent.
+/// The destination of a call.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Destination {
     /// This cluster.

@@ -1,6 +1,6 @@
 //! The chain of a server (gRFC A36): from the Listener of an address to the routes of its filter chains.
 //!
-//! A [`ServerChain`] is a value like [`Chain`](crate::chain::Chain), and is driven alike.
+//! A [`ServerChain`] is a value like [`Chain`](crate::chain::Chain), and is driven in the same way.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -12,15 +12,15 @@ use xds_machine::{ResourceName, Status};
 use crate::chain::{Failure, Linked, Target, Want};
 use crate::links::{Links, ListenerLinks, RouteSource};
 
-/// What a server does with new connections.
+/// How a server handles new connections.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Serving<T> {
-    /// The server serves by this Listener.
+    /// The server serves new connections by this Listener.
     Serves {
-        /// The Listener. Only another Listener drains the connections of the last one: other routes do not (R-SRV-06).
+        /// The Listener. A changed Listener drains the connections of the last one; changed routes do not (R-SRV-06).
         listener: T,
-        /// The RouteConfigurations that its filter chains name. RPCs that need one in error fail with UNAVAILABLE
-        /// (R-SRV-04).
+        /// The RouteConfigurations that its filter chains name. RPCs that need a RouteConfiguration in error fail with
+        /// UNAVAILABLE (R-SRV-04).
         routes: BTreeMap<ResourceName, Result<T, Failure>>,
     },
     /// The server does not serve, for this reason (R-SRV-05).
@@ -34,16 +34,16 @@ pub struct ServerChain<T> {
     address: SocketAddr,
     listener: Option<Result<Linked<T>, Status>>,
     routes: BTreeMap<ResourceName, Result<T, Status>>,
-    /// The Listener that is served by; `None` while the server does not serve.
+    /// The Listener in use; `None` while the server does not serve.
     serves: Option<Linked<T>>,
-    /// The routes of the last Listener that was served by, whose watches go on while there is none.
+    /// The routes of the last Listener in use; their watches continue while no Listener is in use.
     kept: BTreeSet<ResourceName>,
     asked: BTreeSet<Target>,
     told: Option<Serving<T>>,
 }
 
 impl<T: Clone + Eq> ServerChain<T> {
-    /// Makes the chain of a listening address; the name of its Listener is made of the bootstrap's template (R-SRV-01).
+    /// Makes the chain of a listening address; the bootstrap's template makes the name of its Listener (R-SRV-01).
     pub fn new(listener: impl Into<ResourceName>, address: SocketAddr) -> Self {
         Self {
             name: listener.into(),
@@ -57,8 +57,8 @@ impl<T: Clone + Eq> ServerChain<T> {
         }
     }
 
-    /// Handles news about a Listener or a RouteConfiguration. News about what is not watched are ignored. An ambient
-    /// error, such as a rejected update, changes nothing (R-SRV-07).
+    /// Handles news about a Listener or a RouteConfiguration. News about a target that is not watched is ignored. An
+    /// ambient error, such as a rejected update, changes nothing (R-SRV-07).
     pub fn handle_news(&mut self, target: &Target, news: News<Linked<T>>) {
         let News::Changed(content) = news else { return };
         if !self.asked.contains(target) {
@@ -86,8 +86,8 @@ impl<T: Clone + Eq> ServerChain<T> {
         Some(Want::Unwatch(target))
     }
 
-    /// Returns what the server does from now on, if that is new. Poll [`poll_want`](Self::poll_want) afterwards: the
-    /// routes of a replaced Listener are not wanted any more (R-SRV-08).
+    /// Returns how the server handles new connections from now on, if that has changed. Poll
+    /// [`poll_want`](Self::poll_want) afterwards: the routes of a replaced Listener are not wanted any more (R-SRV-08).
     pub fn poll_serving(&mut self) -> Option<Serving<T>> {
         match self.next() {
             Some(Ok(linked)) => {
@@ -104,15 +104,15 @@ impl<T: Clone + Eq> ServerChain<T> {
         })
     }
 
-    /// Returns all that is wanted: the Listener, the routes of its filter chains (R-SRV-02), and those of the Listener
-    /// that is served by.
+    /// Returns all wanted targets: the Listener, the routes of its filter chains (R-SRV-02), and those of the last
+    /// Listener in use.
     pub fn wanted(&self) -> BTreeSet<Target> {
         let new = self.listener.iter().flatten().flat_map(routes_of);
         let routes = new.chain(&self.kept).cloned().map(Target::Routes);
         routes.chain([Target::Listener(self.name.clone())]).collect()
     }
 
-    /// Returns what the Listener waits for before the server serves by it (R-SRV-03).
+    /// Returns the targets that the server waits for before it serves by the new Listener (R-SRV-03).
     pub fn waits_for(&self) -> Vec<Target> {
         match &self.listener {
             None => Vec::from([Target::Listener(self.name.clone())]),
@@ -123,8 +123,8 @@ impl<T: Clone + Eq> ServerChain<T> {
 
     // Private.
 
-    /// Returns the Listener to serve by from now on, or why there is none; `None` while something is awaited: the old
-    /// Listener serves meanwhile (R-SRV-03).
+    /// Returns the Listener to use from now on, or why there is none; `None` while something is awaited: the old
+    /// Listener stays in use meanwhile (R-SRV-03).
     fn next(&self) -> Option<Result<Linked<T>, Failure>> {
         let linked = match self.listener.as_ref()? {
             Ok(linked) => linked,

@@ -48,8 +48,8 @@ pub(crate) fn uris<'a>(servers: impl Iterator<Item = &'a Server>) -> Vec<&'a str
     servers.map(|server| server.uri.as_str()).collect()
 }
 
-/// R-BOOT-01: The file wins, also if the other variable is set; neither is no configuration. R-BOOT-02: The environment
-/// is asked each time.
+/// R-BOOT-01: The file wins, also if the other variable is set; without either variable there is no configuration.
+/// R-BOOT-02: The environment is read each time.
 #[test]
 fn the_environment_names_a_file_or_holds_the_text() {
     let both = |file: Option<&str>, text: Option<&str>| {
@@ -170,7 +170,7 @@ fn null_is_absent() {
     assert_eq!(faults(with_server(json!({"server_uri": null}))), ["xds_servers[0].server_uri: field not present"]);
 }
 
-/// R-BOOT-07: A key twice is a fault, at any depth, with its path.
+/// R-BOOT-07: A duplicate key is a fault, at any depth, with its path.
 #[test]
 fn a_key_twice_is_a_fault() {
     let text = r#"{

@@ -22,7 +22,7 @@ fn listener(bootstrap: &Bootstrap, text: &str) -> String {
     bootstrap.listener_of(&target(text)).unwrap_or_else(|error| panic!("{text}: {error}")).as_str().to_owned()
 }
 
-/// R-BOOT-27: An authority may say nothing, and its name may be empty. R-BOOT-29: Its default template.
+/// R-BOOT-27: An authority may have no fields, and its name may be empty. R-BOOT-29: Its default template.
 #[test]
 fn an_authority_may_say_nothing() {
     let bootstrap = parse(authorities(json!({"": {}, "x": {}, "a b/[c]": {"fallback_on_reachability_only": true}})));
@@ -103,7 +103,7 @@ fn structured_names_are_percent_encoded() {
     assert_eq!(id("xds:///%3F%23%25%C3%A4").as_deref(), Some("%3F%23%25%C3%A4"));
 }
 
-/// R-BOOT-34: The template gets the path of the target, decoded. What a target is.
+/// R-BOOT-34: The template gets the path of the target, decoded. The forms of a target.
 #[test]
 fn targets() {
     let of = |text: &str| (target(text).authority().map(str::to_owned), target(text).service().to_owned());
@@ -136,7 +136,7 @@ fn targets() {
     );
 }
 
-/// R-BOOT-35: The authority of a target has to be there, and its template counts.
+/// R-BOOT-35: The file has to have the authority of a target, whose template is used.
 #[test]
 fn the_authority_of_a_target() {
     let bootstrap = parse(file(json!({
@@ -150,7 +150,7 @@ fn the_authority_of_a_target() {
     assert_eq!(error.to_string(), "authorities[\"y\\\"\"]: field not present");
 }
 
-/// Watches the Listener of `xds:///s` by a template. Returns the refusal, or what is sent first.
+/// Watches the Listener of `xds:///s` by a template. Returns the refusal, or the names of the first request.
 fn watch(template: &str) -> Result<Vec<ResourceName>, Misuse> {
     let bootstrap = parse(file(json!({
         "client_default_listener_resource_name_template": template, "authorities": {"x": {"xds_servers": [server("b")]}},
@@ -164,7 +164,7 @@ fn watch(template: &str) -> Result<Vec<ResourceName>, Misuse> {
     Ok(servers.poll_transmit(stream).expect("a request").request.names)
 }
 
-/// R-BOOT-36: A name of an unknown authority is refused where it is watched, and nothing is sent.
+/// R-BOOT-36: A name of an unknown authority is refused when it is watched, and nothing is sent.
 #[test]
 fn a_name_of_an_unknown_authority_is_not_watched() {
     let refused = watch("xdstp://y/envoy.config.listener.v3.Listener/%s").unwrap_err();
@@ -186,7 +186,7 @@ fn a_name_is_in_its_normal_form() {
     assert_eq!(sent, ["xdstp://x/envoy.config.listener.v3.Listener/s?a=1&b=2"]);
 }
 
-/// R-BOOT-38: The Listener of a server has a name by a template that has no default; an empty template is none (GB-08).
+/// R-BOOT-38: The name of a server's Listener is made by a template without a default; an empty one is none (GB-08).
 #[test]
 fn gb_08_a_server_has_a_template() {
     let name = |template: Value, address: &str| {
@@ -201,7 +201,7 @@ fn gb_08_a_server_has_a_template() {
     assert_eq!(structured.as_deref(), Some("xdstp://x/envoy.config.listener.v3.Listener/%5B::1%5D:5"));
 }
 
-/// Files that are valid, with everything that may be there.
+/// Makes valid files, with everything that a file may have.
 fn files() -> impl Strategy<Value = Value> {
     let features = prop::sample::subsequence(
         vec![
@@ -254,7 +254,7 @@ fn files() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// R-BOOT-40: What is printed is parsed as an equal value, and makes a configuration.
+    /// R-BOOT-40: A printed file is parsed as an equal value, and makes a configuration.
     #[test]
     fn what_is_printed_is_parsed_again(file in files()) {
         let bootstrap = parse(file);
@@ -265,7 +265,7 @@ proptest! {
         prop_assert!(Servers::<Sotw>::new(bootstrap.servers_config(bootstrap.node(&AGENT), Era::A88)).is_ok());
     }
 
-    /// R-BOOT-03: No text is too odd.
+    /// R-BOOT-03: No text causes a panic.
     #[test]
     fn any_text_is_parsed_or_refused(text in "[\\[\\]{}\",:a0-9 ]{0,40}") {
         _ = Bootstrap::parse(&text, supports);

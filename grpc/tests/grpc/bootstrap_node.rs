@@ -22,7 +22,7 @@ fn no_node_is_a_node_too() {
     assert_eq!(sent.client_features, [feature, "xds.config.resource-in-sotw"]);
 }
 
-/// R-BOOT-21: Of the file count id, cluster, locality and metadata. R-BOOT-22: A locality without a name is none.
+/// R-BOOT-21: The file sets id, cluster, locality and metadata only. R-BOOT-22: A locality without a name is none.
 #[test]
 fn the_node_of_the_file() {
     let node = |node: Value| parse(file(json!({"node": node}))).node(&AGENT);
@@ -64,7 +64,7 @@ fn metadata_is_a_struct() {
         "l": [1.0, "a", [null], {}], "o": {"b": {"c": []}, "a": ""},
     });
     assert_eq!(serde_json::to_value(&read).expect("JSON"), expected);
-    // The order of the text does not count.
+    // The order of the keys in the text has no effect.
     let bytes = |text: &str| {
         let text = format!("{{\"xds_servers\": [{}], \"node\": {{\"metadata\": {text}}}}}", server("a"));
         Bootstrap::parse(&text, supports).expect("valid").node(&AGENT).rest
@@ -74,7 +74,7 @@ fn metadata_is_a_struct() {
     assert!(bytes("{}").is_empty());
 }
 
-/// R-BOOT-21, with all of a connection: the first request of a client has the node of the file.
+/// R-BOOT-21, on a complete connection: the first request of a client has the node of the file.
 #[test]
 fn the_node_goes_with_the_first_request() {
     let bootstrap = parse(file(json!({"node": {"id": "i", "metadata": {"k": "v"}}})));

@@ -21,7 +21,7 @@ fn there_is_a_server() {
     assert_eq!(uris(bootstrap.default_servers()), ["b", "a"]);
 }
 
-/// R-BOOT-09: Every server is validated; one that is there twice is legal, and used once.
+/// R-BOOT-09: Every server is validated; a server that is listed twice is legal, and used once.
 #[test]
 fn every_server_is_validated() {
     let second = json!({"xds_servers": [server("a"), {"server_uri": "b"}]});
@@ -128,7 +128,7 @@ fn call_credentials() {
     );
 }
 
-/// R-BOOT-16: Features that are not understood are ignored, whatever their type. R-BOOT-17: Four have a meaning.
+/// R-BOOT-16: Unknown features are ignored, whatever their type. R-BOOT-17: Four features have a meaning.
 #[test]
 fn features() {
     let features = |features: Value| parse(with_server(json!({"server_features": features}))).servers()[0].features;
@@ -144,7 +144,7 @@ fn features() {
     assert_eq!(features(json!(all)).names(), all);
 }
 
-/// R-BOOT-18: What the features mean, by the rules that count.
+/// R-BOOT-18: The meaning of the features, by the rules of each era.
 #[test]
 fn features_by_era() {
     let features =
@@ -183,7 +183,7 @@ fn the_configuration_of_each_client() {
     assert_eq!(clients(Era::A88), [&keep, &timer, &fails].map(|config| format!("{config:?}")));
 }
 
-/// R-BOOT-17: A decoder is told whether the server is trusted (R-RTE-23).
+/// R-BOOT-17: The context of a decoder says whether the server is trusted (R-RTE-23).
 #[test]
 fn a_decoder_is_told_which_server_is_trusted() {
     let trusted = json!({"server_uri": "b", "channel_creds": insecure(), "server_features": ["trusted_xds_server"]});
@@ -193,7 +193,7 @@ fn a_decoder_is_told_which_server_is_trusted() {
     assert_eq!(contexts, [false, true, false, false].map(|trusted| Context::default().trusted(trusted)));
 }
 
-/// R-BOOT-19: Features are part of what a server is; the channel is shared without them.
+/// R-BOOT-19: Features distinguish servers, but servers share a channel whatever their features.
 #[test]
 fn a_server_with_other_features_is_another() {
     let other = json!({"server_uri": "a", "channel_creds": insecure(), "server_features": ["trusted_xds_server"]});

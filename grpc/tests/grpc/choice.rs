@@ -78,7 +78,7 @@ fn the_choice_spelled_out() {
     assert_eq!(choice("FcR"), Some((1, false)));
 }
 
-/// R-EDS-20: The choice is the same again after what it says was done.
+/// R-EDS-20: The choice is the same again after the driver has carried it out.
 #[test]
 fn the_choice_is_idempotent() {
     for first in ALL.chars() {
@@ -117,7 +117,7 @@ fn the_failover_timer_of_a_new_child() {
     }
 }
 
-/// R-EDS-21: It starts again when a child connects that worked since its last failure.
+/// R-EDS-21: The failover timer starts again when a child connects that worked since its last failure.
 #[test]
 fn the_failover_timer_starts_again_after_work() {
     let states = |states: &[State]| {
@@ -176,13 +176,13 @@ fn children_keep_their_names() {
     named(&[(&["a"], &[0]), (&["b", "a"], &[1, 0]), (&["b"], &[1]), (&["a", "b"], &[2, 1])]);
     // The same index comes first, also for a later priority.
     named(&[(&["a", "b"], &[0, 1]), (&["b", "b"], &[2, 1])]);
-    // One name for one priority: of two parts of the old one, the first has it.
+    // One name for one priority: if an old priority is split in two, the first part keeps the name.
     named(&[(&["ab"], &[0]), (&["b", "a"], &[0, 1])]);
     named(&[(&["x", "ab"], &[0, 1]), (&["b", "y", "a"], &[1, 2, 3])]);
-    // Two become one: the first old name that is free.
+    // Two priorities become one, which takes the first old name that is free.
     named(&[(&["a", "b", "c"], &[0, 1, 2]), (&["z", "cb"], &[3, 1])]);
     named(&[(&["a", "b", "c"], &[0, 1, 2]), (&["cb"], &[1])]);
-    // A name that went away does not come back.
+    // A name that was dropped is never used again.
     named(&[(&["a"], &[0]), (&[], &[]), (&["a"], &[1])]);
 }
 
@@ -209,7 +209,7 @@ proptest! {
     }
 }
 
-/// R-EDS-22: Many priorities of many localities are no work without end.
+/// R-EDS-22: Names for a large number of priorities are made in a short time.
 #[test]
 fn names_of_a_hostile_assignment() {
     let same = vec![priority("a"); 50_000];
@@ -252,7 +252,7 @@ fn a_locality_is_picked_by_weight() {
     assert_eq!(pick_locality(&weighted(&[u32::MAX, u32::MAX]), 0, |_| true), Some(0));
 }
 
-/// R-EDS-24: The categories are asked in order, each with its own random number; the first that hits counts.
+/// R-EDS-24: The categories are checked in order, each with its own random number; the first that hits counts.
 #[test]
 fn calls_are_dropped_by_category() {
     let drops = [("a", 500_000), ("b", 1_000_000), ("c", 1_000_000)];

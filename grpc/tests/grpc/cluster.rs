@@ -55,7 +55,7 @@ fn eds_comes_from_the_same_server() {
     assert_eq!(CLUSTERS.faults(json!({"type": "EDS"})), "[field:eds_cluster_config error:field not present]");
 }
 
-/// R-CLU-03: A Cluster with a structured name says the name of its endpoints.
+/// R-CLU-03: A Cluster with a structured name has the name of its endpoints in `service_name`.
 #[test]
 fn a_structured_cluster_has_a_service_name() {
     let name = "xdstp://a/envoy.config.cluster.v3.Cluster/c".into();
@@ -162,7 +162,7 @@ fn an_aggregate_that_can_not_be_read_is_a_fault() {
     assert!(faults.starts_with(&expected), "{faults}");
 }
 
-/// R-CLU-06: An aggregate has children, and one of them may be there twice.
+/// R-CLU-06: An aggregate has children, and a child may be listed twice.
 #[test]
 fn an_aggregate_has_children() {
     assert_eq!(

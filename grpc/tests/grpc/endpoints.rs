@@ -54,7 +54,7 @@ fn shape(json: Value) -> Vec<Vec<(String, u32)>> {
     ENDPOINTS.value(json).priorities.into_iter().map(of).collect()
 }
 
-/// R-EDS-01: No endpoints are legal; R-CHAIN-31: what is lacking is said.
+/// R-EDS-01: An assignment without endpoints is legal; R-CHAIN-31: its links name the lack.
 #[test]
 fn no_endpoints_are_legal() {
     let lack = |json: Value| ENDPOINTS.decode(json).expect("valid").links();
@@ -82,7 +82,7 @@ fn a_locality_without_weight_is_skipped() {
     assert_eq!(shape(all(skipped)), [[("a".into(), 2)]]);
 }
 
-/// R-EDS-03: A locality is there, and its names may be empty.
+/// R-EDS-03: The locality is required, and its names may be empty.
 #[test]
 fn a_locality_has_a_message() {
     let none = all(json!([{"loadBalancingWeight": 1}]));
@@ -90,7 +90,7 @@ fn a_locality_has_a_message() {
     assert_eq!(shape(all(json!([{"loadBalancingWeight": 1, "locality": {}}]))), [[(String::new(), 1)]]);
 }
 
-/// R-EDS-04: A locality is in a priority once; it may be in another one too.
+/// R-EDS-04: A locality is in a priority at most once; it may be in another priority too.
 #[test]
 fn a_locality_is_in_a_priority_once() {
     let in_two = all(json!([locality("a", 1, 0, json!([])), locality("a", 2, 1, json!([]))]));
@@ -108,7 +108,7 @@ fn a_locality_is_in_a_priority_once() {
     assert!(names.eq([name("a", "", ""), name("", "a", ""), name("", "", "a")]));
 }
 
-/// R-EDS-05: Priorities have no gaps, over the entries that remain, in any order. GB-12: nothing is allocated by a
+/// R-EDS-05: Priorities have no gaps, over the entries that remain, in any order. GB-12: no memory is allocated by a
 /// number of a server.
 #[test]
 fn gb_12_priorities_have_no_gaps() {
@@ -128,7 +128,7 @@ fn gb_12_priorities_have_no_gaps() {
     assert_eq!(ENDPOINTS.faults(skipped), missing(0, 1), "an entry without weight does not count");
 }
 
-/// R-EDS-06: The weights of a priority's localities add up to 32 bits. (GB-13)
+/// R-EDS-06: The sum of the weights of a priority's localities has at most 32 bits. (GB-13)
 #[test]
 fn gb_13_locality_weights_are_summed() {
     let most = all(json!([locality("a", u32::MAX - 1, 0, json!([])), locality("b", 1, 0, json!([]))]));
@@ -154,7 +154,7 @@ fn endpoint_weights_are_not_summed() {
     assert_eq!(weights, 2 * u64::from(u32::MAX));
 }
 
-/// R-EDS-08: A weight of 0 is a fault, and no weight is 1. (GB-13)
+/// R-EDS-08: A weight of 0 is a fault, and a missing weight is 1. (GB-13)
 #[test]
 fn gb_13_an_endpoint_has_a_weight() {
     let mut zero = json!([endpoint("::1")]);
@@ -196,7 +196,7 @@ fn an_endpoint_that_is_left_out_has_no_faults() {
     assert_eq!(endpoints(all).len(), 1);
 }
 
-/// R-EDS-11: An endpoint is there, and not by name only.
+/// R-EDS-11: An endpoint is required; a name alone is not enough.
 #[test]
 fn an_endpoint_is_not_a_name() {
     for entry in [json!({}), json!({"endpointName": "x"})] {
@@ -228,7 +228,7 @@ fn gb_13_an_address_is_an_ip_address() {
     assert_eq!(endpoints(address(unset))[0].address.port(), 0);
 }
 
-/// R-EDS-13: An address is in the resource once, in whatever spelling, and also among additional addresses. (GB-13)
+/// R-EDS-13: An address is in the resource at most once, in whatever spelling, additional addresses included. (GB-13)
 #[test]
 fn gb_13_addresses_are_unique() {
     let duplicate = "error:duplicate endpoint address \"[::1]:80\"";
@@ -268,7 +268,7 @@ fn additional_addresses_are_validated() {
     );
 }
 
-/// R-EDS-15: A locality without usable endpoints is kept; one with LEDS is such.
+/// R-EDS-15: A locality without usable endpoints is kept; a locality with LEDS is such a locality.
 #[test]
 fn a_locality_without_endpoints_is_kept() {
     let mut leds = locality("b", 3, 0, json!([]));
@@ -296,8 +296,8 @@ fn a_drop_has_a_category_and_a_percentage() {
     );
 }
 
-/// R-EDS-17: A share is at most everything. GB-06: large numbers do not wrap around. R-EDS-18: The overprovisioning
-/// factor counts for nothing.
+/// R-EDS-17: A share is at most 100 %. GB-06: large numbers do not wrap around. R-EDS-18: The overprovisioning factor
+/// is ignored.
 #[test]
 fn gb_06_a_share_does_not_wrap() {
     let share = |numerator: u32, denominator: &str| {

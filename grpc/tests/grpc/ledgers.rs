@@ -8,7 +8,7 @@ use xds_machine_grpc::chain::{Chain, Children, Linked, Target};
 use xds_machine_grpc::ledgers::{Ledgers, Lookup};
 use xds_machine_grpc::links::{ClusterLinks, HostPort, Links, ListenerLinks, RouteSource, VirtualHost};
 
-/// Over servers of which the second is that of the authority `x`.
+/// A driver of two servers, of which the second is that of the authority `x`.
 struct Driver {
     servers: Servers<Sotw>,
     chain: Chain<String>,
@@ -18,7 +18,7 @@ struct Driver {
     versions: usize,
 }
 
-/// A resource is its name, and its links in words: `eds x`, `dns x`, `agg x y`, `rds x`, `clusters x y`, `ok`, `bad`.
+/// Makes a resource: its name, and its links in words: `eds x`, `dns x`, `rds x`, `clusters x y`, `ok`, `bad`.
 fn any(type_url: &str, name: &str, content: &str) -> Any {
     let mut value = vec![0x0a, name.len() as u8];
     value.extend(name.as_bytes());
@@ -66,7 +66,7 @@ impl Driver {
             .with_default([ServerId(0)])
             .with_authority("x", [ServerId(1)]);
         let mut servers = Servers::new(config).expect("a good configuration");
-        // Both are opened for names that nobody of the test cares for.
+        // Both streams are opened for names that the tests do not use.
         for name in ["other", "xdstp://x/o/other"] {
             servers.resources_mut(&"o".into()).subscribe([name]).expect("a server");
         }
@@ -111,7 +111,7 @@ impl Driver {
         }
     }
 
-    /// The names of each request that waits on a server's stream, by type, and what was rejected.
+    /// Returns the names of each request that waits on a server's stream, by type, and its error.
     fn requests(&mut self, server: usize) -> Vec<String> {
         let requests = std::iter::from_fn(|| self.servers.poll_transmit(self.streams[server]));
         let shown = requests.map(|transmit| {
@@ -125,7 +125,7 @@ impl Driver {
     }
 
     fn give(&mut self, server: usize, type_url: &str, resources: &[(&str, &str)]) -> Vec<String> {
-        (0..2).for_each(|server| drop(self.requests(server))); // a server answers what it was sent
+        (0..2).for_each(|server| drop(self.requests(server))); // a server answers the requests that it was sent
         self.versions += 1;
         let response = response(self.versions, type_url, resources);
         self.servers.handle_response(Instant::EPOCH, self.streams[server], response).expect("a good response");
@@ -155,7 +155,7 @@ fn one_call_moves_everything_between_chain_and_servers() {
     assert_eq!(d.requests(0), ["ClusterLoadAssignment[e]"]);
     d.give(0, type_url::CLUSTER, &[("a", "eds e")]);
     assert_eq!(d.requests(0), ["Cluster[a]"], "the endpoints are asked for already");
-    // R-BOOT-36, R-CHAIN-26: no server is asked for the third, and only this cluster fails.
+    // R-BOOT-36, R-CHAIN-26: no server is asked for the third cluster, and only this cluster fails.
     let failed = "xdstp://y/envoy.config.cluster.v3.Cluster/c !CDS resource xdstp://y/envoy.config.cluster.v3.Cluster/c: no server is configured for xdstp://y/envoy.config.cluster.v3.Cluster/c";
     let told = d.give(0, type_url::ENDPOINT, &[("e", "ok 1")]);
     assert_eq!(told, [format!("a ok 1, {b} ok 1, {failed}")]);
@@ -218,7 +218,7 @@ fn one_client_is_enough() {
     assert_eq!((left.is_none(), verdicts), (true, 1));
 }
 
-/// R-CHAIN-33: That the server can't be reached is a note beside what is held, until the server answers.
+/// R-CHAIN-33: An unreachable server is a note beside each held resource, until the server answers.
 #[test]
 fn the_note_of_an_unreachable_server_ends() {
     let mut d = Driver::new();

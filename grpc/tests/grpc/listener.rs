@@ -52,7 +52,7 @@ fn an_api_listener_is_an_http_connection_manager() {
     assert_eq!(LISTENERS.faults(none), "[field:api_listener.api_listener error:field not present]");
 }
 
-/// R-LIS-02: What is no message, what has no type, and what is JSON.
+/// R-LIS-02: A manager that is no message, that has no type, or that is JSON.
 #[test]
 fn a_manager_that_can_not_be_read_is_a_fault() {
     let faults = |any: &[u8]| {
@@ -67,7 +67,7 @@ fn a_manager_that_can_not_be_read_is_a_fault() {
     let url = format!("type.googleapis.com/{MANAGER}");
     let malformed = faults(&with(&url, b"\xff"));
     assert!(malformed.starts_with(&format!("[field:{AT} error:can't parse HttpConnectionManager: ")), "{malformed}");
-    // A TypedStruct of a manager, of the two spellings; and one that can't be read.
+    // A TypedStruct of a manager, under both type names; and one that can't be read.
     for kind in ["xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct"] {
         let inner = field(1, url.as_bytes());
         let url = format!("a/{kind}");
@@ -103,7 +103,7 @@ fn routes_come_from_the_same_server() {
     assert_eq!(faults, format!("[field:{at} error:field not present]"));
 }
 
-/// R-LIS-05: A RouteConfiguration has a name, or it would be waited for without end (GB-05).
+/// R-LIS-05: A RouteConfiguration has a name; a chain would wait without end for one without a name (GB-05).
 #[test]
 fn gb_05_an_empty_route_name_is_a_fault() {
     let expected = format!("[field:{AT}.rds.route_config_name error:must be non-empty]");

@@ -66,7 +66,7 @@ pub(crate) fn any(message: &str, mut json: Value) -> Value {
     json
 }
 
-/// A field of bytes, encoded by hand: for what no message has.
+/// Encodes a field of bytes by hand, for content that no message has.
 pub(crate) fn field(number: u64, content: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for number in [number << 3 | 2, content.len() as u64] {

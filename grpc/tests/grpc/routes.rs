@@ -54,7 +54,8 @@ fn all_virtual_hosts_are_validated() {
     );
 }
 
-/// R-RTE-02: A domain is a name, or has an asterisk at an end; further ones are characters, as in C-core and grpc-go.
+/// R-RTE-02: A domain is a name, or has an asterisk at an end; other asterisks are characters, as in C-core and
+/// grpc-go.
 #[test]
 fn domains_have_an_asterisk_at_an_end_at_most() {
     let config = |domain: &str| json!({"virtualHosts": [{"domains": [domain]}]});
@@ -114,7 +115,7 @@ fn the_port_is_part_of_the_authority() {
     assert_eq!(best_host(&hosts(&[&["a"]]), "a:80"), None);
 }
 
-/// R-RTE-06: Domains may be there twice, and there may be no virtual hosts at all.
+/// R-RTE-06: Domains may be listed twice, and there may be no virtual hosts at all.
 #[test]
 fn domains_twice_and_no_hosts_are_legal() {
     let twice = ROUTES.value(json!({"virtualHosts": [{"domains": ["a", "a"]}, {"domains": ["a"]}]}));
@@ -253,7 +254,7 @@ fn with_plugins(plugins: Value, to_plugin: &str) -> Value {
     config
 }
 
-/// R-RTE-15: A plugin is supported, or optional; a name is there once, and every route's plugin is there.
+/// R-RTE-15: A plugin is supported, or optional; its name is unique, and the plugin of every route is listed.
 #[test]
 fn cluster_specifier_plugins() {
     let supports = Context::default().with_plugin(PLUGIN);
@@ -297,7 +298,7 @@ fn cluster_specifier_plugins() {
     assert_eq!(faults(with_plugins(json!([]), "")), format!("[field:{of_route} error:must be non-empty]"));
 }
 
-/// R-RTE-23: The host name is rewritten only on the word of a server that is trusted.
+/// R-RTE-23: The host name is rewritten only by resources of a trusted server.
 #[test]
 fn only_a_trusted_server_rewrites_host_names() {
     let rewrites = |trusted: bool, rewrite: Value| {

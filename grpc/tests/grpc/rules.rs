@@ -17,7 +17,7 @@ const IDS: [Ids; 8] = [
     ("GB", &[(1, 15)]),
 ];
 
-/// Why nothing here decides a rule.
+/// The reasons why no function of this crate decides a rule.
 const KINDS: [&str; 4] = ["data path", "transport", "caller", "open"];
 
 /// Returns whether a file has a function: `file.rs::function` or `file::test`.

@@ -38,7 +38,7 @@ const MESSAGES: [(&str, &str); 27] = [
     ("LocalityLbEndpoints", "envoy.config.endpoint.v3.LocalityLbEndpoints"),
 ];
 
-/// Those that only the fields of others lead to.
+/// The messages that only the fields of other messages lead to.
 const MORE: [(&str, &str); 2] =
     [("LbEndpoint", "envoy.config.endpoint.v3.LbEndpoint"), ("Endpoint", "envoy.config.endpoint.v3.Endpoint")];
 
@@ -74,7 +74,7 @@ fn the_trimmed_messages_are_wire_compatible() {
             };
             wrong.extend(differs(&field, &other).map(|how| format!("{at}: {how}")));
         }
-        // The last member of a oneof counts: so all of them have to be known.
+        // The last member of a oneof counts, so the trimmed message has to know all members.
         for group in one.oneofs() {
             let here: BTreeSet<u32> = group.fields().map(|field| field.number()).collect();
             let there = full.oneofs().find(|other| other.name() == group.name());

@@ -1,4 +1,4 @@
-//! What one change of endpoints costs among many clusters: counted, and measured for people.
+//! The cost of one change of endpoints among many clusters: counted, and measured for people.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -64,13 +64,13 @@ fn change<T: Clone + Eq>(chain: &mut Chain<T>, to: T) {
     chain.poll_config().expect("new").expect("usable");
 }
 
-/// Clusters that come one by one, with the driver polling after each, take no time that grows with their square.
+/// Clusters that arrive one by one, with the driver polling after each, take no time that grows with their square.
 #[test]
 fn ten_thousand_clusters_may_come_one_by_one() {
     drop(chain(10_000, |number| number)); // a minute, if each were a walk
 }
 
-/// What is touched of values grows with the depth of the tree of clusters, and not with their number.
+/// The number of values that are touched grows with the depth of the tree of clusters, and not with their number.
 #[test]
 fn a_change_of_endpoints_costs_the_same_among_many_clusters() {
     let touched = |clusters| {
@@ -112,7 +112,7 @@ fn what_leads_nowhere_else_costs_the_same_among_many_clusters() {
 }
 
 /// Property 12: depth and cycles end, in linear time. Each of 10,000 aggregates is the parent of the next one, and the last
-/// one that of the first; each is a root of its own, so that each is looked at 16 levels down.
+/// one that of the first; each is a root of its own, so that the walk from each goes 16 levels down.
 #[test]
 fn ten_thousand_aggregates_in_a_ring_take_linear_time() {
     let mut chain = chain(1, |number| number);

@@ -10,7 +10,7 @@ use xds_machine_grpc::links::{ClusterLinks, HostPort, Links, ListenerLinks, Rout
 
 use super::subject::{Event, Subject};
 
-/// Plays a conversation; panics on a find.
+/// Plays a conversation; panics if it finds a fault.
 pub(crate) fn play(data: &[u8]) {
     let mut bytes = data.iter().copied();
     let mut world =
@@ -26,7 +26,7 @@ struct World {
     chain: Subject,
     truth: Subject,
     references: BTreeMap<u8, ClusterRef>,
-    /// Makes each value another one.
+    /// The number of steps, which makes the values of each step new.
     count: usize,
 }
 
@@ -38,7 +38,7 @@ fn dns(number: u8) -> HostPort {
     HostPort { host: format!("x{}", number % 2), port: 1 }
 }
 
-/// The clusters whose bits are set, and the first of them once more at the end.
+/// Returns the clusters whose bits are set, and the first of them once more at the end.
 fn clusters(bits: u8) -> Vec<ResourceName> {
     let all: Vec<_> = (0..8).filter(|bit| bits & 1 << bit != 0).map(cluster).collect();
     let first = all.first().cloned();
@@ -87,7 +87,7 @@ impl World {
             _ => self.settle(),
         }
         if what & 128 != 0 {
-            // Late, or never asked for: nothing is to come of it.
+            // Late news, or news of routes that were never watched, must have no effect.
             let target = Target::Routes(format!("r{}", which % 3).as_str().into());
             if !self.chain.watched().contains(&target) {
                 self.chain.news(&target, self.news(&target, how));

@@ -8,7 +8,7 @@ use xds_machine_testing::search::explore;
 use super::naive::Bug;
 use super::world::{Budget, World};
 
-/// `BLESS=1` writes the file. Read it as one who has to repair the bugs by it.
+/// `BLESS=1` writes the file. Read it as if you had to repair the bugs with its help.
 #[test]
 fn each_bug_is_found_by_a_shortest_trace() {
     let n = Budget { listeners: 2, routes: 2, clusters: 3, endpoints: 1, references: 0, late: 1, notes: 2 };

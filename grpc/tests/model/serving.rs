@@ -23,11 +23,11 @@ enum Bug {
     ErrorsWait,
     /// R-SRV-05: serves by the Listener of another address.
     AnyAddress,
-    /// R-SRV-05: goes on when the Listener is gone.
+    /// R-SRV-05: keeps serving when the Listener is gone.
     GoesOn,
     /// R-SRV-07: an ambient error ends the service.
     NotesAreErrors,
-    /// R-SRV-08: drops the routes in use when the next Listener comes.
+    /// R-SRV-08: drops the routes in use when the next Listener arrives.
     BreaksBeforeMake,
 }
 
@@ -41,10 +41,10 @@ const BUGS: [Bug; 7] = [
     Bug::BreaksBeforeMake,
 ];
 
-/// What is told: a Listener and its routes, or why there is none.
+/// A reported state: a Listener and its routes, or why there is none.
 type Told = Result<(String, BTreeMap<String, String>), String>;
 
-/// Everything that the Listener may be: its value, its address, and the routes that it names.
+/// All Listeners that there may be: the value, the address, and the names of the routes.
 const LISTENERS: [(&str, Kind, &[&str]); 6] = [
     ("l1", Kind::Here, &["r1"]),
     ("l12", Kind::Here, &["r1", "r2"]),
@@ -76,7 +76,7 @@ fn listener(value: usize) -> Linked<String> {
     Linked::new(Links::Listener(links), text.into())
 }
 
-/// The chain again, as sentences about all that was said.
+/// The naive chain: the rules again, over all news so far.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct Naive {
     bug: Option<Bug>,
@@ -103,7 +103,7 @@ impl Naive {
         !Self::named(self.listener).iter().all(is_known)
     }
 
-    /// Does what a driver does; returns what is told.
+    /// Does what a driver does; returns the reported states.
     fn settle(&mut self) -> Vec<Told> {
         let mut all = Vec::new();
         loop {
@@ -153,7 +153,7 @@ impl Naive {
     }
 }
 
-/// What is explored: the chain, or the naive one with a bug.
+/// The subject of the exploration: the chain, or the naive one with a bug.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 enum Subject {
     Chain(ServerChain<String>),
@@ -180,7 +180,7 @@ const ROUTES: [&str; 2] = ["r1", "r2"];
 struct World {
     subject: Subject,
     truth: Naive,
-    /// How many changes there may be: of the Listener, of routes, and of what changes nothing.
+    /// How many events there may be: changes of the Listener, changes of routes, and events without an effect.
     budget: [u8; 3],
     told: Option<Told>,
     is_dirty: bool,
@@ -234,7 +234,7 @@ impl World {
     }
 }
 
-/// Polls as a driver does. Returns what is told, and the routes that are watched.
+/// Polls as a driver does. Returns the reported states, and the watched routes.
 fn drive(chain: &mut ServerChain<String>) -> (Vec<Told>, BTreeSet<String>) {
     let (mut all, mut ended) = (Vec::new(), BTreeSet::new());
     loop {

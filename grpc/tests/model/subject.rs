@@ -1,4 +1,4 @@
-//! What is explored: the chain, or the naive chain with a bug.
+//! The subject of the exploration: the chain, or the naive chain with a bug.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ pub(super) enum Subject {
     Naive { naive: Box<Naive>, asked: BTreeSet<Target>, told: Option<Told> },
 }
 
-/// What the driver is made to do.
+/// An event that the driver carries out.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Event {
     Watch(Target),

@@ -1,4 +1,4 @@
-//! The world around a chain: what servers may say of what is watched, and what must hold then.
+//! The world around a chain: the news that servers may send of watched targets, and the properties that must hold then.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use xds_machine_testing::search::Model;
 use super::naive::{Bug, Naive, Shown};
 use super::subject::{Event, Subject, Told};
 
-/// How much may happen.
+/// How many events of each kind may happen.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Budget {
     pub(super) listeners: u8,
@@ -74,7 +74,7 @@ pub(super) struct World {
     reference: Option<Option<ClusterRef>>,
     is_dirty: bool,
     is_late: bool,
-    /// Whether there were other news than notes since the driver polled.
+    /// Whether there was news other than notes since the driver polled.
     is_changed: bool,
 }
 
@@ -86,7 +86,7 @@ fn hosts(clusters: &[&str]) -> Vec<VirtualHost> {
     vec![host("other", &["z"]), host("host", clusters)]
 }
 
-/// Everything that a target may be: a value, or an error (`None`).
+/// Returns all contents that a target may have: values, or an error (`None`).
 fn values(target: &Target) -> Vec<Option<(Links, String)>> {
     let listener =
         |source: RouteSource, text: &str| Some((Links::Listener(ListenerLinks::Api(source)), text.to_string()));
@@ -129,7 +129,7 @@ fn values(target: &Target) -> Vec<Option<(Links, String)>> {
     }
 }
 
-/// A configuration without its notes.
+/// Returns a configuration without its notes.
 fn bare(shown: &Shown) -> Shown {
     let cut = |text: &String| text.split('(').next().unwrap_or_default().to_owned();
     let clusters = shown.clusters.iter().map(|(name, text)| (name.clone(), cut(text)));
@@ -173,17 +173,17 @@ impl World {
         }
     }
 
-    /// What the driver did, and what there is now.
+    /// Checks the driver's last events and the state after them.
     fn check(&self, before: Option<Told>, events: &[Event]) {
         let truth = self.truth();
-        // 9: Ambient news change notes only.
+        // 9: Ambient news changes notes only.
         if !self.is_changed {
             let watches = events.iter().any(|event| !matches!(event, Event::Told(_)));
             assert!(!watches, "a note changes what is watched");
             let bare = |told: &Option<Told>| told.as_ref().map(|told| told.as_ref().map(bare).map_err(Clone::clone));
             assert_eq!(bare(&before), bare(&self.subject.told()), "a note changes data");
         }
-        // 3: Equal configurations are told once.
+        // 3: An equal configuration is not reported again.
         let mut last = before;
         for event in events {
             if let Event::Told(told) = event {
@@ -191,7 +191,7 @@ impl World {
                 last = Some(told.clone());
             }
         }
-        // 6: A watch that stays wanted goes on.
+        // 6: A watch that stays wanted continues.
         for (at, event) in events.iter().enumerate() {
             if let Event::Watch(target) = event {
                 assert!(!events[..at].contains(&Event::Unwatch(target.clone())), "{target} is dropped and made again");
@@ -240,7 +240,7 @@ impl World {
                 }
             }
         }
-        // 4, 5: What is watched is what is reached.
+        // 4, 5: The watched targets are those that are reached.
         let (watched, wanted) = (self.subject.watched(), truth.wanted());
         for target in &watched {
             assert!(wanted.contains(target), "{target} is watched, and nothing leads there");
@@ -248,7 +248,7 @@ impl World {
         for target in &wanted {
             assert!(watched.contains(target), "{target} is not watched, and something leads there");
         }
-        // 3, 11: What is told is what follows from scratch.
+        // 3, 11: The reported configuration is the one that follows from scratch.
         if config.is_some() {
             assert_eq!(told, config, "what is told, and what is true");
         }

@@ -1,4 +1,4 @@
-//! Those who take part.
+//! The participants: the etcd, the replicas of the control plane, the Envoys, and the backends.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What happens, and when.
+//! The events of the deployment, with their times.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const PACE: Duration = Duration::from_millis(600);
 /// The number of changes between two acts.
 const ACT: u32 = 8;
 
-/// All that was seen.
+/// All observations.
 pub struct Told {
     pub begin: Timestamp,
     pub end: Timestamp,
@@ -36,13 +36,13 @@ pub struct Told {
 /// A change in etcd.
 pub struct Change {
     pub at: Timestamp,
-    /// When etcd had it.
+    /// When etcd had the change.
     pub done: Timestamp,
     /// Whether it is a transaction: one makes a cluster, the next routes to it and removes the old one.
     pub is_transaction: bool,
 }
 
-/// A kill, or a start again.
+/// A kill, or a restart.
 pub struct Act {
     pub at: Timestamp,
     /// `replica-1` or `etcd-2`, for example.
@@ -104,9 +104,9 @@ impl Story {
         self.acts.push(Act { at: Timestamp::now(), who, is_kill });
     }
 
-    /// Makes changes at a steady pace: endpoints that move the traffic twice, a transaction that makes a cluster, and one
-    /// that routes to it and removes the old one. (Made and routed to in one transaction, an Envoy gets the route some
-    /// milliseconds before the endpoints, for which it asks once it has the cluster.)
+    /// Makes changes at a steady pace: endpoints that move the traffic twice, a transaction that makes a cluster, and
+    /// one that routes to it and removes the old one. (If one transaction made the cluster and routed to it, an Envoy
+    /// would get the route some milliseconds before the endpoints, which it requests once it has the cluster.)
     fn changes(&mut self, count: u32) -> Result<(), String> {
         for number in 0..count {
             let (start, at) = (Instant::now(), Timestamp::now());
@@ -138,7 +138,7 @@ impl Story {
     }
 }
 
-/// Returns whether a node has a stream at last.
+/// Returns whether a node has a stream at the end of the events.
 fn serves(events: &[Seen], node: &str) -> bool {
     let last = events.iter().rev().find(|seen| seen.node == node);
     last.is_some_and(|seen| seen.event != "close")

@@ -1,4 +1,4 @@
-//! The table, and what has to hold.
+//! The table, and the conditions that have to hold.
 
 use std::fmt::Write;
 
@@ -10,9 +10,9 @@ use crate::wait::so;
 
 pub struct Summary {
     pub table: String,
-    /// The requests that nobody answered.
+    /// The requests without an answer.
     lost: Vec<String>,
-    /// Both Envoys came from the killed replica to the other one, or were there.
+    /// The number of Envoys that moved from the killed replica to the other one, or were there.
     moved: usize,
     /// Changes that no Envoy accepted.
     silent: usize,
@@ -61,8 +61,8 @@ pub fn of(told: &Told) -> Result<Summary, String> {
     Ok(Summary { table, lost, moved, silent })
 }
 
-/// Returns the time from a change to the last ACK before the next change. What comes later, because a replica was away from
-/// etcd, has several changes at once: then the first ACKs of both Envoys count.
+/// Returns the time from a change to the last ACK before the next change. If there is none, because a replica was away
+/// from etcd, a later ACK is for several changes at once: then the first ACKs of both Envoys count.
 fn last_ack(told: &Told, at: Timestamp) -> Option<f64> {
     let next = told.changes.iter().map(|change| change.at).find(|next| *next > at).unwrap_or(told.end);
     let acks = told.events.iter().flatten().filter(|seen| seen.event == "ack" && seen.at >= at && seen.at < next);

@@ -8,7 +8,7 @@ use super::cast::{ENVOYS, REPLICAS};
 use super::story::Told;
 use super::summary::seconds;
 
-/// The width of the part that is time, and what is left of it, in pixels.
+/// The width of the time axis, and the space to its left, in pixels.
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 90.0;
 const LANE: f64 = 46.0;
@@ -60,7 +60,7 @@ impl Picture<'_> {
         TOP + LANE * LANES.len() as f64
     }
 
-    /// The lives of replicas and members.
+    /// Draws the lives of replicas and members.
     fn lanes(&mut self) {
         for (number, lane) in LANES.iter().enumerate() {
             let y = TOP + LANE * number as f64;
@@ -102,7 +102,7 @@ impl Picture<'_> {
         }
     }
 
-    /// Bars of the requests, by who answered.
+    /// Draws bars of the requests, by the backend that answered.
     fn requests(&mut self) {
         let bins = (self.length() / BIN).ceil() as usize + 1;
         for (lane, requests) in self.told.requests.iter().enumerate() {
@@ -132,7 +132,7 @@ impl Picture<'_> {
         }
     }
 
-    /// Pushes and ACKs of each replica: a line for a push, below it a dot for an ACK.
+    /// Draws the pushes and ACKs of each replica: a line for a push, below it a dot for an ACK.
     fn streams(&mut self) {
         for (replica, events) in self.told.events.iter().enumerate() {
             let y = TOP + LANE * (ENVOYS.len() + replica) as f64;

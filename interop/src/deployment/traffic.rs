@@ -12,7 +12,7 @@ use crate::net;
 /// The time between two requests of one Envoy.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A request, and who answered; an error if nobody did.
+/// A request, and the backend that answered, or an error.
 pub struct Request {
     pub at: Timestamp,
     pub took: Duration,

@@ -19,7 +19,7 @@ pub struct Members {
     lives: u32,
 }
 
-/// A change of a transaction: a key, and its new value if it has one.
+/// A change of a transaction: a key, and its new value; a key without one is deleted.
 pub type Op = (String, Option<String>);
 
 impl Members {
@@ -32,7 +32,7 @@ impl Members {
         Ok(members)
     }
 
-    /// Returns the URLs of all, for `--etcd`.
+    /// Returns the URLs of all members, for `--etcd`.
     pub fn urls(&self) -> String {
         self.ports.iter().map(|(port, _)| format!("http://127.0.0.1:{port}")).collect::<Vec<_>>().join(",")
     }
@@ -61,7 +61,7 @@ impl Members {
         Ok(())
     }
 
-    /// Waits until the members that live agree on a leader, and returns that one.
+    /// Waits until each running member has a leader, and one of them is it. Returns the number of that member.
     pub fn settle(&self) -> Result<usize, String> {
         wait::until(|| {
             let mut leader = None;
@@ -106,13 +106,13 @@ impl Members {
         revision(&self.ask_any("kv/txn", &body)?)
     }
 
-    /// Puts a key that lasts no longer than its lease, of so many seconds.
+    /// Puts a key that lasts no longer than its lease, of this many seconds.
     pub fn put_for(&self, key: &str, value: &str, seconds: u32) -> Result<(), String> {
         let lease = self.ask_any("lease/grant", &json!({"TTL": seconds}))?["ID"].clone();
         self.ask_any("kv/put", &json!({"key": encoded(key), "value": encoded(value), "lease": lease})).map(drop)
     }
 
-    /// Forgets the history before a revision.
+    /// Compacts the history before a revision.
     pub fn compact(&self, revision: u64) -> Result<(), String> {
         self.ask_any("kv/compaction", &json!({"revision": revision, "physical": true})).map(drop)
     }
@@ -121,7 +121,7 @@ impl Members {
         self.ask(number, "maintenance/status", &json!({}))
     }
 
-    /// Asks the members that live, until one answers.
+    /// Asks the running members, until one answers.
     fn ask_any(&self, call: &str, body: &Value) -> Result<Value, String> {
         wait::until(|| {
             let mut error = "no member lives".to_owned();

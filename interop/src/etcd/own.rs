@@ -1,4 +1,4 @@
-//! `xds_client` on a way that leads to one replica or the other.
+//! An `xds_client`, whose connection leads to one replica or the other.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ pub type Held = BTreeMap<(String, String), String>;
 
 pub struct Own {
     pub way: Switch,
-    /// The name that it has in the logs of the replicas.
+    /// The name of the client in the logs of the replicas.
     pub node: String,
     log: PathBuf,
     _process: Process,
@@ -66,7 +66,7 @@ impl Own {
         Ok(held)
     }
 
-    /// Waits until it holds a number of resources.
+    /// Waits until the client holds a number of resources.
     pub fn holds(&self, count: usize) -> Result<Held, String> {
         wait::until(|| {
             let held = self.held()?;

@@ -1,4 +1,4 @@
-//! What is done with the replicas. Each scenario starts where the one before it ended.
+//! The scenarios of the replicas. Each starts where the one before it ended.
 
 use std::time::Instant;
 
@@ -35,7 +35,7 @@ fn same_versions(stage: &mut Stage) -> Result<(), String> {
     so(other.holds(COUNT)? == held, || "other versions at the other replica".into())
 }
 
-/// Versions are made of contents, and not of how these came to be.
+/// Versions depend on the contents of resources, and not on their history.
 fn versions_after_restart(stage: &mut Stage) -> Result<(), String> {
     let held = stage.delta.held()?;
     for port in [77, 1] {
@@ -108,7 +108,7 @@ fn transaction(stage: &mut Stage) -> Result<(), String> {
         let of_clusters = sent.iter().filter(|sent| sent.of == "Cluster").count();
         so(of_clusters == 2, || format!("{of_clusters} responses with clusters: {sent:?}"))
     })?;
-    // In SotW the union comes before the new set.
+    // In SotW, the union is sent before the new set.
     wait::until(|| {
         let sent = stage.replicas[0].sent("sotw", marks[0])?;
         let clusters: Vec<_> = sent.iter().filter(|sent| sent.of == "Cluster").map(|sent| &sent.resources).collect();
@@ -227,7 +227,7 @@ fn compacted(stage: &mut Stage) -> Result<(), String> {
     so(said.contains("the history is compacted"), || "the replica did not meet the compaction".into())?;
     let new = stage.client("after", 0, &EVERYTHING)?.holds(COUNT - 4)?;
     wait::until(|| {
-        // What a client no longer wants it drops without a word.
+        // The client prints no line about a resource that it has unsubscribed from.
         let mut held = stage.delta.held()?;
         held.retain(|(_, name), _| name != "e3" && name != "r3");
         so(held == new, || format!("the replicas differ: {held:?}, {new:?}"))
@@ -250,7 +250,7 @@ fn many(stage: &mut Stage) -> Result<(), String> {
     let changed = (key("_", "c15000"), Some(r#"{"name":"c15000","type":"STATIC","connectTimeout":"2s"}"#.to_owned()));
     stage.members.change(&[changed])?;
     only(stage, mark, &[("Cluster", "c15000")])?;
-    // A replica that is new to all of them gives a client nothing again.
+    // A replica that has just read all keys sends a client nothing again.
     stage.replicas[0].plane.restart()?;
     stage.replicas[0].until_ready("ready\n")?;
     stage.delta.way.lead(Some(stage.replicas[0].plane.port()));

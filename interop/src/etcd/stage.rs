@@ -12,7 +12,7 @@ use crate::install::Installed;
 use crate::net;
 use crate::wait::{self, so};
 
-/// The members, and what stands on them.
+/// The members, and the replicas and clients on them.
 pub struct Stage {
     pub members: Members,
     /// The ways of the second replica to the members.
@@ -31,7 +31,7 @@ pub struct Replica {
     metrics: u16,
 }
 
-/// What the clients subscribe to.
+/// The subscriptions of the clients.
 pub const EVERYTHING: [&str; 5] = ["--subscribe", "cds", "--subscribe", "lds", "--follow"];
 
 impl Stage {
@@ -71,7 +71,7 @@ impl Replica {
         Ok(replica)
     }
 
-    /// Waits until its page says that it is ready, in words that begin so.
+    /// Waits until the page of the replica reports that it is ready, in a text that begins with `words`.
     pub fn until_ready(&self, words: &str) -> Result<(), String> {
         wait::until(|| {
             let (status, said) = net::get(self.metrics, "/readyz")?;
@@ -79,8 +79,8 @@ impl Replica {
         })
     }
 
-    /// Returns what was sent to a node since a mark: the type, the resources, and what was removed. What is empty is
-    /// left out.
+    /// Returns the responses to a node since a mark: the type, the resources, and the removed names. Empty responses
+    /// are left out.
     pub fn sent(&self, node: &str, mark: usize) -> Result<Vec<Sent>, String> {
         let events = self.plane.since(mark)?;
         let sent = events.iter().filter(|event| event.is_any("send") && event.text("node") == node);

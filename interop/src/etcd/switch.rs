@@ -1,11 +1,11 @@
-//! A way to one of several servers, which a test may cut, or lead elsewhere.
+//! A link to one of several servers, which a test may cut, or lead elsewhere.
 
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// The way, which begins at a port of its own.
+/// The link, which begins at a port of its own.
 pub struct Switch {
     pub port: u16,
     state: Arc<Mutex<State>>,

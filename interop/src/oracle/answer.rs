@@ -1,4 +1,4 @@
-//! What a client did with a case: as C-core said it, or as this crate's own client did.
+//! The behaviour of a client in a case: that of C-core, or that of this crate's own client.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,13 @@ pub const NAMELESS: &str = "?";
 
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Seen {
-    /// The names asked for, when the client is quiet.
+    /// The names that the client requests, once it is quiet.
     #[serde(rename = "n")]
     pub names: BTreeMap<Kind, BTreeSet<String>>,
     /// The resources that were rejected.
     #[serde(rename = "f", default, skip_serializing_if = "BTreeSet::is_empty")]
     pub rejected: BTreeSet<(Kind, String)>,
-    /// What became of the call of each route.
+    /// The result of the call of each route.
     #[serde(rename = "c")]
     pub calls: Vec<Call>,
 }
@@ -102,7 +102,7 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Takes the target's name out, so that the same case has the same answer under any number.
+    /// Replaces the target's name, so that the same case has the same answer under any number.
     pub fn read(self, target: &str) -> Seen {
         let general = |name: String| if name == target { TARGET.to_owned() } else { name };
         let set = |(kind, names): (Kind, BTreeSet<String>)| (kind, names.into_iter().map(general).collect());

@@ -1,4 +1,4 @@
-//! What becomes of a call with a configuration of the chain: the part that a channel's data path does.
+//! The results of a call with a configuration of the chain: the part of a channel's data path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -91,7 +91,8 @@ fn root(config: &Config<Arc<Value>>, name: &ResourceName, leaves: Leaves) -> Cal
     }
 }
 
-/// The leaves of each cluster as C-core finds them: one set of visited clusters for all roots, in the order of names.
+/// Returns the leaves of each cluster as C-core finds them: one set of visited clusters for all roots, in the order of
+/// names.
 fn first_come(config: &Config<Arc<Value>>) -> BTreeMap<ResourceName, Vec<ResourceName>> {
     let mut roots: Vec<&ResourceName> = config.virtual_host.clusters.iter().collect();
     roots.sort_unstable();
@@ -124,7 +125,7 @@ fn visit(
     leaves
 }
 
-/// Returns what becomes of a call that is sent to a leaf; `None` if another leaf is tried.
+/// Returns the result of a call that is sent to a leaf; `None` if another leaf is tried.
 fn reach(config: &Config<Arc<Value>>, leaf: &ResourceName) -> Option<Call> {
     match &config.clusters.get(leaf)?.as_ref().ok()?.children {
         Children::Resolved { addresses, .. } => answering(addresses.iter()),
@@ -146,7 +147,7 @@ fn assigned(assignment: &Assignment) -> Option<Call> {
     })
 }
 
-/// Of some addresses, those that answer.
+/// Returns the backends that answer at some addresses.
 fn answering<'a>(addresses: impl Iterator<Item = &'a SocketAddr>) -> Option<Call> {
     let number = |address: &SocketAddr| PORTS.iter().position(|port| *port == address.port());
     let backends: BTreeSet<u8> = addresses.filter_map(number).filter_map(|number| u8::try_from(number).ok()).collect();

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A channel, and what happens to its resources.
+/// A channel, and the changes of its resources.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Case {
     /// The data plane authority.
@@ -25,10 +25,10 @@ pub struct Step {
 pub enum Change {
     #[serde(rename = "+")]
     Put(Resource),
-    /// The server has this resource no longer.
+    /// The server no longer has this resource.
     #[serde(rename = "-")]
     Gone(Kind, String),
-    /// A resource that is sent though the client does not ask for this name.
+    /// A resource that is sent though the client does not request this name.
     #[serde(rename = "*")]
     Extra(Resource),
 }
@@ -76,7 +76,7 @@ impl Resource {
         }
     }
 
-    /// The name of the resource; a listener has that of the target.
+    /// Returns the name of the resource; a listener has that of the target.
     pub fn name<'a>(&'a self, target: &'a str) -> &'a str {
         match self {
             Self::L(listener) => listener.name.as_deref().unwrap_or(target),
@@ -130,7 +130,7 @@ pub struct Routes {
     pub broken: bool,
 }
 
-/// A cluster specifier plugin of a type that nobody supports.
+/// A cluster specifier plugin of an unsupported type.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Plugin {
     pub name: String,
@@ -141,7 +141,7 @@ pub struct Plugin {
 pub struct Host {
     #[serde(default = "all", skip_serializing_if = "is_all")]
     pub domains: Vec<String>,
-    /// The calls of number `i` are for the route of this place.
+    /// The call with number `i` is for the route at place `i`.
     pub routes: Vec<Route>,
 }
 
@@ -279,10 +279,10 @@ pub struct End {
 pub enum Address {
     #[serde(rename = "b")]
     Backend(u8),
-    /// An address where nobody listens.
+    /// An address at which no server listens.
     #[serde(rename = "dead")]
     Dead(u8),
-    /// An IP address in this spelling, where nobody listens.
+    /// An IP address in this spelling, at which no server listens.
     Ip(String),
     Port(u32),
     Host,
@@ -321,7 +321,7 @@ fn is_zero(value: &u32) -> bool {
 }
 
 impl Case {
-    /// The greatest number of routes of a virtual host: so many calls show what is in use.
+    /// Returns the greatest number of routes of a virtual host: this many calls show which routes are in use.
     pub fn calls(&self) -> usize {
         let resources = self.steps.iter().flat_map(|step| &step.changes).filter_map(Change::resource);
         resources
@@ -348,7 +348,7 @@ impl Change {
 }
 
 impl Resource {
-    /// The routes of a RouteConfiguration, or of a listener that has its routes inside.
+    /// Returns the routes of a RouteConfiguration, or of a listener that has its routes inside.
     pub fn routes(&self) -> Option<&Routes> {
         match self {
             Self::R(routes) | Self::L(Listener { of: ListenerOf::Inline(routes), .. }) => Some(routes),

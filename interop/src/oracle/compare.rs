@@ -1,4 +1,4 @@
-//! The comparison of what C-core did and what this project's client did.
+//! Compares the behaviour of C-core and of this project's client.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,18 +17,19 @@ pub struct Difference {
     pub parts: Vec<Part>,
     /// Whether the target can't be used at all, in this step.
     pub is_failed: bool,
-    /// Whether it was so before the step.
+    /// Whether the target could not be used before the step.
     pub was_failed: bool,
-    /// Whether ours asks for a cluster that the server does not have.
+    /// Whether our client requests a cluster that the server does not have.
     pub lacks: bool,
     /// The resources that the server has.
     pub served: BTreeSet<(Kind, String)>,
-    /// The clusters that C-core alone waited for in the step before: it goes on until these come.
+    /// The clusters that C-core alone waited for in the step before: it waits until these arrive.
     pub awaited: BTreeSet<String>,
 }
 
 impl Difference {
-    /// Returns the clusters that C-core waits for without need: ours does not ask for them, or C-core waited already.
+    /// Returns the clusters that C-core waits for without need: our client does not request them, or C-core waited
+    /// already.
     fn awaits(&self) -> BTreeSet<String> {
         let names = self.parts.iter().filter_map(|part| match part {
             Part::Names { kind: Kind::Cluster, core, ours } => Some((core, ours)),
@@ -41,17 +42,17 @@ impl Difference {
     }
 }
 
-/// One thing that differs.
+/// A single difference.
 #[derive(Debug)]
 pub enum Part {
     Crash,
-    /// The names asked for when the client is quiet.
+    /// The names that the clients request, once they are quiet.
     Names {
         kind: Kind,
         core: BTreeSet<String>,
         ours: BTreeSet<String>,
     },
-    /// A resource that one rejects and the other takes.
+    /// A resource that one client rejects and the other accepts.
     Verdict {
         kind: Kind,
         name: String,
@@ -70,7 +71,7 @@ pub enum Part {
 /// The verdict on a case.
 pub enum Compared {
     Equal,
-    /// What explains all differences.
+    /// The known differences that explain all differences.
     Known(Vec<&'static Known>),
     Different(Difference),
 }
@@ -117,7 +118,7 @@ fn parts(core: &Seen, ours: &Step) -> Vec<Part> {
             parts.push(Part::Names { kind, core, ours });
         }
     }
-    // What is asked for only on the way is no difference: how many requests there are depends on times.
+    // A resource that is requested only in between is no difference: the number of requests depends on timing.
     let counts = |seen: &Seen, kind: &Kind, name: &String| {
         name == NAMELESS || seen.names.get(kind).is_some_and(|names| names.contains(name))
     };
@@ -139,7 +140,7 @@ fn parts(core: &Seen, ours: &Step) -> Vec<Part> {
     parts
 }
 
-/// Whether a result is one of those that are possible: a backend among several answers.
+/// Returns whether a result is one of the possible ones: any of several backends may answer.
 pub fn is_one_of(core: &Call, ours: &BTreeSet<Call>) -> bool {
     ours.iter().any(|ours| match (core, ours) {
         (Call::Ok(core), Call::Ok(ours)) => core.is_subset(ours),

@@ -32,7 +32,7 @@ struct Answered {
     steps: Vec<Raw>,
 }
 
-/// A process that ends with this.
+/// A process that is killed when this value is dropped.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -47,7 +47,7 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// If the program can't be started, or says what can't be read.
+    /// If the program can't be started, or its output can't be read.
     pub fn play(&self, cases: &[(u64, Case)], shards: usize, patience: f64) -> Result<BTreeMap<u64, Played>, String> {
         let (crashing, others): (Vec<_>, Vec<_>) = cases.iter().partition(|(_, case)| case.may_crash());
         let mut work: Vec<Vec<&(u64, Case)>> = vec![Vec::new(); shards];
@@ -74,8 +74,8 @@ impl Core {
         done.into_inner().map_err(|error| error.to_string())?
     }
 
-    /// Plays cases in one process. If it ends early, those without an answer are played again in two halves, down to
-    /// one that makes C-core crash by itself.
+    /// Plays cases in one process. If the process ends early, the cases without an answer are played again in two
+    /// halves, down to one that makes C-core crash by itself.
     fn batch(&self, cases: &[&(u64, Case)], patience: f64) -> Result<BTreeMap<u64, Played>, String> {
         let mut done = self.process(cases, patience)?;
         let rest: Vec<_> = cases.iter().copied().filter(|(id, _)| !done.contains_key(id)).collect();
@@ -106,7 +106,7 @@ impl Core {
             text += &encode::line(case, &target(*id), &backends, patience);
             text.push('\n');
         }
-        // A process that ends meanwhile is one that crashes.
+        // A process that ends meanwhile has crashed.
         let writer = thread::spawn(move || drop(input.write_all(text.as_bytes())));
         let mut done = BTreeMap::new();
         while let Some(line) = next()? {

@@ -1,4 +1,4 @@
-//! Resources as bytes: canonical JSON by the descriptors of the xDS API, and what JSON can't say by hand.
+//! Encodes resources: from canonical JSON by the descriptors of the xDS API, and by hand where JSON has no form.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ const TYPE: &str = "type.googleapis.com/";
 const HTTP: &str = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
 const GARBAGE: &[u8] = &[0xff, 0xff];
 
-/// The prefix of a call's path, and of the path of the route that it is for.
+/// Returns the prefix of a call's path, and of the path of its route.
 pub fn prefix(number: usize) -> String {
     format!("/r{number}/")
 }
@@ -27,7 +27,7 @@ pub fn path(number: usize) -> String {
     format!("/r{number}/m")
 }
 
-/// The case as `grpc_oracle.py` reads it.
+/// Returns the case as `grpc_oracle.py` reads it.
 pub fn line(case: &Case, id: &str, ports: &[u16], patience: f64) -> String {
     let change = |change: &Change| match change {
         Change::Put(resource) | Change::Extra(resource) => {
@@ -101,7 +101,7 @@ fn inside<'a>(message: &'a mut DynamicMessage, [outer, inner]: [&str; 2]) -> &'a
     any.and_then(|inside| inside.get_field_by_name_mut(inner)).and_then(Field::as_message_mut).expect("both are there")
 }
 
-/// Makes an `Any` one of a `TypedStruct`, a type that the descriptors lack.
+/// Turns an `Any` into one of a `TypedStruct`, a type that the descriptors lack.
 fn typed_struct(any: &mut DynamicMessage) {
     let url = format!("{TYPE}{HTTP}");
     let value = [&[0x0a, url.len() as u8], url.as_bytes(), &[0x12, 0]].concat();

@@ -66,14 +66,14 @@ pub fn collect(of: &Assignment, kinds: &mut Kinds) {
     }
 }
 
-/// Whether parts of a million are more than 32 bits have.
+/// Returns whether the parts of a million exceed 32 bits.
 fn wraps(numerator: u32, denominator: u32) -> bool {
     let times = [10_000, 100, 1];
     times.get(denominator as usize).is_some_and(|times| u64::from(numerator) * times > u32::MAX.into())
 }
 
 impl Locality {
-    /// The number of endpoints that may be called.
+    /// Returns the number of endpoints that may be called.
     fn usable(&self) -> usize {
         self.ends.iter().filter(|end| matches!(end.health, 0 | 1)).count()
     }

@@ -1,4 +1,5 @@
-//! Random cases: single odd resources, graphs of clusters, conversations, and scripts that C-core answers otherwise.
+//! Random cases: single odd resources, graphs of clusters, conversations, and scripts in which C-core behaves
+//! differently.
 
 use fastrand::Rng;
 
@@ -11,7 +12,7 @@ use super::odd;
 /// The number of backends of the oracle.
 pub const BACKENDS: u8 = 6;
 
-/// Makes the case of a number: the same number, the same case.
+/// Returns the case of a number: the same case for the same number.
 pub fn case(seed: u64) -> Case {
     let mut rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let rng = &mut rng;
@@ -60,7 +61,7 @@ pub fn assignment(name: &str, backend: u8) -> Assignment {
     Assignment { name: name.into(), at, ..Assignment::default() }
 }
 
-/// A listener, a route, a cluster and its endpoints.
+/// Returns a listener, a route, a cluster and its endpoints.
 pub fn plain() -> [Resource; 4] {
     [
         listener(ListenerOf::Rds("r".into())),
@@ -78,7 +79,8 @@ fn of(steps: Vec<Step>) -> Case {
     Case { authority: String::new(), steps }
 }
 
-/// One odd resource among valid ones: from the start, or after a valid one, which may come again.
+/// Returns a case with one odd resource among valid ones: from the start, or after a valid one, which may be sent
+/// again.
 fn single(rng: &mut Rng, number: u64) -> Case {
     let (place, odd) = odd::resource(number as usize, rng);
     let mut first = plain();
@@ -133,7 +135,7 @@ fn single(rng: &mut Rng, number: u64) -> Case {
     if place == odd::Place::Aggregate { with_aggregate(case) } else { case }
 }
 
-/// The odd cluster of a case is reached by an aggregate, with another child beside it.
+/// Makes an aggregate refer to the odd cluster of a case, with another child beside it.
 fn with_aggregate(mut case: Case) -> Case {
     let over = ClusterOf::Aggregate(vec!["c".into(), "spare".into()]);
     let more = [
@@ -146,7 +148,7 @@ fn with_aggregate(mut case: Case) -> Case {
     case
 }
 
-/// Several hosts with random domains, one cluster each.
+/// Returns a case of several hosts with random domains, one cluster each.
 fn domains(rng: &mut Rng) -> Case {
     const AUTHORITIES: [&str; 6] = ["foo.example", "Foo.Example", "foo.example:80", "a.b.c", "x", "foo.example.org"];
     const DOMAINS: [&str; 19] = [
@@ -196,7 +198,7 @@ fn picks(rng: &mut Rng, from: &[&str], most: usize) -> Vec<String> {
     (0..rng.usize(1..=most)).map(|_| pick(rng, from).to_owned()).collect()
 }
 
-/// A cluster of a random graph: its kind is that of its name, so that updates do not change the kind (GB-04).
+/// Returns a cluster of a random graph: its name determines its kind, so that updates do not change the kind (GB-04).
 fn cluster(rng: &mut Rng, name: &str) -> Resource {
     let of = match (name, rng.u8(..12)) {
         (_, 0) => [ClusterOf::Static, ClusterOf::EdsNoConfig, ClusterOf::Broken][rng.usize(..3)].clone(),
@@ -208,7 +210,7 @@ fn cluster(rng: &mut Rng, name: &str) -> Resource {
     Resource::C(Cluster { name: name.into(), of })
 }
 
-/// Endpoints in one or two priorities, where the first may be dead.
+/// Returns endpoints in one or two priorities, where the first may be dead.
 fn endpoints(rng: &mut Rng, name: &str) -> Resource {
     let backend = |rng: &mut Rng| Address::Backend(rng.u8(..BACKENDS));
     let first = if rng.u8(..5) == 0 { Address::Dead(rng.u8(..8)) } else { backend(rng) };
@@ -250,12 +252,12 @@ fn whole(rng: &mut Rng, all: bool) -> Step {
     step
 }
 
-/// A random graph of clusters, whole from the start.
+/// Returns a random graph of clusters, complete from the start.
 fn graph(rng: &mut Rng) -> Case {
     of(vec![whole(rng, true)])
 }
 
-/// A random graph in which something may be missing, and a script of changes.
+/// Returns a random graph in which resources may be missing, and a script of changes.
 fn conversation(rng: &mut Rng, gone: bool) -> Case {
     let all = rng.bool();
     let mut steps = vec![whole(rng, all)];
@@ -291,7 +293,7 @@ fn cluster_of(rng: &mut Rng) -> Resource {
     cluster(rng, name)
 }
 
-/// The routes of a listener get another name, and come later, or not (R-CHAIN-22).
+/// Returns a case in which the routes of a listener get another name, and arrive later, or never (R-CHAIN-22).
 fn renamed(rng: &mut Rng) -> Case {
     let mut steps = vec![put(plain())];
     let new = Resource::L(Listener { name: None, of: ListenerOf::Rds("q".into()), abort: rng.u8(..4) > 0 });
@@ -309,7 +311,8 @@ fn renamed(rng: &mut Rng) -> Case {
     of(steps)
 }
 
-/// A cluster of the routes in use comes to need what is not there; then the routes leave the cluster (R-CHAIN-47).
+/// Returns a case in which a cluster of the routes in use changes to need a cluster that does not exist; then the
+/// routes no longer use the first cluster (R-CHAIN-47).
 fn held_back(rng: &mut Rng) -> Case {
     let over = |name: &str, child: &str| {
         Resource::C(Cluster { name: name.into(), of: ClusterOf::Aggregate(vec![child.into()]) })
@@ -324,7 +327,7 @@ fn held_back(rng: &mut Rng) -> Case {
     of(steps)
 }
 
-/// Something never comes, and its timer runs out.
+/// Returns a case in which a resource never arrives, and its timer runs out.
 fn never(rng: &mut Rng) -> Case {
     let mut case = conversation(rng, false);
     case.steps.truncate(2);
@@ -334,7 +337,7 @@ fn never(rng: &mut Rng) -> Case {
     case
 }
 
-/// A cluster becomes an aggregate, or ceases to be one (GB-04).
+/// Returns a case in which a cluster becomes an aggregate, or ceases to be one (GB-04).
 fn crash(rng: &mut Rng) -> Case {
     let over = || Resource::C(Cluster { name: "c".into(), of: ClusterOf::Aggregate(vec!["d".into()]) });
     let dns = Resource::C(Cluster { name: "c".into(), of: ClusterOf::Dns(Dns::Backend(2)) });
@@ -354,7 +357,7 @@ fn crash(rng: &mut Rng) -> Case {
     of(vec![first, put([next])])
 }
 
-/// The parts of which odd resources are made.
+/// Returns a weighted action; this and the functions below make parts of odd resources.
 pub fn weighted(clusters: &[(&str, Option<u32>)]) -> Action {
     Action::Weighted(clusters.iter().map(|(name, weight)| ((*name).to_owned(), *weight)).collect())
 }

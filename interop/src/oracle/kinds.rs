@@ -1,5 +1,5 @@
-//! The kinds of resources in a case, by the rule that each is for: what a run has covered, and what explains a
-//! difference.
+//! The kinds of resources in a case, by the rule that each is for: they show what a run has covered, and explain
+//! differences.
 
 use std::collections::BTreeSet;
 
@@ -169,7 +169,7 @@ impl Case {
         kinds
     }
 
-    /// Whether C-core can crash: a cluster becomes an aggregate, or ceases to be one (GB-04).
+    /// Returns whether C-core can crash: a cluster becomes an aggregate, or ceases to be one (GB-04).
     pub fn may_crash(&self) -> bool {
         self.kinds().contains("GB-04 crash")
     }
@@ -202,7 +202,7 @@ impl Case {
 }
 
 impl ClusterOf {
-    /// The kind of a cluster that is valid.
+    /// Returns the kind of a valid cluster.
     fn group(&self) -> &'static str {
         match self {
             Self::Eds(_) | Self::EdsSelf | Self::LeastRequest | Self::LrsSelf => "eds",
@@ -212,7 +212,7 @@ impl ClusterOf {
         }
     }
 
-    /// The children of an aggregate.
+    /// Returns the children of an aggregate.
     pub fn children(&self) -> &[String] {
         match self {
             Self::Aggregate(children) | Self::AggregateNamed(children) | Self::AggregateProvided(children) => children,

@@ -1,18 +1,18 @@
-//! The differences that the rules choose, each with what shows that it is the one. A difference that is not seen any
-//! more is news, and fails the run.
+//! The differences that the rules choose, each with the conditions that identify it. A difference that is not seen any
+//! more fails the run.
 
 use super::answer::{Call, NAMELESS};
 use super::case::{Case, Kind};
 use super::compare::{Difference, Part, is_one_of};
 
 pub struct Known {
-    /// The rule that chooses, and the bug's number where C-core has one.
+    /// The rule that chooses, and the number of C-core's bug, if there is one.
     pub rule: &'static str,
     pub what: &'static str,
-    /// The kind of resource without which this is not the difference.
+    /// The kind of resource that a case needs to have for this difference; empty for any case.
     kind: &'static str,
     explains: fn(&Part, &Difference) -> bool,
-    /// Whether a run may be without it, because random scripts alone lead there.
+    /// Whether a run may lack the difference, because only random scripts lead to it.
     pub is_rare: bool,
 }
 
@@ -38,7 +38,7 @@ pub static ALL: [Known; 18] = [
             difference.was_failed
                 && match part {
                     Part::Call { core: Call::Target, .. } => difference.lacks,
-                    // What is asked for anew is rejected once more.
+                    // A resource that is requested anew is rejected once more.
                     Part::Verdict { kind, core_rejects: true, .. } => *kind > Kind::Routes,
                     _ => false,
                 }
@@ -167,8 +167,8 @@ pub static ALL: [Known; 18] = [
     },
 ];
 
-/// What follows from it when C-core can't read a name. Either side may have asked for what it no longer needs in the end,
-/// and without a name it does not show that the rejection is of that.
+/// Checks for the consequences of a name that C-core can't read. Either client may have requested a resource that it no
+/// longer needs in the end, and without a name the rejection does not show that it is of that resource.
 fn nameless(part: &Part, _: &Difference) -> bool {
     match part {
         Part::Verdict { name, .. } => name == NAMELESS,
@@ -177,8 +177,9 @@ fn nameless(part: &Part, _: &Difference) -> bool {
     }
 }
 
-/// C-core asks for a cluster that the server does not have, and ours has all that it asks for; or C-core did so in the
-/// step before, and still waits for that cluster, whoever needs it by now.
+/// Checks whether C-core requests a cluster that the server does not have, while our client has all clusters that it
+/// requests; or whether C-core did so in the step before, and still waits for that cluster, whichever client needs it
+/// by now.
 fn waits_for_the_old(part: &Part, difference: &Difference) -> bool {
     let is_served = |name: &String| difference.served.contains(&(Kind::Cluster, name.clone()));
     let waits = difference.parts.iter().any(|part| match part {
@@ -191,7 +192,7 @@ fn waits_for_the_old(part: &Part, difference: &Difference) -> bool {
     waits && matches!(part, Part::Names { .. } | Part::Call { .. })
 }
 
-/// C-core accepts what the rules reject, and what follows from that.
+/// Checks whether C-core accepts a resource that the rules reject, with the consequences of that.
 fn ours_rejects(part: &Part, _: &Difference) -> bool {
     match part {
         Part::Verdict { core_rejects, .. } => !core_rejects,
@@ -200,7 +201,7 @@ fn ours_rejects(part: &Part, _: &Difference) -> bool {
     }
 }
 
-/// C-core rejects what the rules accept, and what follows from that.
+/// Checks whether C-core rejects a resource that the rules accept, with the consequences of that.
 fn core_rejects(part: &Part, _: &Difference) -> bool {
     match part {
         Part::Verdict { core_rejects, .. } => *core_rejects,
@@ -210,7 +211,7 @@ fn core_rejects(part: &Part, _: &Difference) -> bool {
 }
 
 impl Known {
-    /// Returns what explains each part of a difference.
+    /// Returns the known difference that explains each part of a difference.
     pub fn of(case: &Case, difference: &Difference) -> Option<Vec<&'static Self>> {
         let kinds = case.kinds();
         let explains = |known: &&Self, part: &Part| {

@@ -32,7 +32,7 @@ const FRESH: u64 = 2000;
 /// The number of recorded cases.
 const RECORDED: u64 = 800;
 const SHARDS: usize = 2;
-/// How much longer C-core is waited for when a case is played again, because a difference may be one of time.
+/// The factor of the waits for C-core when a case is played again, because a difference may be one of timing.
 const PATIENCE: f64 = 2.0;
 
 /// Plays fresh cases.
@@ -47,12 +47,12 @@ pub fn play(python: &Path, lines: &mut Vec<Line>) {
     );
 }
 
-/// Plays cases of one's own choice, from a number on.
+/// Plays cases from a given number on.
 pub fn play_from(python: &Path, seed: u64) -> Result<(), String> {
     fresh(&core(python), seed, FRESH)
 }
 
-/// Records what C-core does with the first cases.
+/// Records the behaviour of C-core in the first cases.
 pub fn record(python: &Path) -> Result<(), String> {
     let core = core(python);
     let cases: Vec<(u64, Case)> = (0..RECORDED).map(|seed| (seed, generate::case(seed))).collect();
@@ -70,7 +70,7 @@ fn fresh(core: &Core, seed: u64, count: u64) -> Result<(), String> {
     let start = Instant::now();
     let cases: Vec<(u64, Case)> = (seed..seed + count).map(|seed| (seed, generate::case(seed))).collect();
     let mut played = core.play(&cases, SHARDS, 1.0)?;
-    // A difference may be one of time: then it is not there when more time is given.
+    // A difference may be one of timing: then it disappears when C-core has more time.
     for _ in 0..2 {
         let differs = |(id, case): &&(u64, Case)| {
             let core = played.get(id).unwrap_or(&Played::None);

@@ -1,4 +1,4 @@
-//! Odd resources, one by one: what a control plane can get wrong, and what looks wrong and is right.
+//! Odd resources, one by one: those that a control plane can get wrong, and those that look wrong and are right.
 
 use fastrand::Rng;
 
@@ -11,7 +11,7 @@ use super::generate::{self, assignment, drop, eds, end, listener, locality, plug
 pub enum Place {
     /// In place of the valid one.
     Instead,
-    /// Beside the valid one, though nobody asks for the name.
+    /// Beside the valid one, though the client does not request the name.
     Extra,
     /// A cluster that is below an aggregate.
     Aggregate,
@@ -25,7 +25,7 @@ pub const XDSTP: &str = "xdstp://known/envoy.config.cluster.v3.Cluster/c";
 /// The name of [`Place::Extra`].
 pub const UNASKED: &str = "unasked";
 
-/// Returns one odd resource, by its number modulo how many there are.
+/// Returns one odd resource, by its number modulo their count.
 pub fn resource(number: usize, rng: &mut Rng) -> (Place, Resource) {
     let mut all: Vec<(Place, Resource)> = Vec::new();
     all.extend(listeners().into_iter().map(|of| (Place::Instead, listener(of))));
@@ -47,7 +47,7 @@ pub fn resource(number: usize, rng: &mut Rng) -> (Place, Resource) {
     all.swap_remove(number % all.len())
 }
 
-/// The clusters that routes name besides the one that is there anyway, with their endpoints.
+/// Returns the clusters that routes name besides the one that every case has, with their endpoints.
 pub fn named(of: &Routes) -> Vec<Resource> {
     let actions = of.hosts.iter().flat_map(|host| &host.routes).map(|route| &route.to);
     let mut names: Vec<&str> = Vec::new();
@@ -64,7 +64,7 @@ pub fn named(of: &Routes) -> Vec<Resource> {
     names.iter().zip(2..).flat_map(|(name, backend)| [eds(name), Resource::E(assignment(name, backend))]).collect()
 }
 
-/// Other endpoints, by which it shows that the last update counts.
+/// Returns other endpoints, which show that the last update counts.
 pub fn backend(number: u8) -> Option<super::case::Change> {
     Some(super::case::Change::Put(Resource::E(assignment("c", number))))
 }
@@ -119,7 +119,7 @@ fn all_routes() -> Vec<Routes> {
         at(Match::Empty),
         at(Match::Connect),
         at(Match::Separated),
-        // What is odd besides does not count: the route is ignored first (R-RTE-09).
+        // Other oddities of the route do not count: the route is ignored first (R-RTE-09).
         of(vec![Route { at: Match::Query, to: Action::To(String::new()) }, to("c")]),
         of(vec![Route { at: Match::Query, to: weighted(&[("d", Some(0))]) }, to("c")]),
         Routes { plugins: vec![], ..action(Action::Plugin("unknown".into())) },
@@ -224,7 +224,7 @@ fn assignments(rng: &mut Rng) -> Vec<Assignment> {
         of(vec![weight(Some(0), bad_locality()), good(1, 0)]),
         of(vec![weight(None, bad_locality()), good(1, 0)]),
         of(vec![weight(None, Locality { id: None, ..good(2, 0) }), good(1, 0)]),
-        of(vec![weight(Some(0), good(2, 0)), good(1, 1)]), // a gap, of what remains
+        of(vec![weight(Some(0), good(2, 0)), good(1, 1)]), // a gap in the remaining priorities
         of(vec![weight(None, good(2, 7)), good(1, 0)]),
         of(vec![weight(None, good(1, 0))]),
         of(vec![Locality { id: None, ..good(1, 0) }]),

@@ -48,18 +48,18 @@ struct Player {
     rejected: BTreeSet<(Kind, String)>,
 }
 
-/// What there was to see after a step.
+/// The observations after a step.
 pub struct Step {
     pub seen: Seen,
-    /// For each call the results that are possible: there may be several clusters to choose from.
+    /// The possible results of each call: there may be several clusters to choose from.
     pub calls: Vec<BTreeSet<Call>>,
     /// The same with C-core's choice of the leaves of aggregates.
     pub as_core: Vec<BTreeSet<Call>>,
-    /// The same with the leaves that the rules say, walked by the oracle itself.
+    /// The same with the leaves by the rules, walked by the oracle itself.
     pub by_rule: Vec<BTreeSet<Call>>,
     /// Whether the target can't be used at all.
     pub is_failed: bool,
-    /// Whether it was so before the step.
+    /// Whether the target could not be used before the step.
     pub was_failed: bool,
     /// The resources that the server has.
     pub served: BTreeSet<(Kind, String)>,
@@ -115,7 +115,7 @@ impl Player {
         self.now = end;
     }
 
-    /// Does all that there is to do, as a driver does it.
+    /// Does all pending work, as a driver does.
     fn pump(&mut self) {
         loop {
             while let Some(action) = self.client.poll_action() {

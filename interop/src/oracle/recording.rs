@@ -1,4 +1,4 @@
-//! Recorded cases: what C-core answered, so that no C-core is needed to compare.
+//! Recorded cases with the behaviour of C-core, so that a comparison needs no C-core.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/grpc_oracle.jsonl")
 
 /// # Errors
 ///
-/// What can't be read.
+/// If the recordings can't be read.
 #[cfg(test)]
 pub fn read() -> Result<Vec<Recorded>, String> {
     let text = std::fs::read_to_string(PATH).map_err(|error| format!("{PATH}: {error}"))?;
@@ -26,7 +26,7 @@ pub fn read() -> Result<Vec<Recorded>, String> {
 
 /// # Errors
 ///
-/// What can't be written.
+/// If the recordings can't be written.
 pub fn write(recorded: &[Recorded]) -> Result<(), String> {
     let line = |one: &Recorded| serde_json::to_string(one).map(|line| line + "\n").map_err(|error| error.to_string());
     let text = recorded.iter().map(line).collect::<Result<String, String>>()?;

@@ -1,4 +1,4 @@
-//! The server of the oracle, as `grpc_oracle.py` has it: what is there, what is asked for, and what was sent.
+//! The server of the oracle, as in `grpc_oracle.py`: its resources, the requested names, and its responses.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,7 +10,7 @@ use super::case::{Change, Kind, Step};
 
 #[derive(Default)]
 pub struct Server {
-    /// The resources, in the order in which they came.
+    /// The resources, in the order in which they were added.
     held: BTreeMap<Kind, Vec<(String, Vec<u8>)>>,
     always: BTreeSet<(Kind, String)>,
     pub wanted: BTreeMap<Kind, BTreeSet<String>>,

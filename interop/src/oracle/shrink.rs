@@ -1,4 +1,4 @@
-//! Makes a case smaller that differs: with every step and change left out that does not matter.
+//! Makes a case that differs smaller: leaves out every step and change that does not matter.
 
 use super::case::Case;
 use super::compare::{Compared, Difference, compare};
@@ -29,7 +29,7 @@ fn differing(core: &Core, cases: Vec<Case>) -> Result<Option<(Case, Difference)>
     }))
 }
 
-/// Returns the case without each of its steps, and without each of its changes.
+/// Returns the case without one of its steps, for each step, and without one of its changes, for each change.
 fn parts(case: &Case) -> Vec<Case> {
     let mut all = Vec::new();
     for step in 0..case.steps.len() {

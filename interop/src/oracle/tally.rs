@@ -1,4 +1,5 @@
-//! The result of a run: what was covered, which known differences were seen, and what else differs.
+//! The result of a run: the kinds that were covered, the known differences that were seen, and the number of other
+//! differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -74,7 +75,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// A difference and its case, for people.
+/// Describes a difference and its case, for people.
 pub fn story(case: &Case, difference: &Difference) -> String {
     let text = serde_json::to_string(case).unwrap_or_default();
     format!("{difference}\n    {text}")

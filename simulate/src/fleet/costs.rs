@@ -1,4 +1,4 @@
-//! What one stream costs, as measured, and what the fleet is made of.
+//! The measured costs of one stream, and the size of the fleet.
 
 /// A fleet. Each proxy sees the resources of one group.
 pub struct Fleet {
@@ -15,7 +15,7 @@ pub struct Fleet {
 pub const FLEET: Fleet =
     Fleet { proxies: 100_000, replicas: 10, groups: 100, resources: 1_000_000, cores: 4, network: 10e9 / 8.0 };
 
-/// What a stream costs a replica once.
+/// The cost of one event of a stream, for a replica.
 #[derive(Clone, Copy)]
 pub struct Job {
     /// Seconds of a core.
@@ -26,26 +26,26 @@ pub struct Job {
     pub sent: f64,
 }
 
-// The figures are those of benches/README.md, for streams of 10,000 resources of 218 bytes over connections of their own,
-// without TLS. Each stream of this fleet has as many.
+// The figures are those of benches/README.md, for streams of 10,000 resources of 218 bytes over connections of their
+// own, without TLS. Each stream of this fleet has as many resources.
 
 /// The resources of a stream in the measurements.
 const MEASURED: f64 = 10_000.0;
 
-/// A client that holds everything comes back and is sent nothing (E6).
+/// A client that holds all resources reconnects, and the server sends no resources (E6).
 pub const COME_BACK: Job = Job { processor: 2.9e-3, received: 430e3, sent: 200.0 };
 
-/// A client is sent everything: it holds nothing, or speaks SotW (a first sync).
+/// The server sends all resources to a client that holds none, or uses SotW (a first sync).
 pub const EVERYTHING: Job = Job { processor: 0.77e-3, received: 500.0, sent: 2.18e6 };
 
-/// A client is sent one changed resource, and accepts it (a change).
+/// The server sends one changed resource, and the client accepts it (a change).
 pub const CHANGE: Job = Job { processor: 19e-6, received: 150.0, sent: 450.0 };
 
 /// The resident bytes of an idle stream with its connection (E5).
 pub const IDLE: f64 = 23.6 * 1024.0;
 
-/// Reading one key from etcd as JSON, in seconds of the one core that does so, and the resident bytes for each: those of
-/// `control_plane --etcd --group-by cluster` with 1,000,000 small clusters in 100 groups.
+/// Reading one key from etcd as JSON, in seconds of the one core that does so, and the resident bytes for each: those
+/// of `control_plane --etcd --group-by cluster` with 1,000,000 small clusters in 100 groups.
 pub const READ: f64 = 14e-6;
 pub const KEPT: f64 = 1400.0;
 
@@ -64,7 +64,7 @@ impl Fleet {
         streams as f64 * IDLE + self.resources as f64 * KEPT
     }
 
-    /// Scales what was measured to the resources of a stream of this fleet.
+    /// Scales a measured cost to the resources of a stream of this fleet.
     pub fn scaled(&self, job: Job) -> Job {
         let scale = self.per_group() as f64 / MEASURED;
         Job { processor: job.processor * scale, received: job.received * scale, sent: job.sent * scale }

@@ -1,4 +1,4 @@
-//! A fleet of proxies and replicas: `simulate fleet` writes what restarts, waves and changes cost it, from the measured
+//! A fleet of proxies and replicas: `simulate fleet` writes the costs of restarts, waves and changes, from the measured
 //! costs of one stream, as a table (`fleet.md`) and plots (`fleet.svg`).
 
 mod costs;
@@ -13,13 +13,13 @@ use self::costs::{CHANGE, COME_BACK, EVERYTHING, FLEET, Job};
 use self::draw::Plot;
 use self::world::{Outcome, World};
 
-/// The seconds between a replica that takes streams again and the next that goes.
+/// The seconds between the return of a replica and the restart of the next.
 const REST: f64 = 20.0;
 
-/// The seconds in which no replica is there, in the waves.
+/// The seconds without any replica before a wave.
 const OUTAGE: f64 = 5.0;
 
-/// Runs all, and writes the table and the plots beside the sources.
+/// Runs all simulations, and writes the table and the plots into the folder of this package.
 ///
 /// # Errors
 ///
@@ -64,7 +64,7 @@ fn streams() -> usize {
     FLEET.proxies / FLEET.replicas
 }
 
-/// One replica after the other goes, and reads all keys before it takes streams.
+/// Restarts one replica after the other. Each replica reads all keys before it takes streams.
 fn rolling(job: Job, seed: u64) -> Outcome {
     let mut world = World::new(&FLEET, job, seed);
     for replica in 0..FLEET.replicas {
@@ -73,7 +73,7 @@ fn rolling(job: Job, seed: u64) -> Outcome {
     world.run()
 }
 
-/// All replicas go at once, and come back at once.
+/// Takes all replicas away at once, and brings them back at once.
 fn wave(job: Job, seed: u64) -> Outcome {
     let mut world = World::new(&FLEET, job, seed);
     (0..FLEET.replicas).for_each(|replica| world.restart(replica, 0.0, OUTAGE));
@@ -81,7 +81,7 @@ fn wave(job: Job, seed: u64) -> Outcome {
 }
 
 fn row(table: &mut String, name: &str, outcome: &Outcome, from: f64, is_away: bool) {
-    // In a rolling restart the time of each proxy counts, in a wave the time since the replicas are there again.
+    // In a rolling restart the time of each proxy counts, in a wave the time since the replicas are back.
     let mut times = if is_away { outcome.away.clone() } else { outcome.served.iter().map(|at| at - from).collect() };
     times.sort_by(f64::total_cmp);
     let at = |part: f64| times.get(((times.len() - 1) as f64 * part) as usize).copied().unwrap_or_default();
@@ -98,7 +98,8 @@ fn row(table: &mut String, name: &str, outcome: &Outcome, from: f64, is_away: bo
     );
 }
 
-/// A change of one resource, for a group and for all: no proxy goes, so there is nothing to simulate.
+/// Writes the cost of a change of one resource, for a group and for all proxies. No proxy loses its stream, so there is
+/// nothing to simulate.
 fn changes(table: &mut String) {
     for (name, proxies) in
         [("one resource of a group changes", FLEET.proxies / FLEET.groups), ("one that all see", FLEET.proxies)]

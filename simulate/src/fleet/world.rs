@@ -1,4 +1,4 @@
-//! Proxies that lose their streams and come back, event by event.
+//! Proxies that lose their streams and reconnect, event by event.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +11,7 @@ use super::costs::{Fleet, Job};
 /// Microseconds since the beginning.
 type Time = u64;
 
-/// The time between a loss and its being noticed, and of a handshake.
+/// The time until a proxy notices a loss, and the time of a handshake.
 const ROUND_TRIP: Time = 2_000;
 
 #[derive(Eq, Ord, PartialEq, PartialOrd)]
@@ -22,7 +22,7 @@ enum Event {
     Up(usize),
     /// A proxy tries a replica at random.
     Attempt(usize),
-    /// A proxy is served by a replica, of this life.
+    /// A replica, in this life, has served a proxy.
     Served(usize, usize, u32),
 }
 
@@ -35,14 +35,14 @@ struct Replica {
     streams: usize,
 }
 
-/// What came of a run.
+/// The results of a run.
 #[derive(Default)]
 pub struct Outcome {
     /// The moments at which a proxy was served, in seconds.
     pub served: Vec<f64>,
-    /// The time from the loss of a stream to being served again, in seconds.
+    /// The time from the loss of a stream until the proxy is served again, in seconds.
     pub away: Vec<f64>,
-    /// Streams of each replica, now and then.
+    /// The streams of each replica, at regular times.
     pub streams: Vec<(f64, Vec<usize>)>,
     /// Seconds of a core, of all replicas, in each second.
     pub processor: Vec<f64>,
@@ -60,7 +60,7 @@ pub struct World<'a> {
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     count: u64,
     replicas: Vec<Replica>,
-    /// The replica and when the last stream was lost, of each proxy.
+    /// For each proxy its replica, the time when its last stream was lost, and its backoff.
     proxies: Vec<(Option<usize>, Time, Backoff)>,
     outcome: Outcome,
 }
@@ -168,7 +168,7 @@ impl<'a> World<'a> {
 }
 
 impl Replica {
-    /// Does a job on the first core that is free: what is received comes before, what is sent after.
+    /// Does a job on the first core that is free. Bytes are received before it, and sent after it.
     fn work(&mut self, now: Time, job: Job, network: f64, outcome: &mut Outcome) -> Time {
         outcome.received += job.received;
         outcome.sent += job.sent;

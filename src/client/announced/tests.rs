@@ -1,5 +1,5 @@
-//! Explores every order of events with a minimal server. The server answers what no name of the last list it read
-//! covered, and all of a wildcard that is new. In SotW it drops requests that answer an older response than its last.
+//! Explores every order of events with a minimal server. The server answers the names that its last list did not cover,
+//! and all names of a new wildcard. In SotW it drops requests that answer an older response than its last.
 
 use alloc::collections::{BTreeSet, VecDeque};
 
@@ -39,9 +39,9 @@ fn both(one: Which, other: Which) -> Which {
 /// A request.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Up {
-    /// The response it is under, and its names.
+    /// A SotW request: the response that it is under, and its names.
     List(u64, Which),
-    /// What it subscribes to and unsubscribes from.
+    /// A delta request: the names that it subscribes to, and those that it unsubscribes from.
     Delta(Which, Which),
 }
 
@@ -51,13 +51,13 @@ struct World {
     // The client.
     announced: Announced,
     wanted: Which,
-    /// Of which names the resource was received since they were subscribed to.
+    /// The names whose resource was received since they were subscribed to.
     heard: Which,
     last_under: Option<u64>,
     serial: u64,
     /// How many of the last responses are unanswered (SotW).
     unanswered: u64,
-    /// Which names the last request had (SotW).
+    /// The names in the last request (SotW).
     told: Which,
     /// Whether a name was lost, or its time ran out.
     anew: bool,
@@ -66,7 +66,7 @@ struct World {
     listed: Which,
     owes: Which,
     sent: u64,
-    /// Responses: which names they answer.
+    /// The responses, each with the names that it answers.
     down: VecDeque<Which>,
     // The events that may still happen.
     changes: u8,
@@ -258,7 +258,7 @@ impl World {
     }
 }
 
-/// Explores the worlds of so many names, in which the application subscribes and unsubscribes so often.
+/// Explores all worlds of this number of names with this number of subscriptions and unsubscriptions.
 fn explore(delta: bool, names: usize, changes: u8) -> usize {
     let (pushes, time_outs) = if names == 1 { (2, 1) } else { (1, 0) };
     let begin =

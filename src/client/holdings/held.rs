@@ -1,4 +1,4 @@
-//! What the application holds of one resource, or that a server reported it not to exist.
+//! A resource that the application holds, and a server's report that a resource does not exist.
 
 use crate::name::Version;
 use crate::time::Instant;
@@ -9,8 +9,8 @@ pub struct Held {
     /// Empty where implied: a claimed resource of a full-state type in SotW has the version of the last response that
     /// was accepted completely.
     pub(super) version: Version,
-    /// The time at which the content was accepted (R-CSDS-06). Empty where the version is implied, whose time is that of
-    /// the type, and for content from elsewhere.
+    /// The time at which the content was accepted (R-CSDS-06). Empty for content from elsewhere, and where the version
+    /// is implied: then the time is that of the type.
     pub(super) accepted_at: Option<Instant>,
     /// Whether the version may be sent to the server. A resource that was unsubscribed for a while before its update
     /// was accepted is not claimed: the application has it, so its removal counts, but the client must request it
@@ -24,7 +24,7 @@ pub struct Held {
 pub struct Absence {
     /// The version of that response.
     pub version: Version,
-    /// The time at which the machine took the report in.
+    /// The time at which the machine recorded the report.
     pub at: Instant,
     /// The version that the server gave to the absence itself (C-NAME-10), which is claimed on a new stream.
     pub(in crate::client) claim: Option<Version>,

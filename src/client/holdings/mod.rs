@@ -34,12 +34,12 @@ pub struct Holdings {
     subscribed: BTreeMap<ResourceName, SubscribedName>,
     /// Subscribed names of collections.
     globs: Globs,
-    /// Resources that the application was given and accepted, and that a subscription still covers.
+    /// Resources that the application accepted, or has from elsewhere, and that a subscription still covers.
     held: BTreeMap<ResourceName, Held>,
     /// The expiry of resources with a TTL.
     expiry: Deadlines,
     bindings: AliasBindings,
-    /// Nonexistent names of which a response told.
+    /// Names that a response reported not to exist.
     not_found: BTreeMap<ResourceName, Absence>,
     /// Counts the removals from `held` other than by an update, which make a comparison with a response invalid.
     losses: u64,
@@ -218,8 +218,8 @@ impl Holdings {
             || self.has_member(name)
     }
 
-    /// Returns whether no content of a subscribed name came that the client had to judge. Of a resource that expired
-    /// content came: nothing is requested because it expired (C-TTL-08).
+    /// Returns whether no content of a subscribed name was received: it is neither held nor rejected, and did not
+    /// expire. An expired resource counts as received, because an expiry causes no request (C-TTL-08).
     pub(in crate::client) fn lacks(&self, name: &ResourceName) -> bool {
         let rejected = |entry: &SubscribedName| matches!(entry.existence, Existence::Rejected { .. });
         let entry = self.subscribed.get(name);
@@ -236,7 +236,7 @@ impl Holdings {
     }
 
     /// Marks a name as nonexistent unless it is held. `absence`: the server's report; `None` if there is none, or if a
-    /// failure records it. Returns whether that is news.
+    /// failure records it. Returns whether this is news to the application.
     pub(in crate::client) fn set_does_not_exist(&mut self, name: &ResourceName, absence: Option<Absence>) -> bool {
         let may_be = !name.is_wildcard() && !self.held.contains_key(name);
         let Some(entry) = self.subscribed.get_mut(name).filter(|_| may_be) else { return false };
@@ -338,7 +338,7 @@ impl Holdings {
         }
     }
 
-    /// Removes aliases that stand for nothing any more, of resources that stay by other names.
+    /// Removes aliases that stand for nothing any more, of resources that other names still cover.
     pub(in crate::client) fn unbind(&mut self, aliases: &[ResourceName]) {
         aliases.iter().for_each(|alias| _ = self.bindings.remove(alias.as_str()));
     }
@@ -366,7 +366,7 @@ impl Holdings {
         was
     }
 
-    /// Drops the held content of a name with new content that was rejected. Returns whether there was held content.
+    /// Drops the held content of a name whose new content was rejected. Returns whether there was held content.
     pub(in crate::client) fn drop_rejected(&mut self, name: &ResourceName) -> bool {
         let was = self.has(name.as_str());
         if was {
@@ -379,7 +379,7 @@ impl Holdings {
         was
     }
 
-    /// Drops and returns expired resources. `limit`: how many are remembered that the server may believe to be alive.
+    /// Drops and returns expired resources. Remembers at most `limit` that the server may believe to be alive.
     pub(in crate::client) fn expire(&mut self, now: Instant, limit: usize) -> Vec<ResourceName> {
         let mut expired = Vec::new();
         while let Some(name) = self.expiry.take(now) {
@@ -400,7 +400,7 @@ impl Holdings {
         expired
     }
 
-    /// Notes that the application does not have what the server sent of this name, so that no version claims it.
+    /// Notes that the application lacks the resource of this name as the server sent it, so that no version claims it.
     fn note_lost(&mut self, name: &ResourceName) {
         self.losses += 1;
         self.note_incomplete(name);
@@ -416,7 +416,7 @@ impl Holdings {
         }
     }
 
-    /// Removes a held resource. The only place that does.
+    /// Removes a held resource. No other function does so.
     fn drop_held(&mut self, name: &ResourceName) {
         self.held.remove(name);
         self.expiry.set(name, None);

@@ -58,10 +58,10 @@ impl Holdings {
                         if accepted && name == resource.name() {
                             bindings.unbind(name); // a former alias is now a name itself
                         } else if accepted || by_alias {
-                            // A form that is rejected leaves the former one, which has the alias from now on.
+                            // If the new content is rejected, the held content stays, and has the alias from now on.
                             orphaned.extend(bindings.insert(name, resource.name()));
                         } else if name != resource.name() {
-                            // An alias leaves its resource even if the other resource is rejected.
+                            // An alias leaves its former resource even if the resource that it moves to is rejected.
                             orphaned.extend(bindings.remove(name.as_str()));
                         }
                     }
@@ -95,7 +95,7 @@ impl Holdings {
             new.push((name.clone(), held));
         }
         self.add(new.into_iter());
-        // The former form of a resource that was unsubscribed while the update was out.
+        // Drops the earlier content of resources that were unsubscribed while the update waited for its verdict.
         unwanted.into_iter().for_each(|name| self.drop_held(name));
         // An alias moves to the last resource that carries it, and may have been the only name of its former target.
         self.drop_orphaned(orphaned);
@@ -111,7 +111,7 @@ impl Holdings {
         }
     }
 
-    /// Drops the former targets of aliases that moved, but for those that are wanted by another name.
+    /// Drops the former targets of aliases that moved, except those that another name covers.
     fn drop_orphaned(&mut self, mut targets: Vec<ResourceName>) {
         targets.retain(|name| self.wanted_by(name.as_str()) == WantedBy::Nothing);
         targets.iter().for_each(|name| self.drop_held(name));

@@ -29,12 +29,12 @@ pub fn encode_response(response: &Response, limit: usize) -> Result<Vec<u8>, Too
 }
 
 /// Encodes a `ClientStatusResponse` of one client, whose items are borrowed from the machine: `items` in the order of
-/// their types and names, as [`dump`](crate::csds::dump()) yields them. Each is read once, and copied into the message
-/// only. A response of several clients is such responses one after the other, as protobuf merges them.
+/// their types and names, as [`dump`](crate::csds::dump()) yields them. Each item is read once, and copied only into
+/// the message. Such responses one after the other are a response of several clients, as protobuf merges them.
 ///
 /// # Errors
 ///
-/// If the message is longer than `limit` bytes. What is beyond the limit is counted, and not written.
+/// If the message is longer than `limit` bytes. Items beyond the limit are counted, and not written.
 pub fn encode_client<'a>(
     node: Option<&Node>,
     scope: &str,

@@ -1,5 +1,5 @@
-//! Node matchers on the wire. What Envoy's validation rules refuse is refused: a matcher without a pattern, an empty
-//! prefix, a path without a key.
+//! Node matchers on the wire. Matchers that Envoy's validation rules refuse are refused: a matcher without a pattern,
+//! an empty prefix, a path without a key.
 
 use alloc::boxed::Box;
 use alloc::format;

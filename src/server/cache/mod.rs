@@ -57,8 +57,8 @@ impl Cache {
     /// Creates an empty cache: every name is known not to exist.
     ///
     /// `epoch` distinguishes the lives of the cache, and the caches of different groups of nodes: a number that a
-    /// process never uses twice. Streams that were served from another epoch are closed. Where clients choose names
-    /// that resources are made of, set a [seed](Self::with_seed) too.
+    /// process never uses twice. Streams that were served from another epoch are closed. If clients can choose names of
+    /// resources, set a [seed](Self::with_seed) too.
     pub fn new(epoch: u64) -> Self {
         Self {
             epoch,
@@ -123,7 +123,7 @@ impl Cache {
         self
     }
 
-    /// Disables dependent resources of this type: of clusters, for example, where no client is Envoy.
+    /// Disables dependent resources of this type, for example of clusters if no client is an Envoy.
     #[must_use]
     pub fn without_dependent(mut self, parent: impl Into<TypeUrl>) -> Self {
         *self.dependents.get_or_insert_with(&parent.into(), || None) = None;
@@ -137,7 +137,7 @@ impl Cache {
         self.note(changed)
     }
 
-    /// Removes a resource, which is then known not to exist. Returns `false` if it was already known not to.
+    /// Removes a resource, which is then known not to exist. Returns `false` if it was already known not to exist.
     pub fn remove(&mut self, type_url: &TypeUrl, name: impl Into<ResourceName>) -> bool {
         let (next, tombstones) = (self.next(), self.tombstones);
         let changed = self.store(type_url).remove(name.into().as_str(), next, tombstones);
@@ -211,8 +211,8 @@ impl Cache {
     /// wildcard, and SotW responses of a full-state type. Streams share the result; without it they encode for
     /// themselves, with equal results.
     ///
-    /// Call it after changes and before many streams are polled. Costs the pages that changed, some dozen resources
-    /// each.
+    /// Call it after changes and before many streams are polled. Costs the pages that changed, of 128 resources each by
+    /// [default](Self::with_page).
     pub fn publish<V: Variant>(&mut self) {
         for (type_url, store) in self.types.iter_mut() {
             store.publish::<V>(type_url);

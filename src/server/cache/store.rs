@@ -308,8 +308,8 @@ impl Store {
         }
     }
 
-    /// Returns the entries of several names. Each step of a look-up waits for memory that the last step found; here each
-    /// step is taken for all names, so that the waits overlap.
+    /// Returns the entries of several names. Each step of a look-up waits for memory that the last step found; here
+    /// each step is taken for all names, so that the waits overlap.
     pub(super) fn get_block<const N: usize>(&self, names: [&str; N]) -> [Entry<'_>; N] {
         let (mut hashes, mut likely, mut found, mut is_right) = ([0; N], [NONE; N], [None; N], [false; N]);
         for (hash, name) in hashes.iter_mut().zip(names) {

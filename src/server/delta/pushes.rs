@@ -13,8 +13,8 @@ use super::super::view::Reach;
 use crate::name::ResourceName;
 use crate::revision::Revision;
 
-/// Adds the changes that the last heartbeats left out, before all that waits for later portions: their TTLs go on, and a
-/// change may be reverted before its turn (S-TTL-04).
+/// Adds the changes that the last heartbeats left out, before everything that waits for later portions: the TTLs
+/// continue to run, and a change may be reverted before its turn (S-TTL-04).
 pub(super) fn add_left_out<S: Source>(of: &Subscription, source: &S, draft: &mut Draft) {
     let Subscription { wanted, view, pending, heartbeat, .. } = of;
     let of = of.of(source);
@@ -99,9 +99,9 @@ pub(super) fn add_removals<S: Source>(
     Ok(())
 }
 
-/// Adds removals of resources that the client has by an alias, and that no name subscribes to any more, as far as there is
-/// room. The rest is found again with the next changes, and waits for other types as they do. With `defer`, a resource that no
-/// longer exists is deferred as any other removal, and is found again by its removal.
+/// Adds removals of resources that the client has by an alias and that no name subscribes to any more, as far as there
+/// is room. The rest is found again with the next changes, and waits for other types as they do. With `defer`, a
+/// resource that no longer exists is deferred like any other removal, and is found again by that.
 pub(super) fn add_orphans<S: Source>(subscription: &mut Subscription, source: &S, defer: bool, draft: &mut Draft) {
     let Subscription { resource_type, wanted, view, .. } = subscription;
     if view.aliases().is_empty() {

@@ -16,8 +16,8 @@ use super::super::view::View;
 use super::super::wanted::Wanted;
 use crate::name::ResourceName;
 
-/// S-SOTW-60: any change of a subscribed resource sends all subscribed resources. So does a new name, even if it does
-/// not exist: the client may still have it from an earlier subscription.
+/// Adds all subscribed resources if one of them changed (S-SOTW-60). A new name is a change even if it does not exist:
+/// the client may still have the resource from an earlier subscription.
 pub(super) fn add<S: Source>(
     of: &mut Subscription,
     source: &S,

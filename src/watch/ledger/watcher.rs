@@ -25,7 +25,7 @@ pub(super) struct Watcher<T> {
     pub(super) unfinished: usize,
 }
 
-/// The watchers of a wildcard or collection that nobody watches.
+/// The watchers of a wildcard or collection that is not watched.
 pub(super) static NOBODY: BTreeSet<WatchId> = BTreeSet::new();
 
 /// Returns the wildcard and the collection, if these are watched and cover the name.
@@ -47,7 +47,7 @@ pub(super) struct Subject<'a, T> {
 }
 
 impl<'a, T> Subject<'a, T> {
-    /// A resource's own error takes precedence over that of its servers.
+    /// Makes a subject. A resource's own error takes precedence over that of its servers.
     pub(super) fn new(
         name: &'a ResourceName,
         value: &'a Option<T>,

@@ -358,8 +358,8 @@ impl Peers {
         hear(&two, &mut second, 4, "a stream that breaks a rule changes nothing for others")
     }
 
-    /// Changes the store, once each stream has read what was sent to the stream: an ACK that is read after the change
-    /// would remind a driver that forgets changes.
+    /// Changes the store, once each stream has read its messages: a driver that forgets changes would notice the change
+    /// with an ACK that it reads later.
     fn put(&mut self, content: u8) {
         self.open.iter().for_each(|pipe| pipe.settle(PATIENCE));
         let resource = Resource::new("a", body(&"a".into(), content));

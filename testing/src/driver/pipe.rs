@@ -124,8 +124,8 @@ impl Pipe {
         }
     }
 
-    /// Waits until the other end has read everything and asks for more, for the given time at most: what a driver
-    /// says after that, the messages read before did not cause.
+    /// Waits until the other end has read everything and asks for more, for the given time at most. Messages that a
+    /// driver sends after that are not caused by the messages that it read before.
     pub(super) fn settle(&self, most: Duration) {
         let working = |state: &mut State| !(state.closed || state.idle && state.messages.is_empty());
         let waited = self.other.arrived.wait_timeout_while(self.other.lock(), most, working);

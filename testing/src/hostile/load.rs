@@ -90,7 +90,7 @@ pub fn reporter(data: &[u8]) -> Reporter {
             }
             (5, Some(entry)) => {
                 let counts = Counts { issued: number(&mut input), ok: number(&mut input), error: number(&mut input) };
-                // Only whole calls, lest those that are held end before.
+                // Only complete calls, so that the counts do not end calls that are in progress.
                 let counts = Counts { issued: counts.ok.saturating_add(counts.error).max(counts.issued), ..counts };
                 let added = reporter.add(&entry, &place(&mut input), counts);
                 counted += if added.is_ok() { u128::from(counts.issued) } else { 0 };

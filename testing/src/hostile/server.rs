@@ -139,7 +139,7 @@ impl<V: Hostile> Play<V> {
             assert!(interest.covers(resource.name().as_str()), "{} is sent and not wanted", resource.name());
         }
         for name in response.removed() {
-            // A client that claims what no name covers may have it by an alias.
+            // A client that claims a resource that no subscribed name covers may have it by an alias.
             let interest = self.server.interest(response.type_url()).expect("a type that was asked for");
             let is_gone = self.cache.get(response.type_url(), name).state == xds_machine::server::State::Absent;
             assert!(is_gone || !interest.covers(name.as_str()), "{name} is removed, and is neither gone nor unwanted");

@@ -19,7 +19,7 @@ fn stats(cluster: &str) -> ClusterStats {
     ClusterStats { window: Some(FLOOR), ..ClusterStats::new(cluster, "") }
 }
 
-/// The stats of a cluster with one locality.
+/// Returns the stats of a cluster with these localities.
 fn at(localities: impl IntoIterator<Item = LocalityStats>) -> ClusterStats {
     ClusterStats { localities: localities.into_iter().collect(), ..stats("a") }
 }
@@ -29,7 +29,7 @@ fn metrics(count: usize) -> Vec<NamedMetric> {
     (0..count).map(|at| NamedMetric { name: at.to_string(), metric }).collect()
 }
 
-/// What a collector makes of a report, after a good one.
+/// Returns a collector's reaction to a report, after a good one.
 fn collected(clusters: Vec<ClusterStats>) -> String {
     let limits = ReportLimits {
         clusters: 2,
@@ -58,7 +58,7 @@ fn collected(clusters: Vec<ClusterStats>) -> String {
     }
 }
 
-/// The rows of reports.
+/// Returns the rows of reports.
 pub fn reports() -> Vec<Row> {
     let endpoint = |address: &'static [u8]| EndpointStats { address: address.into(), load: Load::default() };
     let endpoints = [&b"1"[..], b"2", b"3"].map(endpoint).into();
@@ -94,7 +94,7 @@ pub fn reports() -> Vec<Row> {
     rows.map(|(key, clusters)| (key, collected(clusters), "collector")).into()
 }
 
-/// A reporter with an entry for the cluster `a`, in which a call has ended, and an open stream.
+/// Makes a reporter with an entry for the cluster `a`, in which a call has ended, and an open stream.
 fn reporter() -> Result<Reporter, Error> {
     let limits = Limits { selected: 2, selected_bytes: 8, ..Limits::default() };
     let config = Config::new(Node::new("me")).with_limits(limits).with_floor(FLOOR).with_cap(CAP);
@@ -106,7 +106,7 @@ fn reporter() -> Result<Reporter, Error> {
     Ok(reporter)
 }
 
-/// What a reporter makes of a response: what it reports, and when.
+/// Returns a reporter's reaction to a response: whether it reports `a`, and when.
 fn asked(response: Response) -> String {
     let mut reporter = reporter().expect("a reporter");
     let before = reporter.clone();
@@ -126,7 +126,7 @@ fn asked(response: Response) -> String {
     }
 }
 
-/// The rows of the answers to a reporter.
+/// Returns the rows of the answers to a reporter.
 pub fn answers() -> Vec<Row> {
     let all = |interval| Response { send_all_clusters: true, interval, ..Response::default() };
     let of = |names: &[&str]| Response {

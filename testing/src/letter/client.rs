@@ -105,7 +105,8 @@ impl Client {
 
     pub(super) fn subscribe(&mut self, t: usize, name: ResourceName) -> Vec<Ask> {
         let of = &mut self.types[t];
-        // A list that names it again right away has no effect, and a dropped resource would not be sent (SotW).
+        // If no list left the name out, a list with the name has no effect, and the server does not send a dropped
+        // resource (SotW).
         let left = of.stream.left.iter().any(|left| covers(left, &name));
         let first = if !self.delta && left { self.request(t, true) } else { None };
         let of = &mut self.types[t];

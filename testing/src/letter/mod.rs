@@ -1,7 +1,7 @@
 //! Peers that follow the letter of the specification, beside this crate's machines: an independent judge. In the worlds
-//! ([`world`](crate::world)) this crate's client talks to this crate's server, and one may infer what the other omits.
-//! Here each walks at random beside a peer that was written from xds_protocol.rst alone, keeps a plain map, and infers
-//! nothing.
+//! ([`world`](crate::world)) this crate's client talks to this crate's server, and each may infer what the other omits.
+//! Here each machine walks at random beside a peer that was written from xds_protocol.rst alone, keeps a plain map, and
+//! infers nothing.
 
 mod asked;
 mod client;

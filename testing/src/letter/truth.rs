@@ -76,7 +76,7 @@ impl Truth {
         changed
     }
 
-    /// Returns whether that is a change.
+    /// Sets the state of a resource. Returns whether that is a change.
     pub(super) fn set(&mut self, name: &ResourceName, state: State) -> bool {
         let changed = self.state(name) != state;
         if changed {

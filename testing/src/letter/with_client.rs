@@ -50,7 +50,8 @@ struct App {
     /// subscribed to.
     raced: Names,
     asked: bool,
-    /// Responses that were read and not answered: the nonces, and whether a resource was rejected, if known.
+    /// Responses that were read and not answered: the nonces, the versions, and whether a resource was rejected, if
+    /// known.
     reads: VecDeque<(Nonce, Version, Option<bool>)>,
     nonce: Nonce,
     accepted: Version,
@@ -143,7 +144,7 @@ impl<V: Variant> WithClient<V> {
         if app.wanted.remove(name) {
             self.story.tell(|| format!("app wants {name} no longer"));
             self.client.resources_mut(self.setup.url(t)).unsubscribe([name.as_str()]);
-            // The other possible targets of an alias are the client's decision.
+            // The client decides which other possible targets of an alias it holds.
             let held = self.held(t);
             self.apps[t].applied.retain(|name, _| held.contains(name));
         }

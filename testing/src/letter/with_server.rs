@@ -248,7 +248,7 @@ impl<V: Variant> WithServer<V> {
         Ok(true)
     }
 
-    /// Delivers all messages in flight. Returns whether there were any.
+    /// Delivers all messages in flight.
     fn flow(&mut self) -> Result<(), Fault> {
         while self.hop()? {}
         Ok(())

@@ -9,7 +9,7 @@ pub enum Bug {
     // Of clients.
     /// The first cluster of the list is skipped (grpc-js).
     SkipsTheFirst,
-    /// A response throws away what was counted since the report (envoy#3868).
+    /// A response discards the counts since the last report (envoy#3868).
     ForgetsAtResponse,
     /// Each response starts the timer anew (Envoy).
     EachResponseIsANewTimer,
@@ -25,31 +25,31 @@ pub enum Bug {
     ForgetsDrops,
     /// Dropped calls count as failed calls.
     DropsAreCalls,
-    /// Stats go out under the name of another cluster (grpc#22371).
+    /// Stats are reported under the name of another cluster (grpc#22371).
     WrongCluster,
-    /// The first message of a stream has stats, before anything is asked (Envoy).
+    /// The first message of a stream has stats, before the server asks for any (Envoy).
     GoesOnUnasked,
-    /// What was counted before it was asked for is reported (gRPC).
+    /// Counts from the time before the server asked for them are reported (gRPC).
     SavesUp,
     /// A report that was not sent is lost.
     LosesUnsent,
     /// A report that was not sent is counted twice.
     GivesBackTwice,
-    /// The last counts of a cluster go with it (envoy#12823).
+    /// The last counts of a cluster are lost when the cluster is removed (envoy#12823).
     LosesTheLastCounts,
     /// There is no last report (grpc-go#6104).
     NoLastReport,
 
     // Of servers.
-    /// A response has no interval (C-core dies of it).
+    /// A response has no interval (which crashes C-core).
     NoInterval,
-    /// A response has a negative interval (Envoy dies of it).
+    /// A response has a negative interval (which crashes Envoy).
     NegativeInterval,
     /// A response has an empty list of clusters.
     EmptyList,
 }
 
-/// The defects that are habits of a dialect.
+/// Configures a defect that is a habit of a dialect.
 pub(super) fn configure(bug: Option<Bug>, config: Config) -> Config {
     match bug {
         Some(Bug::GoesOnUnasked) => config.with_kept_selection(true),
@@ -58,7 +58,7 @@ pub(super) fn configure(bug: Option<Bug>, config: Config) -> Config {
     }
 }
 
-/// A message of the client, with the defect.
+/// Adds the defect to a message of the client.
 pub(super) fn sent(bug: Option<Bug>, mut request: Request) -> Request {
     for stats in &mut request.clusters {
         match bug {
@@ -75,7 +75,7 @@ pub(super) fn sent(bug: Option<Bug>, mut request: Request) -> Request {
     request
 }
 
-/// A response as the server sends it, with the defect.
+/// Adds the defect to a response of the server.
 pub(super) fn answered(bug: Option<Bug>, response: Response) -> Response {
     match bug {
         Some(Bug::NoInterval) => Response { interval: None, ..response },
@@ -85,7 +85,7 @@ pub(super) fn answered(bug: Option<Bug>, response: Response) -> Response {
     }
 }
 
-/// The responses that the client takes for one.
+/// Returns the responses that the client reads in place of one.
 pub(super) fn heard(bug: Option<Bug>, mut response: Response) -> Vec<Response> {
     match bug {
         Some(Bug::SkipsTheFirst) => {
@@ -104,7 +104,7 @@ pub(super) fn heard(bug: Option<Bug>, mut response: Response) -> Vec<Response> {
     }
 }
 
-/// Throws away what is counted: nothing is asked for, and then all again.
+/// Discards the counts: one response asks for nothing, and the next asks for all clusters again.
 pub(super) fn reset(reporter: &mut Reporter, now: Instant) {
     let interval = Some(super::SECOND.into());
     let all = Response { send_all_clusters: true, interval, ..Response::default() };

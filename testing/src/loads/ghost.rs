@@ -1,4 +1,4 @@
-//! What has to be in each report, kept call by call.
+//! The expected content of each report, counted call by call.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -38,24 +38,24 @@ type Asked = (BTreeSet<usize>, Duration);
 pub(super) struct Ghost {
     pub(super) takes_all: bool,
     pub(super) in_progress: [u64; 2],
-    /// What the last response asked for, on any stream.
+    /// The clusters and the interval of the last response, on any stream.
     asked: Option<Asked>,
-    /// What was counted and is in no report, and since when; `None` if it is not asked for, or there is no such entry.
+    /// The counts that are in no report, and since when; `None` if the cluster is not asked for, or has no entry.
     held: [Option<(Row, Instant)>; 2],
-    /// What was counted while it was asked for.
+    /// The counts of the time in which the cluster was asked for.
     counted: [Row; 2],
-    /// What was in reports that the server has read.
+    /// The counts in reports that the server has read.
     arrived: [Row; 2],
-    /// What was in reports that were lost with their stream.
+    /// The counts in reports that were lost with their stream.
     lost: [Row; 2],
-    /// What is in the report that is under way.
+    /// The counts in the report that is under way.
     under_way: [Row; 2],
     /// The time of that report, and the beginnings of its windows.
     made: Option<(Instant, [Option<Instant>; 2])>,
     is_open: bool,
     greeted: bool,
     heard_node: bool,
-    /// A response was heard on this stream.
+    /// The client has read a response on this stream.
     answered: bool,
     /// The last response on this stream.
     last: Option<Response>,
@@ -98,7 +98,7 @@ impl Ghost {
         (self.is_open, self.owes) = (false, false);
     }
 
-    /// The client ends the stream.
+    /// Checks that the client may end the stream.
     pub(super) fn finish(&self) {
         assert!(self.stopping && !self.owes, "the last report is not sent");
     }
@@ -129,21 +129,21 @@ impl Ghost {
         }
     }
 
-    /// A handle to a cluster is there again.
+    /// Records that the client has a handle to a cluster again.
     pub(super) fn enter(&mut self, now: Instant, at: usize) {
         if self.is_asked(at) && self.held[at].is_none() {
             self.held[at] = Some((Row::default(), now));
         }
     }
 
-    /// The last handle is gone, or a call has ended: an entry with nothing in it goes.
+    /// Drops an empty entry after its last handle was released, or after a call has ended.
     pub(super) fn settle(&mut self, at: usize, is_used: bool) {
         if !is_used && self.in_progress[at] == 0 && self.held[at].is_some_and(|(row, _)| row == Row::default()) {
             self.held[at] = None;
         }
     }
 
-    /// A message is made.
+    /// Checks a message that the client makes.
     pub(super) fn report(&mut self, now: Instant, stopped: bool, request: &Request) {
         assert_eq!(request.node.is_some(), !self.greeted, "the node is in the first message");
         if !self.greeted {
@@ -173,7 +173,7 @@ impl Ghost {
         self.earliest = now + interval;
     }
 
-    /// Entries that nobody has a handle of are gone after their last report.
+    /// Checks the entries of the reporter: an entry without a handle is gone after its last report.
     pub(super) fn entries(&mut self, known: &[&ResourceName]) {
         let known: BTreeSet<usize> = known.iter().map(|cluster| number(cluster)).collect();
         for at in 0..2 {
@@ -187,7 +187,7 @@ impl Ghost {
         }
     }
 
-    /// The transport gives a message back.
+    /// Records that the transport gives a message back.
     pub(super) fn unsent(&mut self, request: &Request) {
         if request.node.is_some() {
             self.greeted = false;
@@ -208,7 +208,7 @@ impl Ghost {
         }
     }
 
-    /// A report was lost with its stream: the one that was under way.
+    /// Records that the report under way was lost with its stream.
     pub(super) fn lost(&mut self, request: &Request) {
         if request.node.is_none() {
             for at in 0..2 {
@@ -217,7 +217,7 @@ impl Ghost {
         }
     }
 
-    /// The server has read a report.
+    /// Checks a report that the server has read.
     pub(super) fn received(&mut self, report: &[ClusterStats]) {
         assert!(!report.is_empty(), "a report of nothing");
         for stats in report {
@@ -228,7 +228,7 @@ impl Ghost {
         }
     }
 
-    /// Compares the gauges of the server.
+    /// Compares the totals of the server with the reports that it has read.
     pub(super) fn totals(&mut self, totals: &Totals) {
         self.heard_node = true;
         for stats in totals.iter() {
@@ -237,7 +237,7 @@ impl Ghost {
         }
     }
 
-    /// The server answers.
+    /// Checks a response of the server.
     pub(super) fn answer(&mut self, response: &Response) {
         assert!(self.heard_node, "an answer before the node");
         assert_ne!(self.last.as_ref(), Some(response), "the same answer again");
@@ -249,7 +249,7 @@ impl Ghost {
         self.last = Some(response.clone());
     }
 
-    /// The client reads an answer.
+    /// Records a response that the client reads.
     pub(super) fn hear(&mut self, now: Instant, stopped: bool, response: &Response) {
         if stopped {
             return;
@@ -277,7 +277,7 @@ impl Ghost {
         self.asked = Some((clusters, interval));
     }
 
-    /// Every call is in exactly one place.
+    /// Checks that every call is counted in exactly one place.
     pub(super) fn conserves(&self) {
         for (at, cluster) in CLUSTERS.iter().enumerate() {
             let mut sum = self.held[at].map_or(Row::default(), |(row, _)| row);

@@ -1,5 +1,5 @@
-//! A world of load reports: a reporter, a collector for each stream, and a transport that takes a report, gives it back,
-//! or loses it with the stream. The expectations (`ghost.rs`) are kept without reading the machines.
+//! A world of load reports: a reporter, a collector for each stream, and a transport that takes a report, gives it
+//! back, or loses it with the stream. The expectations (`ghost.rs`) are kept without reading the machines.
 
 mod bug;
 mod ghost;
@@ -37,7 +37,7 @@ pub enum Step {
     Answer,
     /// The client reads the answer.
     Hear,
-    /// The client ends the stream that it does not need any more.
+    /// The client ends a stream that it does not need any more.
     Finish,
 
     // Environment steps.
@@ -51,7 +51,7 @@ pub enum Step {
     End,
     /// A call is dropped.
     Drop(usize),
-    /// The client has no use for the cluster any more, or has one again.
+    /// The client releases its handle to the cluster of this number, or gets one again.
     Toggle(usize),
     /// The server chooses the selection of this number.
     Select(usize),
@@ -100,7 +100,7 @@ pub struct Setup {
 /// A selection: the clusters by number, `None` for all; and the interval in seconds.
 pub type Asked = (Option<&'static [usize]>, u64);
 
-/// The state of everything.
+/// The complete state.
 #[derive(Clone, Hash)]
 pub struct World {
     reporter: Reporter,
@@ -205,7 +205,7 @@ impl World {
             panic!("a step that can be taken")
         };
         if let Some(node) = request.node.take() {
-            // The world's own, as the client's feature may be missing.
+            // The feature is that of the setup, because the client's node does not have it.
             let node = Node::clone(&node);
             let features = if self.ghost.takes_all { vec![SEND_ALL_CLUSTERS.into()] } else { vec![] };
             request.node = Some(Node { client_features: features, ..node }.into());
@@ -363,7 +363,8 @@ impl Model for World {
         matches!(step, Step::Open | Step::Send | Step::Receive | Step::Answer | Step::Hear | Step::Finish)
     }
 
-    /// A server that asks for nothing ends the stream, and the client opens it again.
+    /// Returns whether the step may repeat: a server that asks for nothing ends the stream, and the client opens it
+    /// again.
     fn may_repeat(step: Step) -> bool {
         step == Step::Open
     }

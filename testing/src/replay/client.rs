@@ -20,7 +20,7 @@ struct Session<V: Wire> {
     wanted: BTreeMap<TypeUrl, BTreeSet<ResourceName>>,
     /// The stream, if open.
     stream: Option<u32>,
-    /// The client closed the stream, and does not come back.
+    /// The client closed the stream, and opens no other.
     over: bool,
     types: BTreeMap<TypeUrl, Known>,
     judging: BTreeMap<TypeUrl, Update>,

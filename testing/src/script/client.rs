@@ -24,8 +24,8 @@ pub(super) struct Script<V: Notation> {
     late: Option<Sent>,
 }
 
-/// Options: `dialect=NAME`, `demand=TYPE` (on demand), `full=TYPE`, `notimer` (no existence timeout), `transient` (a
-/// resource that does not arrive in time is an error), `keep` and `drop` (for data errors), `nottl`.
+/// Makes a player. Options: `dialect=NAME`, `demand=TYPE` (on demand), `full=TYPE`, `notimer` (no existence timeout),
+/// `transient` (a resource that does not arrive in time is an error), `keep` and `drop` (for data errors), `nottl`.
 pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let mut config = Config::new(Node::new("n"));
     for option in options {

@@ -1,5 +1,5 @@
-//! Conversations in plain text, played against a machine. A script is a story; the README beside the scripts of `xds-machine`
-//! describes the format.
+//! Conversations in plain text, played against a machine. A script is a story; the README beside the scripts of
+//! `xds-machine` describes the format.
 //!
 //! After each input line, the script lists all output lines of the machine, so that silence is tested too.
 
@@ -78,7 +78,7 @@ fn is_servers(line: &str) -> bool {
     line.starts_with("S>") || line.starts_with('!')
 }
 
-/// `C0>`: a line for server 0.
+/// Returns whether a line is output of a client of several servers; `C0>` begins a request to server 0.
 fn is_of_servers(line: &str) -> bool {
     line.starts_with('!') || line.starts_with('C')
 }

@@ -210,7 +210,7 @@ fn read_resource(word: &str, type_url: &TypeUrl) -> Result<Resource, String> {
     };
     let (name, version) = word.split_once('@').unwrap_or((word, ""));
     let (name, beat) = name.strip_prefix('^').map_or((name, false), |name| (name, true));
-    // In `name@version:type` the type is a wrong one.
+    // In `name@version:type` the type of the content differs from that of the response.
     let (version, type_url) = version.split_once(':').map_or((version, type_url.clone()), |(v, t)| (v, read_type(t)));
     let content = !beat && word.contains('@');
     let body = content.then(|| Any { type_url, value: body(name, version).into() });
@@ -236,7 +236,6 @@ fn read_names(names: Vec<&str>) -> Vec<ResourceName> {
     names.into_iter().map(Into::into).collect()
 }
 
-/// Reads `name:CODE`.
 /// Writes the error of a refused input as a line.
 pub(super) fn write_error(error: &Error) -> String {
     match error {
@@ -245,6 +244,7 @@ pub(super) fn write_error(error: &Error) -> String {
     }
 }
 
+/// Reads errors of resources, each `name:code`.
 fn read_errors(words: Option<Vec<&str>>) -> Result<Vec<ResourceError>, String> {
     let error = |word: &str| {
         let (name, code) = word.rsplit_once(':').ok_or("an error is `name:code`")?;

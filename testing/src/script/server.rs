@@ -26,9 +26,10 @@ pub(super) struct Script<V: Notation> {
     room: bool,
 }
 
-/// Options: `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `wrapper` or `lone-ttl` (half of that),
-/// `unknown` (the store is empty and unknown), `dialect=NAME`, `hold` (removals in SotW too), `retry=N` (after 10 s),
-/// `portion=N` and `bytes=N` (of a response), `names=N` (the limit of a type), `tombstones=N`, `node` (required).
+/// Makes a player. Options: `single=cds`, `full=TYPE`, `ttl` (the client supports TTLs), `wrapper` or `lone-ttl` (one
+/// of the two features of that), `unknown` (the store is empty and unknown), `dialect=NAME`, `hold` (removals in SotW
+/// too), `retry=N` (after 10 s), `portion=N` and `bytes=N` (of a response), `names=N` (the limit of a type),
+/// `tombstones=N`, `node` (required).
 pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     let (mut config, mut node, mut cache) = (Config::ads(), Node::new("n"), Cache::new(1));
     let (mut types, mut response_limit) = (TypeRegistry::default(), ResponseLimit::default());

@@ -22,7 +22,7 @@ pub(super) struct Script<V: Notation> {
     errors: Vec<String>,
 }
 
-/// Options: the number of servers, then `default=0,1` and `NAME=0,1` for an authority.
+/// Makes a player. Options: the number of servers, then `default=0,1` and `NAME=0,1` for an authority.
 pub(super) fn new<V: Notation>(policy: &str, options: &[&str]) -> Result<Script<V>, String> {
     let policy = match policy {
         "grpc" => Policy::Grpc,

@@ -138,12 +138,13 @@ pub enum Step {
     },
 }
 
-/// The lists, by prefixes of names; the first is that of names without authority.
+/// The shape of a world of several servers.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// The policy of fallback.
     pub policy: Policy,
-    /// The servers of each list, by their numbers.
+    /// The lists, by the authorities of names, each with the numbers of its servers; the first is that of names without
+    /// authority.
     pub lists: &'static [(&'static str, &'static [usize])],
     /// The names that are subscribed to and put.
     pub names: &'static [&'static str],
@@ -250,7 +251,7 @@ pub struct World<V: Both> {
 struct Fixed {
     setup: Setup,
     types: Vec<TypeUrl>,
-    /// By type: a structured name has its own.
+    /// The names by type: a structured name contains its type.
     names: Vec<Vec<ResourceName>>,
 }
 
@@ -784,8 +785,9 @@ impl<V: Both> World<V> {
         }
     }
 
-    /// Returns whether a server without changes stays silent, so that it is not known to work: in SotW without any
-    /// subscribed resource; in delta with exactly the resources that the application already has and claims.
+    /// Returns whether a server without changes stays silent, so that the client can't tell that it works: in SotW
+    /// without any subscribed resource; in delta with exactly the resources that the application already has and
+    /// claims.
     fn is_silent(&self, s: usize) -> bool {
         let news = |t: usize, name: &ResourceName| {
             let has = self.apps[t].has.get(name).copied();

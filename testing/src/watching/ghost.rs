@@ -20,7 +20,7 @@ pub(super) struct Known {
 pub(super) struct Watcher {
     pub name: ResourceName,
     pub told: BTreeMap<ResourceName, Known>,
-    /// The watcher came when a resource was already held.
+    /// A resource was already held when the watcher was added.
     late: bool,
     synced: bool,
     /// The number of events that the watcher has received and not finished.

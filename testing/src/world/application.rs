@@ -16,8 +16,8 @@ pub struct Application {
     pub applied: BTreeMap<ResourceName, u8>,
     /// The contents that were rejected last, by name.
     pub rejected: BTreeMap<ResourceName, u8>,
-    /// The names that were reported not to exist; `true` if that may be reported again, because content was rejected until
-    /// then, so that the resource may exist.
+    /// The names that were reported not to exist; `true` if that may be reported again, because content was rejected
+    /// until then, so that the resource may exist.
     pub missing: BTreeMap<ResourceName, bool>,
     /// The resources with a reported error and no later report.
     pub failed: BTreeSet<ResourceName>,

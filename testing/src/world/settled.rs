@@ -40,7 +40,8 @@ impl<V: Both> World<V> {
         };
         let error = self.store.error(&self.setup, t, name);
         if !wanted(false) && !wanted(true) {
-            // What an alias stood for may stay if nothing is known about it, or about what the alias stands for now.
+            // The former target of an alias may stay if its state is unknown, or if the present target of the alias is
+            // unknown.
             let mut aliases = app.wanted.iter().filter(|name| is_alias(name));
             let gone = self.store.state(&self.setup, t, name) == State::Absent;
             let mut may_stay =

@@ -29,12 +29,14 @@ impl<V: Both> World<V> {
         !self.is_of_servers(due) || self.pairs.iter().any(|pair| waits(pair) || self.owes_removal(pair))
     }
 
-    /// Returns whether a client was not told yet that a resource does not exist, which the server may only delay.
+    /// Returns whether a server still owes a client the report that a resource does not exist. The server may only
+    /// delay the report.
     fn owes_removal(&self, pair: &Pair<V>) -> bool {
         let may_be_told = |t: usize| (V::REMOVES || self.setup.full_state) && self.store.is_known(t);
         let gone = |t: usize, name: &ResourceName| self.store.state(&self.setup, t, name) == State::Absent;
         let owes = |(t, app): (usize, &Application)| {
-            // In SotW a full-state type tells by absence alone what a client never had.
+            // In SotW a full-state response reports only by absence that a resource does not exist that the client
+            // never had.
             let waits = |name: &&ResourceName| {
                 let knows = app.missing.contains_key(*name) || app.expired.contains(*name);
                 V::REMOVES && is_resource(name) && !knows && !app.rejected.contains_key(*name)
@@ -99,7 +101,8 @@ impl<V: Both> World<V> {
                 let overdue = pair.apps[t].until.iter().find(|(_, until)| **until <= now);
                 assert_eq!(overdue, None, "type {t}: a TTL ran out, and the application does not know");
                 for (name, content) in before.iter().filter(|(name, _)| !pair.apps[t].applied.contains_key(*name)) {
-                    // Content that was rejected, or waits for its verdict, does not extend the TTL of the previous content.
+                    // Content that was rejected, or waits for its verdict, does not extend the TTL of the previous
+                    // content.
                     let app = &pair.apps[t];
                     let judging = app.judging.as_ref().is_some_and(|update| update.resource(name.as_str()).is_some());
                     let pending = rejected.contains_key(name) || judging;

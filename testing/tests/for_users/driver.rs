@@ -1,4 +1,4 @@
-//! Drivers as users write them, and what such drivers forget: the check names the rule.
+//! Drivers as users write them, and faults of such drivers: the check names the violated rule.
 
 use std::thread;
 
@@ -11,7 +11,7 @@ use xds_machine_testing::variant::Both;
 
 const NOW: Instant = Instant::EPOCH;
 
-/// What a driver of a client forgets.
+/// A fault of a driver of a client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Fault {
     None,
@@ -92,7 +92,7 @@ fn what_a_driver_forgets_is_named() {
     }
 }
 
-/// What is found by waiting takes as long as the check is patient.
+/// A fault that is found by waiting takes as long as the check's patience.
 #[test]
 fn what_a_driver_does_not_do_is_named() {
     let faults = [
@@ -108,7 +108,7 @@ fn what_a_driver_does_not_do_is_named() {
     }
 }
 
-/// What a driver of a server forgets.
+/// A duty that a driver of a server forgets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Forgets {
     Nothing,

@@ -1,4 +1,4 @@
-//! A model of an application over the real machines: one that is right, and one that keeps what is removed, which the search
+//! Models of an application over the real machines: a right one, and one that keeps removed resources, which the search
 //! finds by a shortest trace.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ struct Proxy<V: Both> {
     duo: Duo<V>,
     store: Cache,
     has: BTreeSet<ResourceName>,
-    /// What may happen still: a put, a removal, a lost stream.
+    /// The remaining events: puts, removals, lost streams.
     left: [u8; 3],
     keeps_removed: bool,
 }
@@ -113,7 +113,7 @@ fn an_application_that_keeps_what_is_removed_is_found_out() {
     let report = Proxy::<Delta>::explore([1, 1, 1], true);
     let fault = report.fault.expect("it is found");
     assert!(fault.what.contains("the proxy has what there is"), "{}", fault.what);
-    // It hears of the resource, and then of its end; a shorter way there is not.
+    // The store puts the resource, and then removes it; there is no shorter trace.
     let at = |step: Step| fault.trace.iter().position(|taken| *taken == step);
     assert_eq!((fault.trace.len(), at(Step::Put), at(Step::Remove), at(Step::Cut)), (14, Some(3), Some(8), None));
 }

@@ -1,4 +1,5 @@
-//! What the crate gives its users, used as they would. One program, because each test program rebuilds the machines.
+//! Tests of the crate's public tools, used as a user would use them. All are one program, because each test program
+//! rebuilds the machines.
 
 mod driver;
 mod duo;

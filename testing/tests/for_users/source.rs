@@ -1,5 +1,5 @@
-//! A source over a `BTreeMap`, as a user would write it, and faults that were seen in such sources: `check_source` finds each,
-//! and names the sentence of the contract.
+//! A source over a `BTreeMap`, as a user would write it, and faults that were seen in such sources: `check_source`
+//! finds each fault, and names the sentence of the contract.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use xds_machine::server::{Cache, Entry, Page, Resource, Revision, Source, State}
 use xds_machine::{ResourceName, TypeUrl, Version, type_url};
 use xds_machine_testing::source::{Plan, Probe, Store, check_source};
 
-/// What is wrong with a source.
+/// A fault of a source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Fault {
     OldestFirst,
@@ -24,15 +24,15 @@ enum Fault {
     ChangesOfTheGone,
 }
 
-/// One type's resources: what is there, or was, and since when.
+/// The present and the removed resources of one type, each with the revision of its last change.
 #[derive(Default)]
 struct Kind {
     revision: Revision,
     there: BTreeMap<ResourceName, (Revision, Resource)>,
     gone: BTreeMap<ResourceName, Revision>,
-    /// What a page had at first keeps its number.
+    /// The name on each page, if any: a resource keeps the number of its page.
     pages: Vec<Option<ResourceName>>,
-    /// What `StaleGet` answers with.
+    /// The former resources, which a source with `StaleGet` returns.
     stale: BTreeMap<ResourceName, (Revision, Resource)>,
 }
 
@@ -56,7 +56,7 @@ impl Map {
         self.kinds.get(type_url).unwrap_or(&self.nothing)
     }
 
-    /// The revision of a change.
+    /// Makes the revision of a change.
     fn next(&mut self) -> Revision {
         let stands = self.has(Fault::StandingRevision) && self.revision.0 > 3;
         let shares = self.has(Fault::SharedSince) && self.revision.0 % 2 == 1;
@@ -226,7 +226,7 @@ fn every_fault_is_found_and_named() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Two changes at one revision that nobody looked between.
+/// Two changes share a revision, and the probe did not look between them.
 #[test]
 fn a_revision_that_two_changes_share_is_seen_at_the_first_look() {
     let (of, mut map) = (TypeUrl::from(type_url::CLUSTER), Map::new(Some(Fault::SharedSince)));

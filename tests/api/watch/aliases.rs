@@ -128,7 +128,7 @@ fn an_alias_moves() {
     }
 }
 
-/// The former resource of the alias is wanted by its own name, and stays; the new one is rejected.
+/// The former resource of the alias is also watched by its own name, and stays; the new resource is rejected.
 #[test]
 fn an_alias_moves_to_what_is_rejected() {
     for (from, to) in [("a", "c"), ("c", "a")] {
@@ -148,7 +148,8 @@ fn an_alias_moves_to_what_is_rejected() {
     }
 }
 
-/// Nothing else keeps the former resource of the alias: it is removed, with the reason that the new one is rejected.
+/// No other watcher keeps the former resource of the alias: the resource is removed, with the rejection of the new one
+/// as the reason.
 #[test]
 fn an_alias_moves_to_what_is_rejected_and_the_first_goes() {
     let mut world = world();
@@ -181,7 +182,7 @@ fn an_alias_is_lost() {
     assert!(world.watches.get("x").is_none() && world.watches.get("r").is_none());
 }
 
-/// A resource is reported by each of its names, and to a wildcard watcher by its own.
+/// A resource is reported under each of its watched names, and to a wildcard watcher under its own name.
 #[test]
 fn who_watches_by_an_alias_by_the_name_and_the_whole() {
     let mut world = world();
@@ -324,7 +325,8 @@ fn what_is_dropped_is_dropped_by_its_alias() {
 }
 
 impl World<Delta> {
-    /// The server says what is new, and of what the client makes of it the watchers hear: the verdict is still to come.
+    /// Passes a response of the server to the client, and the client's actions to the watchers; the verdict is still
+    /// pending.
     fn hears(&mut self) {
         let server = self.server.as_mut().expect("a stream");
         let response = server.poll_transmit(self.now, &self.cache).expect("something is new");
@@ -335,7 +337,8 @@ impl World<Delta> {
     }
 }
 
-/// A removal due to a moved alias is not reported again to a watcher that arrives by name before the verdict.
+/// A watcher by name that arrives before the verdict receives a removal due to a moved alias, which the client does not
+/// report again.
 #[test]
 fn what_has_just_gone_by_its_alias() {
     let mut world = world();
@@ -363,7 +366,7 @@ fn what_has_just_gone_with_its_alias() {
     assert_eq!(world.goes_on(), told);
 }
 
-/// Nor to who comes between the two.
+/// The same for a watcher that arrives between the two: the loss of the alias, and the removal.
 #[test]
 fn what_is_about_to_go_with_its_alias() {
     let mut world = world();
@@ -381,7 +384,8 @@ fn what_is_about_to_go_with_its_alias() {
     assert_eq!(world.goes_on(), told);
 }
 
-/// Who watches it by name after the last who watched the alias has left is told what the server says to that.
+/// A watcher by name that arrives after the last watcher of the alias has left receives the server's answer to its own
+/// subscription.
 #[test]
 fn what_has_gone_by_an_alias_that_nobody_watches_any_more() {
     let mut world = world();
@@ -397,8 +401,8 @@ fn what_has_gone_by_an_alias_that_nobody_watches_any_more() {
     assert_eq!(world.goes_on(), ["#2 a is 1"]);
 }
 
-/// An alias that stood for nothing by the time its former resource was removed is no reason for that removal to be known
-/// for longer, once nobody watches the resource by its name.
+/// A removal is forgotten once no watcher watches the resource by its name: an alias that stood for nothing by the time
+/// of the removal does not keep that removal known.
 #[test]
 fn a_lost_alias_is_forgotten_with_its_resource() {
     let mut world = world();
@@ -420,7 +424,7 @@ fn a_lost_alias_is_forgotten_with_its_resource() {
     assert_eq!(world.goes_on(), ["#3 a fails: 5: the resource does not exist"]);
 }
 
-/// What becomes of a resource is no news of an alias that stood for it before.
+/// The expiry of a resource is no event for a watcher of an alias that stood for the resource before.
 #[test]
 fn what_expires_is_nothing_to_a_lost_alias() {
     let mut world = world();
@@ -436,7 +440,8 @@ fn what_expires_is_nothing_to_a_lost_alias() {
     assert_eq!(world.told(), ["#2 a fails: 5: the TTL of the resource ran out"]);
 }
 
-/// A removed name is an alias of another resource in the same update: a watcher of the name has the content of the other.
+/// A removed name becomes an alias of another resource in the same update: a watcher of the name receives the content
+/// of that resource.
 #[test]
 fn a_removed_name_becomes_an_alias() {
     let mut world = world();
@@ -450,7 +455,7 @@ fn a_removed_name_becomes_an_alias() {
     assert_eq!(world.watches.get("a"), Some(&2));
 }
 
-/// The reason of a removal is that of the last one, for a watcher that comes by name as well.
+/// A watcher by name that arrives later also receives the reason of the last removal.
 #[test]
 fn what_was_dropped_has_its_reason_for_a_watcher_that_comes_later() {
     let mut world = World::<Delta>::new(false, DataErrors::Drop);

@@ -12,7 +12,8 @@ fn world() -> World<Delta> {
     World::new(false, DataErrors::Delete)
 }
 
-/// A new collection makes nothing its part but what it covers: the content of another name goes with its last watcher.
+/// A new collection adds only the resources that it covers: the content of another name is forgotten with the last
+/// watcher of that name.
 #[test]
 fn a_collection_keeps_only_what_it_covers() {
     let mut world = world();

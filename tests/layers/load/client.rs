@@ -24,7 +24,7 @@ impl World {
         world
     }
 
-    /// A reporter that is asked for these clusters, each second, from 0 on.
+    /// Returns a reporter that a server asks for these clusters, each second, from 0 on.
     fn asked(clusters: &[&str]) -> Self {
         let mut world = Self::new(config());
         world.answer(at(0), &response(clusters, 1000));
@@ -45,7 +45,7 @@ impl World {
         self.entries.entry(cluster.into()).or_insert_with(made).clone()
     }
 
-    /// Calls in zone a that are started and end well at once.
+    /// Counts calls in zone a that start and succeed at once.
     fn calls(&mut self, now: Instant, cluster: &str, calls: u64) {
         let entry = self.entry(now, cluster);
         self.reporter.add(&entry, &zone("a"), Counts::succeeded(calls)).expect("an entry");
@@ -60,7 +60,7 @@ impl World {
         self.reporter.finished(call, outcome, []).expect("it was started");
     }
 
-    /// What is sent at this time.
+    /// Returns the stats that the reporter sends at this time.
     fn sent(&mut self, now: u64) -> Option<Vec<ClusterStats>> {
         let request = self.reporter.poll_transmit(at(now))?;
         assert_eq!(request.node, None);
@@ -105,7 +105,7 @@ fn a_stream_begins_with_the_node() {
     let expected = node.clone().with_feature(SEND_ALL_CLUSTERS);
     assert_eq!(first, Request { node: Some(expected.clone().into()), clusters: vec![] });
     assert_eq!(SEND_ALL_CLUSTERS, "envoy.lrs.supports_send_all_clusters");
-    // Not twice.
+    // The feature is not added twice.
     let mut again = Reporter::new(Config::new(expected.clone()));
     again.handle_open();
     assert_eq!(again.poll_transmit(at(0)).expect("the node").node, Some(expected.into()));
@@ -170,7 +170,7 @@ fn hostile_intervals_become_the_floor_or_the_cap() {
     assert_eq!(world.due(), Some(at(5000)));
 }
 
-/// R-LRS-06, L-18, L-24: the list names the clusters, the first one too; unknown names are skipped; all means all.
+/// R-LRS-06, L-18, L-24: the list names the clusters, including the first; unknown names are skipped; all means all.
 #[test]
 fn the_list_or_all() {
     let both = Response { send_all_clusters: true, ..response(&["c2"], 1000) };
@@ -193,7 +193,7 @@ fn the_list_or_all() {
     }
 }
 
-/// R-LRS-07, L-17: an empty list is nothing.
+/// R-LRS-07, L-17: an empty list asks for nothing.
 #[test]
 fn an_empty_list_is_nothing() {
     let mut world = World::asked(&["c1"]);
@@ -201,7 +201,7 @@ fn an_empty_list_is_nothing() {
     world.answer(at(500), &response(&[], 1000));
     world.calls(at(600), "c1", 1);
     assert_eq!((world.due(), world.sent(5000)), (None, None));
-    // Asked again, it begins anew.
+    // Asked again, the reporter begins anew.
     world.answer(at(6000), &response(&["c1"], 1000));
     assert_eq!(world.sent(7000), Some(vec![stats("c1", 1000, vec![])]));
 }
@@ -234,7 +234,7 @@ fn a_later_response_replaces_the_selection() {
     assert_eq!(world.sent(5930).map(|report| report.len()), Some(1));
 }
 
-/// R-LRS-10, R-LRS-11: what was counted before it was asked for.
+/// R-LRS-10, R-LRS-11: counts from before the response that asks for the cluster.
 #[test]
 fn a_newly_wanted_cluster_begins_at_the_response() {
     for (count, expected) in [
@@ -250,7 +250,7 @@ fn a_newly_wanted_cluster_begins_at_the_response() {
     }
 }
 
-/// R-LRS-11: not saved up while the server asks for others.
+/// R-LRS-11: counts are not saved up while the server asks for other clusters.
 #[test]
 fn what_is_not_wanted_is_thrown_away() {
     for (count, expected) in [(false, stats("c2", 500, vec![])), (true, stats("c2", 1000, vec![of("a", [2, 2, 0, 0])]))]
@@ -270,7 +270,7 @@ fn what_is_not_wanted_is_thrown_away() {
     }
 }
 
-/// The endpoints of what is thrown away make room, also beside a call in progress at their locality.
+/// Endpoints whose counts are thrown away make room, also beside a call in progress at their locality.
 #[test]
 fn endpoints_that_are_thrown_away_make_room() {
     let limits = Limits { endpoints: 1, ..Limits::default() };
@@ -300,7 +300,7 @@ fn calls_in_progress_are_a_gauge() {
     assert_eq!(world.sent(5000), Some(vec![stats("c1", 1000, vec![])]));
 }
 
-/// R-LRS-12, R-LRS-29: so they are for an endpoint, which stays as long as it has a call in progress.
+/// R-LRS-12, R-LRS-29: the same for an endpoint, which stays as long as it has a call in progress.
 #[test]
 fn calls_in_progress_at_an_endpoint_are_a_gauge() {
     let mut world = World::new(config());
@@ -318,7 +318,7 @@ fn calls_in_progress_at_an_endpoint_are_a_gauge() {
     assert_eq!(world.sent(4000), Some(vec![stats("c1", 1000, vec![])]));
 }
 
-/// R-LRS-13, L-20: a locality is reported if anything of it is not zero.
+/// R-LRS-13, L-20: a locality is reported if any of its values is not zero.
 #[test]
 fn a_locality_with_one_kind_of_load_is_reported() {
     let mut world = World::asked(&["c1"]);
@@ -359,7 +359,7 @@ fn idle_localities_are_left_out() {
     }
 }
 
-/// R-LRS-16, L-23: a report each interval, or silence after the first in which nothing happened.
+/// R-LRS-16, L-23: a report each interval, or silence after the first report of an idle interval.
 #[test]
 fn nothing_happened() {
     let mut world = World::new(config());
@@ -385,7 +385,7 @@ fn nothing_happened() {
     assert_eq!(world.sent(7000), Some(vec![stats("c1", 1000, vec![])]));
 }
 
-/// R-LRS-17: an entry for each service of a cluster; L-22: never under the other name.
+/// R-LRS-17: an entry for each service of a cluster; L-22: never under the name of another one.
 #[test]
 fn two_services_are_two_entries() {
     let mut world = World::asked(&["c1"]);
@@ -397,7 +397,7 @@ fn two_services_are_two_entries() {
     let service = |service: &str, localities| ClusterStats { service: service.into(), ..stats("c1", 1000, localities) };
     let expected = vec![service("e1", vec![of("a", [2, 1, 0, 1])]), service("e2", vec![of("a", [2, 0, 2, 0])])];
     assert_eq!(world.sent(1000), Some(expected));
-    // L-26: the old one drains.
+    // L-26: the old entry drains.
     world.end(call, Outcome::Ok);
     let expected = vec![service("e1", vec![of("a", [0, 1, 0, 0])]), service("e2", vec![])];
     assert_eq!(world.sent(2000), Some(expected));
@@ -467,8 +467,8 @@ fn a_lost_stream_loses_nothing_that_is_counted() {
     assert_eq!(world.sent(6327), Some(expected));
 }
 
-/// R-LRS-21: a cluster that the last stream named, and that is new since, has lost nothing either; one that the new
-/// stream does not name has.
+/// R-LRS-21: a cluster that the last stream asked for, and whose entry is new since, loses no counts either; a cluster
+/// that the new stream does not ask for does.
 #[test]
 fn the_next_stream_may_ask_for_less() {
     let mut world = World::asked(&["c1", "c2"]);
@@ -482,7 +482,7 @@ fn the_next_stream_may_ask_for_less() {
     assert_eq!(world.sent(3000), Some(vec![stats("c1", 1000, vec![]), stats("c2", 1000, vec![])]));
 }
 
-/// R-LRS-21, as Envoy: the first message of the next stream has stats, and it goes on at the old interval.
+/// R-LRS-21, as Envoy: the first message of the next stream has stats, and reports go on at the old interval.
 #[test]
 fn the_selection_may_be_kept() {
     let mut world = World::new(config().with_dialect(Dialect::Envoy));
@@ -512,7 +512,7 @@ fn a_report_is_made_when_there_is_room() {
     assert_eq!(world.sent(3100), None);
 }
 
-/// R-LRS-23: what is not sent is in the next report, on this stream or the next one.
+/// R-LRS-23: the counts of an unsent report are in the next report, on this stream or the next one.
 #[test]
 fn an_unsent_report_is_given_back() {
     for lost in [false, true] {
@@ -545,7 +545,7 @@ fn an_unsent_report_is_given_back() {
     assert_eq!(Misuse::NoReport.to_string(), "no load report is under way");
 }
 
-/// R-LRS-23: the node, too, and an entry that was gone with its report.
+/// R-LRS-23: the same for the node, and for an entry that was removed with its report.
 #[test]
 fn what_was_gone_comes_back() {
     let mut world = World::new(config());
@@ -561,7 +561,7 @@ fn what_was_gone_comes_back() {
     world.reporter.handle_unsent(report).expect("it was under way");
     assert_eq!(world.sent(1500), Some(vec![stats("c1", 1499, vec![of("a", [1, 1, 0, 0])])]));
     assert_eq!(world.reporter.entries().count(), 0);
-    // Not asked for any more: thrown away.
+    // Counts that the server does not ask for any more are thrown away.
     world.calls(at(1500), "c2", 1);
     let report = world.reporter.poll_transmit(at(2500)).expect("a report");
     world.answer(at(2500), &response(&["c1"], 1000));
@@ -569,7 +569,7 @@ fn what_was_gone_comes_back() {
     assert_eq!(world.sent(4000), Some(vec![]));
 }
 
-/// R-LRS-24, L-26: an entry goes with its last calls, and its last counts are reported.
+/// R-LRS-24, L-26: an entry is removed with its last calls, and its last counts are reported.
 #[test]
 fn the_last_counts_of_an_entry_are_reported() {
     let mut world = World::asked(&["c1"]);
@@ -581,7 +581,7 @@ fn the_last_counts_of_an_entry_are_reported() {
     let none = Misuse::NoEntry { cluster: "c1".into() };
     assert_eq!(world.reporter.release(entry.clone()), Err(none.clone()), "there were two");
     assert_eq!(world.sent(1000), Some(vec![stats("c1", 1000, vec![of("a", [1, 0, 0, 1])])]));
-    // Back before it ends: one entry.
+    // An entry that is made again before the call ends is the same entry.
     let again = world.reporter.entry(at(1200), "c1", "").expect("room");
     world.reporter.add(&again, &zone("a"), Counts::succeeded(1)).expect("an entry");
     world.reporter.release(again).expect("a handle");
@@ -590,13 +590,13 @@ fn the_last_counts_of_an_entry_are_reported() {
     assert_eq!(world.sent(3000), Some(vec![stats("c1", 1000, vec![of("a", [0, 0, 1, 0])])]));
     assert_eq!(world.sent(4000), Some(vec![]), "gone");
     assert_eq!(world.reporter.started(&entry, &zone("a")), Err(none));
-    // Nothing was counted: gone at once.
+    // An entry without counts is removed at once.
     let entry = world.reporter.entry(at(4000), "c2", "").expect("room");
     world.reporter.release(entry).expect("a handle");
     assert_eq!(world.reporter.entries().count(), 0);
 }
 
-/// R-LRS-24: what is not asked for goes with its last call.
+/// R-LRS-24: an entry that the server does not ask for is removed with its last call.
 #[test]
 fn an_entry_that_nobody_asks_for_goes_at_once() {
     let mut world = World::new(config());
@@ -606,7 +606,7 @@ fn an_entry_that_nobody_asks_for_goes_at_once() {
     assert_eq!(world.reporter.entries().count(), 1);
     world.end(call, Outcome::Ok);
     assert_eq!(world.reporter.entries().count(), 0);
-    // Or with the response that does not ask for it.
+    // Or with the response that does not ask for the entry.
     world.answer(at(0), &all(1000));
     let entry = world.reporter.entry(at(0), "c1", "").expect("room");
     world.reporter.add(&entry, &zone("a"), Counts::succeeded(1)).expect("an entry");
@@ -748,7 +748,7 @@ fn localities_by_name_and_priority() {
     assert_eq!(world.sent(1000), Some(vec![stats("c1", 1000, expected)]));
 }
 
-/// R-LRS-31: all is what the client knows, by name, and an entry that is added counts at once.
+/// R-LRS-31: "all" means every cluster that the client has, in the order of names, and a new entry counts at once.
 #[test]
 fn all_is_what_the_client_has() {
     let mut world = World::new(config());
@@ -796,7 +796,7 @@ fn limits() {
     assert_eq!(report[0].localities, [expected]);
 }
 
-/// A response that comes without a stream is a mistake of the driver, and the gRPC dialect is its three habits.
+/// A response without a stream is a mistake of the driver. The gRPC and Envoy dialects are three settings each.
 #[test]
 fn no_stream_and_dialects() {
     let mut reporter = Reporter::new(config());
@@ -808,7 +808,7 @@ fn no_stream_and_dialects() {
     assert_eq!(config().with_dialect(Dialect::Spec), config());
 }
 
-/// Reporters are values: equal configurations are equal wherever they come from, others are not.
+/// Reporters are values: those with equal configurations are equal, those with different configurations are not.
 #[test]
 fn reporters_are_values() {
     let fresh = |config: Config| Reporter::new(config);

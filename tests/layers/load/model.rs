@@ -1,6 +1,6 @@
-//! Every order of calls, reports, lost streams and returned messages, with the invariants of the module: each call is in
-//! exactly one report that the transport took, what it gives back is in the next one, a lost stream loses at most the
-//! report under way, and windows follow each other.
+//! Every order of calls, reports, lost streams and returned messages, with the invariants of the module: each call is
+//! in exactly one report that the transport took, a returned report is part of the next one, a lost stream loses at
+//! most the report under way, and windows follow each other.
 
 use xds_machine_testing::loads::{Asked, Budget, Bug, NONE, Setup, World};
 use xds_machine_testing::search;

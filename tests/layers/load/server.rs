@@ -16,7 +16,7 @@ fn node() -> Node {
     Node::new("n").with_feature(SEND_ALL_CLUSTERS)
 }
 
-/// A collector that has heard this node.
+/// Returns a collector that has received this node.
 fn collector(node: Node) -> Collector {
     let mut collector = Collector::new(CollectorConfig::new());
     receive(&mut collector, Some(node), vec![]);
@@ -37,7 +37,7 @@ fn asks(clusters: &[&str]) -> Option<Response> {
     Some(Response { clusters, interval: Some(second().into()), ..Response::default() })
 }
 
-/// R-LRS-50: the node comes first, and without a policy nothing is asked.
+/// R-LRS-50: the collector asks for nothing before the node arrives, nor without a policy.
 #[test]
 fn nothing_is_asked_before_the_node_or_without_a_policy() {
     let mut collector = Collector::new(CollectorConfig::new());
@@ -51,7 +51,7 @@ fn nothing_is_asked_before_the_node_or_without_a_policy() {
     assert_eq!((silent.poll_transmit(), silent.poll_action()), (None, None));
 }
 
-/// R-LRS-51, L-14, L-15: whatever is configured, the interval is there, and at least the floor.
+/// R-LRS-51, L-14, L-15: whatever is configured, a response has an interval, which is at least the floor.
 #[test]
 fn no_response_without_an_interval() {
     let huge = Duration::from_secs(1_000_000);
@@ -70,7 +70,7 @@ fn no_response_without_an_interval() {
     }
 }
 
-/// R-LRS-52, L-16: only a change brings a response.
+/// R-LRS-52, L-16: only a change causes a response.
 #[test]
 fn an_equal_selection_brings_no_response() {
     let mut collector = collector(node());
@@ -91,7 +91,7 @@ fn an_equal_selection_brings_no_response() {
     assert_eq!(said(Selection::all(2 * second())).0.expect("a response").interval, slower);
 }
 
-/// R-LRS-53: stats may come at any time, and later nodes are not looked at.
+/// R-LRS-53: stats may arrive at any time, and later nodes are ignored.
 #[test]
 fn stats_come_at_any_time() {
     let mut collector = Collector::new(CollectorConfig::new());
@@ -101,13 +101,13 @@ fn stats_come_at_any_time() {
     assert_eq!(receive(&mut collector, Some(Node::new("other")), vec![]), []);
     assert_eq!(collector.node().expect("the first").id, "n");
     assert_eq!(receive(&mut collector, None, report.clone()), [Action::Report(report)]);
-    // Without a node: the empty one.
+    // A first request without a node has the empty node.
     let mut nobody = Collector::new(CollectorConfig::new());
     assert_eq!(receive(&mut nobody, None, vec![]), [Action::Node(Node::default().into())]);
     assert_eq!(receive(&mut nobody, Some(node()), vec![]), []);
 }
 
-/// R-LRS-54: all only to those that take it.
+/// R-LRS-54: the collector asks for all clusters only from clients that have the feature.
 #[test]
 fn all_clusters_are_for_clients_with_the_feature() {
     let mut old = collector(Node::new("n"));
@@ -120,7 +120,7 @@ fn all_clusters_are_for_clients_with_the_feature() {
     assert_eq!(new.poll_transmit(), Some(Response { send_all_clusters: true, ..asks(&[]).expect("one") }));
 }
 
-/// R-LRS-55, L-17: never an empty selection; asking for nothing ends the stream.
+/// R-LRS-55, L-17: the collector never sends an empty selection; asking for nothing ends the stream.
 #[test]
 fn nothing_more_to_ask_ends_the_stream() {
     for nothing in [None, Some(Selection::clusters(second(), [""; 0])), Some(Selection::all(second()))] {
@@ -135,14 +135,14 @@ fn nothing_more_to_ask_ends_the_stream() {
         collector.set_selection(nothing);
         assert_eq!((collector.poll_transmit(), collector.poll_action()), (None, None), "it is over");
     }
-    // Nothing was sent yet: no need.
+    // Nothing was sent yet, so the stream need not end.
     let mut collector = collector(node());
     collector.set_selection(Some(Selection::clusters(second(), ["c1"])));
     collector.set_selection(None);
     assert_eq!((collector.poll_transmit(), collector.poll_action()), (None, None));
 }
 
-/// R-LRS-57: what is there twice is added up by the helper, and handed on as it came.
+/// R-LRS-57: the collector reports duplicate entries and localities as received; the helper `merge` adds them up.
 #[test]
 fn entries_and_localities_that_are_there_twice() {
     let drops = |count| vec![Dropped { category: "x".into(), count }];
@@ -255,7 +255,7 @@ fn limits_of_a_report() {
     }
     let message = PeerMisbehaved::TooMuchLoad { what: Excess::NameBytes, count: 11, limit: 10 }.to_string();
     assert_eq!(message, "11 bytes of names in load reporting, limit 10");
-    // What is remembered.
+    // The limit of remembered clusters.
     receive(&mut collector, None, vec![stats("a", 0, vec![]), stats("b", 0, vec![])]);
     receive(&mut collector, None, vec![stats("a", 0, vec![]), stats("c", 0, vec![])]);
     let before = collector.clone();
@@ -275,7 +275,7 @@ fn a_driver_polls_all_actions() {
     assert_eq!(collector.handle_request(request), Err(Error::Caller(waiting)));
 }
 
-/// Collectors are values: the hash follows what they heard, and not how they are configured.
+/// Collectors are values: the hash depends on what they received, and not on their configuration.
 #[test]
 fn collectors_are_values() {
     let fresh = || Collector::new(CollectorConfig::new());

@@ -1,4 +1,5 @@
-//! Properties of any sequence of steps. `PROPTEST_CASES=10000 cargo test --release --test worlds properties` goes deeper.
+//! Properties of any sequence of steps. `PROPTEST_CASES=10000 cargo test --release --test worlds properties` goes
+//! deeper.
 //!
 //! A failing case is shrunk, and printed as steps or bytes; described in words it belongs in `regressions.rs`.
 
@@ -12,11 +13,11 @@ use xds_machine::{Delta, Sotw};
 
 use xds_machine_testing::hostile;
 
-/// Cases by default, as many as proptest takes.
+/// The default number of cases, which is that of proptest.
 const CASES: u32 = 256;
 
-/// A run with the default number of cases has a fixed seed, because the tests of one commit have one answer; a deeper
-/// run has a new seed each time, or the one that `PROPTEST_RNG_SEED` names.
+/// Returns a configuration. A run with the default number of cases has a fixed seed, so that the tests of one commit
+/// have one result; a deeper run has a new seed each time, or the one that `PROPTEST_RNG_SEED` names.
 fn config(cases: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
     let rng_seed = if default.cases == CASES { RngSeed::Fixed(1) } else { default.rng_seed };
@@ -24,7 +25,7 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, rng_seed, failure_persistence: None, max_shrink_iters: 20_000, ..default }
 }
 
-/// A story shrinks itself: proptest would shrink the bytes that make its steps.
+/// Returns the configuration for stories. A story shrinks itself, because proptest would shrink the bytes of its steps.
 fn stories() -> ProptestConfig {
     ProptestConfig { max_shrink_iters: 0, ..config(64) }
 }

@@ -9,7 +9,7 @@ use xds_machine_testing::hostile::{Hostile, Input};
 
 const NOW: Instant = Instant::EPOCH;
 
-/// Each stream sends the same messages with the other stream as alone.
+/// Checks that each stream sends the same messages with the other stream as alone.
 pub(super) fn check<V: Hostile>(data: &[u8]) {
     let both = play::<V>(data, [true, true]);
     assert_eq!(both[0], play::<V>(data, [true, false])[0], "the first stream");

@@ -1,8 +1,8 @@
-//! The wire format: byte for byte the output of prost, in chunks or in one buffer, and it decodes to the original
-//! message.
+//! The wire format: messages are encoded byte for byte as prost encodes them, in chunks or in one buffer, and decode to
+//! the original message.
 //!
-//! Responses of the server are put together by hand out of parts that streams share (`src/wire`), so the reference here
-//! is prost itself: messages built field by field, with the code that prost generates, and encoded by it.
+//! The server composes responses by hand from parts that streams share (`src/wire`), so the reference here is prost
+//! itself: messages built field by field, with the code that prost generates, and encoded by it.
 
 #![allow(unreachable_pub)]
 
@@ -55,7 +55,7 @@ fn check_responses<V: Plain>(script: &Script) {
         }
     };
     turn(&mut server, &cache, now);
-    // An answer, and with it what is due next: a change and removals, then heartbeats.
+    // Each turn answers the last response, and sends what is due next: a change and removals, then heartbeats.
     for resource in script.resources.iter().step_by(3) {
         cache.remove(&type_url, resource.name().as_str());
     }
@@ -83,13 +83,13 @@ fn check_response<V: Plain>(response: &server::Response<V>) {
     assert_eq!(V::encode(&message), in_chunks, "and those of the message");
     assert_eq!(V::decode(in_chunks.into()).expect("what we write can be read"), message);
 
-    // The message says what the response does: the view and the copy do not drift apart.
+    // The message has the names of the response: the view and the copy do not drift apart.
     let names: Vec<&str> = response.resources().map(|resource| resource.name().as_str()).collect();
     let sent = V::names(&message);
     assert!(sent.is_empty() || sent == names, "{sent:?} sent, {names:?} meant");
 }
 
-/// Requests and responses as messages, with any contents.
+/// Checks a request or a response with any contents: its encoding, and that it decodes to itself.
 fn check_message<M: Clone + std::fmt::Debug + PartialEq>(
     message: &M,
     plain: &[u8],
@@ -101,7 +101,7 @@ fn check_message<M: Clone + std::fmt::Debug + PartialEq>(
     assert_eq!(&decode(encoded.into()).expect("what we write can be read"), message);
 }
 
-/// The seconds of a protobuf `Duration` have a sign. Beyond it a TTL without end would read as one that is over.
+/// The seconds of a protobuf `Duration` are signed. Without a limit, a TTL without end would be read as negative.
 #[test]
 fn a_ttl_without_end() {
     let type_url = TypeUrl::from("t");
@@ -119,12 +119,12 @@ fn a_ttl_without_end() {
     assert_eq!(message.resources[0].ttl, Some(Duration::new(i64::MAX as u64, 999_999_999)));
 }
 
-/// A claim of version 1.
+/// Encodes a claim of version 1.
 fn claim(name: u8) -> [u8; 8] {
     [0x2a, 6, 0x0a, 1, name, 0x12, 1, b'1']
 }
 
-/// Another field may come between the entries of a map (protobuf, "Maps"): all are entries of it.
+/// Another field may come between the entries of a map (protobuf, "Maps"): the map still has all of them.
 #[test]
 fn claims_with_another_field_between_them() {
     let nonce = [0x32, 1, b'n'];
@@ -181,7 +181,7 @@ proptest! {
         check_message(&response, &plain, proto::delta::encode_response, proto::delta::decode_response);
     }
 
-    /// Bytes that nobody wrote: an error or a message, which then reads back as itself.
+    /// Arbitrary bytes decode to an error, or to a message that decodes to itself once encoded.
     #[test]
     fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let bytes = Bytes::from(bytes);

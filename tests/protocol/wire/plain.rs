@@ -44,7 +44,7 @@ pub trait Plain: server::Variant {
     fn plain(message: &Self::Message) -> Vec<u8>;
     fn encode(message: &Self::Message) -> Vec<u8>;
     fn decode(bytes: Bytes) -> Result<Self::Message, proto::DecodeError>;
-    /// The names of the resources, as far as they can be told without opening them.
+    /// Returns the names of the resources; none if a name is only in an encoded resource.
     fn names(message: &Self::Message) -> Vec<&str>;
 }
 
@@ -100,7 +100,7 @@ impl Plain for Delta {
     type Message = delta::Response;
 
     fn ask(type_url: &TypeUrl, names: &[ResourceName], node: Node, nonce: Option<Nonce>) -> delta::Request {
-        // Only the first asks; the others answer.
+        // Only the first request subscribes; the others are ACKs.
         let subscribe = if nonce.is_none() { names.into() } else { Vec::new() };
         let nonce = nonce.unwrap_or_default();
         delta::Request { node: Some(node.into()), subscribe, nonce, ..delta::Request::new(type_url.clone()) }

@@ -26,7 +26,7 @@ pub struct Script {
 }
 
 pub fn script() -> impl Strategy<Value = Script> {
-    // Pages have 128 slots: mostly less than one, sometimes a few.
+    // Pages have 128 slots: there is mostly less than one page, sometimes a few.
     let count = prop_oneof![4 => 0..12_usize, 1 => 120..400_usize];
     let resources = (count, vec(resource(), 12)).prop_map(|(count, some)| {
         let numbered = |at: usize| some[at % some.len()].clone().named(at);
@@ -69,7 +69,7 @@ fn name(at: usize) -> String {
     format!("r{at}")
 }
 
-/// A resource of a store, without its name.
+/// A resource of a store; its name is set later.
 #[derive(Clone, Debug)]
 struct Made {
     name: String,
@@ -117,7 +117,7 @@ fn time() -> impl Strategy<Value = Duration> {
     time.prop_filter("a TTL of nothing is none", |time| !time.is_zero())
 }
 
-/// Texts whose lengths take one byte and two, with characters of more than one.
+/// Texts whose lengths take one or two bytes, with characters of more than one byte.
 fn text() -> impl Strategy<Value = String> {
     let text = |chars: Vec<char>| chars.into_iter().collect::<String>();
     prop_oneof![4 => vec(any::<char>(), 0..7).prop_map(text), 1 => vec(any::<char>(), 100..140).prop_map(text)]
@@ -154,7 +154,7 @@ fn errors() -> impl Strategy<Value = Vec<ResourceError>> {
 }
 
 fn node() -> impl Strategy<Value = Node> {
-    // Field 3, the metadata, and one that nobody knows.
+    // Field 3, the metadata, and an unknown field.
     let rest = option::of(vec(any::<u8>(), 0..8)).prop_map(|bytes| {
         let metadata = bytes.map_or(Vec::new(), |bytes| [&[0x1a, bytes.len() as u8], &bytes[..]].concat());
         Bytes::from([&metadata[..], &[0xa0, 0x3f, 0x07]].concat())

@@ -1,4 +1,4 @@
-//! A call of the aggregated service, for the clients that are ours.
+//! A call of the aggregated service, for our own clients.
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -9,7 +9,7 @@ use tonic::transport::Endpoint;
 use tonic::{Request, Status, Streaming};
 use transport::codec::{LARGEST, METHOD, Raw};
 
-/// Opens a stream. The first request has to be under way, or a server need not answer.
+/// Opens a stream. The first request has to be under way, because a server need not answer before it.
 pub async fn open(address: String, requests: mpsc::Receiver<Bytes>) -> Result<Streaming<Bytes>, Status> {
     let endpoint = Endpoint::from_shared(address).map_err(|error| Status::unavailable(error.to_string()))?;
     let channel = endpoint.connect().await.map_err(|error| Status::unavailable(error.to_string()))?;

@@ -33,7 +33,8 @@ impl Start {
     }
 }
 
-/// Takes a measurement up to so many times, as long as there is patience: the first is left out if there are others.
+/// Takes a measurement up to `most` times within `PATIENCE`. Returns the medians and the number of measurements; the
+/// first is left out if there are others.
 pub fn rounds<E>(most: usize, mut round: impl FnMut(usize) -> Result<Took, E>) -> Result<(Took, usize), E> {
     let (start, mut took) = (Instant::now(), Vec::new());
     while took.len() < most && (took.is_empty() || start.elapsed() < PATIENCE) {
@@ -44,7 +45,7 @@ pub fn rounds<E>(most: usize, mut round: impl FnMut(usize) -> Result<Took, E>) -
     Ok((Took { ns: middle(|took| took.ns), wall_ns: middle(|took| took.wall_ns) }, warm.len()))
 }
 
-/// The time of a floor.
+/// Returns the time of a floor.
 pub fn floor(mut work: impl Work) -> f64 {
     let mut times = Vec::new();
     for _ in 0..7 {

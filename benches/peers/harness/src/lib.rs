@@ -1,4 +1,4 @@
-//! What every peer's program shares: the workloads, the clock, the floor, the cap, and the lines that come out.
+//! The parts that all peers' programs share: the workloads, the clock, the floor, the cap, and the lines of output.
 
 pub mod cap;
 pub mod clock;

@@ -1,8 +1,8 @@
-//! A question to a peer that has one right answer.
+//! A question to a peer, with one right answer.
 
 use serde_json::json;
 
-/// What was asked, what had to come, and what came.
+/// The question, the expected answer, and the answer.
 #[derive(Clone, Debug)]
 pub struct Probe {
     /// What was done and sent, in order.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::cap;
 use crate::clock::Took;
 
-/// What was measured. The peer's name and version are put in front of it by the program that runs all.
+/// A measurement. The program that runs all peers adds the peer's name and version in front.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub workload: String,
@@ -13,14 +13,14 @@ pub struct Row {
     pub s: usize,
     pub changed: usize,
     pub took: Took,
-    /// How many times it was measured; `took` is the median.
+    /// The number of measurements; `took` is the median.
     pub rounds: usize,
-    /// Memory, or the size of what one stream was sent.
+    /// Memory, or the size of the response to one stream.
     pub bytes: f64,
-    /// How many resources one stream was sent.
+    /// The number of resources that one stream was sent.
     pub resources: usize,
     pub floor_ns: f64,
-    /// What is not as it should be.
+    /// The fault of the result, if it has one.
     pub wrong: Option<String>,
     /// How the peer was driven.
     pub drive: &'static str,

@@ -1,4 +1,4 @@
-//! The work of a server: everything for a new stream, one change for many streams, and what an idle stream holds.
+//! The work of a server: all resources for a new stream, one change for many streams, and the memory of an idle stream.
 
 use std::process::ExitCode;
 
@@ -8,19 +8,19 @@ use crate::clock::{Start, rounds};
 use crate::data::encode_all;
 use crate::{Probe, Row, cap};
 
-/// Which protocol the streams speak.
+/// The variant of the protocol on the streams.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Variant {
     Delta,
     Sotw,
 }
 
-/// What one stream was sent.
+/// The response that one stream was sent.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Sent {
-    /// Of the encoded response, all of which has to exist.
+    /// The bytes of the encoded response, all of which has to exist.
     pub bytes: usize,
-    /// Those in it, if they were counted.
+    /// The resources in the response, if they were counted.
     pub resources: usize,
 }
 
@@ -29,24 +29,25 @@ pub type Wrong = String;
 
 /// A server with its streams.
 pub trait Server: Sized {
-    /// How it is driven, and what of that is not its own doing.
+    /// How the server is driven, and which part of that is not its own work.
     const DRIVE: &'static str;
 
-    /// A store of so many resources (`data::name`, `data::body`), of which nobody asked for anything yet.
+    /// Creates a server with a store of `n` resources (`data::name`, `data::body`), and no stream yet.
     fn new(n: usize, variant: Variant) -> Result<Self, Wrong>;
 
-    /// One more wildcard stream: until its encoded response exists, and its ACK, which comes decoded, is processed.
+    /// Opens one more wildcard stream. Returns once its encoded response exists, and its ACK, which is given decoded,
+    /// is processed.
     fn open(&mut self) -> Result<Sent, Wrong>;
 
-    /// A resource changes: until each stream has its encoded response, and each ACK is processed. What the first was sent
-    /// is returned, with its resources counted if `count`.
+    /// Changes a resource. Returns once each stream has its encoded response, and each ACK is processed: the response
+    /// to the first stream, with its resources counted if `count`.
     fn change(&mut self, at: usize, round: u8, count: bool) -> Result<Sent, Wrong>;
 
-    /// What else is asked of it.
+    /// Returns the answers of the server to further questions.
     fn probes() -> Vec<Probe>;
 }
 
-/// The program of a peer: `WORKLOAD N S`, and a line comes out for each thing that was measured.
+/// Runs the program of a peer: `WORKLOAD N S`. Prints a line for each measurement.
 pub fn serve<T: Server>() -> ExitCode {
     alloc::keep();
     cap::cap();
@@ -73,7 +74,7 @@ pub fn serve<T: Server>() -> ExitCode {
     }
 }
 
-/// F5: the first stream of a server, and each further one.
+/// Measures F5: the first stream of a server, and each further one.
 fn sync<T: Server>(n: usize) -> Result<(), Wrong> {
     let floor_ns = encode_all(n, Variant::Delta);
     let mut sent = Sent::default();
@@ -112,7 +113,7 @@ fn sync<T: Server>(n: usize) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// F1, F2, F7: one of N changes and S streams hear it.
+/// Measures F1, F2, F7: one of N resources changes, and S streams are sent the change.
 fn change<T: Server>(n: usize, s: usize, variant: Variant) -> Result<(), Wrong> {
     let floor_ns = encode_all(n, variant);
     let mut server = filled::<T>(n, s, variant)?;
@@ -137,10 +138,10 @@ fn change<T: Server>(n: usize, s: usize, variant: Variant) -> Result<(), Wrong> 
     Ok(())
 }
 
-/// F3: what a stream holds that has everything.
+/// Measures F3: the memory of a stream that has all resources.
 fn idle<T: Server>(n: usize, s: usize) -> Result<(), Wrong> {
     let mut server = T::new(n, Variant::Delta)?;
-    server.open()?; // what is made for all is made
+    server.open()?; // makes what all streams share
     let (before, start) = (alloc::live(), Start::now());
     for opened in 0..s {
         server.open()?;
@@ -178,7 +179,7 @@ fn expect(right: usize, resources: usize) -> Option<Wrong> {
     (right != resources).then(|| format!("each stream was sent {resources} resources instead of {right}"))
 }
 
-/// How far it is: the last line is what is known of a peer that was ended.
+/// Prints the progress: the last line shows how far a peer came that was ended.
 fn say(progress: std::fmt::Arguments<'_>) {
     eprintln!("{progress}");
 }

@@ -1,5 +1,5 @@
-//! A server on a port, for `cargo xtask bench-json beside`: `serve N` prints the port, changes a resource for each line that it
-//! reads, and ends with its input.
+//! A server on a port, for `cargo xtask bench-json beside`: `serve N` prints the port, changes a resource for each line
+//! of its input, and ends when the input ends.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ pub fn serve_or(serve: impl FnOnce(usize) -> Result<(), Box<dyn Error>>, other: 
     }
 }
 
-/// Prints the port, and makes a change for each line; each change is given its number.
+/// Prints the port, and makes a change for each line of input; each change is given its number.
 pub fn obey(port: u16, mut change: impl FnMut(u8)) {
     println!("{port}");
     let mut round = 0_u8;

@@ -1,6 +1,6 @@
 //! nebucloud's `xds-server` and `xds-cache` as a server: its aggregated service is called, as tonic would call it, but
-//! without a network. It answers requests and nothing else: when a snapshot is set, no stream hears of it. So that there is
-//! something to measure, each stream says something after a change, as a client may at any time.
+//! without a network. The service only answers requests: a new snapshot is pushed to no stream. So that there is
+//! something to measure, each stream sends a request after a change, as a client may at any time.
 
 mod probes;
 mod stream;
@@ -25,7 +25,7 @@ use crate::stream::{Protocol, Stream};
 #[global_allocator]
 static COUNTING: alloc::Counting = alloc::Counting;
 
-/// The node that all streams are of.
+/// The node of all streams.
 pub const NODE: &str = "n";
 
 fn main() -> ExitCode {
@@ -117,7 +117,7 @@ impl Store {
         self.publish();
     }
 
-    /// Gives each node a snapshot, which can only be made anew.
+    /// Gives each node a new snapshot, because a snapshot can't be changed.
     pub fn publish(&mut self) {
         self.snapshots += 1;
         let builder = Snapshot::builder().version(format!("v{}", self.snapshots));

@@ -1,4 +1,4 @@
-//! What is asked of it besides.
+//! Further questions to the server.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use xds_types::google::rpc::Status;
 use crate::Store;
 use crate::stream::{Protocol, Stream};
 
-/// How long "nothing" takes.
+/// The time without a response that counts as "nothing".
 const WHILE: Duration = Duration::from_millis(500);
 
 pub async fn all() -> Vec<Probe> {

@@ -1,4 +1,4 @@
-//! A stream of its service, without a network: requests come decoded, and responses go as they are.
+//! A stream of its service, without a network: requests are given decoded, and responses are taken as they are.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -26,17 +26,17 @@ use xds_types::envoy::config::core::v3::Node;
 use harness::Sent;
 use harness::data::TYPE_URL;
 
-/// What a variant says.
+/// The messages of a variant.
 pub trait Protocol: Message + Default + Clone + Unpin + 'static {
     type Response: Message + Default + 'static;
 
-    /// A request that answers nothing, with a node.
+    /// Returns a request that answers no response, with a node.
     fn new() -> Self;
 
-    /// What acknowledges a response.
+    /// Returns the ACK of a response.
     fn ack(response: &Self::Response) -> Self;
 
-    /// What a client that has the content of this response may say at any time.
+    /// Returns a request that a client with the content of this response may send at any time.
     fn again(response: &Self::Response) -> Self;
 
     fn resources(response: &Self::Response) -> usize;
@@ -116,7 +116,7 @@ pub struct Stream<P: Protocol> {
     requests: Arc<Mutex<VecDeque<P>>>,
     bell: mpsc::UnboundedSender<()>,
     responses: ReceiverStream<Result<P::Response, Status>>,
-    /// What the client may say next.
+    /// The request that the client may send next.
     again: P,
 }
 
@@ -136,8 +136,8 @@ impl<P: Protocol> Stream<P> {
         let _ = self.bell.send(());
     }
 
-    /// Until all that was said is processed: after what it takes from the queue the server does not wait, but for room for
-    /// a response, of which there is plenty.
+    /// Waits until all requests are processed: once the server has taken a request from the queue, it waits only for
+    /// room for a response, of which there is plenty.
     async fn heard(&self) {
         while !self.requests.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
             yield_now().await;
@@ -149,7 +149,7 @@ impl<P: Protocol> Stream<P> {
         self.say(self.again.clone());
     }
 
-    /// The next response, encoded; it is acknowledged, and that is processed.
+    /// Encodes the next response, and acknowledges it. Returns once the ACK is processed.
     pub async fn take(&mut self) -> Result<Sent, String> {
         let response = self.responses.next().await.ok_or("the stream ended")?.map_err(|status| status.to_string())?;
         let bytes = std::hint::black_box(response.encode_to_vec()).len();
@@ -159,13 +159,13 @@ impl<P: Protocol> Stream<P> {
         Ok(Sent { bytes, resources: P::resources(&response) })
     }
 
-    /// What comes within a time.
+    /// Returns the response that arrives within a time.
     pub async fn next(&mut self, within: Duration) -> Option<P::Response> {
         timeout(within, self.responses.next()).await.ok()??.ok()
     }
 }
 
-/// Takes requests that are ready; a message of no bytes says that there is one.
+/// Takes requests that are ready; an empty message announces each.
 struct Ready<P>(Arc<Mutex<VecDeque<P>>>);
 
 impl<P> Decoder for Ready<P> {

@@ -1,4 +1,4 @@
-//! The same questions as to the other servers.
+//! The same questions as to the other servers, for our machine.
 
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ impl<V: Wire> World<V> {
         while self.server.poll_action().is_some() {}
     }
 
-    /// What is sent, by name, and its nonce.
+    /// Returns the names in the next response, and its nonce.
     fn next(&mut self) -> (String, Nonce) {
         let Some(response) = self.server.poll_transmit(NOW, &self.cache) else { return ("nothing".into(), "".into()) };
         let names: Vec<_> = response.resources().map(|resource| resource.name().as_str()).collect();
@@ -51,7 +51,7 @@ impl<V: Wire> World<V> {
         (format!("resources {names:?}, removed {removed:?}"), response.nonce().clone())
     }
 
-    /// The same, with its ACK.
+    /// Returns the names in the next response, and acknowledges it.
     fn take(&mut self) -> String {
         let (said, nonce) = self.next();
         self.say(V::ack(&clusters(), &[], nonce));

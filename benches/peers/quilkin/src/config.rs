@@ -1,5 +1,6 @@
-//! The store: quilkin-xds has none. Its `Configuration`, the application's, is given what a client has, and says what is
-//! new to that client; what has changed since when it is not told. So it looks at all there is, as quilkin's own does.
+//! The store: quilkin-xds has none. Its `Configuration`, which the application implements, is given the state of a
+//! client, and returns what is new to that client. It is not given what has changed since that state, so it looks at
+//! all resources, as quilkin's own does.
 
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;

@@ -25,7 +25,7 @@ use crate::stream::{Stream, subscribe};
 static COUNTING: alloc::Counting = alloc::Counting;
 
 fn main() -> ExitCode {
-    quilkin_xds::metrics::set_registry(Box::leak(Box::default())); // or the first request panics
+    quilkin_xds::metrics::set_registry(Box::leak(Box::default())); // without it, the first request panics
     wire::serve_or(on_a_port, serve::<Quilkin>)
 }
 
@@ -44,7 +44,7 @@ fn on_a_port(n: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The control plane; it lives as long as nobody drops the sender.
+/// The control plane, which lives until the sender is dropped.
 pub struct Plane {
     pub config: Arc<Config>,
     pub plane: ControlPlane<Config>,
@@ -92,7 +92,7 @@ impl Server for Quilkin {
         runtime.block_on(async {
             plane.config.change(at, round);
             plane.plane.push_update(TYPE_URL);
-            // All at once, for it sends what has changed a tenth of a second later, of its own accord.
+            // All streams at once, because the control plane sends changes on its own, a tenth of a second later.
             let sent: Result<Vec<Sent>, String> =
                 join_all(streams.iter_mut().map(Stream::take)).await.into_iter().collect();
             sent?.first().copied().ok_or_else(|| "no stream".into())

@@ -1,4 +1,4 @@
-//! What is asked of it besides.
+//! Further questions to the server.
 
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use quilkin_xds::generated::google::rpc::Status;
 use crate::Plane;
 use crate::stream::{Stream, ack, subscribe};
 
-/// How long "nothing" takes.
+/// The time without a response that counts as "nothing".
 const WHILE: Duration = Duration::from_millis(500);
 
 pub async fn all() -> Vec<Probe> {

@@ -18,7 +18,7 @@ use tonic::Status;
 
 use crate::config::Config;
 
-/// A request that answers nothing. No names: everything.
+/// Returns a request that answers no response. Without names, it subscribes to all resources.
 pub fn subscribe(names: &[&str]) -> DeltaDiscoveryRequest {
     DeltaDiscoveryRequest {
         node: Some(Node { id: "n".into(), ..Node::default() }),
@@ -50,19 +50,19 @@ impl Stream {
         let _ = self.requests.send(Ok(request));
     }
 
-    /// The next response, encoded; it is acknowledged, and that is processed.
+    /// Encodes the next response, and acknowledges it. Returns once the ACK is processed.
     pub async fn take(&mut self) -> Result<Sent, String> {
         let response = self.responses.next().await.ok_or("the stream ended")?.map_err(|status| status.to_string())?;
         let bytes = std::hint::black_box(response.encode_to_vec()).len();
         self.say(ack(&response.nonce));
-        // It reads requests while it is asked for the next response, of which there is none.
+        // The stream reads requests while it is polled for the next response, of which there is none.
         match self.responses.next().now_or_never() {
             None => Ok(Sent { bytes, resources: response.resources.len() }),
             Some(_) => Err("a response that nothing called for".into()),
         }
     }
 
-    /// What comes within a time.
+    /// Returns the response that arrives within a time.
     pub async fn next(&mut self, within: Duration) -> Option<DeltaDiscoveryResponse> {
         timeout(within, self.responses.next()).await.ok()??.ok()
     }

@@ -1,5 +1,5 @@
-//! `rime-xds` as a server. It has a store and what changed since the last ACK; requests, nonces and messages are the
-//! caller's, who here makes of an update what any caller has to: a `DeltaDiscoveryResponse`, encoded by prost.
+//! `rime-xds` as a server. The crate has a store, and the changes since the last ACK; requests, nonces and messages are
+//! left to the caller. Here, as for any caller, an update becomes a `DeltaDiscoveryResponse`, encoded by prost.
 
 use std::process::ExitCode;
 
@@ -34,7 +34,7 @@ impl Server for Rime {
             return Err("it has no state of the world".into());
         }
         let (mut plane, changed) = Plane::new();
-        // At once, for its `apply` copies the map.
+        // All resources at once, because `apply` copies the map.
         plane.reconcile((0..n).map(name).map(|name| (name.clone(), body(&name, 0))).collect::<ResourceMap>());
         Ok(Self { plane, changed, streams: Vec::new() })
     }
@@ -65,7 +65,7 @@ impl Server for Rime {
     }
 }
 
-/// Sends an update, and takes its ACK, which says nothing but the nonce: the names and versions are what was sent.
+/// Sends an update, and takes its ACK, which has only the nonce: the names and versions are those of the update.
 fn answer(stream: &mut Subscriber, update: Update) -> Sent {
     let Update { resources, removed } = update;
     let hashes: Vec<u64> = resources.iter().map(|(_, body)| xxh3_64(body)).collect();
@@ -87,7 +87,7 @@ fn answer(stream: &mut Subscriber, update: Update) -> Sent {
     Sent { bytes, resources: resources.len() }
 }
 
-/// The names that an update brings, and those that it takes.
+/// Returns the names that an update adds or changes, and those that it removes.
 fn said(update: Option<Option<Update>>) -> (Vec<String>, Vec<String>) {
     let Some(Update { resources, removed }) = update.flatten() else { return (Vec::new(), Vec::new()) };
     let mut names: Vec<_> = resources.into_iter().map(|(name, _)| name).collect();
@@ -95,7 +95,7 @@ fn said(update: Option<Option<Update>>) -> (Vec<String>, Vec<String>) {
     (names, removed)
 }
 
-/// Two resources, and a stream that was sent both.
+/// Returns a plane with two resources, and a stream that was sent both.
 fn two() -> (Plane, Subscriber) {
     let (mut plane, changed) = Plane::new();
     ["a", "b"].iter().for_each(|name| _ = plane.apply(name, body(name, 0)));
@@ -125,7 +125,7 @@ fn rejected() -> Probe {
     ["a", "b"].iter().for_each(|name| stream.acknowledge(name, xxh3_64(&body(name, 0))));
     plane.apply("a", body("a", 1));
     let first = said(stream.changed().now_or_never());
-    // The client rejects it. There is no way to say so.
+    // The client rejects the change. The crate has no call for that.
     plane.apply("b", body("b", 1));
     let then = said(stream.changed().now_or_never());
     let right = then.0 == ["b"];

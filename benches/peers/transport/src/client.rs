@@ -1,5 +1,5 @@
-//! The work of a client: F9, a response of everything in which one resource has changed, and F10, names that are watched
-//! one by one.
+//! The work of a client: F9, a response of all resources in which one has changed, and F10, names that are watched one
+//! by one.
 
 use std::process::ExitCode;
 
@@ -23,21 +23,21 @@ pub trait Client: Sized {
     /// How it is driven.
     const DRIVE: &'static str;
 
-    /// Connects when it has a reason to.
+    /// Creates a client, which may connect later.
     async fn new(address: &str) -> Result<Self, Wrong>;
 
-    /// Watches a name, or everything if it is empty.
+    /// Watches a name, or all resources if the name is empty.
     async fn watch(&mut self, name: String);
 
-    /// Until the application has looked at what a response of so many resources brought. The newest round (the last byte
-    /// of a body) among them is returned.
+    /// Waits until the application has looked at all resources of a response. Returns the newest round (the last byte
+    /// of a body) among them.
     async fn applied(&mut self, resources: usize) -> Result<u8, Wrong>;
 
-    /// What else is asked of it.
+    /// Returns the answers of the client to further questions.
     async fn probes() -> Vec<Probe>;
 }
 
-/// The program of a client: `WORKLOAD N`.
+/// Runs the program of a client: `WORKLOAD N`.
 pub fn serve<T: Client>() -> ExitCode {
     alloc::keep();
     cap::cap();
@@ -66,13 +66,14 @@ fn fail(wrong: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// A response of everything, in which one resource is of this round.
+/// Returns a response of all resources, in which one is of this round.
 pub fn response(n: usize, round: u8) -> Bytes {
     let version_info = round.to_string();
     SotwResponse { nonce: round.to_string(), version_info, ..all(n, round) }.encode_to_vec().into()
 }
 
-/// F9: from the response, ready on the server's side, until its ACK is there and the application has seen the change.
+/// Measures F9: from the response, ready on the server's side, until its ACK has arrived and the application has seen
+/// the change.
 fn full<T: Client>(runtime: &Runtime, n: usize, named: bool) -> Result<(), Wrong> {
     let floor_ns = floor(Decode::new(&all(n, 0)));
     let (mut stub, mut client) = runtime.block_on(async {
@@ -110,7 +111,7 @@ fn full<T: Client>(runtime: &Runtime, n: usize, named: bool) -> Result<(), Wrong
     Ok(())
 }
 
-/// F10: until a request with all names is there. With `turns`, all that can be done is done after each name.
+/// Measures F10: until a request with all names has arrived. With `turns`, all pending work is done after each name.
 async fn names<T: Client>(n: usize, turns: bool) -> Result<(), Wrong> {
     let floor_ns = floor(Encode::new(OneByOne::new(n).floor()));
     let mut stub = Stub::start().await?;
@@ -141,7 +142,7 @@ async fn names<T: Client>(n: usize, turns: bool) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Any message, encoded.
+/// Encodes any message.
 pub fn encode(message: &impl Message) -> Vec<u8> {
     message.encode_to_vec()
 }

@@ -1,7 +1,8 @@
-//! What clients have in common: a server that says what it is told to, and the work.
+//! The common parts of clients: a server that sends given responses, and the work.
 //!
-//! A client of the peers can only be had with its transport, so all are driven over the same: tonic on a loopback
-//! connection, to a server on a thread of its own, which does not count. The client's thread does all that the client does.
+//! A client of the peers is available only with its transport, so all are driven over the same: tonic on a loopback
+//! connection, to a server on a thread of its own, which is not measured. The client's thread does all work of the
+//! client.
 
 pub mod client;
 pub mod codec;

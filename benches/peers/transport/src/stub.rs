@@ -1,4 +1,4 @@
-//! A server on a thread of its own. It sends the responses that it is given, and reports what comes.
+//! A server on a thread of its own. It sends the responses that it is given, and reports what arrives.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::codec::{LARGEST, Raw};
 
-/// What happened.
+/// An event at the server.
 #[derive(Clone, Debug)]
 pub enum Report {
     Opened,
@@ -29,7 +29,7 @@ pub struct Said {
     pub names: Vec<String>,
     pub nonce: String,
     pub rejected: bool,
-    /// How long it was on the wire.
+    /// The length of the encoded request.
     pub bytes: usize,
 }
 
@@ -72,7 +72,7 @@ impl Stub {
         self.reports.recv().await.unwrap_or(Report::Closed)
     }
 
-    /// The next request, and how many streams began before it.
+    /// Waits for the next request, and skips other reports.
     pub async fn request(&mut self) -> Said {
         loop {
             if let Report::Request(said) = self.report().await {
@@ -81,7 +81,7 @@ impl Stub {
         }
     }
 
-    /// Until a response of this nonce is acknowledged.
+    /// Waits until the response with this nonce is acknowledged.
     pub async fn acknowledged(&mut self, nonce: &str) -> Result<(), String> {
         loop {
             match self.report().await {

@@ -1,4 +1,4 @@
-//! `xds-client`, of tonic: its own transport and codec.
+//! `xds-client`, of tonic, with its own transport and codec.
 
 mod probes;
 
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     serve::<Peer>()
 }
 
-/// A resource, decoded as little as its name asks for.
+/// A resource, of which only the name is decoded.
 #[derive(Debug)]
 pub struct Cluster(Bytes);
 
@@ -84,7 +84,7 @@ impl transport::Client for Peer {
     }
 }
 
-/// Looks at what comes, and says of which round it is.
+/// Receives events, and reports the round of each.
 async fn look(mut watcher: ResourceWatcher<Cluster>, seen: mpsc::UnboundedSender<Result<u8, String>>) {
     while let Some(event) = watcher.next().await {
         let round = match event {

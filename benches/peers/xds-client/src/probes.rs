@@ -1,4 +1,4 @@
-//! What is asked of it besides.
+//! Further questions to the client.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use xds_client::{ClientConfig, Node, ResourceEvent, ResourceWatcher, TonicTransp
 
 use crate::{Cluster, client};
 
-/// How long "nothing" takes.
+/// The time without an event that counts as "nothing".
 const WHILE: Duration = Duration::from_secs(1);
 
 pub async fn all() -> Vec<Probe> {
@@ -23,7 +23,7 @@ fn plain(address: &str) -> XdsClient {
     client(ClientConfig::new(Node::new("peers", "1"), address), TonicTransportBuilder::new())
 }
 
-/// What a watcher hears within a time.
+/// Returns the event that a watcher receives within [`WHILE`], as text.
 async fn hears(watcher: &mut ResourceWatcher<Cluster>) -> String {
     match timeout(WHILE, watcher.next()).await {
         Err(_) => "nothing".into(),
@@ -73,7 +73,7 @@ async fn last_name() -> Probe {
     Probe::new("watch one name; drop the watcher", "a request without it", got, said.is_ok())
 }
 
-/// A response of one resource or of none.
+/// Returns a response of these resources.
 fn of(names: &[usize], nonce: &str) -> Bytes {
     use benches::data::{body, clusters};
     use benches::floor::{Any, SotwResponse};

@@ -1,4 +1,4 @@
-//! A driver of `junction-core` 0.3.2, which speaks delta: `junction-driver PORT` looks up the Kubernetes services of the
+//! A driver of `junction-core` 0.3.2, which uses delta: `junction-driver PORT` looks up the Kubernetes services of the
 //! namespace `kit` whose names it reads, a line each, so that junction asks for their clusters and endpoints.
 //!
 //! It is no adapter of the kit: junction takes a cluster only if its name is `HOST:PORT`, and the kit's names have no

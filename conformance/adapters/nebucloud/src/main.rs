@@ -15,7 +15,7 @@ use xds_cache::{Cache, ShardedCache, Snapshot};
 use xds_core::{BoxResource, NodeHash, Resource};
 use xds_server::XdsServerBuilder;
 
-/// What there is of a type, and how often that has changed.
+/// The resources of a type, and the number of their changes.
 #[derive(Default)]
 struct OfType {
     version: u64,
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let cache = Arc::new(ShardedCache::new());
     let server = XdsServerBuilder::new().cache(cache.clone()).build()?;
-    // The server takes an address, and does not say which port it was given.
+    // The server takes an address, and does not report which port it got.
     let address = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let mut store = Store::new();
     runtime.spawn(server.serve(address));

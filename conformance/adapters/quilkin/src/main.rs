@@ -1,4 +1,4 @@
-//! The adapter of `quilkin-xds` 0.10.1, which speaks delta:
+//! The adapter of `quilkin-xds` 0.10.1, which uses delta:
 //! `xds-conformance server --variants delta --control stdio -- quilkin-adapter`.
 
 mod store;

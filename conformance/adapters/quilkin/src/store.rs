@@ -1,6 +1,7 @@
-//! The store: quilkin-xds has none, and asks its application's `Configuration` what is new to a client. This one decides
-//! as quilkin's own does: a subscription without names is everything, and removed is what the client has and the store
-//! has not. Besides, it knows `*`, and says of a name that is asked for and not there that it is removed.
+//! The store: quilkin-xds has none, and asks its application's `Configuration` what is new to a client. This one
+//! decides as quilkin's own does: a subscription without names is everything, and a resource that the client has and
+//! the store has not is removed. Besides, it knows `*`, and reports a name that is asked for and does not exist as
+//! removed.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
@@ -24,7 +25,7 @@ const TYPES: [&str; 4] = [
 
 type Resources = BTreeMap<(String, String), Resource>;
 
-/// The resources by type and name, and how many there ever were.
+/// The resources by type and name, and the number of puts so far.
 #[derive(Default)]
 pub struct Store(Mutex<(Resources, u64)>);
 

@@ -1,6 +1,6 @@
 //! The adapter of `rime-xds` 0.1.0: `xds-conformance server --variants delta --control stdio -- rime-adapter`.
 //!
-//! rime decides what is new to a client and what is gone. Everything else is here: it has no transport, no nonces, no
+//! rime decides what is new to a client and what is gone. Everything else is here: rime has no transport, no nonces, no
 //! types and no names of a client. A type is a `Plane` of its own.
 
 mod stream;
@@ -30,7 +30,7 @@ const TYPES: [&str; 4] = [
     "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
 ];
 
-/// The plane of each type, and what tells of its changes.
+/// The plane of each type, and the channel that signals its changes.
 pub struct Planes(BTreeMap<&'static str, Mutex<(Plane, watch::Receiver<()>)>>);
 
 impl Planes {

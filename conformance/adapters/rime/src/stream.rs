@@ -42,7 +42,7 @@ impl AggregatedDiscoveryService for Ads {
 
 type Responses = mpsc::Sender<Result<DeltaDiscoveryResponse, Status>>;
 
-/// Hands each request to the task of its type, until the client ends the stream.
+/// Passes each request to the task of its type, until the client ends the stream.
 async fn read(planes: Arc<Planes>, mut requests: Streaming<DeltaDiscoveryRequest>, responses: Responses) {
     let mut types: HashMap<String, mpsc::UnboundedSender<DeltaDiscoveryRequest>> = HashMap::new();
     let nonces = Arc::new(AtomicU64::new(1));
@@ -59,7 +59,7 @@ async fn read(planes: Arc<Planes>, mut requests: Streaming<DeltaDiscoveryRequest
             }
             sender
         });
-        // Of a type that is not served there is nothing to say.
+        // A type that is not served gets no response.
         _ = task.send(request);
     }
 }

@@ -1,4 +1,4 @@
-//! What a client has asked for of a type, between its requests and rime's `Subscriber`.
+//! The subscription of a client to a type, between its requests and rime's `Subscriber`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub struct Subscription {
     sent: HashMap<String, Said>,
 }
 
-/// What a response has brought, with the hash of each, and what it has taken.
+/// The resources that a response has brought, each with its hash, and the names that it has removed.
 struct Said {
     brought: Vec<(String, u64)>,
     taken: Vec<String>,
@@ -44,7 +44,7 @@ impl Subscription {
         self.subscriber.changed().await
     }
 
-    /// Takes a request. Returns what it calls for.
+    /// Handles a request. Returns the response that it calls for.
     pub fn request(&mut self, request: DeltaDiscoveryRequest) -> Option<DeltaDiscoveryResponse> {
         let answered = self.sent.remove(&request.response_nonce);
         if let (Some(Said { brought, taken }), None) = (answered, &request.error_detail) {
@@ -59,13 +59,14 @@ impl Subscription {
                 self.subscriber.acknowledge(name, u64::from_str_radix(version, 16).unwrap_or_default());
             }
         }
-        // The names that the answer must mention: it brings what exists, and says of the others that they do not.
+        // The names that the answer must mention: with the resource if it exists, otherwise as removed.
         let mut named = BTreeSet::new();
         for name in request.resource_names_subscribe {
             if name == "*" {
                 all = true;
                 if !first {
-                    // Without what was acknowledged before: the client may have forgotten all of it.
+                    // A new subscriber without the acknowledgements so far: the client may have forgotten all
+                    // resources.
                     self.subscriber = Server::new(self.snapshot.clone()).subscribe(self.changes.clone());
                 }
             } else {
@@ -81,13 +82,13 @@ impl Subscription {
                 named.insert(name);
             }
         }
-        // The client may have forgotten what it names.
+        // The client may have forgotten the resources that it names.
         named.iter().for_each(|name| self.subscriber.acknowledge_removed(name));
         let mut update = Update { resources: Vec::new(), removed: Vec::new() };
         if all {
             update = self.subscriber.initial();
         } else if first {
-            // Only so that changes from here on are told of.
+            // Called only so that changes from here on are reported.
             self.subscriber.initial();
         }
         let there = self.snapshot.load();
@@ -101,7 +102,7 @@ impl Subscription {
         self.respond(update, all && first)
     }
 
-    /// Makes a response of what rime says, as far as the client has asked for it.
+    /// Makes a response of an update of rime, as far as the client has asked for it.
     pub fn respond(&self, update: Update, even_empty: bool) -> Option<DeltaDiscoveryResponse> {
         let wanted = |name: &str| self.wildcard || self.names.contains(name);
         let resources = update.resources.into_iter().filter(|(name, _)| wanted(name)).map(|(name, body)| Resource {
@@ -121,7 +122,7 @@ impl Subscription {
         (even_empty || !empty).then_some(response)
     }
 
-    /// Remembers what a response has said, until it is answered.
+    /// Remembers the content of a response, until it is answered.
     pub fn note_sent(&mut self, response: &DeltaDiscoveryResponse) {
         let brought = response.resources.iter().filter_map(|resource| {
             let body = &resource.resource.as_ref()?.value;

@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What there is of a type, and how often that has changed.
+/// The resources of a type, and the number of their changes.
 #[derive(Default)]
 struct OfType {
     version: u64,

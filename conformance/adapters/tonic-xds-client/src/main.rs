@@ -1,4 +1,4 @@
-//! The adapter of tonic's `xds-client` 0.1.0-alpha.4, which speaks SotW:
+//! The adapter of tonic's `xds-client` 0.1.0-alpha.4, which uses SotW:
 //! `xds-conformance client --variants sotw -- tonic-xds-client-adapter {port}`.
 
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ fn watch(client: &XdsClient, of: &str, name: &str) -> Option<JoinHandle<()>> {
     })
 }
 
-/// Says what comes of a name, until the watcher is dropped.
+/// Reports the events of a name, until the watcher is dropped.
 async fn follow<T: Resource + Named>(client: XdsClient, name: String) {
     let wildcard = name == "*";
     let mut watcher = client.watch::<T>(if wildcard { String::new() } else { name.clone() }).await;

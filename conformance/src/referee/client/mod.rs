@@ -8,17 +8,17 @@ use self::of_type::OfType;
 use super::{Complaint, Rule};
 use crate::message::{Node, Request, Response, Variant};
 
-/// What a client must make of a response.
+/// The verdict that a client must give on a response.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Merit {
-    /// The client may accept it or not.
+    /// The client may accept or reject the response.
     #[default]
     Open,
-    /// Nothing is wrong with it.
+    /// Nothing is wrong with the response.
     Good,
-    /// A part of it cannot be used.
+    /// A part of the response cannot be used.
     Mixed,
-    /// No part of it can be used.
+    /// No part of the response can be used.
     Bad,
 }
 
@@ -27,9 +27,9 @@ pub type Wanted = BTreeMap<String, BTreeSet<String>>;
 
 /// The referee of a client, for one stream on which the kit is the server.
 ///
-/// The caller reports what the kit sent ([`response`](Self::response)), what the client said
-/// ([`request`](Self::request)), and the points at which the client has nothing left to say ([`rest`](Self::rest)). A
-/// request may have crossed a response, so a client is never blamed for what it cannot have read.
+/// The caller reports each response of the kit ([`response`](Self::response)), each request of the client
+/// ([`request`](Self::request)), and the points at which the client has nothing left to send ([`rest`](Self::rest)). A
+/// request may have crossed a response, so a client is never blamed for a response that it cannot have read.
 ///
 /// ```
 /// use xds_conformance::message::{Node, Request, Response, Variant};
@@ -45,14 +45,14 @@ pub struct ClientReferee {
     variant: Variant,
     node: Option<Node>,
     types: BTreeMap<String, OfType>,
-    /// The names that the client wants, as long as that does not change.
+    /// The names that the client wants, as long as they do not change.
     settled: Option<Wanted>,
     earlier: Earlier,
-    /// Whether the client may have had streams that nobody has seen.
+    /// Whether the client may have had streams that no referee has seen.
     has_past: bool,
 }
 
-/// What earlier streams had.
+/// The state of earlier streams.
 #[derive(Clone, Debug, Default)]
 struct Earlier {
     /// The versions, by type: a client may still use one.
@@ -69,8 +69,8 @@ impl ClientReferee {
         Self { variant, node, types, settled: None, earlier, has_past: false }
     }
 
-    /// Makes the referee of a stream of a client that may have had others before: what the client claims of them is not
-    /// judged.
+    /// Makes the referee of a stream of a client that may have had other streams before: the client's claims from them
+    /// are not judged.
     pub fn amid(variant: Variant) -> Self {
         Self { has_past: true, ..Self::new(variant) }
     }
@@ -88,7 +88,7 @@ impl ClientReferee {
         Self { earlier, settled: self.settled.clone(), ..Self::new(self.variant) }
     }
 
-    /// Takes over what streams before another one had, which ended at the same time.
+    /// Takes over the earlier streams of another referee, whose stream ended at the same time.
     pub fn learn(&mut self, other: &Self) {
         for (type_url, versions) in &other.earlier.versions {
             self.earlier.versions.entry(type_url.clone()).or_default().extend(versions.iter().cloned());
@@ -99,23 +99,23 @@ impl ClientReferee {
         self.earlier.nonces.extend(other.earlier.nonces.iter().cloned());
     }
 
-    /// Records a response that was sent, of which the client may think what it likes.
+    /// Records a response that was sent, and that the client may accept or reject.
     pub fn response(&mut self, response: &Response) {
         self.response_with(response, Merit::Open);
     }
 
-    /// Records a response that was sent, and what the client must make of it.
+    /// Records a response that was sent, and the verdict that the client must give on it.
     pub fn response_with(&mut self, response: &Response, merit: Merit) {
         self.types.entry(response.type_url.clone()).or_default().send(response, merit);
     }
 
-    /// What the client wants is about to change: names are no longer judged.
+    /// Ends the judgement of names, because the names that the client wants are about to change.
     pub fn unsettle(&mut self) {
         self.settled = None;
     }
 
-    /// The client is about to leave names of a type: it may do so before it reads what is still on its way, and a
-    /// resource that it does not want it may ignore, whatever it is.
+    /// Records that the client is about to unsubscribe from names of a type: it may do so before it reads the responses
+    /// that are still on their way, and it may ignore a resource that it does not want, even a bad one.
     pub fn leaves(&mut self, type_url: &str) {
         if let Some(of) = self.types.get_mut(type_url) {
             of.open_unanswered();
@@ -190,7 +190,7 @@ impl ClientReferee {
         complaints
     }
 
-    /// Judges the silence: the client has read every response, and will say nothing more unless something happens.
+    /// Judges the silence: the client has read every response, and will send nothing more unless something happens.
     /// `wanted` are the names that the client is to be subscribed to, `*` among them, where the caller knows them.
     pub fn rest(&mut self, wanted: &Wanted) -> Vec<Complaint> {
         let mut complaints = Vec::new();
@@ -211,7 +211,7 @@ impl ClientReferee {
     }
 }
 
-/// Checks the versions that a client says it holds.
+/// Checks the versions that a client claims to hold.
 fn check_claims(
     request: &Request,
     first: bool,

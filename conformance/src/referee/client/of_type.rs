@@ -32,7 +32,7 @@ struct Sent {
     merit: Merit,
     /// Names and versions.
     resources: Vec<(String, String)>,
-    /// Delta: each is answered once. SotW: whether a request named this nonce.
+    /// Delta: whether the response was answered, which happens once. SotW: whether a request had this nonce.
     answered: bool,
 }
 
@@ -49,7 +49,7 @@ impl OfType {
         });
     }
 
-    /// What is bad in responses without an answer may be of no interest any more.
+    /// Leaves the verdict on bad responses without an answer open: the client may not want their resources any more.
     pub(super) fn open_unanswered(&mut self) {
         let bad = |sent: &&mut Sent| !sent.answered && matches!(sent.merit, Merit::Bad | Merit::Mixed);
         self.sent.iter_mut().filter(bad).for_each(|sent| sent.merit = Merit::Open);
@@ -63,12 +63,12 @@ impl OfType {
         self.sent.iter().map(|sent| sent.nonce.as_str())
     }
 
-    /// Returns the resources that a client may hold of this stream.
+    /// Returns the resources that a client may hold from this stream.
     pub(super) fn resources(&self) -> impl Iterator<Item = (String, String)> {
         self.sent.iter().filter(|sent| sent.merit != Merit::Bad).flat_map(|sent| sent.resources.clone())
     }
 
-    /// Returns whether a response had no nonce: then nobody can tell what answers what.
+    /// Returns whether a response had no nonce: then requests cannot be matched to responses.
     pub(super) fn is_without_nonce(&self) -> bool {
         self.sent.iter().any(|sent| sent.nonce.is_empty())
     }
@@ -79,7 +79,7 @@ impl OfType {
             return None;
         }
         let open = match variant {
-            // A request under the last nonce stands for those before.
+            // A request with the last nonce also answers the responses before.
             Variant::Sotw => self.sent.get(self.read..)?.last(),
             Variant::Delta => self.sent.iter().rfind(|sent| !sent.answered),
         };
@@ -141,7 +141,7 @@ impl OfType {
         }
     }
 
-    /// SotW: checks the version of a request about the response at `at`.
+    /// Checks the version of a SotW request about the response at `at`.
     fn check_version(
         &self,
         at: usize,
@@ -161,8 +161,8 @@ impl OfType {
             return;
         }
         let of_earlier = |version: &String| earlier.is_some_and(|earlier| earlier.contains(version));
-        // A request that only changes the names says little; a NACK has the version that was accepted last, or one
-        // whose ACK was left out.
+        // A request that only changes the names may have the version of its response or of any before; a NACK has the
+        // version that was accepted last, or one whose ACK was left out.
         let from = if again { 0 } else { self.accepted.unwrap_or(0) };
         let to = at + usize::from(again || answered.merit != Merit::Bad);
         let possible = self.sent[from..to.max(from)].iter().any(|sent| sent.version == *in_use)
@@ -195,6 +195,7 @@ impl OfType {
         if let Some(name) = unwanted {
             complain(Rule::NamesUnwanted, format!("asks for {name:?}, and wants {wanted:?}"));
         }
-        // That a name is left out is judged at the next rest: one that is to be sent once more may go and come back.
+        // A missing name is judged at the next rest: a client may unsubscribe from a name and subscribe again, to
+        // receive the resource once more.
     }
 }

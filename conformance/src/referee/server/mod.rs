@@ -15,9 +15,9 @@ use crate::message::{Request, Response, Variant};
 
 /// The referee of a server, for one stream.
 ///
-/// The caller reports what the kit sent ([`request`](Self::request)), what the server said
-/// ([`response`](Self::response)), each change of what the server has ([`put`](Self::put), [`delete`](Self::delete)),
-/// and the points at which the server has nothing left to say ([`rest`](Self::rest)).
+/// The caller reports each request of the kit ([`request`](Self::request)), each response of the server
+/// ([`response`](Self::response)), each change of the server's resources ([`put`](Self::put),
+/// [`delete`](Self::delete)), and the points at which the server has nothing left to send ([`rest`](Self::rest)).
 ///
 /// ```
 /// use xds_conformance::message::{Request, Response, Variant};
@@ -36,21 +36,23 @@ pub struct ServerReferee {
     single: Option<String>,
     world: World,
     types: BTreeMap<String, OfType>,
-    /// By type: what versions stood for on the stream before.
+    /// By type: the revision of each name at a version, on the stream before.
     types_before: BTreeMap<String, BTreeMap<(String, String), u64>>,
-    /// By type: on ADS each is a stream of its own ("each resource type is treated as a separate logical stream").
+    /// The nonces by type: on ADS each type is a stream of its own ("each resource type is treated as a separate
+    /// logical stream").
     nonces: BTreeSet<(String, String)>,
 }
 
 impl ServerReferee {
-    /// Makes the referee of a new stream: aggregated, or of a `single` type. `world` is what the server may have now.
+    /// Makes the referee of a new stream: aggregated, or of a `single` type. `world` has the resources that the server
+    /// may have now.
     pub fn new(variant: Variant, single: Option<&str>, world: World) -> Self {
         let single = single.map(str::to_owned);
         let (types, types_before) = (BTreeMap::new(), BTreeMap::new());
         Self { variant, single, world, types, types_before, nonces: BTreeSet::new() }
     }
 
-    /// Takes over what versions stood for on the client's stream before.
+    /// Takes over the revisions at the versions of the client's stream before.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         for (type_url, old) in &before.types {
@@ -98,7 +100,8 @@ impl ServerReferee {
         complaints
     }
 
-    /// Whoever gets a parent may need its children again ("Resource warming"): a reason for them, never a duty.
+    /// Gives a reason, but no duty, to send the children of a parent: a client that receives a parent may need its
+    /// children again ("Resource warming").
     fn rewarm(&mut self, response: &Response) {
         let child = match response.type_url.as_str() {
             type_url::CLUSTER => type_url::ENDPOINT,
@@ -111,13 +114,13 @@ impl ServerReferee {
         }
     }
 
-    /// Records that the server was told to have a resource, which it may know now or later.
+    /// Records that the control was told to put a resource, which the server may know now or later.
     pub fn put(&mut self, type_url: &str, name: &str, revision: u64) {
         self.world.put(type_url, name, revision);
         self.changed(type_url, name);
     }
 
-    /// Records that the server was told to delete a resource.
+    /// Records that the control was told to delete a resource.
     pub fn delete(&mut self, type_url: &str, name: &str) {
         self.world.delete(type_url, name);
         self.changed(type_url, name);
@@ -135,10 +138,10 @@ impl ServerReferee {
         }
     }
 
-    /// Judges the silence: the server has read every request, and will say nothing more unless something happens.
-    /// With `settled`, the server also has taken all changes ([`put`](Self::put), [`delete`](Self::delete)).
+    /// Judges the silence: the server has read every request, and will send nothing more unless something happens. With
+    /// `settled`, the server also has taken all changes ([`put`](Self::put), [`delete`](Self::delete)).
     ///
-    /// Nothing is owed of a type that has a response which the kit has not answered: a server may wait for the ACK.
+    /// Nothing is owed for a type that has a response without an answer of the kit: a server may wait for the ACK.
     pub fn rest(&mut self, settled: bool) -> Vec<Complaint> {
         if settled {
             self.world.settle();

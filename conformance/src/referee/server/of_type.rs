@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::Rule;
 use crate::resource;
 
-/// Whether everything is wanted.
+/// Whether the client is subscribed to the wildcard.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Wildcard {
     #[default]
@@ -24,12 +24,12 @@ pub(super) enum Held {
     Claimed(String),
 }
 
-/// The state of one type. Everything that is uncertain counts for the server.
+/// The state of one type. Every uncertainty is decided in favour of the server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OfType {
     pub full_state: bool,
     pub wildcard: Wildcard,
-    /// The names that the server knows to be wanted, once it has read all that was sent.
+    /// The names that the server knows to be wanted, once it has read all requests.
     pub names: BTreeSet<String>,
     /// SotW: the lists of stale requests, which a server may drop.
     pub maybe: Vec<BTreeSet<String>>,
@@ -38,7 +38,8 @@ pub(super) struct OfType {
     pub left_wildcard: bool,
     /// Whether a name was ever asked for, which ends the legacy wildcard.
     pub named: bool,
-    /// SotW: the first request had a version, so that the server may leave out what it believes to be known.
+    /// SotW: whether the first request had a version, so that the server may leave out resources that it believes the
+    /// client to hold.
     pub claimed: bool,
     /// The nonce that was received last, and those that the kit has not answered.
     pub last_nonce: String,
@@ -46,8 +47,9 @@ pub(super) struct OfType {
     pub held: BTreeMap<String, Held>,
     /// Names that a response must mention.
     pub owed: BTreeMap<String, Rule>,
-    /// SotW: whether a later request was sent since the last response, which may have crossed it; and the names in
-    /// responses that crossed one. To the server the request is stale then: what it left may never have been left.
+    /// SotW: whether a request after the first was sent since the last response, so that the next response may cross
+    /// it; and the names in responses that crossed such a request. To the server the request is stale then: the names
+    /// that it left out may still be subscribed to.
     pub outstanding: bool,
     pub crossing: BTreeSet<String>,
     /// The reasons for a response that are not used up: of the type, for all its names, for one name.
@@ -56,9 +58,9 @@ pub(super) struct OfType {
     pub reasons_for: BTreeMap<String, u32>,
     /// How often each name has used the reasons for all: a response may come in parts.
     pub used_of_all: BTreeMap<String, u32>,
-    /// The revision of each name at a version.
+    /// The revision of each name at a version, on this stream.
     pub versions: BTreeMap<(String, String), u64>,
-    /// What versions stood for on earlier streams.
+    /// The revision of each name at a version, on earlier streams.
     pub past_versions: BTreeMap<(String, String), u64>,
     /// Delta: the version of each name that was sent last.
     pub sent_versions: BTreeMap<String, String>,
@@ -102,7 +104,8 @@ impl OfType {
         self.reasons_for_all = self.reasons_for_all.saturating_add(1);
     }
 
-    /// Uses a reason for all names, if there is one left for each name that is the same again.
+    /// Uses a reason for all names, if there is one left for each name that is the same again. Returns whether there
+    /// is.
     pub(super) fn use_reason_for_all(&mut self, names: &[&str], whole: bool) -> bool {
         if whole || names.is_empty() {
             let left = self.reasons_for_all.checked_sub(1);
@@ -116,7 +119,7 @@ impl OfType {
         true
     }
 
-    /// Ends the wildcard: what was held because of it, is not any more.
+    /// Ends the wildcard: resources that were held because of it are not held any more.
     pub(super) fn leave_wildcard(&mut self) {
         self.left_wildcard |= self.wildcard != Wildcard::No;
         self.wildcard = Wildcard::No;

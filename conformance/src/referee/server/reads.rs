@@ -1,4 +1,4 @@
-//! What each message changes: requests give reasons and debts, responses use them up.
+//! The effect of each message: requests give reasons for responses and make names owed, responses use them up.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ impl OfType {
         let wildcard = match list.remove("*") {
             true => Wildcard::Yes,
             false if self.named => Wildcard::No,
-            // The legacy wildcard. The text names LDS and CDS; of other types servers have their own opinion.
+            // The legacy wildcard. The text names LDS and CDS; for other types, servers differ.
             false if self.full_state => Wildcard::Yes,
             false => Wildcard::Maybe,
         };
@@ -61,8 +61,8 @@ impl OfType {
         self.held.retain(|name, _| all || names.contains(name));
         self.owed.retain(|name, _| names.contains(name));
         for name in added {
-            // What was sent since a stale request may be the answer to it; and what the wildcard covered, and was sent,
-            // was not "sent without having been asked for".
+            // A resource that was sent since a stale request may be the answer to that request; and a resource that was
+            // sent under the wildcard was not "sent without having been asked for".
             if !doubtful.contains(&name) && !had_wildcard && !crossing.contains(&name) {
                 self.held.remove(&name);
             }
@@ -73,7 +73,8 @@ impl OfType {
         self.settle_owed();
     }
 
-    /// A name that is held is not owed: it came with an answer to a stale request.
+    /// Removes the debt of each name that is held: its resource was sent before, for example in answer to a stale
+    /// request.
     fn settle_owed(&mut self) {
         let held = &self.held;
         self.owed.retain(|name, rule| *rule != Rule::Owed || !held.contains_key(name));
@@ -88,7 +89,7 @@ impl OfType {
             self.held.extend(claims);
             self.give_reason_for_all();
             if request.names.is_empty() {
-                // "no resources in both"; of a request that only unsubscribes, two sentences say two things.
+                // "no resources in both"; for a request that only unsubscribes, two sentences differ.
                 self.wildcard = if nothing && self.full_state { Wildcard::Yes } else { Wildcard::Maybe };
             }
         }
@@ -102,7 +103,8 @@ impl OfType {
             self.unsubscribe(name);
         }
         if first {
-            // The names in initial_resource_versions are no subscriptions, but some servers take them for some.
+            // The names in initial_resource_versions are no subscriptions, but some servers treat them as
+            // subscriptions.
             self.left.extend(request.initial.keys().cloned());
         }
     }
@@ -123,7 +125,7 @@ impl OfType {
         self.names.insert(name.to_owned());
         let has_member = || is_collection(name) && self.held.keys().any(|held| covers(name, held));
         if first && (self.held.contains_key(name) || has_member()) {
-            return; // whether a claimed resource is sent again, two sentences say differently
+            return; // two sentences differ on whether a claimed resource is sent again
         }
         self.held.remove(name);
         self.owed.insert(name.to_owned(), Rule::Unanswered);
@@ -169,8 +171,8 @@ impl OfType {
         }
         let needless = self.needless(variant, response).filter(|_| !self.beats);
         match needless {
-            // A reason for everything is kept for a response that has no other: what crossed it does not use it up.
-            // And such a response leaves the other reasons.
+            // A reason for all names is kept for a response that has no other reason, so that a response that crossed
+            // the request does not use it up. A response that uses it leaves the other reasons.
             Some(what) => {
                 let again = response.resources.iter().filter(|item| self.is_same(item)).map(|item| item.name.as_str());
                 let names: Vec<&str> = again.chain(response.removed.iter().map(String::as_str)).collect();
@@ -214,7 +216,7 @@ impl OfType {
         }
     }
 
-    /// A heartbeat says again what was sent last; and what has content says what is sent last.
+    /// Checks that a heartbeat has the version that was sent last, and records the versions of resources with content.
     fn check_versions(&mut self, response: &Response, complain: &mut impl FnMut(Rule, String)) {
         for item in &response.resources {
             let before = self.sent_versions.get(&item.name);
@@ -241,7 +243,7 @@ impl OfType {
         }
     }
 
-    /// Returns whether a faithful client holds exactly this.
+    /// Returns whether a faithful client holds exactly this content.
     fn is_same(&self, item: &Item) -> bool {
         self.held.get(&item.name) == Some(&Held::Sent(item.revision))
     }
@@ -252,7 +254,7 @@ impl OfType {
         if variant == Variant::Sotw {
             let all_same = response.resources.iter().all(|item| same(&item));
             let smaller = self.full_state && self.held.len() > response.resources.len();
-            // Errors may be news, which only the server can know.
+            // Errors may be new information, which only the server can know.
             let reason = self.reasons > 0 || !all_same || smaller || !response.errors.is_empty();
             return (!reason).then(|| "the same again, and nothing has changed".into());
         }
@@ -282,7 +284,7 @@ impl OfType {
         }
     }
 
-    /// Takes what a faithful client would hold now.
+    /// Updates the resources that a faithful client would hold now.
     fn hold(&mut self, variant: Variant, response: &Response) {
         if variant == Variant::Sotw && self.full_state {
             // An error of the name is no content: a response with the error alone is without the resource (DELETE-01).
@@ -290,7 +292,7 @@ impl OfType {
         }
         for item in response.resources.iter().filter(|item| item.body.is_some()) {
             self.held.insert(item.name.clone(), Held::Sent(item.revision));
-            // Delta: who wants a resource by an alias is told by that name when the resource goes.
+            // Delta: a client that wants a resource by an alias receives the removal of the resource under that alias.
             let aliases = item.aliases.iter().filter(|_| variant == Variant::Delta);
             self.held.extend(aliases.map(|alias| (alias.clone(), Held::Sent(item.revision))));
         }

@@ -7,7 +7,7 @@ use super::of_type::{Held, OfType};
 use crate::message::Variant;
 
 impl OfType {
-    /// Judges that nothing more comes.
+    /// Judges the silence: no further response comes.
     pub(super) fn rest(
         &mut self,
         variant: Variant,
@@ -16,7 +16,7 @@ impl OfType {
         complain: &mut impl FnMut(Rule, String),
     ) {
         if !self.unanswered.is_empty() || !self.maybe.is_empty() {
-            return; // a server may wait for the ACK, and may have dropped what was stale
+            return; // a server may wait for the ACK, and may have dropped stale requests
         }
         self.left.clear();
         self.crossing.clear();
@@ -32,7 +32,7 @@ impl OfType {
             let exists = matches!(state, Some(Some(_)));
             let due = match rule {
                 Rule::Owed => exists,
-                // An answer is due whether the resource exists or not; but not before it is certain which.
+                // An answer is due whether the resource exists or not, but not while a change may still be on its way.
                 _ => state.is_some() || world.states(type_url, &name).is_empty(),
             };
             if due {
@@ -60,7 +60,7 @@ impl OfType {
                 complain(Rule::NotSent, format!("{name} changed from {sent} to {revision}, and is not sent"));
             }
             (Some(revision), Some(Held::Claimed(version))) => {
-                // Only where the server itself said what the version stands for.
+                // Only if the server itself sent the content of that version.
                 let claimed = (name.to_owned(), version.clone());
                 let stands_for = self.versions.get(&claimed).or_else(|| self.past_versions.get(&claimed));
                 if stands_for.is_some_and(|claimed| *claimed != revision) {

@@ -1,4 +1,4 @@
-//! The rules that hold for every response, whatever was asked.
+//! The rules that hold for every response, whatever the client asked for.
 
 use std::collections::BTreeSet;
 

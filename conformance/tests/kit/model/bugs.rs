@@ -1,12 +1,12 @@
-//! The seeded bugs of the model, and what the referees say of each in the smallest world that triggers it.
+//! The seeded bugs of the model, and the complaints of the referees about each in the smallest world that triggers it.
 
 use xds_conformance::referee::Rule;
 use xds_machine_testing::world::{Budget, Bug, Setup};
 
 /// A bug, a small world with it, and the rules of all complaints in any order of events.
 ///
-/// The checks of the model end the conversation at the first fault that they see, of which the referees hear the
-/// message. What comes later is complained of in walks (`referee.rs`), which have no such checks.
+/// The checks of the model end the conversation at the first fault that they see; the referees still receive the
+/// message of that fault. Later violations are complained of in walks (`referee/mod.rs`), which have no such checks.
 pub(crate) struct Row {
     pub(crate) bug: Bug,
     pub(crate) delta: bool,
@@ -21,7 +21,7 @@ fn seen(bug: Bug, delta: bool, setup: Setup, rules: &'static [Rule]) -> Row {
     Row { bug, delta, setup, rules }
 }
 
-/// A bug that nobody complains of, and why.
+/// Returns the row of a bug that no referee complains of, and why.
 fn unseen(bug: Bug, delta: bool, setup: Setup, _why: &str) -> Row {
     Row { bug, delta, setup, rules: &[] }
 }

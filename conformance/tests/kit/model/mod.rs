@@ -17,7 +17,8 @@ use self::watched::Watched;
 /// The number of states of each check in a test run.
 const GLANCE: usize = 700;
 
-/// The number of states of each check with a seeded bug: more than all of them have, but for that of the order of types.
+/// The limit of states of each check with a seeded bug: more than any of these checks has, except that of the order of
+/// types.
 const OF_A_BUG: usize = 25_000;
 
 /// Explores with the referees. A complaint is a fault, unless its rule is one of these.
@@ -30,8 +31,8 @@ fn explore(delta: bool, setup: Setup, may_complain: &[Rule], limit: usize) -> Re
     }
 }
 
-/// What the referees complain of in a shape. A server that is configured to send a rejected resource again does what
-/// it should not: nothing has changed.
+/// Returns the rules that the referees complain of in a shape. A server that is configured to send a rejected resource
+/// again should not do so: nothing has changed.
 fn complaints(shape: &Shape) -> &'static [Rule] {
     if shape.name.ends_with(", retries") { &[Rule::Needless] } else { &[] }
 }

@@ -13,7 +13,7 @@ use xds_machine_testing::world::{Made, Step, World};
 
 use crate::walker::Judged;
 
-/// The referees of a client's streams: the last one, whether it is open or not.
+/// The referees of a client's last stream, whether it is open or not.
 #[derive(Clone, Debug, Default)]
 struct Referees {
     /// Of the server, at the client's end of the wires.
@@ -29,7 +29,7 @@ struct Referees {
 #[derive(Clone)]
 pub(crate) struct Watched<V: Judged> {
     world: World<V>,
-    /// What the store has.
+    /// The resources of the store.
     known: Arc<Known>,
     referees: Vec<Referees>,
     /// The rules whose complaints are no fault of the search.
@@ -42,7 +42,7 @@ pub(crate) struct Watched<V: Judged> {
     print: u64,
 }
 
-/// What a step is compared with afterwards.
+/// The state before a step, which the state afterwards is compared with.
 struct Before {
     /// The messages on the wires of the client that the step concerns.
     up: usize,
@@ -94,10 +94,10 @@ fn said<V: Judged>(request: &V::Request) -> Request {
 }
 
 impl<V: Judged> Watched<V> {
-    /// A world without history. A complaint is a fault, unless its rule is one of these.
+    /// Makes a world without history. A complaint is a fault, unless its rule is one of these.
     pub(crate) fn new(setup: &Arc<Made>, may_complain: &[Rule]) -> Self {
         let mut known = Known::controlled("");
-        // What else selects resources exists or not as they do.
+        // A name that is no resource, but selects resources, exists or not as they do.
         for name in setup.names.iter().filter(|name| !is_resource(name)) {
             setup.types.iter().for_each(|type_url| known.forget(type_url.as_str(), name.as_str()));
         }
@@ -120,7 +120,8 @@ impl<V: Judged> Watched<V> {
         Arc::make_mut(self.referees[c].server.as_mut().expect("a stream"))
     }
 
-    /// What is read, and what the client wants from now on. Returns what is wrong with it.
+    /// Tells the referees which message the step reads, or that the names that the client wants change. Returns their
+    /// complaints.
     fn before(&mut self, step: Step) -> Vec<Complaint> {
         match step {
             Step::ServerReads { c } => {
@@ -142,7 +143,7 @@ impl<V: Judged> Watched<V> {
         }
     }
 
-    /// What was sent, and what the store has from now on.
+    /// Tells the referees which messages the step has sent, and how it has changed the store.
     fn after(&mut self, step: Step, before: &Before) {
         match step {
             Step::Open { c } => {
@@ -165,7 +166,8 @@ impl<V: Judged> Watched<V> {
                 let contents = contents(&self.world, step);
                 let changed = contents.iter().zip(&before.contents).zip(&setup.names);
                 for (((content, fails), (_, failed)), name) in changed.filter(|((now, before), _)| now != before) {
-                    // An error that ends without a resource is news, and what was sent before it may be on the wire.
+                    // An error that ends without a resource is a change, and a response from before it may be on the
+                    // wire.
                     match content.is_none() && fails != failed {
                         true => self.forget(t, name),
                         false => self.changes(t, name, *content),
@@ -202,7 +204,7 @@ impl<V: Judged> Watched<V> {
         }
         known.settle();
         let setup = self.world.setup.clone();
-        // What an alias stands for may have changed with it.
+        // The resource that an alias stands for may have changed with this name.
         let aliases: Vec<&str> = setup.names.iter().map(ResourceName::as_str).filter(|name| is_alias(name)).collect();
         self.each_server(|server| {
             match content {
@@ -225,7 +227,7 @@ impl<V: Judged> Watched<V> {
         !(0..world.pairs.len()).any(busy) && !world.can(Step::Tick)
     }
 
-    /// What is wrong with the silence.
+    /// Returns the complaints about the silence.
     fn silence(&mut self) -> Vec<Complaint> {
         let mut complaints = Vec::new();
         for c in 0..self.world.pairs.len() {
@@ -248,8 +250,8 @@ impl<V: Judged> Watched<V> {
         }
     }
 
-    /// The model's own check stopped the sender of a seeded bug at this message: the referee hears it all the same, as
-    /// the last one on the wire.
+    /// Gives the referee the message at which the model's own check stopped the sender of a seeded bug, as the last
+    /// message on the wire. Returns the complaints.
     fn last_words(&mut self, step: Step, before: &World<V>) -> Vec<Complaint> {
         let Some((bug, c)) = before.setup.bug.zip(step.client()) else { return Vec::new() };
         let mut pair = before.pairs[c].clone();

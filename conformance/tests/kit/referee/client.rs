@@ -1,4 +1,4 @@
-//! What the referee of a client says of short conversations, each for one of its conditions.
+//! The complaints of the referee of a client about short conversations, each for one of its conditions.
 
 use xds_conformance::message::{Item, Node, Request, Response, Variant};
 use xds_conformance::referee::{ClientReferee, Merit, Rule, Wanted};
@@ -8,13 +8,13 @@ fn node(id: &str) -> Option<Node> {
     Some(Node { id: id.into(), ..Node::default() })
 }
 
-/// A request for `a`.
+/// Returns a request for `a`.
 fn asks(nonce: &str, version: &str) -> Request {
     let (nonce, version) = (nonce.into(), version.into());
     Request { type_url: ENDPOINT.into(), names: vec!["a".into()], nonce, version, ..Request::default() }
 }
 
-/// The first request for `a` of a stream.
+/// Returns the first request for `a` of a stream.
 fn begins(version: &str) -> Request {
     Request { node: node("n"), ..asks("", version) }
 }
@@ -23,7 +23,7 @@ fn rejects(nonce: &str, version: &str) -> Request {
     Request { error: Some((3, "no".into())), ..asks(nonce, version) }
 }
 
-/// A response with `a`.
+/// Returns a response with `a`.
 fn has(nonce: &str, version: &str) -> Response {
     let item = Item { name: "a".into(), version: version.into(), ..Item::default() };
     let (type_url, nonce, version) = (ENDPOINT.into(), nonce.into(), version.into());
@@ -35,7 +35,7 @@ fn broken(referee: &mut ClientReferee, request: &Request) -> Vec<Rule> {
     referee.request(request).into_iter().map(|complaint| complaint.rule).collect()
 }
 
-/// A stream whose first request is good.
+/// Returns the referee of a stream whose first request is good.
 fn begun(variant: Variant) -> ClientReferee {
     let mut referee = ClientReferee::new(variant);
     assert_eq!(referee.request(&begins("")), []);
@@ -48,7 +48,7 @@ fn a_stream_has_one_node() {
     assert_eq!((judged("n"), judged("other")), (vec![], vec![Rule::Node]));
 }
 
-/// What a client claims of streams that nobody has seen is not judged.
+/// The claims of a client from streams that no referee has seen are not judged.
 #[test]
 fn a_version_that_was_never_given_is_complained_of_unless_there_is_a_past() {
     let new = broken(&mut ClientReferee::new(Variant::Sotw), &begins("v"));
@@ -82,7 +82,7 @@ fn what_is_wanted_holds_for_the_next_stream() {
     assert_eq!(broken(&mut referee.next(), &more), []);
 }
 
-/// Two streams that ended at the same time: the next one may use what either had.
+/// After two streams that ended at the same time, the next one may claim the resources of either.
 #[test]
 fn what_another_stream_had_may_be_claimed() {
     let mut other = begun(Variant::Delta);
@@ -96,7 +96,8 @@ fn what_another_stream_had_may_be_claimed() {
     assert_eq!(broken(&mut alone, &asks("1", "")), [Rule::NonceOfOtherStream]);
 }
 
-/// A client that is about to leave a name may ignore what is bad of it, and rejects nothing good.
+/// A client that is about to unsubscribe from a name may ignore a bad resource of that name, but does not reject a good
+/// one.
 #[test]
 fn what_is_good_of_a_name_that_is_being_left_is_not_rejected() {
     let mut referee = begun(Variant::Delta);

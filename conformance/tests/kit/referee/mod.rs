@@ -73,7 +73,7 @@ fn every_visible_defect_of_a_delta_server_is_complained_of() {
     }
 }
 
-/// A request that crosses a response is stale to the server: the name that it leaves was never left.
+/// A request that crosses a response is stale to the server: the name that it leaves out was never unsubscribed from.
 #[test]
 fn a_name_that_is_left_and_comes_back_across_a_response_is_not_owed() {
     let eds = xds_conformance::resource::type_url("eds");
@@ -105,7 +105,7 @@ fn a_name_that_is_left_and_comes_back_across_a_response_is_not_owed() {
     assert_eq!((judged(false), judged(true)), (Some(Rule::Owed), None));
 }
 
-/// A client that was told to leave a name may have done so before it read what is bad of it.
+/// A client that was told to unsubscribe from a name may have done so before it read the bad resource of that name.
 #[test]
 fn what_is_bad_of_a_name_that_is_being_left_may_be_ignored() {
     let cds = xds_conformance::resource::type_url("cds");
@@ -146,7 +146,7 @@ fn every_visible_defect_of_a_client_is_complained_of() {
     }
 }
 
-/// What the referee of a server complains of in a conversation in delta, of endpoints.
+/// Returns the rules that the referee of a server complains of in a delta conversation about endpoints.
 fn judged(first: &Request, responses: &[Response]) -> Vec<Rule> {
     let mut referee = ServerReferee::new(Variant::Delta, None, World::unknown());
     referee.request(first);
@@ -169,7 +169,7 @@ fn subscribes(name: &str) -> Request {
     Request { names: vec![name.into()], ..of_endpoints() }
 }
 
-/// A response with a resource, or without one.
+/// Returns a response with a resource, or without one if the name is empty.
 fn has(nonce: &str, name: &str, alias: Option<&str>) -> Response {
     let type_url = of_endpoints().type_url;
     let aliases = alias.into_iter().map(str::to_owned).collect();
@@ -230,14 +230,14 @@ fn a_collection_is_a_reason_to_send_its_members() {
     assert_eq!((judged(ALL), judged("xdstp:///T/b")), (None, Some(Rule::Needless)));
 }
 
-/// Who asked for an alias is told by the same name that the resource is gone.
+/// A client that asked for an alias receives the removal of the resource under the same name.
 #[test]
 fn the_removal_of_an_alias_is_news_to_who_has_its_resource() {
     let removal = |times: usize| {
         let gone = ["2", "3", "4"].map(|nonce| lacks(nonce, &[MEMBER, "alias"]));
         judged(&subscribes("alias"), &[&[has("1", MEMBER, Some("alias"))][..], &gone[..times]].concat())
     };
-    // The second is excused by the first request.
+    // The second removal is excused by the first request.
     assert_eq!((removal(1), removal(2), removal(3)), (vec![], vec![], vec![Rule::Needless]));
 }
 

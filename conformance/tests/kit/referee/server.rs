@@ -1,9 +1,9 @@
-//! What the referee of a server says of short conversations, each for one of its conditions.
+//! The complaints of the referee of a server about short conversations, each for one of its conditions.
 //!
 //! A conversation is a text. `ask` has the names of a request, `-a` one to unsubscribe from, `a=v` a claim, `%v` the
 //! version in use; `say` has the resources of a response, `a@2` at revision 2, `a=v` at a version, `^a=v` a heartbeat,
-//! `!a` a removal; `#1` is the nonce of either. `put` and `rest` are the calls of the same names. Of names that begin
-//! with `k` the referee knows what exists.
+//! `!a` a removal; `#1` is the nonce of either. `put` and `rest` are the calls of the same names. Of a name that begins
+//! with `k`, the referee knows whether it exists.
 
 use std::time::Duration;
 
@@ -68,7 +68,8 @@ fn request<'a>(type_url: &str, words: impl Iterator<Item = &'a str>) -> Request 
     request
 }
 
-/// The version of a SotW response is its nonce; that of a resource in delta is its revision, if it says none.
+/// Reads a response. The version of a SotW response is its nonce; the version of a resource in delta is its revision,
+/// unless it is given.
 fn response<'a>(variant: Variant, type_url: &str, words: impl Iterator<Item = &'a str>) -> Response {
     let mut response = Response { type_url: type_url.into(), ..Response::default() };
     for word in words {
@@ -101,12 +102,13 @@ fn at_revision(word: &str) -> (&str, u64) {
     word.split_once('@').map_or((word, 1), |(name, revision)| (name, revision.parse().expect("a revision")))
 }
 
-/// The rules that a SotW conversation breaks, of clusters, which are full state, and of endpoints, which are not.
+/// Returns the rules that a SotW conversation breaks: of clusters, which are full state, and of endpoints, which are
+/// not.
 fn sotw(talk: &str) -> [Vec<Rule>; 2] {
     [type_url::CLUSTER, type_url::ENDPOINT].map(|of| Talk::new(Variant::Sotw, of).goes(talk).rules())
 }
 
-/// The same in delta.
+/// Returns the same for a delta conversation.
 fn delta(talk: &str) -> [Vec<Rule>; 2] {
     [type_url::CLUSTER, type_url::ENDPOINT].map(|of| Talk::new(Variant::Delta, of).goes(talk).rules())
 }
@@ -116,7 +118,7 @@ fn an_empty_first_list_is_surely_the_wildcard_of_a_full_state_type_alone() {
     let nothing_comes = "put k@1; ask; say #1; ask #1; rest";
     assert_eq!(sotw(nothing_comes), [vec![Rule::NotSent], vec![]]);
     assert_eq!(delta(nothing_comes), [vec![Rule::NotSent], vec![]]);
-    // Of a first request that only unsubscribes, two sentences say two things.
+    // Two sentences differ on a first request that only unsubscribes.
     assert_eq!(delta("put k@1; ask -a; say #1; ask #1; rest"), [vec![], vec![]]);
 }
 
@@ -124,14 +126,14 @@ fn an_empty_first_list_is_surely_the_wildcard_of_a_full_state_type_alone() {
 fn what_was_sent_before_it_was_asked_for_is_owed() {
     let [_, of_endpoints] = sotw("put k@1; ask a; say #1 a k; ask a k #1; rest");
     assert_eq!(of_endpoints, [Rule::Unwanted, Rule::Owed]);
-    // Nor does a stale request without the name change that; but one with the name may be heeded.
+    // A stale request without the name does not change that; but a stale request with the name may be heeded.
     let [_, of_endpoints] = sotw("put k@1; ask a; say #1 a; ask a; say #2 a; say #3 k; ask a k #3; rest");
     assert_eq!(of_endpoints, [Rule::Unwanted, Rule::Owed]);
     let [_, of_endpoints] = sotw("put k@1; ask a; say #1 a; ask a k; say #2 a; say #3 k; ask a; ask a k #3; rest");
     assert_eq!(of_endpoints, []);
 }
 
-/// The server may have sent it before it read that the name was left, and have read no change at all.
+/// The server may have sent the resource before it read the unsubscription, and then have read no change at all.
 #[test]
 fn what_crossed_the_request_that_left_it_is_not_owed() {
     assert_eq!(sotw("put k@1; ask k; ask; say #1 k; ask k #1; rest"), [vec![], vec![]]);
@@ -157,7 +159,8 @@ fn a_stale_list_with_the_wildcard_may_be_heeded() {
     assert_eq!(sotw("ask a; say #1 a; ask a b; say #2 a c"), [[Rule::Unwanted]; 2].map(Vec::from));
 }
 
-/// The first request has a version: the server may believe that the client has what it names, and nothing else.
+/// The first request has a version: the server may believe that the client has the resources that the request names,
+/// and no others.
 #[test]
 fn a_claimed_version_excuses_the_names_of_the_first_request() {
     assert_eq!(sotw("put k@1; ask k %v; say #1; ask k #1; rest"), [vec![], vec![]]);
@@ -188,7 +191,7 @@ fn content_that_the_server_never_had_is_complained_of() {
     assert_eq!(sotw("put k@1; ask k; say #1 k@2"), [[Rule::Content]; 2].map(Vec::from));
 }
 
-/// What a full-state response leaves out is news, and once only.
+/// A resource that a full-state response leaves out is new information, and only once.
 #[test]
 fn a_smaller_response_of_a_full_state_type_is_news() {
     let smaller = "ask *; say #1 a b; ask * #1; say #2 a b; ask * #2; say #3 a";
@@ -205,7 +208,7 @@ fn content_that_changes_is_never_needless() {
     assert_eq!(delta(&format!("{changes}; say #6 !a")), [vec![], vec![]]);
 }
 
-/// Heeded or dropped, the stale list has the name.
+/// The name is wanted whether the server heeds the stale list or drops it.
 #[test]
 fn what_a_stale_list_has_too_is_wanted_for_certain() {
     let left_out = "put k@1; put ka@1; ask k ka; say #1 k ka; ask k ka #1; rest; ask k ka; say #2 k";
@@ -230,7 +233,7 @@ fn what_is_owed_is_said_in_words() {
     assert_eq!(silence, ["k was unsubscribed, and no response mentions it"]);
 }
 
-/// A claim is judged where the server itself said what its version stands for: on the stream before.
+/// A claim is judged if the server itself sent the content of its version: on the stream before.
 #[test]
 fn a_claim_of_an_earlier_version_is_answered() {
     let judged = |revision: u64| {

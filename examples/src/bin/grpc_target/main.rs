@@ -1,6 +1,7 @@
-//! What a gRPC channel does with xDS before it picks a connection: from a target to endpoints, by the bootstrap file.
+//! Takes the xDS steps of a gRPC channel before it picks a connection: from a target to endpoints, by the bootstrap
+//! file.
 //!
-//! Each configuration is one line of JSON. No rule of gRPC is decided here: see the crate `xds-machine-grpc`.
+//! Each configuration is one line of JSON. The rules of gRPC are in the crate `xds-machine-grpc`, not here.
 
 mod arguments;
 mod session;

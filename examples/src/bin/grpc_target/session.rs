@@ -1,4 +1,4 @@
-//! The driver: the chain over the ledgers, and these over the client.
+//! The driver: connects the chain to the ledgers, and the ledgers to the client.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -22,9 +22,10 @@ pub(crate) struct Session {
     updates: Updates,
     chain: Chain<Arc<Resource>>,
     ledgers: Ledgers<Arc<Resource>>,
-    /// No name is resolved again after a success: a lost connection asks for that, and this program makes none.
+    /// No name is resolved again after a success: only a lost connection requires that, and this program makes no
+    /// connections.
     dns: Dns,
-    /// The faults that the machine found in a response. What is left of the response may be rejected too.
+    /// The faults that the machine found in a response. Resources in the rest of the response may be rejected too.
     faults: Option<(TypeUrl, Nonce, Vec<Rejection>)>,
 }
 
@@ -47,7 +48,7 @@ impl Session {
                     }
                     _ => {}
                 },
-                // Nothing is left of the response.
+                // No report is ready, so nothing is left of the response.
                 () = ready(()), if self.faults.is_some() => self.print_faults(),
                 Some((host, result)) = self.dns.resolved() => self.chain.handle_resolved(&host, result),
             }
@@ -79,7 +80,7 @@ impl Session {
             if self.faults.as_ref().is_some_and(|(of, with, _)| (of, with) != (&type_url, &nonce)) {
                 self.print_faults();
             }
-            // One line for a response, with what the machine and what this program found.
+            // One line for a response, with the faults found by the machine and by this program.
             let (.., mut faults) = self.faults.take().unwrap_or_else(|| (type_url.clone(), nonce, Vec::new()));
             faults.extend(rejections);
             if !faults.is_empty() {

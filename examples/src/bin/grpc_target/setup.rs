@@ -1,4 +1,4 @@
-//! The bootstrap file, and what `--check` prints of it.
+//! Reads the bootstrap file, and shows its content for `--check`.
 
 use std::{env, fs};
 
@@ -33,7 +33,7 @@ impl Setup {
         Ok(Self { bootstrap, listener })
     }
 
-    /// What `--check` prints.
+    /// Returns what `--check` prints.
     pub(crate) fn show(&self) -> Value {
         let bootstrap = &self.bootstrap;
         let authorities = bootstrap.authorities().iter().map(|(name, authority)| {

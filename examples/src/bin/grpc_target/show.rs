@@ -15,7 +15,7 @@ use examples::grpc::resource::Resource;
 pub(crate) fn print(line: &Value) {
     let mut out = stdout().lock();
     if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
-        exit(1); // nobody listens any more
+        exit(1); // standard output is closed
     }
 }
 

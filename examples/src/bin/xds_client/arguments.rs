@@ -16,7 +16,7 @@ use xds_machine::message::Node;
 use xds_machine::resource_type::TypeRegistry;
 use xds_machine::{ResourceName, TypeUrl, WILDCARD, load, poll, service, type_url};
 
-/// How long gRPC waits for a resource whose server says what does not exist (gRFC A88).
+/// How long gRPC waits for a resource from a server that reports nonexistent resources (gRFC A88).
 const TRANSIENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 const TYPES: [(&str, &str); 10] = [
@@ -267,7 +267,7 @@ fn read_pem(file: &Path, block: &str) -> Result<Vec<u8>, String> {
     if has { Ok(pem) } else { Err(format!("{}: no {block} in PEM form", file.display())) }
 }
 
-/// Reads a URL, or what may be a folder.
+/// Reads a URL, or the path of a folder.
 fn read_place(place: &str) -> Result<String, String> {
     if place.contains("://") {
         read_server(place)?;

@@ -1,4 +1,5 @@
-//! `--variant file`: each type from a file of a folder, which is read again when an entry is moved into the folder.
+//! `--variant file`: reads each type from a file of a folder, and again each time that an entry is moved into the
+//! folder.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -36,7 +37,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), String> {
     if !fs::metadata(&folder).map_err(|error| wrong(&error))?.is_dir() {
         return Err(wrong(&"it is no folder"));
     }
-    // The watch first: what is moved while the files are read makes them be read again.
+    // The watch begins first: an entry that is moved while the files are read makes the program read them again.
     let (_watcher, moves) = watch(&folder).map_err(|error| wrong(&error))?;
     let targets = arguments.targets();
     let mut program = Program {
@@ -57,7 +58,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), String> {
     program.run(moves).await
 }
 
-/// Tells of entries that are moved into a folder; `None` stands for any number of them.
+/// Receives the entries that are moved into a folder; `None` stands for any number of them.
 type Moves = UnboundedReceiver<Option<PathBuf>>;
 
 fn watch(folder: &Path) -> notify::Result<(RecommendedWatcher, Moves)> {
@@ -86,10 +87,10 @@ struct OfType {
     short: &'static str,
     /// The file that was moved last.
     path: Option<PathBuf>,
-    /// What was read last, and from where.
+    /// The content that was read last, and its path.
     last: Option<(PathBuf, Vec<u8>)>,
     is_open: bool,
-    /// What was said last of files that are not there, or too many.
+    /// The last message about a missing file, or about more than one file.
     said: Option<String>,
 }
 
@@ -148,7 +149,7 @@ impl Program {
         }
     }
 
-    /// Does what the files ask for, until there is nothing left.
+    /// Carries out the actions of the files until none is left.
     fn act(&mut self) -> Result<(), String> {
         for at in 0..self.files.len() {
             let mut actions = VecDeque::new();
@@ -160,7 +161,7 @@ impl Program {
                     None => break,
                     Some(Action::Read) => self.read(at)?,
                     Some(Action::Client(client::Action::Rejected { type_url, faults, .. })) => {
-                        // One line for a file, with what the machine and what this program found.
+                        // One line for a file, with the faults found by the machine and by this program.
                         match actions.pop_front() {
                             Some(Action::Client(client::Action::Apply(update))) => self.apply(at, update, faults)?,
                             other => {
@@ -191,13 +192,13 @@ impl Program {
         let (now, of) = (self.now(), &mut self.files[at]);
         let Some(path) = of.choose(&self.folder) else {
             of.say(format!("no file {}.json, .yaml, .yml, .pb or .pb_text in {}", of.short, self.folder.display()));
-            // What the file held before stays: nothing is read.
+            // The resources of the file stay: nothing is read.
             of.files.handle_unchanged();
             return Ok(());
         };
         let read = fs::read(&path);
         if matches!((&read, &of.last), (Ok(content), Some((last, old))) if *last == path && old == content) {
-            of.files.handle_unchanged(); // it says nothing, be it good or bad
+            of.files.handle_unchanged(); // no output for the same content, be it good or bad
             return Ok(());
         }
         let content = match read {
@@ -237,13 +238,14 @@ impl Program {
         self.follow(changes)
     }
 
-    /// Takes what is now referred to from the files that there are, and no longer what is not.
+    /// Subscribes to resources that are now referred to, if their type has a file, and unsubscribes from those that no
+    /// longer are.
     fn follow(&mut self, changes: Vec<(Target, Option<BTreeSet<Target>>)>) -> Result<(), String> {
         let Some(follower) = &mut self.follower else { return Ok(()) };
         let (more, less) = follower.follow(changes);
         for (type_url, names) in by_type(more) {
             if let Some(of) = self.of_type(&type_url) {
-                of.last = None; // the same content says more
+                of.last = None; // the same content has more resources for the new names
                 of.files.subscribe(names).map_err(|error| error.to_string())?;
             }
         }
@@ -266,7 +268,7 @@ fn clients(files: &[OfType], clock: Clock) -> Vec<(&Client<Sotw>, Clock)> {
 }
 
 impl OfType {
-    /// Returns the file to read: the one that was moved last, and at first the one that changed last.
+    /// Returns the file to read: the file that was moved last, and at first the file that changed last.
     fn choose(&mut self, folder: &Path) -> Option<PathBuf> {
         let paths = SUFFIXES.map(|suffix| folder.join(format!("{}.{suffix}", self.short)));
         let mut there: Vec<PathBuf> = paths.into_iter().filter(|path| path.symlink_metadata().is_ok()).collect();
@@ -296,7 +298,7 @@ impl OfType {
     }
 }
 
-/// Returns when an entry came to its place: moving it changes its status.
+/// Returns when an entry came to its place: a move changes the time of its status.
 fn changed(path: &Path) -> (i64, i64, Option<SystemTime>) {
     let Ok(metadata) = path.symlink_metadata() else { return (0, 0, None) };
     #[cfg(unix)]

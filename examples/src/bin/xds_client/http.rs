@@ -113,7 +113,7 @@ impl Post for Http {
                 Ok(body) => Bytes::from(body),
                 Err(error) => return Answer::Failed(error),
             };
-            let kept = lock(&idle).take(); // a poll that is given up drops it
+            let kept = lock(&idle).take(); // a poll that is given up drops the connection
             let reused = kept.is_some();
             let mut result = exchange(&server, kept, transmit.path, &expected, request.clone()).await;
             if reused && result.is_err() {

@@ -1,4 +1,4 @@
-//! What this program makes of an update: it takes what can be decoded.
+//! Judges updates: this program accepts each resource that it can decode.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use xds_machine::client::{Rejection, Update};
 pub(crate) struct Judged {
     /// The line to print, if anything is applied.
     pub(crate) line: Option<Value>,
-    /// The resources that changed, each with what it refers to, or `None` if it is gone.
+    /// The resources that changed, each with the resources it refers to, or `None` if it is gone.
     pub(crate) changes: Vec<(Target, Option<BTreeSet<Target>>)>,
     pub(crate) rejections: Vec<Rejection>,
 }

@@ -1,4 +1,4 @@
-//! Load reports: the calls that standard input tells of.
+//! Load reports of the calls that standard input describes.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -38,13 +38,13 @@ impl Loads {
         Ok(Self(reporter))
     }
 
-    /// Makes a last report, if something is asked for.
+    /// Sends a last report, if the server asks for any.
     pub(crate) async fn stop(self) {
         self.0.stop().await;
     }
 }
 
-/// Waits for SIGTERM or SIGINT, if they are to be handled; otherwise they end the program as they do.
+/// Waits for SIGTERM or SIGINT, if they are to be handled; otherwise their default action ends the program.
 pub(crate) async fn terminated(handled: bool) {
     let signals = || Ok::<_, std::io::Error>((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?));
     match handled.then(signals) {
@@ -62,7 +62,7 @@ pub(crate) async fn terminated(handled: bool) {
     }
 }
 
-/// The calls that are known.
+/// The clusters and calls that standard input has named.
 struct Calls {
     reporter: LoadReporter,
     entries: BTreeMap<String, Entry>,
@@ -75,13 +75,13 @@ impl Calls {
         Self { reporter, entries: BTreeMap::new(), calls: BTreeMap::new() }
     }
 
-    /// Takes each line until the end. One that can't be taken is reported, and counts nothing.
+    /// Takes each line until the end. A line that can't be taken is reported, and counts nothing.
     fn read(&mut self, mut input: impl BufRead) {
         let mut line = Vec::new();
         for number in 1_u64.. {
             line.clear();
             match input.read_until(b'\n', &mut line) {
-                Ok(0) => return, // the end of input ends nothing
+                Ok(0) => return, // the program goes on without input
                 Ok(_) => {}
                 Err(error) => {
                     eprintln!("xds_client: standard input: {error}");
@@ -191,7 +191,7 @@ mod tests {
     use xds_machine::load::{Config, Request};
     use xds_machine::message::Node;
 
-    /// A reporter that is asked for everything, and never connected.
+    /// Returns calls whose reporter is asked for all clusters, and never connects.
     fn calls() -> Calls {
         let never = || pending::<Result<tonic::transport::Channel, std::io::Error>>();
         let calls = Calls::new(LoadReporter::builder(Config::new(Node::new("n"))).start(never));

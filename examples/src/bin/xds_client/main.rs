@@ -1,4 +1,5 @@
-//! A client that subscribes to resources of a control plane over ADS, over REST or from files, and prints each event as one line of JSON.
+//! A client that subscribes to resources of a control plane over ADS, over REST or from files, and prints each event as
+//! one line of JSON.
 
 mod arguments;
 mod file;
@@ -96,7 +97,7 @@ struct Program {
     server: String,
     streams: u64,
     follower: Option<Follower>,
-    /// The faults that the machine found in a response. What is left of the response may be rejected too.
+    /// The faults that the machine found in a response. Resources in the rest of the response may be rejected too.
     faults: Option<(TypeUrl, Nonce, Vec<Rejection>)>,
 }
 
@@ -106,7 +107,7 @@ impl Program {
             let report = tokio::select! {
                 biased;
                 report = self.updates.next() => report.ok_or("the client's task ended")?,
-                // Nothing is left of the response.
+                // No report is ready, so nothing is left of the response.
                 () = ready(()), if self.faults.is_some() => {
                     self.print_faults();
                     continue;
@@ -154,7 +155,7 @@ impl Program {
         if self.faults.as_ref().is_some_and(|(of, nonce, _)| (of, nonce) != (&type_url, update.nonce())) {
             self.print_faults();
         }
-        // One line for a response, with what the machine and what this program found.
+        // One line for a response, with the faults found by the machine and by this program.
         let (.., mut faults) = self.faults.take().unwrap_or_else(|| (type_url.clone(), Nonce::default(), Vec::new()));
         faults.extend(rejections.iter().cloned());
         print_rejected(&type_url, &faults);
@@ -214,6 +215,6 @@ fn print_rejected(type_url: &TypeUrl, rejections: &[Rejection]) {
 fn print(line: Value) {
     let mut out = stdout().lock();
     if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
-        exit(1); // nobody listens any more
+        exit(1); // standard output is closed
     }
 }

@@ -43,10 +43,10 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), String> {
 /// A poll and how its last request ended.
 struct Polling {
     poller: Poller<Http>,
-    /// Of the poller's machine.
+    /// The clock of the poller's machine.
     clock: Clock,
     has_failed: bool,
-    /// Whether it polls for what other resources refer to.
+    /// Whether the poll is for resources that other resources refer to.
     followed: bool,
 }
 
@@ -72,7 +72,7 @@ impl Program<'_> {
                     while status.poll_answer(cx, || clients(polls)).is_ready() {}
                 }
                 for step in 0..polls.len() {
-                    let at = (first + step) % polls.len(); // each has its turn
+                    let at = (first + step) % polls.len(); // each poll has its turn
                     if let Ready::Ready(polled) = polls[at].poller.poll_next(cx) {
                         return Ready::Ready((at, polled));
                     }
@@ -110,11 +110,11 @@ impl Program<'_> {
                 Ok(())
             }
             Polled::Action(Action::Client(action)) => self.act(at, action),
-            _ => Ok(()), // what is missing by now was said
+            _ => Ok(()), // missing resources were printed before
         }
     }
 
-    /// Returns the time until the next poll of any, in milliseconds. All have failed, so all wait.
+    /// Returns the time until the next poll, in milliseconds. All polls have failed, so all wait.
     fn until_next(&self) -> u64 {
         let left = self.polls.iter().filter_map(|polling| polling.poller.until_next());
         left.min().map_or(0, |left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
@@ -132,7 +132,7 @@ impl Program<'_> {
                 self.follow(gone.into_iter().map(|name| ((type_url.clone(), name), None)).collect())
             }
             client::Action::Rejected { type_url, faults, .. } => {
-                // One line for a response, with what the machine and what this program found.
+                // One line for a response, with the faults found by the machine and by this program.
                 match self.polls[at].poller.ready() {
                     Some(Polled::Action(Action::Client(client::Action::Apply(update)))) => {
                         self.apply(at, update, faults)
@@ -169,7 +169,7 @@ impl Program<'_> {
         self.follow(changes)
     }
 
-    /// Polls for resources that are now referred to, and no longer for those that are not.
+    /// Polls for resources that are now referred to, and no longer for those that no longer are.
     fn follow(&mut self, changes: Vec<(Target, Option<BTreeSet<Target>>)>) -> Result<(), String> {
         let Some(follower) = &mut self.follower else { return Ok(()) };
         let (more, less) = follower.follow(changes);

@@ -1,4 +1,4 @@
-//! The service by which others look at what this client has (CSDS).
+//! The service that shows which resources this client has (CSDS).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use xds_machine::csds::{Clock, Contents, dump, merge};
 use xds_machine::{Instant, TypeUrl};
 use xds_machine_tonic::client::{ClientStatusService, EncodedStatus, HasStatus, StatusRequest};
 
-/// How many requests wait for an answer.
+/// The number of requests that can wait for an answer.
 const WAITING: usize = 16;
 
 /// Serves the status of a client until the program ends.
@@ -37,7 +37,7 @@ pub(crate) async fn serve(address: &str, client: impl HasStatus) -> Result<(), S
     Ok(())
 }
 
-/// Returns the wall clock of machines whose epoch is `now` before now.
+/// Returns the wall clock for machines whose current time is `now`.
 pub(crate) fn clock(now: Instant) -> Clock {
     Clock::new(now, SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
@@ -45,7 +45,7 @@ pub(crate) fn clock(now: Instant) -> Clock {
 /// A request for the status, and where to answer.
 type Request = (StatusRequest, oneshot::Sender<EncodedStatus>);
 
-/// Asks the loop of this program.
+/// Passes requests to the loop of this program.
 struct Asking(mpsc::Sender<Request>);
 
 impl HasStatus for Asking {
@@ -82,7 +82,7 @@ impl Status {
         self.contents.handle_update(update);
     }
 
-    /// Notes the verdict on it, which the machine has taken.
+    /// Notes the verdict on that update, after the machine has taken it.
     pub(crate) fn note_verdict(
         &mut self,
         (id, type_url): (u64, &TypeUrl),
@@ -106,11 +106,11 @@ impl Status {
         let Poll::Ready(Some((request, reply))) = self.requests.poll_recv(cx) else { return Poll::Pending };
         let clients = clients();
         let contents = Some(&self.contents).filter(|_| request.contents());
-        // Two polls may want one name.
+        // Two polls may subscribe to the same name.
         let dumps = clients.iter().map(|(client, clock)| dump(client.states(), clock, contents));
         let items = merge(dumps.collect());
         let node = clients.first().map(|(client, _)| client.config().node().as_ref());
-        let _ = reply.send(request.answer(node, items)); // who asked may have gone
+        let _ = reply.send(request.answer(node, items)); // the requester may have left
         Poll::Ready(())
     }
 }

@@ -43,7 +43,7 @@ pub struct Etcd {
 }
 
 impl Etcd {
-    /// Returns what is wrong between the flags.
+    /// Checks that the flags agree with each other.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Etcd {
         [&self.ca, &self.cert, &self.key].into_iter().flatten()
     }
 
-    /// Returns the endpoint of a member. The files of certificates are read for each, so that new ones count.
+    /// Returns the endpoint of a member. Reads the files of certificates for each, so that new ones take effect.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ fn pem(file: &Path, block: &str) -> Result<Vec<u8>, String> {
     if has { Ok(pem) } else { Err(format!("{}: no {block} in PEM form", file.display())) }
 }
 
-/// Returns a URL without the path that all of them have.
+/// Returns a URL without its path, which is always `/`.
 pub fn short(url: &Uri) -> String {
     url.to_string().trim_end_matches('/').to_owned()
 }

@@ -33,7 +33,7 @@ const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(10), Duration::from
 /// The time for a call with one answer. An etcd without a leader answers after seven seconds that there is none.
 const CALL: Duration = Duration::from_secs(10);
 
-/// The bytes of one answer. A value has at most 1.5 MiB by etcd's default.
+/// The most bytes of one answer. A value has at most 1.5 MiB by etcd's default.
 const ANSWER: usize = 64 << 20;
 
 /// A connection to a member.
@@ -62,8 +62,8 @@ impl Client {
         Ok(client)
     }
 
-    /// Returns the state of the store as the members agree on it now. Without a leader a member waits for seven seconds,
-    /// where another one may already have a new leader: `patience` is less.
+    /// Returns the current state of the store, on which the members agree. Without a leader, a member waits for seven
+    /// seconds, while another member may already have a new leader: `patience` is less.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Client {
                     listing.begin_again();
                     false
                 }
-                // What does not fit into an answer is the same code as a revision that is gone.
+                // An answer that is too large has the same code as a revision that is gone.
                 Err(status) if status.code() == Code::OutOfRange && listing.shrink() => false,
                 Err(status) => return Err(said(status)),
             };
@@ -104,10 +104,10 @@ impl Client {
     ///
     /// One line that says what failed.
     pub async fn watch(&mut self, request: WatchRequest) -> Result<Streaming<WatchResponse>, String> {
-        // The half of the client stays open: its end would end the watch.
+        // The client's half of the stream stays open: its end would end the watch.
         let requests = tokio_stream::once(request).chain(tokio_stream::pending());
         let mut request = self.request(requests);
-        // A member that has lost the others ends the watch, and does not just fall silent.
+        // With this key, a member that has lost the others ends the watch instead of falling silent.
         request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
         self.ready().await.map_err(said)?;
         let codec = ProstCodec::<WatchRequest, WatchResponse>::default();

@@ -14,10 +14,10 @@ use super::listing::Listing;
 use super::watching::{End, Step, Watching};
 use crate::control_plane::news::News;
 
-/// A watch that lasted so long had no fault that an attempt at once would meet again.
+/// The time after which a watch counts as a success: an immediate new attempt will not meet the same fault.
 const LASTED: Duration = Duration::from_secs(1);
 
-/// The time in which members agree on what is now, though they elect a leader; more after each attempt that failed.
+/// The time in which members agree on the current state, even if they elect a leader; longer after each failed attempt.
 const AGREEMENT: Duration = Duration::from_millis(1500);
 
 /// The longest wait for the next attempt.
@@ -28,24 +28,24 @@ pub struct Follower<T> {
     etcd: Etcd,
     keys: Keys,
     take: T,
-    /// What was read of the history, and where the watch goes on; `None` before the first listing.
+    /// The history that was read, and the position of the watch; `None` before the first listing.
     known: Option<(History, Watching)>,
     backoff: Backoff,
     /// Attempts in a row that failed.
     failed: u32,
-    /// Since when this attempt has had a watch.
+    /// The time at which the watch of this attempt began.
     watched: Option<Instant>,
-    /// Faults of this outage that were said already.
+    /// Faults of this outage that were logged already.
     faults: BTreeSet<String>,
 }
 
-/// A name of what was found, for the log: what a first listing has was `loaded`.
+/// The log event for the resources of the first listing.
 pub const LOADED: &str = "loaded";
-/// The name of all that is found later.
+/// The log event for all later changes.
 pub const CHANGED: &str = "changed";
 
 impl<T: FnMut(&'static str, &Keys, &News)> Follower<T> {
-    /// Creates a follower that hands over what it finds.
+    /// Creates a follower that passes its news to `take`.
     pub fn new(etcd: Etcd, keys: Keys, take: T) -> Self {
         let backoff = Backoff::envoy().with_max(WAIT);
         Self { etcd, keys, take, known: None, backoff, failed: 0, watched: None, faults: BTreeSet::new() }
@@ -92,7 +92,7 @@ impl<T: FnMut(&'static str, &Keys, &News)> Follower<T> {
         (self.take)(CHANGED, &self.keys, &News { is_there: true, ..News::default() });
     }
 
-    /// Follows at one member until that fails.
+    /// Follows one member until that fails.
     async fn follow(&mut self, url: &Uri) -> Result<std::convert::Infallible, String> {
         let mut client = Client::connect(&self.etcd, url).await?;
         if let Some((history, _)) = &self.known {

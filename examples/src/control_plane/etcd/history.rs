@@ -1,8 +1,8 @@
-//! Whether the history of an etcd goes on from what was read of it.
+//! Checks whether an etcd still has the history that was read before.
 
 use super::generated::ResponseHeader;
 
-/// The latest that was read of a history.
+/// The latest state that was read of a history.
 #[derive(Clone, Copy, Debug)]
 pub struct History {
     cluster: u64,
@@ -15,13 +15,13 @@ impl History {
         Self { cluster: header.cluster_id, revision: header.revision, term: header.raft_term }
     }
 
-    /// Notes that all up to a revision was read.
+    /// Notes that the history was read up to a revision.
     pub fn advance(&mut self, revision: i64) {
         self.revision = self.revision.max(revision);
     }
 
-    /// Returns whether a linearizable answer is of the same history: an etcd whose data was lost, or restored from a
-    /// snapshot, counts its revisions anew, and one revision of it is not the same as before.
+    /// Returns whether a linearizable answer belongs to the same history: an etcd whose data was lost, or restored from
+    /// a snapshot, counts its revisions anew, so that the same number stands for another revision.
     pub fn goes_on(&self, header: &ResponseHeader) -> bool {
         header.cluster_id == self.cluster && header.revision >= self.revision && header.raft_term >= self.term
     }

@@ -8,15 +8,15 @@ use crate::control_plane::news::{Group, Key};
 /// The group of resources that all nodes see.
 const ALL: &str = "_";
 
-/// What all keys begin with.
+/// The beginning of all keys.
 #[derive(Clone, Debug)]
 pub struct Prefix(String);
 
-/// Where a key puts its resource.
+/// The group, type and name of the resource of a key.
 pub type Place = (Group, Key);
 
 impl Prefix {
-    /// Makes a prefix. Slashes at its end are as good as none.
+    /// Creates a prefix. Slashes at its end are ignored.
     pub fn new(prefix: &str) -> Self {
         Self(prefix.trim_end_matches('/').to_owned())
     }
@@ -33,7 +33,7 @@ impl Prefix {
         format!("{}/{}/{of}/{name}", self.0, group.unwrap_or(ALL))
     }
 
-    /// Returns the place of a key; `None` if the key is that of a group, and groups do not count.
+    /// Returns the place of a key; `None` if the key belongs to a group, and groups do not count.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl Prefix {
             return Err(format!("a {of} may not be named {name:?}"));
         }
         if parsed.as_str() != name {
-            return Err(format!("the name's normal form is {parsed}")); // or two keys would be one name
+            return Err(format!("the name's normal form is {parsed}")); // otherwise two keys could have the same name
         }
         let group = (group != ALL).then(|| group.into());
         Ok(Some((group, (TypeUrl::from(format!("type.googleapis.com/{of}")), parsed))))

@@ -1,4 +1,4 @@
-//! The resources of all keys, and what changes for whom when keys do.
+//! The resources of all keys, and what changes for each group when keys change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::control_plane::news::{Contents, Group, Key, Known, News};
 pub struct Keys {
     prefix: Prefix,
     grouped: bool,
-    /// The keys that all see, and those of each group.
+    /// The keys for all nodes, and those of each group.
     scopes: BTreeMap<Group, BTreeMap<Key, Held>>,
     /// The number of resources of each type.
     counts: BTreeMap<TypeUrl, usize>,
@@ -35,17 +35,17 @@ struct Held {
 }
 
 impl Keys {
-    /// Creates the keys of a prefix, of which none is known yet. Without `grouped` only those that all see count.
+    /// Creates the keys of a prefix, of which none is known yet. Without `grouped`, only the keys for all nodes count.
     pub fn new(prefix: Prefix, grouped: bool) -> Self {
         Self { prefix, grouped, scopes: BTreeMap::from([(None, BTreeMap::new())]), counts: BTreeMap::new() }
     }
 
-    /// Returns the first key, and the first after all.
+    /// Returns the first key of the prefix, and the first key after all of them.
     pub fn range(&self) -> (Bytes, Bytes) {
         self.prefix.range()
     }
 
-    /// Takes all keys that there are, and finds the difference. A key of a known revision has not changed, if the
+    /// Takes a listing of all keys, and returns the difference. A key of a known revision has not changed, if the
     /// listing is of the same history.
     pub fn list(&mut self, keys: Vec<KeyValue>, same_history: bool) -> News {
         let mut change = self.begin();
@@ -63,7 +63,7 @@ impl Keys {
         self.tell(change)
     }
 
-    /// Takes events: all of them are one change.
+    /// Takes events as one change.
     pub fn apply(&mut self, events: Vec<Event>) -> News {
         let mut change = self.begin();
         for event in events {
@@ -78,7 +78,8 @@ impl Keys {
         self.tell(change)
     }
 
-    /// Begins a change. The groups that lost their last key by the change before are gone: that one told their nodes.
+    /// Begins a change. Groups that lost their last key by the previous change are removed: that change was already
+    /// reported to their nodes.
     fn begin(&mut self) -> Changed {
         self.scopes.retain(|group, keys| group.is_none() || !keys.is_empty());
         Changed { touched: BTreeSet::new(), news: News { is_there: true, ..News::default() } }
@@ -141,11 +142,11 @@ impl Keys {
         change.touched.insert(place);
     }
 
-    /// Tells the views of what was touched.
+    /// Adds the touched places to the news of the views.
     fn tell(&self, Changed { touched, mut news }: Changed) -> News {
         let mut places = BTreeSet::new();
         for place in touched {
-            // All groups see what all see.
+            // A resource for all nodes is part of every group's view.
             if place.0.is_none() {
                 places.extend(self.scopes.keys().flatten().map(|group| (Some(group.clone()), place.1.clone())));
             }
@@ -156,7 +157,7 @@ impl Keys {
     }
 
     fn tell_one(&self, group: Group, key: Key, news: &mut News) {
-        // A resource of the group wins over one for all, and a bad value hides none.
+        // A resource of the group takes precedence over one for all nodes, and a bad value hides none.
         let at = [group.clone(), None].map(|group| self.held(&(group, key.clone())));
         let mut present = at.iter().filter_map(|held| held.and_then(|held| held.resource.clone()));
         let known = match present.next() {

@@ -7,19 +7,20 @@ use super::generated::{KeyValue, RangeRequest, RangeResponse, ResponseHeader};
 /// The number of keys of the first page.
 const PAGE: i64 = 1000;
 
-/// The bytes that further pages are to have: few pages, because etcd looks at all keys of the range for each.
+/// The size of further pages, in bytes: large, because etcd looks at all keys of the range for each page.
 const BYTES: i64 = 16 << 20;
 
-/// How much larger, or smaller, a page is than the one before.
+/// The factor by which a page is at most larger, or smaller, than the page before.
 const STEP: i64 = 8;
 
-/// A listing that is being read: ask [`request`](Self::request), give the answer to [`take`](Self::take) until it is whole.
+/// A listing that is being read: send each [`request`](Self::request), and give its answer to [`take`](Self::take),
+/// until the listing is complete.
 #[derive(Debug)]
 pub struct Listing {
     first: Bytes,
     end: Bytes,
     limit: i64,
-    /// The header of the first page, whose revision all further pages are of.
+    /// The header of the first page, whose revision all further pages have.
     header: Option<ResponseHeader>,
     keys: Vec<KeyValue>,
 }
@@ -32,7 +33,7 @@ pub struct Listed {
 }
 
 impl Listing {
-    /// Begins a listing of the keys from the first to before the second.
+    /// Begins a listing of the keys from `first` up to, but not including, `end`.
     pub fn new((first, end): (Bytes, Bytes)) -> Self {
         Self { first, end, limit: PAGE, header: None, keys: Vec::new() }
     }
@@ -51,11 +52,11 @@ impl Listing {
         RangeRequest { key, range_end: self.end.clone(), limit: self.limit, revision, keys_only: false }
     }
 
-    /// Takes a page. Returns whether the listing is whole.
+    /// Takes a page. Returns whether the listing is complete.
     ///
     /// # Errors
     ///
-    /// If the page is not what was asked for.
+    /// If the page is not a valid answer to the request.
     pub fn take(&mut self, page: RangeResponse) -> Result<bool, String> {
         let header = page.header.ok_or("a listing without a header")?;
         if page.more && page.kvs.is_empty() {
@@ -84,13 +85,13 @@ impl Listing {
         self.keys.clear();
     }
 
-    /// Asks for smaller pages from now on, because one is too large. Returns whether there are any.
+    /// Asks for smaller pages from now on, because one is too large. Returns whether a page can be smaller.
     pub fn shrink(&mut self) -> bool {
         self.limit /= 2;
         self.limit > 0
     }
 
-    /// Returns the whole; `None` before the first page.
+    /// Returns the complete listing; `None` before the first page.
     pub fn finish(self) -> Option<Listed> {
         Some(Listed { header: self.header?, keys: self.keys })
     }

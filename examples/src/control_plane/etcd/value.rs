@@ -8,7 +8,7 @@ use xds_machine::server::Resource;
 use crate::control_plane::news::Key;
 use crate::{discovery_file, json};
 
-/// Reads the resource of a key. What begins with `{` is JSON.
+/// Reads the resource of a key. A value that begins with `{` is JSON.
 ///
 /// # Errors
 ///
@@ -23,7 +23,7 @@ pub fn read(key: &Key, value: &Bytes) -> Result<Resource, String> {
             let is = DynamicMessage::decode(message, value.clone());
             is.map_err(|error| format!("neither JSON nor a {of}: {error}"))?;
         }
-        Bytes::copy_from_slice(value) // a slice would keep the whole answer that it came in
+        Bytes::copy_from_slice(value) // a slice would keep the whole answer in memory
     };
     let body = Any { type_url: type_url.clone(), value };
     match discovery_file::name_of(&body) {

@@ -1,39 +1,39 @@
-//! The changes of a prefix, each revision at once.
+//! The changes of a prefix: all events of a revision at once.
 
 use bytes::Bytes;
 
 use super::generated::watch_request::RequestUnion;
 use super::generated::{Event, WatchCreateRequest, WatchRequest, WatchResponse};
 
-/// Where a watch has come to.
+/// The progress of a watch.
 #[derive(Debug)]
 pub struct Watching {
     /// The first revision that was not taken yet.
     next: i64,
-    /// The events of a response of which the rest is to come.
+    /// The events of a response whose remaining fragments are still to come.
     fragments: Vec<Event>,
 }
 
 /// Why a watch ended.
 #[derive(Debug, Eq, PartialEq)]
 pub enum End {
-    /// The history since the last revision is gone: what there is now has to be listed.
+    /// The history since the last revision is gone: the keys have to be listed again.
     Compacted,
     /// The server ended the watch.
     Canceled(String),
 }
 
-/// What a response brings.
+/// The content of a response.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Step {
     /// The watch has begun.
     Begun,
-    /// All events of some revisions, of none if empty: the latest is the number.
+    /// All events of some revisions, of none if empty; the latest revision is [`Watching::revision`].
     Events(Vec<Event>),
 }
 
 impl Watching {
-    /// Goes on after a revision.
+    /// Creates the progress of a watch that begins after a revision.
     pub fn after(revision: i64) -> Self {
         Self { next: revision.saturating_add(1), fragments: Vec::new() }
     }
@@ -41,7 +41,7 @@ impl Watching {
     /// Returns the request of a new watch, and forgets what an earlier watch left unfinished.
     pub fn request(&mut self, (key, range_end): (Bytes, Bytes)) -> WatchRequest {
         self.fragments.clear();
-        // Progress keeps the next revision ahead of compactions though nothing changes.
+        // Progress notifications keep the next revision ahead of compactions though nothing changes.
         let create =
             WatchCreateRequest { key, range_end, start_revision: self.next, progress_notify: true, fragment: true };
         WatchRequest { request_union: Some(RequestUnion::CreateRequest(create)) }
@@ -52,7 +52,7 @@ impl Watching {
         self.next - 1
     }
 
-    /// Takes a response. A revision is handed over once all of its events are there, because they are one transaction.
+    /// Takes a response. Returns the events of a revision once all of them are there, because they are one transaction.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Watching {
             return Err(End::Canceled(response.cancel_reason));
         }
         if response.created {
-            return Ok(Step::Begun); // its revision is that of the store: what came before it may be on its way
+            return Ok(Step::Begun); // its revision is that of the store: earlier events may still arrive
         }
         self.fragments.extend(response.events);
         if response.fragment {
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(watching.revision(), 5);
         assert_eq!(revisions(watching.take(fragment(&[7]))), [] as [i64; 0]);
         assert_eq!(revisions(watching.take(response(7, &[7]))), [6, 7, 7, 7]);
-        // A stream that ends between fragments is begun again before them.
+        // After a stream that ended between fragments, the next watch begins before them.
         watching.take(fragment(&[8])).expect("a fragment");
         let request = watching.request(Default::default()).request_union;
         let Some(RequestUnion::CreateRequest(create)) = request else { panic!("{request:?}") };

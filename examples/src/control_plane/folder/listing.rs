@@ -109,15 +109,15 @@ impl Listing {
     }
 }
 
-/// Returns whether the name begins with a dot: temporary files and what belongs to tools.
+/// Returns whether the name begins with a dot, as those of temporary files and of files of tools do.
 pub fn is_hidden(path: &Path) -> bool {
     path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
-/// Tells a folder from another that takes its place.
+/// Distinguishes a folder from another that takes its place.
 pub type FolderId = (u64, u64);
 
-/// Returns what tells a folder from others, or `None` if there is no folder.
+/// Returns the identity of a folder, or `None` if there is no folder.
 pub fn folder_id(path: &Path) -> Option<FolderId> {
     let metadata = fs::metadata(path).ok().filter(Metadata::is_dir)?;
     #[cfg(unix)]

@@ -1,5 +1,5 @@
-//! A folder of [`discovery_file`]s and its sub-folders, read piece by piece: only the files that changed are read again,
-//! and only the resources that changed are told.
+//! A folder of [`discovery_file`]s and its sub-folders, read piece by piece: only the files that changed are read
+//! again, and only the resources that changed are reported.
 
 mod listing;
 mod names;
@@ -45,10 +45,10 @@ struct File {
     content: Option<Resources>,
 }
 
-/// What a look concerns.
+/// The scope of a look.
 #[derive(Debug)]
 pub enum Touched {
-    /// Everything: what was touched is not known.
+    /// Everything, because it is not known which files were touched.
     All,
     /// Files and folders that were touched.
     Paths(BTreeSet<PathBuf>),
@@ -73,7 +73,7 @@ impl Folder {
         Ok((folder, news))
     }
 
-    /// Looks at what was touched, and reads the files that changed and came to rest.
+    /// Looks at the touched files, and reads those that have changed and settled.
     pub fn look(&mut self, touched: Touched) -> News {
         let mut news = News::default();
         let mut all = false;
@@ -95,7 +95,7 @@ impl Folder {
         news
     }
 
-    /// Returns whether another look is due soon, because files have not come to rest.
+    /// Returns whether another look is due soon, because files have not settled.
     pub fn is_restless(&self) -> bool {
         !self.settling.is_empty()
     }
@@ -109,7 +109,7 @@ impl Folder {
         self.scopes.keys().map(path)
     }
 
-    /// Notes a path that was touched. Returns whether it takes a look at everything.
+    /// Notes a path that was touched. Returns whether a look at everything is necessary.
     fn touch(&mut self, path: &Path) -> bool {
         let Some(name) = path.file_name() else { return true };
         let group = match path.strip_prefix(&self.root).ok().and_then(Path::parent) {
@@ -126,7 +126,7 @@ impl Folder {
             return is_folder;
         }
         if is_hidden(path) {
-            // Kubernetes swaps a link `..data`, through which the files are reached, that are untouched themselves.
+            // Kubernetes swaps a link `..data` on the path to the files, which are untouched themselves.
             return name.as_encoded_bytes().starts_with(b"..");
         }
         let was_folder = name.to_str().is_some_and(|name| self.scopes.contains_key(&Some(name.into())));
@@ -157,7 +157,7 @@ impl Folder {
         self.take_folders(listing, news);
     }
 
-    /// Takes the sub-folders that there are. One that is gone goes with its last file.
+    /// Takes the current sub-folders. A removed sub-folder is dropped with its last file.
     fn take_folders(&mut self, listing: Listing, news: &mut News) {
         for group in &listing.groups {
             if let Entry::Vacant(scope) = self.scopes.entry(Some(group.clone())) {
@@ -238,13 +238,13 @@ impl Folder {
         news.note_file(file.path(&self.root), changed, gone);
     }
 
-    /// Tells the views of touched names, and the conflicts about them.
+    /// Adds the touched names to the news of the views, and reports conflicts about them.
     fn resolve(&mut self, touched: BTreeSet<(Group, Key)>, news: &mut News) {
         for (group, key) in touched {
             self.note_conflict(&group, &key, news);
             match group {
                 Some(_) => self.tell(group, key, news),
-                // All see what the folder itself holds.
+                // A resource of the folder itself is part of every view.
                 None => self.scopes.keys().for_each(|group| self.tell(group.clone(), key.clone(), news)),
             }
         }
@@ -255,7 +255,7 @@ impl Folder {
         news.views.entry(group).or_default().push((key, resource.into()));
     }
 
-    /// Returns the resource of a name that counts in the folder itself, or in a sub-folder.
+    /// Returns the resource that counts for a name, in the folder itself or in a sub-folder.
     fn resource(&self, group: &Group, key: &Key) -> Option<&xds_machine::server::Resource> {
         let name = self.scopes.get(group)?.winner(key)?.to_owned();
         self.files.get(&FileId { group: group.clone(), name })?.content.as_ref()?.get(key)

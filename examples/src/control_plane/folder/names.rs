@@ -1,4 +1,4 @@
-//! The owners of names: which file's resource counts where several files hold one of the same type and name.
+//! The owners of names: which file's resource counts if several files hold a resource of the same type and name.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -41,7 +41,7 @@ impl Names {
         self.holders.get(key)?.first().map(OsString::as_os_str)
     }
 
-    /// Returns the files whose resource does not count, after the one whose does.
+    /// Returns the file whose resource counts, and the files whose resource does not, if there are any.
     pub fn conflict(&self, key: &Key) -> Option<(&OsStr, &[OsString])> {
         match self.holders.get(key)?.split_first() {
             Some((winner, others)) if !others.is_empty() => Some((winner, others)),

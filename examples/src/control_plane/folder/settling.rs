@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::listing::{FileId, Stamp};
 
-/// Files that were touched, until two looks in a row find each the same: so several files that change together are one
-/// change, and no file is read while it is written.
+/// Files that were touched, held until two looks in a row find each unchanged: several files that change together are
+/// one change, and no file is read while it is written.
 #[derive(Debug, Default)]
 pub struct Settling {
     files: BTreeMap<FileId, Touched>,
-    /// The looks since the first of them was touched.
+    /// The number of looks since the first file was touched.
     looks: u32,
 }
 
@@ -36,7 +36,7 @@ impl Settling {
         self.files.is_empty()
     }
 
-    /// Looks at all of them with `stamp`, and returns those that are to be read now.
+    /// Looks at all files with `stamp`, and returns those that are to be read now.
     pub fn look(&mut self, stamp: impl Fn(&FileId) -> Option<Stamp>) -> Vec<(FileId, Option<Stamp>)> {
         self.looks += 1;
         for (file, touched) in &mut self.files {

@@ -1,4 +1,4 @@
-//! Watches a folder by the system's notifications, and by looks now and then.
+//! Watches a folder by the system's notifications, and by periodic looks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -21,14 +21,14 @@ pub struct Watch {
     events: Receiver<notify::Result<Event>>,
     /// Keeps the channel open if there is no watcher.
     _sender: Sender<notify::Result<Event>>,
-    /// The folders that are watched, as they were when that began: another folder may have taken the place of one.
+    /// The watched folders, each with its identity when the watch began: another folder may have taken its place.
     watched: BTreeMap<PathBuf, FolderId>,
-    /// Folders of which there are no notifications.
+    /// Folders without notifications.
     unwatched: BTreeSet<PathBuf>,
 }
 
 impl Watch {
-    /// Begins to watch. Without notifications there are only looks.
+    /// Begins to watch. Without notifications, only looks find changes.
     pub fn begin() -> Self {
         let (sender, events) = channel();
         let handler = sender.clone();
@@ -45,9 +45,9 @@ impl Watch {
         Self { watcher, events, _sender: sender, watched, unwatched }
     }
 
-    /// Watches a folder forever, and hands over what is found.
+    /// Watches a folder forever, and passes its news to `take`.
     pub fn run(mut self, mut folder: Folder, mut take: impl FnMut(&Folder, News)) {
-        // What changed between the first read and the first watch is found by the look that follows.
+        // The look that follows finds the changes between the first read and the first watch.
         let mut next = Instant::now();
         self.follow(&folder);
         loop {
@@ -60,12 +60,12 @@ impl Watch {
                 next = Instant::now() + self.pause(start.elapsed());
             }
             if self.follow(&folder) {
-                next = Instant::now(); // files may have come before the watch did
+                next = Instant::now(); // files may have appeared before the watch began
             }
         }
     }
 
-    /// Waits until a look is due, and returns at what.
+    /// Waits until a look is due, and returns its scope.
     fn wait(&self, folder: &Folder, next: Instant) -> Touched {
         let due = if folder.is_restless() { next.min(Instant::now() + SETTLE) } else { next };
         let mut paths = BTreeSet::new();
@@ -90,8 +90,9 @@ impl Watch {
         if all { Touched::All } else { Touched::Paths(paths) }
     }
 
-    /// Returns the time until the next look at everything. With notifications looks are for what these miss, such as the
-    /// swap of a link elsewhere, and take a hundredth of the time; otherwise they are all that there is.
+    /// Returns the time until the next look at everything. With notifications, looks find only the changes that these
+    /// miss, such as the swap of a link elsewhere, and take a hundredth of the time; otherwise looks alone find all
+    /// changes.
     fn pause(&self, cost: Duration) -> Duration {
         match self.watcher {
             Some(_) if self.unwatched.is_empty() => Duration::from_millis(200).max(cost * 100),
@@ -99,14 +100,14 @@ impl Watch {
         }
     }
 
-    /// Watches the folders that there are now. Returns whether one was added.
+    /// Watches the current folders. Returns whether one was added.
     fn follow(&mut self, folder: &Folder) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
         let now: BTreeMap<PathBuf, FolderId> =
             folder.watched().filter_map(|path| folder_id(&path).map(|id| (path, id))).collect();
         let gone = self.watched.iter().filter(|(path, id)| now.get(*path) != Some(id));
         for (path, _) in gone {
-            let _ = watcher.unwatch(path); // an error says that it is not watched
+            let _ = watcher.unwatch(path); // an error means that it is not watched
         }
         self.watched.retain(|path, id| now.get(path) == Some(id));
         let mut added = false;
@@ -133,11 +134,11 @@ impl Watch {
     }
 }
 
-/// Adds what an event touched. Returns whether that is unknown.
+/// Adds the paths that an event touched. Returns whether there are others, which are unknown.
 fn note(event: notify::Result<Event>, paths: &mut BTreeSet<PathBuf>) -> bool {
     let Ok(event) = event else { return true };
     match event.kind {
-        // Reading is no change, and a file that is read here would be read for ever.
+        // Reading is no change; otherwise a file that this program reads would be read for ever.
         EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write) => false,
         _ => {
             let lost = event.need_rescan();

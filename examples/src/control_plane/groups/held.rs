@@ -1,4 +1,4 @@
-//! A cache, and when it changed.
+//! A cache, and the times of its changes.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -15,7 +15,7 @@ pub struct Held {
     times: VecDeque<(TypeUrl, Revision, Instant)>,
 }
 
-/// The number of changes whose times are kept: an answer to an earlier one is not measured.
+/// The number of changes whose times are kept: an answer to an earlier change is not measured.
 const TIMES: usize = 256;
 
 impl Held {
@@ -23,7 +23,7 @@ impl Held {
         Self { cache, times: VecDeque::new() }
     }
 
-    /// Makes changes, and encodes what changed once for all streams.
+    /// Makes changes, and encodes the changed resources once for all streams.
     pub fn change(&mut self, changes: &[Change]) {
         let now = Instant::now();
         let mut types = Vec::new();

@@ -1,4 +1,4 @@
-//! Groups of nodes: what the source holds for all, and for each group.
+//! Groups of nodes: the resources that the source holds for all nodes, and for each group.
 
 mod held;
 mod node;
@@ -20,14 +20,14 @@ use super::news::{Contents, News};
 pub struct Groups {
     by: Option<GroupBy>,
     all: Arc<RwLock<Held>>,
-    /// The view of nodes of no group.
+    /// The view of nodes without a group.
     rest: Group<View>,
     views: Mutex<Views>,
 }
 
 #[derive(Default)]
 struct Views {
-    /// The views that streams have, and those of the source's groups.
+    /// The views that streams use, and those of the source's groups.
     alive: HashMap<Arc<str>, Weak<view::Inner>>,
     /// The views of the source's groups, which stay without streams.
     groups: BTreeMap<Arc<str>, View>,
@@ -44,13 +44,13 @@ impl Groups {
     /// Returns the group of a node.
     pub fn assign(&self, node: &Node) -> Group<View> {
         match self.by.as_ref().and_then(|by| by.group(node)) {
-            // The source need not have such a group: one may come.
+            // The source need not have such a group: it may appear later.
             Some(name) => Group::with_store(&name, self.lock().view(&name, &self.all)),
             None => self.rest.clone(),
         }
     }
 
-    /// Returns the view of a group by the name that [`Group::name`] has.
+    /// Returns the view of a group by its [`Group::name`].
     pub fn view(&self, name: &str) -> View {
         match name {
             "" => self.rest.store().clone(),
@@ -58,11 +58,11 @@ impl Groups {
         }
     }
 
-    /// Serves what a look at the source found.
+    /// Serves the news of a look at the source.
     pub fn take(&self, contents: &impl Contents, news: &News) {
         let for_all = news.views.get(&None).map(Vec::as_slice).unwrap_or_default();
         for (name, view) in self.follow(contents) {
-            // A group that the source does not have sees what all see.
+            // A group that the source does not have sees the resources for all nodes.
             let group = Some(name).filter(|name| contents.groups().any(|there| there == name));
             let changes = match news.views.get(&group) {
                 Some(changes) if group.is_some() => {
@@ -80,12 +80,12 @@ impl Groups {
         }
         drop(all);
         self.rest.store().wake();
-        // Those that came meanwhile too: they may have read before the change.
+        // Views that were added meanwhile are woken too: their streams may have read before the change.
         let alive = self.lock().alive();
         alive.iter().for_each(|(_, view)| view.wake());
     }
 
-    /// Makes the groups that there are now views that stay, and returns all views.
+    /// Keeps the views of the source's current groups, and returns all views.
     fn follow(&self, contents: &impl Contents) -> Vec<(Arc<str>, View)> {
         let mut views = self.lock();
         let mut stay = std::mem::take(&mut views.groups);

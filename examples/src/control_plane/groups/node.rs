@@ -1,4 +1,4 @@
-//! The group that a node says.
+//! The group that a node names.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ struct Struct {
     fields: BTreeMap<String, Value>,
 }
 
-/// `google.protobuf.Value`, of which strings count.
+/// `google.protobuf.Value`, of which only strings count.
 #[derive(Clone, PartialEq, Message)]
 struct Value {
     #[prost(string, optional, tag = "3")]
@@ -29,8 +29,8 @@ struct Value {
 }
 
 impl GroupBy {
-    /// Returns the group that a node says, if it can be the name of a sub-folder. No path is made of it: it is compared
-    /// with the names that the folder has.
+    /// Returns the group that a node names, if it can be the name of a sub-folder. No path is made of it: it is
+    /// compared with the names of the sub-folders.
     pub fn group(&self, node: &Node) -> Option<String> {
         let name = match self {
             Self::Cluster => node.cluster.clone(),

@@ -1,4 +1,4 @@
-//! What the nodes of one group see.
+//! The resources that the nodes of one group see.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -8,11 +8,11 @@ use xds_machine_tonic::server::{Store, Wakers};
 use super::held::Held;
 use crate::control_plane::news::Change;
 
-/// What the nodes of one group see: what all see, until the group has resources of its own.
+/// The resources that the nodes of one group see: those for all nodes, until the group has resources of its own.
 ///
-/// Then the view goes on with a copy of the cache of all, at that moment: epoch and revisions stay true, so open streams
-/// continue, and are sent the difference. The copy follows all changes from then on, and is the view's for good, even
-/// when the group goes.
+/// At that moment the view takes a copy of the cache for all nodes: epoch and revisions stay valid, so open streams
+/// continue, and are sent the difference. The copy follows all later changes, and the view keeps it even when the group
+/// is removed.
 #[derive(Clone)]
 pub struct View(Arc<Inner>);
 
@@ -35,8 +35,8 @@ impl View {
         Self(inner)
     }
 
-    /// Gives the view a cache of its own, unless it has one. The streams of the view wait meanwhile, so none reads the
-    /// cache of all later than this.
+    /// Gives the view a cache of its own, unless it has one. The streams of the view wait meanwhile, so none of them
+    /// reads the cache for all nodes later than this.
     pub fn split(&self) {
         let mut own = self.0.own.write().unwrap_or_else(PoisonError::into_inner);
         if own.is_none() {
@@ -54,7 +54,7 @@ impl View {
         }
     }
 
-    /// Lets the streams of the view look for what changed.
+    /// Lets the streams of the view look for changes.
     pub fn wake(&self) {
         self.0.wakers.wake_all();
     }

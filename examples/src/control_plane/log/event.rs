@@ -34,7 +34,7 @@ pub struct Event<'a> {
     pub removed: Option<List<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clusters: Option<Vec<ClusterLoad<'a>>>,
-    /// What all lists lack, which the log counts.
+    /// The number of names that the lists leave out, which the log counts.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: usize,
     /// The status of the answer to a poll.
@@ -97,7 +97,7 @@ pub struct List<'a> {
 /// The number of names of a list that are logged.
 const SHOWN: usize = 100;
 
-/// The number of names of a list that people are shown.
+/// The number of names of a list in a line for people.
 const SHOWN_TO_PEOPLE: usize = 10;
 
 impl<'a> List<'a> {
@@ -123,12 +123,12 @@ impl<'a> List<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// Makes an event of now.
+    /// Creates an event of the current time.
     pub fn new(event: &'a str) -> Self {
         Self { ts: Timestamp::now(), event, ..Self::default() }
     }
 
-    /// Counts what the lists lack.
+    /// Counts the names that the lists leave out.
     #[must_use]
     pub(super) fn cut(self) -> Self {
         let lists = [&self.names, &self.resources, &self.removed];

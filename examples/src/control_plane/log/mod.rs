@@ -1,7 +1,7 @@
-//! The log: what happens, one line per event, on standard output.
+//! The log: one line per event, on standard output.
 //!
 //! `tracing` carries the diagnostics, on standard error. The events of this log are a contract with the programs that
-//! read them, and have lists of names, which the fields of `tracing` can't be; so `serde_json` writes them.
+//! read them, and have lists of names, which the fields of `tracing` can't hold; so `serde_json` writes them.
 
 mod event;
 mod streams;
@@ -18,7 +18,7 @@ pub use self::streams::Logged;
 /// The number of lines that wait for the reader of the output. Further lines are dropped, and counted.
 const WAITING: usize = 16_384;
 
-/// Writes events to standard output, and never waits for who reads it. Cheap to clone.
+/// Writes events to standard output, and never waits for its reader. Cheap to clone.
 #[derive(Clone)]
 pub struct Log {
     format: Format,
@@ -26,7 +26,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Starts the thread that writes. Dropping the guard writes what waits.
+    /// Starts the thread that writes. Dropping the guard writes the waiting lines.
     pub fn new(format: Format) -> (Self, WorkerGuard) {
         let (out, guard) = writer(io::stdout());
         (Self { format, out }, guard)
@@ -42,7 +42,7 @@ impl Log {
         self.line(line);
     }
 
-    /// Says where the program listens: where events are JSON, standard output has nothing else.
+    /// Logs where the program listens, on standard error if events are JSON: then standard output has nothing else.
     pub fn listening(&self, address: std::net::SocketAddr) {
         let line = format!("listening on {address}");
         match self.format {
@@ -51,7 +51,7 @@ impl Log {
         }
     }
 
-    /// Returns the count of lines that were dropped because nobody read the output.
+    /// Returns the count of lines that were dropped because no program read the output.
     pub fn lost(&self) -> ErrorCounter {
         self.out.error_counter()
     }

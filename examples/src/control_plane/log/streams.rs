@@ -6,7 +6,7 @@ use xds_machine_tonic::server::{Observer, Sent, StreamInfo};
 
 use super::{Event, List, Log};
 
-/// Logs what happens on all streams.
+/// Logs the events of all streams.
 pub struct Logged(pub Log);
 
 impl Logged {

@@ -27,7 +27,7 @@ const SOURCE_UP: &str = "xds_source_up";
 /// Upper bounds of the buckets, in seconds.
 const BUCKETS: [f64; 14] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// The time between two moves of what was measured into the buckets.
+/// The time between two transfers of measured values into the buckets.
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// The metrics of the program.
@@ -75,7 +75,7 @@ impl Metrics {
         self.handle.render()
     }
 
-    /// Keeps what was measured from piling up between two requests for it.
+    /// Keeps measured values from piling up between two requests for the page.
     pub async fn keep_up(&self) {
         let mut times = tokio::time::interval(UPKEEP);
         loop {
@@ -84,12 +84,12 @@ impl Metrics {
         }
     }
 
-    /// Returns whether the source of resources is there.
+    /// Returns the gauge of whether the source of resources is there.
     pub fn source_up(&self, source: &str) -> Gauge {
         with_local_recorder(&self.recorder, || gauge!(SOURCE_UP, "source" => source.to_owned()))
     }
 
-    /// Returns the number of resources of a type.
+    /// Returns the gauge of the number of resources of a type.
     pub fn resources(&self, type_url: &str) -> Gauge {
         with_local_recorder(&self.recorder, || gauge!(RESOURCES, "type" => type_url.to_owned()))
     }
@@ -103,7 +103,7 @@ impl Metrics {
         with_local_recorder(&self.recorder, || gauge!(STREAMS, "type" => scope, "variant" => variant))
     }
 
-    // The types of these have resources, because they were answered: a client can't invent one.
+    // The types of these have resources, because the server sent responses of them: a client can't invent a type.
 
     fn acks(&self, type_url: &str) -> Counter {
         with_local_recorder(&self.recorder, || counter!(ACKS, "type" => type_url.to_owned()))

@@ -12,18 +12,18 @@ use xds_machine_tonic::server::{Observer, Sent, StreamInfo};
 use super::Metrics;
 use crate::control_plane::groups::Groups;
 
-/// Measures what happens on all streams.
+/// Measures the events of all streams.
 pub struct Measured {
     metrics: Arc<Metrics>,
     groups: Arc<Groups>,
     answered: Mutex<HashMap<StreamId, Vec<Answered>>>,
 }
 
-/// What a client has answered of one type.
+/// The progress of a client's answers for one type.
 struct Answered {
     type_url: TypeUrl,
-    /// The revision up to which it has answered, and the time of its last subscription: what was changed before that
-    /// was not waited for.
+    /// The revision up to which the client has answered, and the time of its last subscription: the client did not wait
+    /// for changes before that time.
     after: (Revision, Instant),
 }
 
@@ -41,7 +41,7 @@ impl Measured {
         }
     }
 
-    /// Notes that a client has answered all changes up to a revision, and returns what it had answered before.
+    /// Notes that a client has answered all changes up to a revision, and returns its progress before.
     fn note_answered(&self, stream: &StreamInfo, type_url: &TypeUrl, to: Revision) -> Option<(Revision, Instant)> {
         let mut answered = self.lock();
         let of = answered.get_mut(&stream.id())?.iter_mut().find(|of| of.type_url == *type_url)?;

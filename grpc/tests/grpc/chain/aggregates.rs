@@ -62,7 +62,7 @@ fn the_sixteenth_level_is_not_looked_up() {
 
 #[test]
 fn ten_thousand_levels_end() {
-    // R-CHAIN-38: what is not looked up is not watched, however long the chain that a server would tell.
+    // R-CHAIN-38: a cluster that is not looked up is not watched, however long the server's chain of aggregates is.
     let mut s = routed(&["0"]);
     let mut told = String::new();
     for at in 0..10_000 {

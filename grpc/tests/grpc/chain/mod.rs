@@ -126,7 +126,7 @@ impl Story {
         self.settle()
     }
 
-    /// Tells the chain, and polls nothing.
+    /// Passes news to the chain, and polls nothing.
     fn tell(&mut self, target: &Target, news: News<Linked<String>>) {
         if self.chain.watched().any(|watched| watched == target) {
             self.naive.news(target, &news);
@@ -190,7 +190,7 @@ impl Story {
         done.join(" ")
     }
 
-    /// The naive chain knows no shutdown, and is not for thousands of clusters.
+    /// Returns whether the naive chain can be compared: it knows no shutdown, and is not for thousands of clusters.
     fn is_checked(&self) -> bool {
         !self.is_shut_down && self.chain.watched().count() < 50
     }

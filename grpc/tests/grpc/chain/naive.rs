@@ -1,5 +1,5 @@
-//! The naive chain: the rules said again by sets and recursion over everything, without a thought for cost. The fast
-//! chain is compared with it, and with a [`Bug`] it is what the model has to find.
+//! The naive chain: the rules again, as sets and recursion over everything, without regard to cost. The fast chain is
+//! compared with the naive one, and the model has to find each [`Bug`] that is seeded in the naive one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use xds_machine_grpc::links::{ClusterLinks, HostPort, Links, ListenerLinks, Rout
 pub(crate) enum Bug {
     /// GB-01: a cluster that two roots reach is a leaf of the first root only.
     LeavesShared,
-    /// GB-02: a new Listener is told with the routes of the last one.
+    /// GB-02: a configuration has a new Listener with the routes of the last one.
     Tears,
     /// GB-03: a child in error fails its aggregate, and is left out.
     ChildFailsAggregate,
@@ -21,7 +21,7 @@ pub(crate) enum Bug {
     DropsErrors,
     /// GB-14: the clusters of all virtual hosts are watched.
     AllHosts,
-    /// GB-15: late news of the old routes are taken for the new ones.
+    /// GB-15: late news of the old routes is taken for news of the new ones.
     TakesLateRoutes,
     /// R-CHAIN-33: an ambient error takes the place of the data.
     NotesAreErrors,
@@ -29,7 +29,7 @@ pub(crate) enum Bug {
     NotesStay,
 }
 
-/// What is told: the values of the Listener and the routes, and each cluster as a text.
+/// A reported configuration: the values of the Listener and the routes, and each cluster as a text.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Shown {
     pub(crate) values: String,
@@ -142,7 +142,7 @@ impl Naive {
         }
     }
 
-    /// The driver ended a watch.
+    /// Records that the driver ended a watch.
     pub(crate) fn unwatched(&mut self, target: &Target) {
         self.held.remove(target);
         self.notes.remove(target);
@@ -151,32 +151,32 @@ impl Naive {
         }
     }
 
-    /// The configuration was told.
+    /// Records that the driver received the configuration.
     pub(crate) fn told(&mut self) {
         if let Ok(Some((_, host))) = self.host() {
             self.used = names(&host.clusters);
         }
     }
 
-    /// Late news, about a target that is no longer watched.
+    /// Takes late news, about a target that is no longer watched.
     pub(crate) fn late(&mut self, target: &Target, news: &News<Linked<String>>) {
         if let (Some(Bug::TakesLateRoutes), Target::Routes(_), Some(name)) = (self.bug, target, self.routes.clone()) {
             self.news(&Target::Routes(name.as_str().into()), news);
         }
     }
 
-    /// The clusters that the virtual host names, if there is one now.
+    /// Returns the clusters that the virtual host names, if there is one now.
     pub(crate) fn roots(&self) -> Vec<Name> {
         self.host().ok().flatten().map(|(_, host)| names(&host.clusters)).unwrap_or_default()
     }
 
-    /// The children of an aggregate that are leaves.
+    /// Returns the children of an aggregate that are leaves.
     pub(crate) fn leaves_of(&self, name: &str) -> Vec<Name> {
         let is_leaf = |child: &Name| self.below(child).is_some();
         self.children(name).into_iter().filter(is_leaf).collect()
     }
 
-    /// The chain as if there were no dynamic references.
+    /// Returns the chain without its dynamic references.
     pub(crate) fn without_references(mut self) -> Self {
         self.dynamic.clear();
         self
@@ -195,7 +195,7 @@ impl Naive {
         wanted
     }
 
-    /// What is told; `None` while something is awaited.
+    /// Returns the configuration or the failure; `None` while something is awaited.
     pub(crate) fn config(&self) -> Option<Result<Shown, String>> {
         let (values, host) = match self.host() {
             Ok(Some(found)) => found,
@@ -301,7 +301,7 @@ impl Naive {
         is_missing(&Target::Cluster(name.into())) || self.below(name).as_ref().is_some_and(is_missing)
     }
 
-    /// All that is reached in fewer than 16 steps.
+    /// Returns all clusters that are reached in fewer than 16 steps.
     fn reach(&self, roots: BTreeSet<Name>) -> BTreeSet<Name> {
         let mut reached = roots;
         for _ in 1..16 {

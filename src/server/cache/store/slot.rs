@@ -15,7 +15,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct Slot {
     pub(super) what: What,
     pub(super) since: Revision,
-    /// The revision since which the resource is present in some form, or unknown after it was; zero if it never was.
+    /// The revision since which the resource is present in some form, or unknown after it was present; otherwise zero.
     pub(super) present_since: Revision,
     pub(super) history: Option<Box<History>>,
     /// Neighbours in the list of its kind.
@@ -29,7 +29,7 @@ pub(super) enum What {
     Present(Resource),
     Absent(ResourceName),
     Unknown(ResourceName),
-    /// Another name of a resource that is present or not known.
+    /// Another name of a resource that is present or unknown.
     Alias(Box<Alias>),
     /// A former alias, which stands for nothing now: absent.
     Unaliased(Box<Alias>),

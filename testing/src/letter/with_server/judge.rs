@@ -73,7 +73,7 @@ impl<V: Variant> WithServer<V> {
                         format!("{kind}: {name} is {}, held is {has:?}", there.content)
                     })?;
                 }
-                // The alias that it had has moved.
+                // The alias of the resource has moved.
                 State::Unknown(_) if !KNOWN_ALIASES_OF_UNKNOWN && truth.had_alias(name) => {}
                 State::Unknown(code) if code != 0 => {
                     let knows = of.errors.contains_key(name) || !of.wanted.contains(name);
@@ -132,7 +132,7 @@ impl<V: Variant> WithServer<V> {
             let now = (*content, truth.touched(name));
             let again = view.told.insert(name.clone(), now) == Some(now);
             // With limited responses, a resource that changes before its turn may be sent twice; endpoints are sent
-            // with their clusters; in SotW all are.
+            // with their clusters; in SotW every resource of a full-state type is sent.
             let may = setup.response_limit.is_some()
                 || setup.types.len() > 1
                 || (!V::DELTA && setup.types[t].is_full_state());

@@ -35,8 +35,8 @@ struct Memory {
     beats: VecDeque<Beats>,
     /// Responses in which the client found a fault.
     faulty: BTreeSet<Nonce>,
-    /// Resources that expired on this stream without a later update: the server does not know about the expiry. Also lost
-    /// resources of which the client read a heartbeat while its requests were late.
+    /// Resources that expired on this stream without a later update: the server does not know about the expiry. Also
+    /// lost resources of which the client read a heartbeat while its requests were late.
     lapsed: BTreeSet<ResourceName>,
 
     // The server's side.

@@ -66,8 +66,8 @@ impl Ghost {
         }
     }
 
-    /// Checks that the stream may end: only if the store may have forgotten a removal that the client has not received, or
-    /// at the limit of the unsubscribed names whose errors the client may keep.
+    /// Checks that the stream may end: only if the store may have forgotten a removal that the client has not received,
+    /// or at the limit of the unsubscribed names whose errors the client may keep.
     pub fn server_closes(&mut self, setup: &Made, action: Action) -> bool {
         let at_limit = |status: &Status| {
             setup.limit.is_some() && setup.budget.fails > 0 && status.code == Code::ResourceExhausted.number()
@@ -96,7 +96,7 @@ impl Ghost {
         let memory = &mut self.types[t];
         let sent_or_lives =
             |name| response.resources.iter().any(|(sent, _)| sent == name) || response.beats.contains_key(name);
-        // What had no heartbeat because it changed has one at once if that is reverted.
+        // A resource that had no heartbeat because it changed has one at once if the change is reverted.
         let left_out =
             memory.delivered.keys().any(|name| !sent_or_lives(name) && store.content(setup, t, name).is_some());
         memory.due &= !beats || left_out;

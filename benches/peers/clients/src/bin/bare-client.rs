@@ -1,5 +1,5 @@
-//! The transport alone: a client that reads bytes, and acknowledges what it has not looked at. What the others take beyond
-//! this is their own.
+//! The transport alone: a client that reads bytes, and acknowledges them without decoding. The time that the other
+//! clients take beyond this is their own.
 
 use std::process::ExitCode;
 
@@ -72,5 +72,5 @@ async fn run(address: String, mut wanted: mpsc::UnboundedReceiver<String>, seen:
     }
 }
 
-// The shape of what it does not decode.
+// The type of the responses that this client does not decode.
 const _: fn() -> SotwResponse = SotwResponse::default;

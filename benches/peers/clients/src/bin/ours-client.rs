@@ -1,5 +1,5 @@
-//! xds-machine as a client, under a driver like the one in `examples/`: a task that owns the machine and the stream, and an
-//! application that talks to it over channels.
+//! xds-machine as a client, under a driver like the one in `examples/`: a task that owns the machine and the stream,
+//! and an application that talks to it over channels.
 
 use std::process::ExitCode;
 use std::time::Instant as Clock;
@@ -97,7 +97,7 @@ impl Driver {
         }
     }
 
-    /// Takes all that is said at once.
+    /// Subscribes to all waiting names at once.
     fn subscribe(&mut self, first: String, more: &mut mpsc::UnboundedReceiver<String>) {
         let types = clusters();
         let mut next = Some(first);
