@@ -3,22 +3,23 @@
 use bytes::Bytes;
 use memmap2::MmapMut;
 
-/// How much of the heap a message takes, before any of it has come: the length is the peer's claim.
+/// How much of the heap a message takes at first: the length in its prefix is only the peer's claim.
 const FIRST: usize = 1 << 16;
 
-/// The length from which a message is in large pages, where there are any: the system provides one in the time of
-/// several small ones, and what a message takes more by the last of them is little.
+/// The length from which a message is in large pages, if the system has them: it provides a large page in the time of
+/// several small ones, and the unused rest of the last page is small in comparison with the message.
 #[cfg(target_os = "linux")]
 const LARGE: usize = 16 << 20;
 
-/// The bytes of a message that have come.
+/// The bytes of a message that have arrived.
 ///
-/// A longer message is in pages of its own, which go back to the system with it. Allocators keep freed blocks: after a
-/// thousand clients came back at once with requests of half a megabyte, the program would hold all that memory for ever.
+/// A longer message is in pages of its own, which the system gets back when the message is dropped. Allocators keep
+/// freed blocks: after a thousand clients reconnected at once with requests of half a megabyte, the program would hold
+/// all that memory for ever.
 #[derive(Debug)]
 pub(crate) enum Block {
     Heap(Vec<u8>),
-    /// Pages for the whole message, which the system provides as they are written to, and how many bytes were.
+    /// Pages for the whole message, which the system provides as they are written to, and the number of bytes written.
     Pages(MmapMut, usize),
 }
 
@@ -41,7 +42,7 @@ impl Block {
         let len = self.len() + piece.len();
         if let Self::Heap(bytes) = self {
             if len > FIRST {
-                // Without pages, of which a process may have a limited number, the heap has to do.
+                // Without pages, of which a process may have a limited number, the message stays on the heap.
                 if let Ok(mut pages) = MmapMut::map_anon(whole) {
                     #[cfg(target_os = "linux")]
                     if whole >= LARGE {
@@ -55,7 +56,8 @@ impl Block {
         match self {
             Self::Heap(bytes) => {
                 if bytes.capacity() < len {
-                    // Doubles up to the exact length, so that no more is held than twice what has come.
+                    // Doubles from `FIRST` up to the exact length, so that a larger block takes at most twice what has
+                    // arrived.
                     let capacity = whole.min((2 * bytes.len()).max(FIRST).max(len));
                     bytes.reserve_exact(capacity - bytes.len());
                 }

@@ -19,7 +19,7 @@ use xds_machine::{Code, Status};
 use crate::messages::{Frame as Message, Messages, ReadError, prefix};
 use crate::status::to_tonic;
 
-/// The limit on the size of a request: it may have the node of who asks, which an Envoy makes 80 KB long.
+/// The limit on the size of a request: a request may have the node of its sender, which is 80 KB long in an Envoy.
 const REQUEST_BYTES: usize = 1 << 20;
 
 /// The default of the limits on the size of a response.
@@ -32,30 +32,32 @@ pub(crate) trait Answer: Send + Unpin + 'static {
     /// Returns the encoded response.
     fn answer(&mut self, request: Request) -> Answering;
 
-    /// Returns why the call has to end.
+    /// Returns the status to end the call with, once the call has to end.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Status>;
 }
 
 /// Returns the response to a call.
+///
+/// # Errors
+///
+/// If the requests are compressed.
 pub(crate) fn call<B>(
     method: ClientStatusMethod,
     headers: &HeaderMap,
     requests: B,
     answer: impl Answer,
-) -> Response<Body>
+) -> Result<Response<Body>, tonic::Status>
 where
     B: http_body::Body<Error: Send> + Send + Unpin + 'static,
 {
-    if let Err(status) = check_encoding(headers) {
-        return status.into_http();
-    }
+    check_encoding(headers)?;
     let messages = Messages::new("request", REQUEST_BYTES);
     let (answering, frames, last) = (None, VecDeque::new(), None);
     let once = method == ClientStatusMethod::Fetch;
     let answers = Answers { requests: Some(requests), messages, answer, answering, frames, once, last };
     let mut response = Response::new(Body::new(answers));
     response.headers_mut().insert(CONTENT_TYPE, GRPC_CONTENT_TYPE);
-    response
+    Ok(response)
 }
 
 /// Refuses compressed requests, as a tonic server without compression does.

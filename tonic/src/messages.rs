@@ -69,17 +69,17 @@ pub(crate) fn prefix(len: usize) -> Option<[u8; PREFIX]> {
     Some([0, a, b, c, d])
 }
 
-/// Collects messages, each in a block of its own that goes with the message. A reader that reuses one buffer, such as
-/// that of [`tonic::Streaming`], keeps the block of the largest message for the rest of the stream.
+/// Collects messages, each in a block of its own that is freed with the message. A reader that reuses one buffer, such
+/// as that of [`tonic::Streaming`], keeps the block of the largest message for the rest of the stream.
 #[derive(Debug)]
 pub(crate) struct Messages {
-    /// What errors call a message.
+    /// The noun for a message in errors.
     what: &'static str,
     limit: usize,
-    /// What came after the last message.
+    /// The received bytes after the last message.
     rest: Bytes,
     prefix: [u8; PREFIX],
-    /// How much of the prefix has come.
+    /// The number of received bytes of the prefix.
     prefix_len: usize,
     message: Block,
 }
@@ -100,7 +100,7 @@ pub(crate) enum Frame {
 pub(crate) enum ReadError<E> {
     /// The body failed.
     Body(E),
-    /// A message is compressed or too long.
+    /// A message is compressed or too long, or its compressed flag is invalid.
     Message(Status),
 }
 
@@ -119,7 +119,7 @@ impl Messages {
         loop {
             let message = self.take().map_err(ReadError::Message)?;
             if self.rest.is_empty() {
-                self.rest = Bytes::new(); // an empty slice would still hold the piece that it is of
+                self.rest = Bytes::new(); // an empty slice would keep the whole piece alive
             }
             if let Some(message) = message {
                 return Poll::Ready(Ok(Frame::Message(message)));
@@ -139,7 +139,7 @@ impl Messages {
         }
     }
 
-    /// Moves what has come into the message. Returns it once it is complete.
+    /// Moves the received bytes into the message. Returns the message once it is complete.
     fn take(&mut self) -> Result<Option<Bytes>, Status> {
         if self.prefix_len < PREFIX {
             let len = self.rest.len().min(PREFIX - self.prefix_len);
@@ -159,7 +159,7 @@ impl Messages {
         Ok(Some(std::mem::take(&mut self.message).into()))
     }
 
-    /// Returns the length of the message, which the prefix says.
+    /// Returns the length of the message from its prefix.
     fn len(&self) -> Result<usize, Status> {
         let ([compressed, len @ ..], what, limit) = (self.prefix, self.what, self.limit);
         let (code, message) = match (compressed, u32::from_be_bytes(len) as usize) {

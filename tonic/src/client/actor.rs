@@ -33,7 +33,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The number of one [`Updates`](super::Updates).
 pub(super) type Owner = u64;
 
-/// What the handles ask of the task.
+/// A command of a handle to the task.
 pub(super) enum Command {
     Watch(Box<dyn Wish>),
     Unwatch {
@@ -75,7 +75,7 @@ pub(super) enum Command {
     Close,
 }
 
-/// Who gets the actions of a type.
+/// The recipient of the actions of a type.
 enum Taker {
     Watchers(Box<dyn OfType>),
     Updates(Owner),
@@ -93,7 +93,7 @@ pub(super) struct Actor<V: Variant + Wire> {
     owners: Owner,
     runtime: TokioRuntime,
     clock: Clock,
-    /// `None` if nobody is shown any.
+    /// `None` if contents are not kept.
     contents: Option<Contents>,
     states: watch::Sender<Vec<ServerState>>,
     commands: UnboundedReceiver<Command>,
@@ -127,7 +127,7 @@ impl<V: Variant + Wire> Actor<V> {
             states,
             commands,
         };
-        // Also a check of the configuration, if the engine is not needed.
+        // This checks the configuration even if the engine is not needed.
         let engine = actor.make_engine(Method { variant: V::VARIANT, type_url: None })?;
         if aggregated {
             actor.engines.extend(engine.map(|engine| (None, engine)));
@@ -136,14 +136,14 @@ impl<V: Variant + Wire> Actor<V> {
         Ok(actor)
     }
 
-    /// Runs until the client is closed, or nobody has a handle to it any more.
+    /// Runs until the client is closed, or all handles to it are dropped.
     pub(super) async fn run(mut self) {
         loop {
             self.settle();
             self.publish_states();
             match poll_fn(|cx| self.poll(cx)).await {
                 Some(command) => {
-                    // Commands that wait are carried out before the next request goes, to be part of it.
+                    // Waiting commands are carried out before the next request is sent, so that it includes them.
                     let mut next = Some(command);
                     while let Some(command) = next {
                         if matches!(command, Command::Close) {
@@ -162,7 +162,7 @@ impl<V: Variant + Wire> Actor<V> {
     /// Takes no more commands, and ends the streams from this side.
     async fn close(mut self) {
         self.commands.close();
-        while self.commands.try_recv().is_ok() {} // whoever waits for a reply learns that the client is closed
+        while self.commands.try_recv().is_ok() {} // callers that wait for a reply learn of the close
         let ended = poll_fn(|cx| {
             let finish = |engine: &mut Engine<V>| engine.links.poll_finish(cx).is_pending();
             if self.engines.values_mut().map(finish).fold(false, |some, is| some | is) {
@@ -174,7 +174,7 @@ impl<V: Variant + Wire> Actor<V> {
         let _ = tokio::time::timeout(LAST_WORDS, ended).await; // the stream of a server that does not end it is reset
     }
 
-    /// Waits for work: returns a command, or `None` after something else.
+    /// Waits for work: returns a command, or `None` after other work.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Command>> {
         if let Poll::Ready(command) = self.commands.poll_recv(cx) {
             return Poll::Ready(command);
@@ -195,7 +195,7 @@ impl<V: Variant + Wire> Actor<V> {
         Poll::Pending
     }
 
-    /// Hands actions to those who have their types, and verdicts to the machine, until there are none.
+    /// Passes each action to the recipient of its type, and each verdict to the machine, until there are none.
     fn settle(&mut self) {
         loop {
             let mut verdicts = Vec::new();
@@ -311,11 +311,9 @@ impl<V: Variant + Wire> Actor<V> {
 
     fn unsubscribe(&mut self, owner: Owner, type_url: &TypeUrl, names: &[ResourceName]) {
         let Some(raw) = self.raws.get_mut(&owner) else { return };
-        // Names of another owner are not this one's to give up.
+        // An owner can't unsubscribe from names of another owner.
         let names = raw.unsubscribed(type_url, names);
-        if raw.is_done(type_url) {
-            self.takers.remove(type_url);
-        }
+        self.release(owner, type_url);
         if let Some(engine) = engine(&mut self.engines, type_url) {
             engine.servers.resources_mut(type_url).unsubscribe(&names);
         }
@@ -325,14 +323,24 @@ impl<V: Variant + Wire> Actor<V> {
         let now = self.runtime.now();
         let type_url = verdict.type_url().clone();
         let unknown = || Misuse::UnknownUpdate { type_url: type_url.clone() };
-        let raw = self.raws.get_mut(&owner).ok_or_else(unknown)?;
+        // The update of another owner waits for the verdict of that owner.
+        let raw = self.raws.get_mut(&owner).filter(|raw| raw.awaits_verdict(&type_url)).ok_or_else(unknown)?;
         let engine = engine(&mut self.engines, &type_url).ok_or_else(unknown)?;
         handle_verdict(engine, &mut self.contents, now, verdict)?;
         raw.judged(&type_url);
+        self.release(owner, &type_url);
         Ok(())
     }
 
-    /// Ends everything that an owner subscribed to.
+    /// Frees a type for other owners once its owner is done with it.
+    fn release(&mut self, owner: Owner, type_url: &TypeUrl) {
+        let is_own = matches!(self.takers.get(type_url), Some(Taker::Updates(of)) if *of == owner);
+        if is_own && self.raws.get(&owner).is_none_or(|raw| raw.is_done(type_url)) {
+            self.takers.remove(type_url);
+        }
+    }
+
+    /// Ends all subscriptions of an owner.
     fn leave(&mut self, owner: Owner) {
         let Some(raw) = self.raws.remove(&owner) else { return };
         let (names, updates) = raw.into_parts();
@@ -409,7 +417,7 @@ impl<V: Variant + Wire> Drop for Actor<V> {
     }
 }
 
-/// Hands a verdict to the machine, and notes what was accepted.
+/// Passes a verdict to the machine, and notes which contents were accepted.
 fn handle_verdict<V: Variant + Wire>(
     engine: &mut Engine<V>,
     contents: &mut Option<Contents>,
@@ -422,13 +430,13 @@ fn handle_verdict<V: Variant + Wire>(
     engine.servers.handle_verdict(now, verdict)?;
     let of_engine = engine.type_url;
     contents.handle_verdict(client, &type_url, &rejections, |of, name| {
-        // Another engine's types are its own to say.
+        // The contents of another engine's types are kept: only that engine knows whether they are held.
         of_engine.is_some_and(|own| own != of.as_str()) || engine.servers.is_held(of, name)
     });
     Ok(())
 }
 
-/// Returns the update that an action hands out.
+/// Returns the update of an action, if it has one.
 fn update_of(action: &Action) -> Option<&client::Update> {
     match action {
         Action::Client { action: client::Action::Apply(update), .. } => Some(update),
@@ -445,7 +453,7 @@ fn engine<'a, V: Variant + Wire>(
     Some(engine)
 }
 
-/// Hands an action to those who have its type. Returns the verdict on an update that nobody waits for.
+/// Passes an action to the recipient of its type. Returns the verdict on an update whose type has no recipient.
 fn deliver(
     action: Action,
     of_engine: Option<&str>,
@@ -470,7 +478,7 @@ fn deliver(
                 raw.act(action);
             }
         }
-        // Nobody has the type any more: the resources are dropped, and nothing blocks the type.
+        // The type has no recipient any more: the resources are dropped, and the verdict unblocks the type.
         (None, Action::Client { action: client::Action::Apply(update), .. }) => return Some(update.accept()),
         (None, action) => raws.values_mut().for_each(|raw| raw.report(Report::Action(action.clone()))),
     }

@@ -69,7 +69,7 @@ impl Builder {
         self
     }
 
-    /// Sets when a server is left for the next one. Default: [`Policy::Grpc`].
+    /// Sets when the client leaves a server for the next one. Default: [`Policy::Grpc`].
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
@@ -88,7 +88,8 @@ impl Builder {
         self
     }
 
-    /// Sets how long each server is left alone after a stream. Default: as the [policy](Self::policy)'s model.
+    /// Sets how long the client waits after a stream before it opens the next one to the same server. Default: that of
+    /// the client that the [policy](Self::policy) models.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = Some(backoff);
         self
@@ -106,15 +107,15 @@ impl Builder {
         self
     }
 
-    /// Sets the limit on the size of a response; a longer one ends the stream. Default: 256 MiB, which is ten times
-    /// 100,000 clusters.
+    /// Sets the limit on the size of a response; a longer one ends the stream. Default: 256 MiB, which is ten times the
+    /// size of 100,000 clusters.
     pub fn max_response_bytes(mut self, limit: usize) -> Self {
         self.max_response = limit;
         self
     }
 
-    /// Keeps the contents of the resources that are held, for the [status](XdsClient::status) of the client. The memory
-    /// is that of the responses that they came in.
+    /// Keeps the contents of the resources that are held, for the [status](XdsClient::status) of the client. They take
+    /// the memory of the responses that they arrived in.
     pub fn keep_contents(mut self) -> Self {
         self.keeps_contents = true;
         self

@@ -1,4 +1,4 @@
-//! Connections: what the user brings, and what a stream needs of it.
+//! Connections: the trait that the user implements, and the form that a stream needs.
 
 use std::any::Any;
 use std::error::Error;
@@ -15,9 +15,9 @@ type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Connects to a server, once for each stream.
 ///
-/// A function that returns a future of a [`GrpcService`] is one: of a [`Channel`](tonic::transport::Channel), of a
-/// channel with an interceptor, of any tower service in front of one. So is an [`Endpoint`](tonic::transport::Endpoint),
-/// with what [`dial`](fn@super::dial) adds.
+/// Implemented for functions that return a future of a [`GrpcService`]: of a [`Channel`](tonic::transport::Channel), of
+/// a channel with an interceptor, of any tower service in front of a channel. Also implemented for
+/// [`Endpoint`](tonic::transport::Endpoint), with the additions of [`dial`](fn@super::dial).
 pub trait Connect: Send + 'static {
     /// The connection.
     type Service: GrpcService<
@@ -29,10 +29,11 @@ pub trait Connect: Send + 'static {
         + 'static;
     /// The reason why no connection can be made.
     type Error: Into<BoxError>;
-    /// The attempt. Dropped if the stream is not wanted any more.
+    /// The attempt. Dropped if the stream is not needed any more.
     type Future: Future<Output = Result<Self::Service, Self::Error>> + Send + 'static;
 
-    /// Connects. A future that waits for the connection tells a server that can't be reached from one that fails.
+    /// Connects. A future that waits for the connection distinguishes a server that can't be reached from one that
+    /// fails.
     fn connect(&mut self) -> Self::Future;
 }
 
@@ -112,7 +113,7 @@ pub(super) type Answer = (http::Response<Body>, Box<dyn Any + Send>);
 /// A connection on which one request can be made.
 pub(super) type Call = Box<dyn FnOnce(http::Request<Body>) -> BoxFuture<Result<Answer, StreamError>> + Send>;
 
-/// A [`Connect`] whose type is forgotten.
+/// A type-erased [`Connect`].
 pub(super) trait Dial: Send {
     fn dial(&mut self) -> BoxFuture<Result<Call, StreamError>>;
 }

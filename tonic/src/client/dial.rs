@@ -33,8 +33,8 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// A server that accepts the connection and then sends no byte is given up after [a time](Dial::with_patience); waiting
 /// for the response headers instead would be wrong, because many servers send them only with their first response. (Over
-/// TLS the server's part of the handshake counts as heard.) A
-/// connection that is lost without a word is found by keepalive pings, every 30 s.
+/// TLS, the server's part of the handshake counts as its first byte.) Keepalive pings, every 30 s, detect a connection
+/// that is lost silently.
 pub fn dial(endpoint: Endpoint) -> Dial {
     let (interval, timeout) = KEEPALIVE;
     Dial { endpoint: endpoint.http2_keep_alive_interval(interval).keep_alive_timeout(timeout), patience: PATIENCE }
@@ -56,8 +56,8 @@ impl Dial {
         self
     }
 
-    /// Replaces the endpoint's keepalive pings, for servers that allow others. Default: every 30 s, answered within
-    /// 10 s.
+    /// Sets the interval and the time-out of keepalive pings, for servers that allow other pings. Default: every 30 s,
+    /// answered within 10 s.
     #[must_use]
     pub fn with_keepalive(mut self, interval: Duration, timeout: Duration) -> Self {
         self.endpoint = self.endpoint.http2_keep_alive_interval(interval).keep_alive_timeout(timeout);
@@ -126,7 +126,7 @@ impl Service<http::Request<Body>> for Impatient {
     }
 }
 
-/// Waits for a response, and no longer than the patience lasts for a first byte.
+/// Waits for a response; fails if the server has sent no byte when the patience is over.
 struct Answer<F> {
     response: Pin<Box<F>>,
     heard: Arc<AtomicBool>,

@@ -32,10 +32,10 @@ pub(super) struct Engine<V: Variant + Wire> {
     pub(super) servers: Servers<V>,
     pub(super) links: Links<V, Streams, TokioRuntime>,
     pub(super) type_url: Option<&'static str>,
-    /// The servers that can't be reached, by authority, for watchers of types that come later.
+    /// The servers that can't be reached, by authority, for watchers of types that are watched later.
     pub(super) unreachable: BTreeMap<Option<Arc<str>>, ServerId>,
     runtime: TokioRuntime,
-    /// The streams whose headers came.
+    /// The servers of the streams whose headers have arrived since the last report.
     opened: Arc<Mutex<Vec<ServerId>>>,
     errors: Vec<Option<String>>,
 }
@@ -84,7 +84,7 @@ impl<V: Variant + Wire> Engine<V> {
         Self { servers, links, type_url, unreachable: BTreeMap::new(), runtime, opened, errors }
     }
 
-    /// Does what can be done with the streams. Returns what there is to report; the machine may have actions too.
+    /// Drives the streams as far as possible. Returns the reports of them; the machine may have actions too.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Vec<Report>> {
         let polled = self.links.poll(cx, &mut self.servers);
         let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
@@ -113,7 +113,7 @@ impl<V: Variant + Wire> Engine<V> {
         Poll::Ready(reports)
     }
 
-    /// Returns the next action, and keeps what it says of the servers.
+    /// Returns the next action, and notes which servers are unreachable.
     pub(super) fn poll_action(&mut self) -> Option<Action> {
         let action = self.servers.poll_action()?;
         match &action {

@@ -21,7 +21,7 @@ use crate::status::to_tonic;
 pub(super) struct Responses<V> {
     state: State,
     messages: Messages,
-    /// Called when the headers have come, and promise a stream.
+    /// Called when headers have arrived that begin a stream.
     opened: Option<Box<dyn FnOnce() + Send>>,
     variant: PhantomData<fn() -> V>,
 }
@@ -96,7 +96,7 @@ impl<V: Codec> Responses<V> {
 /// Returns how a stream ended: with its trailers, or without them.
 fn end(trailers: Option<&http::HeaderMap>, whole: Result<(), xds_machine::Status>) -> Result<(), Status> {
     match trailers.and_then(Status::from_header_map) {
-        // The status says more than that it comes early.
+        // An error status says more than the fact that a message is incomplete.
         Some(status) if status.code() != tonic::Code::Ok => Err(status),
         Some(_) => whole.map_err(to_tonic),
         None => whole.map_err(to_tonic).and(Err(Status::unknown("the stream ended without a status"))),

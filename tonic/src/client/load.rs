@@ -32,13 +32,13 @@ const MAX_RESPONSE: usize = 32 << 20;
 
 /// Counts the calls of a program, and reports them to one server. Clones are handles to the same reporter.
 ///
-/// A stream is opened at once and kept open, whatever becomes of other streams to the same server; it ends with
+/// A stream is opened at once and kept open, independently of other streams to the same server; it ends with
 /// [`stop`](Self::stop), or when all handles are dropped. To share a connection with an
 /// [`XdsClient`](super::XdsClient), give both a [`Connect`] that hands out clones of one
 /// [`Channel`](tonic::transport::Channel).
 ///
-/// Each method takes a lock for a moment. A data path that must not counts by itself, and [adds](Self::add) what
-/// happened now and then: nothing is reported more often than once in a second.
+/// Each method takes a lock for a moment. A data path that must not take a lock counts by itself, and [adds](Self::add)
+/// its counts now and then: nothing is reported more often than once a second.
 #[derive(Clone)]
 pub struct LoadReporter(Arc<Handle>);
 
@@ -63,11 +63,11 @@ impl Shared {
     }
 }
 
-/// What happens with the stream of a [`LoadReporter`].
+/// An event of the stream of a [`LoadReporter`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum LoadEvent {
-    /// The server has answered: it says what it wants to be told.
+    /// The server has answered: the response selects the loads to report.
     Asked,
     /// The stream has ended, or could not be opened.
     Closed {
@@ -87,13 +87,13 @@ pub struct LoadBuilder {
 }
 
 impl LoadBuilder {
-    /// Sets how long the server is left alone after a stream. Default: [`Backoff::grpc`].
+    /// Sets how long the reporter waits after a stream before it opens the next one. Default: [`Backoff::grpc`].
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
     }
 
-    /// Sets who hears of the stream. Called on the task. Default: nobody.
+    /// Sets the function that receives the events of the stream. It is called on the task. Default: none.
     pub fn observe(mut self, observe: impl FnMut(LoadEvent) + Send + 'static) -> Self {
         self.observe = Box::new(observe);
         self
@@ -183,8 +183,8 @@ impl LoadReporter {
         self.reporter().dropped(entry, category, calls)
     }
 
-    /// Uses the machine, for several calls under one lock. Call nothing that waits, and neither the methods that begin
-    /// with `handle_` nor those with `poll_`: these are the task's.
+    /// Uses the machine, for several calls under one lock. `use_it` must not wait, and must not call the methods whose
+    /// names begin with `handle_` or `poll_`: only the task calls these.
     pub fn with<T>(&self, use_it: impl FnOnce(&mut Reporter) -> T) -> T {
         use_it(&mut self.reporter())
     }
@@ -257,7 +257,7 @@ impl Task {
         ended
     }
 
-    /// Talks to the server. Returns the reason of the end; `None` if it is the server's, with OK, or this side's.
+    /// Runs an open stream. Returns the reason of its end; `None` if the server ended it with OK, or if this side did.
     async fn converse(&mut self, link: &mut Link) -> Option<String> {
         let shared = self.shared.clone();
         loop {
@@ -288,7 +288,7 @@ impl Task {
     }
 }
 
-/// What a poll of a stream has brought.
+/// The result of a poll of a stream.
 enum Polled {
     Response,
     Ended(Option<String>),
@@ -301,7 +301,7 @@ struct Link {
     outbound: Requests<Loads>,
     /// The last message, which the transport may not have taken.
     last: Option<Request>,
-    /// The outbound half failed: why, and the time that the inbound half has to say it better.
+    /// The error of the outbound half, and the time that the inbound half has to report a better one.
     broken: Option<(String, Pin<Box<Sleep>>)>,
     timer: Option<(Instant, Pin<Box<Sleep>>)>,
 }

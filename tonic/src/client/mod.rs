@@ -36,7 +36,7 @@ use self::types::Wanted;
 pub use self::updates::Updates;
 pub use self::watch::{Watch, WatchError, XdsResource};
 
-/// How many reports an [`Updates`] takes before the servers are held back.
+/// The number of unread reports of an [`Updates`] beyond which the servers are held back.
 const REPORTS: usize = 64;
 
 /// A client of one or several servers, which runs in a task of its own. Clones are handles to the same client.
@@ -58,20 +58,20 @@ impl XdsClient {
         Builder::new(config)
     }
 
-    /// Begins to configure a client whose servers are configured already, each for itself, as by a bootstrap file of gRPC.
-    /// What is left are the connections: one [`server`](Builder::server) for each, in the order of the configuration.
-    /// The policy is the configuration's. Returns `None` if there are no servers.
+    /// Begins to configure a client whose servers are configured already, each for itself, as by a bootstrap file of
+    /// gRPC. Add the connections: one [`server`](Builder::server) for each configured server, in the same order. The
+    /// policy is that of the configuration. Returns `None` if there are no servers.
     pub fn builder_of(config: xds_machine::servers::Config) -> Option<Builder> {
         Builder::of(config)
     }
 
-    /// Watches a resource by its name or an alias, all resources of a type
-    /// ([`WILDCARD`](xds_machine::WILDCARD)), or those of a collection (`xdstp://../*`). What is known already is news
-    /// at once.
+    /// Watches a resource by its name or an alias, all resources of a type ([`WILDCARD`](xds_machine::WILDCARD)), or
+    /// those of a collection (`xdstp://../*`). Resources that are known already are news at once.
     ///
     /// # Errors
     ///
-    /// If the name can't be watched, or the type is watched in another form, or the client is closed.
+    /// If the name can't be watched, the type is in use in another form or has no service of its own, or the client is
+    /// closed: see [`WatchError`].
     pub async fn watch<R: XdsResource>(&self, name: impl Into<ResourceName>) -> Result<Watch<R>, WatchError> {
         let (reply, answer) = oneshot::channel();
         let wanted = Wanted { name: name.into(), commands: self.commands.clone(), reply };
@@ -79,7 +79,8 @@ impl XdsClient {
         answer.await.unwrap_or(Err(WatchError::Closed))
     }
 
-    /// Subscribes to types as a whole, with the machine's actions and a verdict on each update.
+    /// Returns [`Updates`], for subscriptions to types as a whole: with the machine's actions, and a verdict on each
+    /// update.
     ///
     /// # Errors
     ///
@@ -92,13 +93,13 @@ impl XdsClient {
         Ok(Updates::new(reports, owner, self.commands.clone()))
     }
 
-    /// Returns the state of each server, and tells of changes.
+    /// Returns a receiver of the states of all servers, which also notifies of changes.
     pub fn states(&self) -> tokio_watch::Receiver<Vec<ServerState>> {
         self.states.clone()
     }
 
-    /// Waits until a server answers. Only a response proves that a server works, and servers are asked only for what
-    /// is watched: watch something first.
+    /// Waits until a server answers. Only a response proves that a server works, and the client sends requests only for
+    /// watched resources: watch something first.
     ///
     /// # Errors
     ///
@@ -131,12 +132,12 @@ impl XdsClient {
         answer.await.ok()
     }
 
-    /// Closes the client, for all handles, and waits until its task has ended. The servers are told that no more
-    /// requests come, and have a second to end their streams; what has not ended then is reset. Watches end after that.
+    /// Closes the client, for all handles, and waits until its task has ended. The client half-closes its streams, and
+    /// the servers have a second to end them; streams that have not ended then are reset. Watches end after that.
     ///
     /// # Panics
     ///
-    /// If the task has panicked, as the program's own decoder may: with the same panic.
+    /// If the task has panicked, for example in the program's own decoder: with the same panic.
     pub async fn close(&self) {
         self.send(Command::Close);
         let mut task = self.task.lock().await;

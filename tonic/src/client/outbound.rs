@@ -92,7 +92,7 @@ impl<V: Codec> Sink<V::Request> for Requests<V> {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), SendError>> {
-        // What was wanted is taken.
+        // Only a request that the body waits for is sent, so nothing has to be flushed.
         Poll::Ready(Ok(()))
     }
 

@@ -1,4 +1,4 @@
-//! Drives a poll (REST): times, requests and answers. JSON and HTTP are the caller's.
+//! Drives a poll (REST): times, requests and answers. The caller provides JSON and HTTP.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -14,21 +14,21 @@ use xds_machine_driver::Runtime;
 
 use crate::TokioRuntime;
 
-/// Posts the requests of a [`Poller`]. One request is posted at a time; dropping its future gives it up.
+/// Posts the requests of a [`Poller`]. One request is posted at a time; dropping its future abandons the request.
 pub trait Post {
-    /// The answer on its way.
+    /// The future of the answer.
     type Future: Future<Output = Answer> + Send;
 
-    /// Posts a request, as canonical JSON with `content-type: application/json`, to the path.
+    /// Posts a request, as canonical JSON with `content-type: application/json`, to its path.
     fn post(&mut self, transmit: Transmit) -> Self::Future;
 }
 
-/// What a [`Poller`] reports.
+/// A report of a [`Poller`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Polled {
-    /// The server has answered: with 200, whatever the body is, or with 304. Comes before the actions that follow from
-    /// the answer.
+    /// The server has answered: with 200, whatever the body is, or with 304. This report precedes the actions that
+    /// follow from the answer.
     Answered,
     /// An action of the machine.
     Action(Action),
@@ -46,7 +46,7 @@ pub struct Poller<P: Post> {
 }
 
 impl<P: Post> Poller<P> {
-    /// Makes a poller, to be created in a tokio runtime.
+    /// Makes a poller, for use in a tokio runtime.
     pub fn new(poll: Poll, post: P) -> Self {
         Self { poll, post, asking: None, answered: false, runtime: TokioRuntime::new(), timer: None }
     }
@@ -70,7 +70,7 @@ impl<P: Post> Poller<P> {
         self.poll.unsubscribe(names);
     }
 
-    /// Takes the verdict on an update.
+    /// Handles the verdict on an update.
     ///
     /// # Errors
     ///
@@ -79,12 +79,12 @@ impl<P: Post> Poller<P> {
         self.poll.handle_verdict(self.runtime.now(), verdict)
     }
 
-    /// Returns the time until the next time-out of the poll, which is the next request while the poll waits for it.
+    /// Returns the time until the next time-out of the poll: between requests, the time until the next request.
     pub fn until_next(&self) -> Option<Duration> {
         Some(self.poll.poll_timeout()?.saturating_since(self.runtime.now()))
     }
 
-    /// Returns what is reported already, without a wait.
+    /// Returns a report that is available already, without waiting.
     pub fn ready(&mut self) -> Option<Polled> {
         if std::mem::take(&mut self.answered) {
             return Some(Polled::Answered);
@@ -92,7 +92,7 @@ impl<P: Post> Poller<P> {
         self.poll.poll_action().map(Polled::Action)
     }
 
-    /// Waits for the next report, and polls meanwhile. Nothing is lost if the future is dropped.
+    /// Waits for the next report, and drives the poll meanwhile. Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Polled {
         poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -118,7 +118,7 @@ impl<P: Post> Poller<P> {
                     let asked = *asked;
                     self.asking = None;
                     self.answered = !matches!(answer, Answer::Failed(_));
-                    // All actions were polled, so none of them stops the answer.
+                    // All actions were polled, so the answer is not refused.
                     let taken = self.poll.handle_answer(self.runtime.now(), asked, answer, fastrand::u64(..));
                     debug_assert_eq!(taken, Ok(()));
                     continue;

@@ -15,10 +15,10 @@ use super::state::Report;
 
 type Reserving = Pin<Box<dyn Future<Output = Result<OwnedPermit<Report>, SendError<()>>> + Send>>;
 
-/// What one owner subscribed to, and what it has to be told.
+/// The subscriptions of one owner, and the reports for it.
 pub(super) struct Raw {
     reports: Sender<Report>,
-    /// What does not fit into the channel. While there is anything, no response is read, so this is short.
+    /// The reports that do not fit into the channel. No response is read while there are any, so the queue is short.
     waiting: VecDeque<Report>,
     room: Option<Reserving>,
     names: BTreeMap<TypeUrl, BTreeSet<ResourceName>>,
@@ -92,8 +92,12 @@ impl Raw {
 
     /// Returns whether nothing of a type is subscribed to, and nothing of it waits for a verdict.
     pub(super) fn is_done(&self, type_url: &TypeUrl) -> bool {
-        self.names.get(type_url).is_none_or(BTreeSet::is_empty)
-            && self.updates.iter().all(|update| update.type_url() != type_url)
+        self.names.get(type_url).is_none_or(BTreeSet::is_empty) && !self.awaits_verdict(type_url)
+    }
+
+    /// Returns whether an update of a type waits for the verdict of this owner.
+    pub(super) fn awaits_verdict(&self, type_url: &TypeUrl) -> bool {
+        self.updates.iter().any(|update| update.type_url() == type_url)
     }
 
     pub(super) fn judged(&mut self, type_url: &TypeUrl) {

@@ -1,4 +1,4 @@
-//! What a program can see of its client: servers and resources.
+//! The state of a client that a program can see: servers and resources.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ pub struct ServerState {
     pub server: ServerId,
     /// The type of the stream; `None` for the aggregated stream.
     pub type_url: Option<&'static str>,
-    /// What there is of a stream.
+    /// The phase of the stream.
     pub phase: Phase,
     /// Why the last stream or attempt ended, until the server answers again.
     pub last_error: Option<String>,
 }
 
-/// What there is of a stream to a server.
+/// The phase of a stream to a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Phase {
@@ -30,7 +30,7 @@ pub enum Phase {
     Unused,
     /// A stream is being opened.
     Connecting,
-    /// Requests are sent, and nothing has come yet.
+    /// Requests are sent, and no response has arrived yet.
     Connected,
     /// The server answers.
     Answering,
@@ -44,7 +44,7 @@ pub enum Phase {
 pub struct Dumped {
     /// The server whose client this is. A resource that several servers are asked for occurs once for each.
     pub server: ServerId,
-    /// Whether this server's view of the resource counts.
+    /// Whether this server's view of the resource is the one in use.
     pub authoritative: bool,
     /// The type of the resource.
     pub type_url: TypeUrl,
@@ -63,10 +63,10 @@ pub struct Dumped {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Report {
-    /// An action of the machine, about a type of these [`Updates`](super::Updates) or about servers. Answer an update
-    /// with [`verdict`](super::Updates::verdict).
+    /// An action of the machine: about a type of these [`Updates`](super::Updates), about a type that has neither
+    /// watchers nor updates (any more), or about servers. Answer an update with [`verdict`](super::Updates::verdict).
     Action(xds_machine::servers::Action),
-    /// The response headers of a stream came. Some servers send them only with the first response.
+    /// The response headers of a stream have arrived. Some servers send them only with the first response.
     Opened {
         /// The server that the stream is to.
         server: ServerId,

@@ -1,4 +1,4 @@
-//! The service by which people look at what clients have (CSDS).
+//! The service that shows the status of clients (CSDS).
 
 use std::convert::Infallible;
 use std::fmt;
@@ -21,10 +21,10 @@ use xds_machine::service::{self, ClientStatusMethod};
 use super::XdsClient;
 use crate::client_status::{Answer, RESPONSE_BYTES, call};
 
-/// `ClientStatusDiscoveryService` of the clients of this process: what each has, with its status (gRFC A40). A
-/// [`tower_service::Service`], for `add_service` of a tonic server or router.
+/// `ClientStatusDiscoveryService` of the clients of this process: the resources of each, with their status (gRFC A40).
+/// A [`tower_service::Service`], for `add_service` of a tonic server or router.
 ///
-/// Contents are shown of clients that [keep](super::Builder::keep_contents) them. A client that is closed is not shown.
+/// Contents are shown for clients that [keep](super::Builder::keep_contents) them. A closed client is not shown.
 /// Requests with node matchers are refused with INVALID_ARGUMENT, as gRFC A40 says.
 ///
 /// ```no_run
@@ -46,9 +46,9 @@ pub struct ClientStatusService {
     limit: usize,
 }
 
-/// Who knows the status of a client: an [`XdsClient`], or a program that drives machines itself.
+/// A source of a client's status: an [`XdsClient`], or a program that drives machines itself.
 pub trait HasStatus: Send + Sync + 'static {
-    /// Returns the status of one moment, as [`StatusRequest::answer`] encodes it; `None` if there is no client any more.
+    /// Returns the status of one moment, as [`StatusRequest::answer`] encodes it; `None` if the client is closed.
     fn status(&self, request: StatusRequest) -> Pin<Box<dyn Future<Output = Option<EncodedStatus>> + Send + '_>>;
 }
 
@@ -64,12 +64,12 @@ pub struct StatusRequest {
 }
 
 impl StatusRequest {
-    /// Returns whether the contents of the resources are shown.
+    /// Returns whether the contents of the resources are to be shown.
     pub fn contents(&self) -> bool {
         self.contents
     }
 
-    /// Encodes the status where the items are borrowed from the machine: no item of a large client is copied before.
+    /// Encodes the status from items that are borrowed from the machine, so that no item of a large client is copied.
     /// `items`: as [`dump`](xds_machine::csds::dump()), [`dump_servers`](xds_machine::csds::dump_servers) or
     /// [`merge`](xds_machine::csds::merge) return them.
     ///
@@ -88,13 +88,13 @@ impl HasStatus for XdsClient {
 }
 
 impl ClientStatusService {
-    /// Makes a service of no client.
+    /// Makes a service without clients.
     pub fn new() -> Self {
         Self { clients: Arc::default(), limit: RESPONSE_BYTES }
     }
 
-    /// Adds a client. Its scope tells it from the others of one node: of gRPC it is the target of the channel. An empty
-    /// one suits a single client.
+    /// Adds a client. Its scope distinguishes it from other clients of the same node; in gRPC, the scope is the target
+    /// of the channel. A single client may have an empty scope.
     #[must_use]
     pub fn client(mut self, scope: impl Into<String>, client: impl HasStatus) -> Self {
         Arc::make_mut(&mut self.clients).push((scope.into(), Arc::new(client)));
@@ -121,7 +121,7 @@ impl ClientStatusService {
             }
             parts.push(part);
         }
-        // A response of several clients is the responses of each, one after the other.
+        // The response of several clients is the concatenation of the encoded responses of each.
         Ok(if let [only] = &parts[..] { only.clone() } else { parts.concat().into() })
     }
 }
@@ -163,10 +163,11 @@ where
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let (head, body) = request.into_parts();
-        ready(Ok(match ClientStatusMethod::of_path(head.uri.path()) {
+        let served = match ClientStatusMethod::of_path(head.uri.path()) {
             Some(method) => call(method, &head.headers, body, self.clone()),
-            None => tonic::Status::unimplemented(format!("no such method: {}", head.uri.path())).into_http(),
-        }))
+            None => Err(tonic::Status::unimplemented(format!("no such method: {}", head.uri.path()))),
+        };
+        ready(Ok(served.unwrap_or_else(|status| status.into_http())))
     }
 }
 

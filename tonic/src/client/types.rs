@@ -1,4 +1,4 @@
-//! The watchers of a type whose Rust type is forgotten.
+//! The watchers of a resource type, with the Rust type erased.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::watch::{Shared, Watch, WatchError, XdsResource};
 
 /// The watchers of one type.
 pub(super) trait OfType: Send {
-    /// Handles an action, which is given back if it is about another type or about servers.
+    /// Handles an action. Returns it if it is about another type or about servers.
     fn handle_action(&mut self, action: Action) -> Option<Action>;
     fn poll_verdict(&mut self) -> Option<Verdict>;
     /// Wakes the watchers that have news.
     fn wake(&mut self);
     /// Removes a watcher.
     fn unwatch(&mut self, servers: &mut dyn Subscribe, watch: WatchId);
-    /// Returns whether nobody watches.
+    /// Returns whether there are no watchers.
     fn is_empty(&self) -> bool;
     fn as_any(&mut self) -> &mut dyn Any;
 }
@@ -35,7 +35,7 @@ struct Typed<R: XdsResource> {
 }
 
 impl<R: XdsResource> Drop for Typed<R> {
-    /// Ends all watches, after the news that they have not read.
+    /// Ends all watches, each after the news that it has not returned yet.
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.closed = true;
@@ -58,10 +58,10 @@ impl Subscribe for BySize<'_> {
 
 impl<R: XdsResource> OfType for Typed<R> {
     fn handle_action(&mut self, action: Action) -> Option<Action> {
-        // Decoded before the lock is taken, for watchers of other threads need it too.
+        // Resources are decoded before the lock is taken, because watchers of other threads need the lock too.
         let update = match &action {
             Action::Client { action: client::Action::Apply(update), .. } if *update.type_url() == self.type_url => {
-                Some(update.clone()) // which shares the resources
+                Some(update.clone()) // the clone shares the resources
             }
             _ => None,
         };
@@ -71,7 +71,7 @@ impl<R: XdsResource> OfType for Typed<R> {
         };
         let decoded: Vec<_> = resources().map(decode).collect();
         let mut decoded = resources().zip(decoded);
-        // Asked in the order of the update, but for resources that nobody watches any more.
+        // Called in the order of the update, but not for resources without a watcher.
         let mut take = |asked: client::Resource<'_>| {
             let (_, value) = decoded.find(|(resource, _)| resource.name() == asked.name())?;
             Some(value)
@@ -109,7 +109,7 @@ impl<R: XdsResource> OfType for Typed<R> {
     }
 }
 
-/// The wish to watch a name, whose Rust type is forgotten.
+/// The wish to watch a name, with the Rust type erased.
 pub(super) trait Wish: Send {
     fn type_url(&self) -> TypeUrl;
     /// Makes the watchers of the type, if there are none yet.
@@ -145,7 +145,7 @@ impl<R: XdsResource> Wish for Wanted<R> {
             typed.watchers += 1;
             Watch::new(typed.shared.clone(), id, commands)
         });
-        // A watch that nobody waits for any more ends when it is dropped.
+        // If the caller does not wait any more, the watch is dropped here, which ends it.
         _ = reply.send(watch.map_err(WatchError::Name));
     }
 

@@ -13,13 +13,13 @@ use super::actor::{Command, Owner};
 use super::state::Report;
 use super::watch::WatchError;
 
-/// The actions of the machine, unmixed: for a program that follows references from type to type, that validates
-/// several resources together, or that logs what happens. Programs that want single resources
-/// [watch](super::XdsClient::watch).
+/// The machine's own actions: for a program that follows references from type to type, that validates several
+/// resources together, or that logs what happens. Programs that need single resources
+/// [watch](super::XdsClient::watch) them.
 ///
-/// A stream of [`Report`]s: those of the types that are subscribed to here, and those about servers. Every update needs
-/// a [`verdict`](Self::verdict); its type's next one waits for it. Whoever does not read holds back all servers, by
-/// flow control. Dropping this unsubscribes from everything.
+/// A stream of [`Report`]s: those of the types that are subscribed to here, and those about servers and about types
+/// without a recipient. Every update needs a [`verdict`](Self::verdict); the next update of its type waits for that verdict. A program that does not read holds
+/// back all servers, by flow control. Dropping this unsubscribes from everything.
 #[must_use = "dropped updates are unsubscribed from"]
 #[derive(Debug)]
 pub struct Updates {
@@ -37,8 +37,8 @@ impl Updates {
     ///
     /// # Errors
     ///
-    /// If a name can't be subscribed to, or others have the type, or the client is closed; then nothing is subscribed
-    /// to.
+    /// If a name can't be subscribed to, the type is in use elsewhere or has no service of its own, or the client is
+    /// closed; then nothing is subscribed to.
     pub async fn subscribe(
         &self,
         type_url: impl Into<TypeUrl>,
@@ -60,11 +60,11 @@ impl Updates {
     ///
     /// # Errors
     ///
-    /// If the update has a verdict already, or is none of these.
+    /// If no update waits for this verdict, for example because the update has a verdict already.
     pub async fn verdict(&self, verdict: Verdict) -> Result<(), Misuse> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Verdict { owner: self.owner, verdict, reply });
-        // A closed client has nobody to answer to.
+        // A closed client has no server to answer.
         answer.await.unwrap_or(Ok(()))
     }
 

@@ -40,8 +40,9 @@ pub trait XdsResource: PartialEq + Send + Sync + Sized + 'static {
     /// The reason to reject a resource, worded for the operator of the server.
     type Error: Display;
 
-    /// Decodes and validates a resource, once for all its watchers. An error rejects the resource: the server is sent a
-    /// NACK, the other resources of the response are applied, and the watchers keep what they have and get the error.
+    /// Decodes and validates a resource, once for all its watchers. An error rejects the resource: the client sends a
+    /// NACK and applies the other resources of the response; the watchers keep the content that they have, and get the
+    /// error.
     ///
     /// # Errors
     ///
@@ -59,7 +60,7 @@ pub enum WatchError {
     /// The name can't be subscribed to, or no server is configured for its authority.
     #[error(transparent)]
     Name(#[from] Misuse),
-    /// Others have the type: watchers with another Rust type, or [`Updates`](super::Updates).
+    /// The type is in use by watchers with another Rust type, or by [`Updates`](super::Updates).
     #[error("{type_url} is in use in another form")]
     InUse {
         /// The type that is in use.
@@ -73,8 +74,8 @@ pub enum WatchError {
     },
 }
 
-/// The watchers of a type, shared by the client's task and the watchers themselves. News are made when a watcher asks
-/// for them, so a slow watcher gets the latest.
+/// The watchers of a type, shared by the client's task and the watchers themselves. News is made when a watcher asks
+/// for it, so a slow watcher gets the latest.
 pub(super) struct Shared<R>(Mutex<State<R>>);
 
 pub(super) struct State<R> {
@@ -97,7 +98,7 @@ impl<R: XdsResource> Shared<R> {
 ///
 /// Ends when the client is closed. An [`Event`] has the name of the resource, which differs from the watched one for
 /// the wildcard and collections, and the [`News`](xds_machine::watch::News): content, or why there is none, or an error
-/// beside content that stays good. Whoever reads late gets the latest content, and not each one in between.
+/// beside content that stays valid. A watcher that reads late gets the latest content, and not each one in between.
 #[must_use = "a dropped watch ends"]
 pub struct Watch<R: XdsResource> {
     shared: Arc<Shared<R>>,
@@ -140,7 +141,7 @@ impl<R: XdsResource> Stream for Watch<R> {
 
 impl<R: XdsResource> Drop for Watch<R> {
     fn drop(&mut self) {
-        // Without a task there is nothing to end.
+        // If the task has ended, so has the watch.
         _ = self.commands.send(Command::Unwatch { type_url: R::TYPE_URL.into(), watch: self.id });
     }
 }

@@ -1,4 +1,4 @@
-//! The body of a response: it owns the stream, so a stream is the task that sends the body, and no other.
+//! The body of a response. The body owns the stream, so a stream runs on the task that sends the body, and on no other.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -20,9 +20,9 @@ use crate::TokioRuntime;
 
 pub(super) type Answers<V, B, S> = Responses<V, Requests<B, V>, Session<S>, TokioRuntime>;
 
-/// The responses of a stream as frames, then the status as trailers. HTTP/2 polls it only while the client's window
-/// has room: a client that does not read holds the frames of one response, which are mostly pages that all streams
-/// share.
+/// The responses of a stream as frames, then the status as trailers. HTTP/2 polls the body only while the client's
+/// window has room: a client that does not read holds the frames of one response, which are mostly pages that all
+/// streams share.
 pub(super) struct ResponseBody<V: Variant, B, S: Store> {
     /// `None` once the status is sent.
     responses: Option<Answers<V, B, S>>,

@@ -1,4 +1,4 @@
-//! The view of a control plane: what was sent to each node that is connected now, and with what verdict (CSDS).
+//! The control plane's view of its clients (CSDS): what was sent to each connected node, and the node's verdicts.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use xds_machine_driver::server::{Store, Waiter};
 use super::control_plane::{DRAINING, Plane};
 use crate::client_status::Answer;
 
-/// Makes a regular expression for a node matcher, or says why it can't.
+/// A function that makes a regular expression for a node matcher, or returns why it can't.
 pub(super) type Compile = dyn Fn(&str) -> Result<Regex, String> + Send + Sync;
 
 pub(super) fn no_regexes(_: &str) -> Result<Regex, String> {
@@ -33,7 +33,7 @@ impl<S: Store> StatusCall<S> {
     ///
     /// # Errors
     ///
-    /// If there are too many, or the control plane shuts down.
+    /// If too many calls are open, or the control plane shuts down.
     pub(super) fn open(plane: Arc<Plane<S>>) -> Result<Self, Status> {
         if plane.is_draining.load(Ordering::Acquire) {
             return Err(Status::new(Code::Unavailable, DRAINING));
@@ -77,13 +77,13 @@ async fn respond<S: Store>(plane: Arc<Plane<S>>, request: Request) -> Result<Byt
             continue;
         };
         let items = group.with(|source| stream.view(source, !request.exclude_contents));
-        // Ends before all nodes are gathered, if one response can't have them.
+        // Ends before all nodes are gathered if they don't fit into one response.
         len += items_len(items.clone());
         if len > limit {
             return Err(TooLong { len, limit }.into());
         }
         nodes.add(&node, items);
-        tokio::task::yield_now().await; // each stream takes as long as its resources
+        tokio::task::yield_now().await; // each stream takes time in proportion to its resources
     }
     Ok(encode_response(&Response { clients: nodes.into_clients() }, limit)?.into())
 }

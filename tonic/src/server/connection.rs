@@ -1,5 +1,5 @@
 //! Accepted connections that a drain can end: HTTP/2 does not poll a response whose client does not read, so only the
-//! connection itself can notice that the time is over.
+//! connection itself can notice that the limit has passed.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -18,10 +18,10 @@ use xds_machine_driver::server::{Waiter, Wakers};
 #[derive(Debug, Default)]
 pub(super) struct End {
     has_come: AtomicBool,
-    /// The connections, to be woken when the end has come.
+    /// Wakes the connections when the end has come.
     connections: Wakers,
     open: AtomicUsize,
-    /// Tasks that wait for connections to have closed.
+    /// Wakes the tasks that wait until connections have closed.
     closed: Wakers,
 }
 

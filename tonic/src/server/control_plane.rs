@@ -39,7 +39,7 @@ pub struct Limits {
     /// Streams that are open at one time. Further calls end with RESOURCE_EXHAUSTED. Default: 100,000.
     pub streams: usize,
     /// Bytes of one request. A larger one ends its stream with RESOURCE_EXHAUSTED. Default: 32 MiB; a client that
-    /// comes back with the versions of 100,000 resources sends some 5 MB.
+    /// reconnects with the versions of 100,000 resources sends some 5 MB.
     pub request_bytes: usize,
     /// Bytes of one response of CSDS. A longer one ends its call with RESOURCE_EXHAUSTED. Default: 64 MiB.
     pub status_bytes: usize,
@@ -68,21 +68,21 @@ pub(super) struct Plane<S: Store> {
     pub(super) assign: Box<Assign<S>>,
     pub(super) observer: Option<Box<dyn Observer>>,
     pub(super) loads: Option<Box<dyn LoadReports>>,
-    /// The streams of load reports, to be woken when they are to choose their selections again.
+    /// Wakes the streams of load reports when they have to choose their selections again.
     pub(super) selecting: Wakers,
     /// Counts the changes of selections.
     pub(super) selections: AtomicU64,
     pub(super) limits: Limits,
     pub(super) runtime: TokioRuntime,
-    /// The configuration of each scope.
+    /// The configuration of each service: of ADS (`None`), and of each type's own service.
     configs: Vec<(Option<&'static str>, Config)>,
     pub(super) compile: Box<Compile>,
     pub(super) status_calls: Calls,
     streams: Mutex<Streams<S>>,
     pub(super) is_draining: AtomicBool,
-    /// The streams, and the tasks that wait for the drain, to be woken when streams are to end.
+    /// Wakes the streams, and the tasks that wait for the drain, when streams have to end.
     pub(super) ending: Wakers,
-    /// Tasks that wait for streams to have ended.
+    /// Wakes the tasks that wait until streams have ended.
     ended: Wakers,
     /// The end of connections whose clients stall.
     end: Arc<End>,
@@ -115,8 +115,8 @@ pub struct Builder<S: Store = Shared> {
 }
 
 impl<S: Store> Builder<S> {
-    /// Sets the configuration of the machines, by a function that is applied to the default of each service: dialect,
-    /// identifier, limits, order. Default: unchanged.
+    /// Sets a function that changes the default configuration of each service's machines: dialect, identifier, limits,
+    /// order. Default: unchanged.
     #[must_use]
     pub fn configure(self, configure: impl Fn(Config) -> Config + 'static) -> Self {
         Self { configure: Box::new(configure), ..self }
@@ -128,8 +128,8 @@ impl<S: Store> Builder<S> {
         Self { observer: Some(Box::new(observer)), ..self }
     }
 
-    /// Serves load reports (LRS): what clients are asked for, and who hears of their reports. Default: the service does
-    /// not exist.
+    /// Serves load reports (LRS): `reports` selects what each client has to report, and receives the reports. Default:
+    /// the service does not exist.
     #[must_use]
     pub fn load_reports(self, reports: impl LoadReports) -> Self {
         Self { loads: Some(Box::new(reports)), ..self }
@@ -141,8 +141,9 @@ impl<S: Store> Builder<S> {
         Self { limits, ..self }
     }
 
-    /// Sets what makes the regular expressions in the node matchers of CSDS, or says why it can't. It has to limit what
-    /// an expression may cost, and to match complete strings. Default: requests with regular expressions are refused.
+    /// Sets the function that compiles the regular expressions in the node matchers of CSDS, or returns why it can't.
+    /// The function has to limit the cost of an expression, and an expression has to match complete strings. Default:
+    /// requests with regular expressions are refused.
     #[must_use]
     pub fn regexes(self, compile: impl Fn(&str) -> Result<Regex, String> + Send + Sync + 'static) -> Self {
         Self { compile: Box::new(compile), ..self }
@@ -182,8 +183,9 @@ impl<S: Store> ControlPlane<S> {
 
     /// Begins to set up a control plane, whose nodes are assigned to groups by a function of the node and of the call:
     /// its metadata, the address and the certificates of its connection ([`Request::remote_addr`],
-    /// [`Request::extensions`]). The function is called once for each stream, after its first request. The node is
-    /// empty if the client sent none. An error is the status that the stream ends with.
+    /// [`Request::extensions`]). The function is called once for each stream, after its first request, and once for
+    /// each [poll](Self::poll). The node is empty if the client sent none. An error is the status that the stream ends
+    /// with.
     pub fn builder<A>(assign: A) -> Builder<S>
     where
         A: Fn(&Node, &Request<()>) -> Result<Group<S>, tonic::Status> + Send + Sync + 'static,
@@ -193,15 +195,15 @@ impl<S: Store> ControlPlane<S> {
         Builder { assign: Box::new(assign), observer: None, loads: None, limits: Limits::default(), configure, compile }
     }
 
-    /// Returns the service of all methods: ADS, and each type's own, in both variants. A tonic server or router takes
-    /// it as it is.
+    /// Returns the gRPC service, which has all methods: ADS and each type's own service in both variants, CSDS, and LRS
+    /// if [`load_reports`](Builder::load_reports) are served. It can be added to a tonic server or router.
     pub fn service(&self) -> XdsService<S> {
         XdsService::new(self.0.clone())
     }
 
-    /// Makes accepted connections, such as those given to `serve_with_incoming_shutdown` of a tonic server, ones that a
-    /// drain can end: they fail once its limit has passed. Without it the connection of a client that does not read
-    /// stays open, for HTTP/2 does not ask a stream that waits for room whether it has ended.
+    /// Wraps accepted connections, such as those given to `serve_with_incoming_shutdown` of a tonic server, so that a
+    /// drain can end them: they fail once its limit has passed. Without the wrapper, the connection of a client that
+    /// does not read stays open, because HTTP/2 does not poll a stream that waits for room in the client's window.
     pub fn incoming<I>(&self, accepted: I) -> Incoming<I> {
         Incoming::new(accepted, self.0.end.clone())
     }
@@ -215,8 +217,8 @@ impl<S: Store> ControlPlane<S> {
         lock(&self.0.streams).open.values().map(|(stream, _)| stream.clone()).collect()
     }
 
-    /// Ends the streams for which `which` returns `true`, with UNAVAILABLE and this reason. Their clients come back,
-    /// and are assigned anew: this is how a client changes its group, and how a group ends.
+    /// Ends the streams for which `which` returns `true`, with UNAVAILABLE and this reason. Their clients reconnect and
+    /// are assigned anew: this is how a client changes its group, and how a group ends.
     pub fn disconnect(&self, reason: &str, which: impl Fn(&StreamInfo) -> bool) {
         let streams = self.streams();
         for stream in streams.iter().filter(|stream| which(stream)) {
@@ -225,16 +227,16 @@ impl<S: Store> ControlPlane<S> {
         self.0.ending.wake_all();
     }
 
-    /// Asks the [`LoadReports`] again what each client is to report: call this when its answers may have changed.
-    /// Clients are told only what has changed for them.
+    /// Asks the [`LoadReports`] again what each client has to report. Call this when [`LoadReports::select`] may return
+    /// something else. A client receives a response only if the selection has changed for it.
     pub fn select_loads(&self) {
         self.0.selections.fetch_add(1, Ordering::Release);
         self.0.selecting.wake_all();
     }
 
-    /// Drains the control plane: open streams end with UNAVAILABLE, and new ones are refused with it. Returns the
-    /// streams that are still open after `limit`: those whose clients do not read. Then their
-    /// [connections](Self::incoming) fail.
+    /// Drains the control plane: open streams end with UNAVAILABLE, and new ones are refused with it. If streams are
+    /// still open after `limit`, because their clients do not read, all [connections](Self::incoming) fail. Returns
+    /// these streams, except those of load reports.
     pub async fn drain(&self, limit: Duration) -> Vec<StreamInfo> {
         self.0.is_draining.store(true, Ordering::Release);
         self.0.ending.wake_all();
@@ -261,14 +263,14 @@ impl<S: Store> ControlPlane<S> {
         })
     }
 
-    /// Runs a server until it ends, or until `shutdown` completes: then drains, and waits for the server for as long
-    /// as `limit` in all. The server ends when its connections have, if its own signal is
-    /// [`draining`](Self::draining). Those that have not ended by then fail, if they are of
+    /// Runs a server until it ends, or until `shutdown` completes: then drains the control plane and waits for the
+    /// server, both together for at most `limit`. The server ends when its connections have ended, if its own shutdown
+    /// signal is [`draining`](Self::draining). Connections that have not ended within `limit` fail, if they come from
     /// [`incoming`](Self::incoming).
     ///
     /// # Errors
     ///
-    /// Returns the error of the server. That clients stall until the limit is no error.
+    /// Returns the error of the server. Clients that stall until the limit are no error.
     pub async fn run<E>(
         &self,
         server: impl Future<Output = Result<(), E>>,
@@ -282,7 +284,7 @@ impl<S: Store> ControlPlane<S> {
         }
         let mut ended = None;
         let drained = async { tokio::join!(self.drain(limit), async { ended = Some(server.as_mut().await) }) };
-        let _ = timeout(limit, drained).await; // what is left ends now
+        let _ = timeout(limit, drained).await; // the connections that are left end now
         if let Some(result) = ended {
             return result;
         }
@@ -305,7 +307,7 @@ impl<S: Store> Plane<S> {
     ///
     /// # Errors
     ///
-    /// Returns the status of a call for which there is no room.
+    /// Returns the status of a call that is refused: there is no room, or the control plane shuts down.
     pub(super) fn add<T>(&self, open: impl FnOnce(StreamId) -> (StreamInfo, T)) -> Result<(StreamInfo, T), Status> {
         let mut streams = lock(&self.streams);
         let id = self.next_id(&mut streams)?;

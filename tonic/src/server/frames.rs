@@ -9,7 +9,7 @@ use xds_machine::{Code, Status};
 
 use crate::messages::{PREFIX, prefix};
 
-/// Chunks below this length are joined: h2 copies small frames anyway, and each frame has a head of its own.
+/// Chunks below this length are joined: h2 copies small frames anyway, and each frame has a header of its own.
 const SMALL: usize = 1024;
 
 /// Returns the frames of a response.

@@ -32,20 +32,20 @@ pub fn next_epoch() -> u64 {
 }
 
 impl Group {
-    /// Creates a group with an empty cache of which nothing is known yet: a client is sent nothing of a type, not even
-    /// that it is empty, before the type is loaded ([`replace`](Self::replace), [`Cache::set_known`]).
+    /// Creates a group with an empty cache whose types are not known yet: until a type is loaded
+    /// ([`replace`](Self::replace), [`Cache::set_known`]), clients receive nothing of it, not even that it is empty.
     pub fn new(name: &str) -> Self {
         Self::with_store(name, Shared::new(Cache::unknown(next_epoch())))
     }
 
-    /// Changes the resources. All streams of the group see the effects of `change` at once, and are sent what concerns
-    /// them.
+    /// Changes the resources. All streams of the group see all effects of `change` at once, and each client receives
+    /// those that concern it.
     pub fn update<T>(&self, change: impl FnOnce(&mut Cache) -> T) -> (T, Push) {
         let (result, revision) = self.store().publish(|cache| (change(cache), cache.revision()));
         (result, Push::new(self.clone(), revision))
     }
 
-    /// Replaces all resources of a type ([`Cache::replace`]): every other name of the type does not exist.
+    /// Replaces all resources of a type ([`Cache::replace`]): no other name of the type exists.
     pub fn replace(&self, type_url: &TypeUrl, resources: impl IntoIterator<Item = Resource>) -> Push {
         self.update(|cache| cache.replace(type_url, resources)).1
     }

@@ -1,4 +1,4 @@
-//! Load reports (LRS): one stream is the task that sends its responses, as with streams of resources.
+//! Load reports (LRS): a stream runs on the task that sends its responses, as streams of resources do.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -26,22 +26,22 @@ use crate::status::to_tonic;
 /// The number of reports that a stream reads before it lets other tasks run.
 const REPORTS_AT_A_TIME: usize = 32;
 
-/// Says what the clients of a control plane are asked to report, and hears of their reports.
+/// Selects what the clients of a control plane have to report, and receives their reports.
 ///
 /// The methods are called on the task of the stream, with no lock held: a method that waits holds up its stream.
 pub trait LoadReports: Send + Sync + 'static {
-    /// Returns what a client is asked for; `None` for nothing. Called after the first message of each stream, and after
-    /// each [`select_loads`](super::ControlPlane::select_loads). The client is told only of changes; if there is nothing
-    /// left to ask for, its stream ends with OK.
+    /// Returns what a client has to report; `None` for nothing. Called after the first message of each stream, and
+    /// after each [`select_loads`](super::ControlPlane::select_loads). The client receives a response only if the
+    /// selection has changed for it; if nothing is selected any more, its stream ends with OK.
     fn select(&self, stream: &LoadStream) -> Option<Selection>;
 
-    /// A message with stats has arrived. Clusters may be in it that were not asked for, entries twice
-    /// ([`merge`](xds_machine::load::merge)), and counts need not agree.
+    /// A message with stats has arrived. It may have clusters that were not asked for, and several entries for one
+    /// cluster ([`merge`](xds_machine::load::merge)); its counts need not agree.
     fn reported(&self, stream: &LoadStream, report: &[ClusterStats]) {
         let _ = (stream, report);
     }
 
-    /// Returns the limits of reports, and the least interval. Called once for each stream.
+    /// Returns the limits of reports, and the minimum interval. Called once for each stream.
     fn config(&self) -> CollectorConfig {
         CollectorConfig::new().with_totals(false)
     }
@@ -67,7 +67,7 @@ impl LoadStream {
         self.id
     }
 
-    /// Returns the address of the client, if the transport says it.
+    /// Returns the address of the client, if the transport provides it.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
@@ -89,7 +89,7 @@ pub(super) struct LoadBody<S: Store, B> {
     stream: LoadStream,
     /// `None` once the client has closed its half.
     requests: Option<Requests<B, Loads>>,
-    /// The count of selections that the stream has chosen for, once the node is known.
+    /// The count of selections at the stream's last choice; `None` before the node is known.
     selected: Option<u64>,
     selecting: Waiter,
     ending: Waiter,
@@ -101,7 +101,7 @@ impl<S: Store, B: Body + Unpin> LoadBody<S, B> {
     ///
     /// # Errors
     ///
-    /// Returns the status of a call for which there is no room.
+    /// Returns the status of a call that is refused: there is no room, or the control plane shuts down.
     pub(super) fn open(plane: Arc<Plane<S>>, peer: Option<SocketAddr>, body: B) -> Result<Self, MachineStatus> {
         let id = plane.add_loads()?;
         let config = plane.loads.as_ref().map(|loads| loads.config()).unwrap_or_default();

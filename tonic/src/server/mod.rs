@@ -1,13 +1,13 @@
 //! A control plane over gRPC.
 //!
-//! A [`ControlPlane`] serves all xDS services in both variants, from the resources of [`Group`]s of nodes. The
-//! [`XdsService`] goes into a tonic server, a router, or anything that takes a tower service.
+//! A [`ControlPlane`] serves all xDS services in both variants, from the resources of [`Group`]s of nodes. Its
+//! [`XdsService`] can be added to a tonic server, a router, or anything that takes a tower service.
 //!
 //! Load reports (LRS) are served beside them, if the control plane is built with [`LoadReports`].
 //!
 //! A stream is one task, which the HTTP/2 library runs anyway: the machine lives in the body of the response. Responses
-//! go to the transport as pages that all streams share, and are composed only when the client's window has room, so a
-//! slow client holds its window and no more.
+//! are passed to the transport as pages that all streams share, and are composed only when the client's window has
+//! room, so a slow client holds its window and the rest of one response at most.
 //!
 //! [`ControlPlane::poll`] answers polls over REST from the same groups.
 

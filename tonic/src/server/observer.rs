@@ -1,4 +1,4 @@
-//! What a control plane tells of its streams, for logs and metrics.
+//! The observer of a control plane's streams, for logs and metrics.
 
 use std::net::SocketAddr;
 
@@ -8,8 +8,8 @@ use xds_machine::{Nonce, ResourceName, TypeUrl, Version};
 
 use super::StreamInfo;
 
-/// Hears of what happens on the streams of a control plane. All methods do nothing by default, and nothing is computed
-/// for a control plane without an observer.
+/// Receives the events of a control plane's streams. All methods do nothing by default, and nothing is computed for a
+/// control plane without an observer.
 ///
 /// The methods are called on the task of the stream, in the order of the events, with no lock held: a method that
 /// waits holds up its stream.
@@ -19,8 +19,9 @@ pub trait Observer: Send + Sync + 'static {
         let _ = stream;
     }
 
-    /// A call was not accepted: its method does not exist, it is compressed, there are too many streams, or the control
-    /// plane shuts down. A node that is refused has a stream, which [closes](Self::closed).
+    /// A call was not accepted: its method does not exist, its requests are compressed, too many streams or calls of
+    /// CSDS are open, or the control plane shuts down. A refused node is not reported here: its stream
+    /// [closes](Self::closed).
     fn refused(&self, path: &str, peer: Option<SocketAddr>, status: &Status) {
         let _ = (path, peer, status);
     }
@@ -35,7 +36,7 @@ pub trait Observer: Send + Sync + 'static {
         let _ = (stream, action);
     }
 
-    /// A response goes to the transport.
+    /// A response is passed to the transport.
     fn sent(&self, stream: &StreamInfo, response: &dyn Sent) {
         let _ = (stream, response);
     }
@@ -46,7 +47,7 @@ pub trait Observer: Send + Sync + 'static {
     }
 }
 
-/// Both observers hear of everything, in this order.
+/// Both observers receive each event, in this order.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     fn opened(&self, stream: &StreamInfo) {
         self.0.opened(stream);
@@ -93,7 +94,7 @@ pub trait Sent {
     /// Returns the resources. A response may have a hundred thousand.
     fn resources(&self) -> Box<dyn Iterator<Item = &Resource> + '_>;
 
-    /// Returns the number of the resources, at the cost of the number of pages.
+    /// Returns the number of resources, in time proportional to the number of pages.
     fn resource_count(&self) -> usize;
 
     /// Returns the names of removed resources (delta only).

@@ -1,4 +1,4 @@
-//! Polls (REST): answered from the same groups as streams, and held until there is something new.
+//! Polls (REST): answered from the same groups as streams, and held until there is something new for the client.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -19,10 +19,10 @@ use super::ControlPlane;
 use super::control_plane::{DRAINING, Plane};
 use super::stream::lock;
 
-/// The number of polls of which it is remembered what they were answered with.
+/// The number of polls whose last response is remembered.
 const OFFERS: usize = 65_536;
 
-/// What the polls of a control plane share.
+/// The state that the polls of a control plane share.
 pub(super) struct Polls {
     offers: Mutex<Offers>,
     held: AtomicUsize,
@@ -34,7 +34,7 @@ impl Polls {
     }
 }
 
-/// The place of a poll among those that are held.
+/// The place of a poll among the held polls.
 struct Place<'a>(&'a AtomicUsize);
 
 impl Drop for Place<'_> {
@@ -44,17 +44,18 @@ impl Drop for Place<'_> {
 }
 
 impl<S: Store> ControlPlane<S> {
-    /// Answers a poll over REST: at once if there is something new, and otherwise when there is, or when it was held for
-    /// as long as `hold` ([`xds_machine::poll::hold`]). The type of the request is that of the path. JSON and HTTP are
-    /// the caller's. Dropping the future is all that a client that hangs up needs.
+    /// Answers a poll over REST: at once if there is something new for the client, otherwise as soon as there is, or
+    /// after `hold` ([`xds_machine::poll::hold`]). The caller handles JSON and HTTP, and sets the type of the request
+    /// to that of the path. If the client hangs up, it is enough to drop the future.
     ///
     /// Polls and streams see the same groups: the function of [`builder`](Self::builder) is called for each poll, with
     /// the metadata and extensions of `call`.
     ///
     /// # Errors
     ///
-    /// The status with which the node was refused, or UNAVAILABLE if the control plane shuts down, for which a held poll
-    /// does not wait. Both are no answer to the client: 403 and 503, for example.
+    /// Returns the status with which the node was refused, or UNAVAILABLE if the control plane shuts down, which ends
+    /// held polls at once. Neither is a reply of the protocol: answer the client with HTTP status 403 and 503, for
+    /// example.
     pub async fn poll(&self, call: Request<()>, request: sotw::Request, hold: Duration) -> Result<Reply, Status> {
         let plane = self.plane();
         let node = request.node.clone().unwrap_or_default();
@@ -76,7 +77,7 @@ impl<S: Store> ControlPlane<S> {
             if plane.is_draining.load(Ordering::Acquire) {
                 return Poll::Ready(Err(Status::new(Code::Unavailable, DRAINING)));
             }
-            // The timer first, so that the look after it sees that the time has come.
+            // The timer is polled first, so that `held` is polled with the time at which it ends.
             let is_over = sleep.as_mut().poll(cx).is_ready();
             let now = plane.runtime.now();
             let now = if is_over { now.max(held.poll_timeout()) } else { now };

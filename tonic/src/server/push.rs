@@ -28,9 +28,9 @@ pub struct Outcome {
     pub accepted: Vec<StreamInfo>,
     /// The rejections: one for each stream and type.
     pub rejected: Vec<Rejection>,
-    /// The streams that have closed meanwhile. Their clients are sent the change when they come back.
+    /// The streams that have closed meanwhile. Their clients receive the change when they reconnect.
     pub closed: Vec<StreamInfo>,
-    /// The streams that had not answered when the time was over: clients that are slow, or stalled.
+    /// The streams that had not answered when the limit had passed: their clients are slow, or stalled.
     pub behind: Vec<StreamInfo>,
 }
 
@@ -64,11 +64,11 @@ impl<S: Store> Push<S> {
         self.revision
     }
 
-    /// Waits until all clients have answered, but no longer than `limit`. The clients are those whose streams are
-    /// open in the group now; a client that is not concerned by the push counts when its stream has seen it.
+    /// Waits until all clients have answered, but no longer than `limit`. The clients are those whose streams are open
+    /// in the group now; a client that the push does not concern has accepted it when its stream has seen the push.
     ///
-    /// Clients that are sent one large answer in portions, or removals that wait for their successors, may still be
-    /// sent a rest.
+    /// A client may still receive the rest of a large answer that is sent in portions, or removals that wait for their
+    /// successors.
     pub async fn acked(self, limit: Duration) -> Outcome {
         let Self { group, revision } = self;
         let (accepted, rejected) = (Vec::new(), Vec::new());
@@ -79,15 +79,15 @@ impl<S: Store> Push<S> {
             waiter.wait(group.verdicts(), cx.waker());
             if outcome.take_answered() { Poll::Ready(()) } else { Poll::Pending }
         });
-        let _ = timeout(limit, all).await; // who is behind stays in the list
+        let _ = timeout(limit, all).await; // streams that are behind stay in the list
         outcome.take_all_answered();
         outcome
     }
 }
 
 impl Outcome {
-    /// Sorts the streams that have answered, up to the first that has not: each wake-up costs what it brings. Returns
-    /// whether all have.
+    /// Sorts the streams that have answered, up to the first that has not, so that a wake-up costs no more than the
+    /// streams that it sorts. Returns whether all have answered.
     fn take_answered(&mut self) -> bool {
         while let Some(stream) = self.behind.pop() {
             if let Err(stream) = self.take(stream) {

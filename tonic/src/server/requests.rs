@@ -10,7 +10,7 @@ use xds_machine::Status;
 
 use crate::messages::{Codec, Frame, Messages, ReadError};
 
-/// A stream of decoded requests. The bytes of a request are let go of once it is decoded.
+/// A stream of decoded requests. The bytes of a request are released once it is decoded.
 pub(super) struct Requests<B, V> {
     body: B,
     messages: Messages,
@@ -23,7 +23,7 @@ impl<B, V> Requests<B, V> {
     }
 }
 
-/// The status of a stream whose client has left without closing it.
+/// Returns the status of a stream whose client has left without closing it.
 pub(super) fn gone() -> Status {
     Status { code: tonic::Code::Cancelled as i32, message: "the client is gone".into() }
 }

@@ -29,15 +29,16 @@ use super::session::Session;
 use crate::client_status;
 use crate::status::to_tonic;
 
-/// The gRPC service of a [`ControlPlane`](super::ControlPlane): all methods by which xDS streams are opened, and CSDS,
-/// which shows what each node that is connected was sent, and with what verdict. Cheap to clone.
+/// The gRPC service of a [`ControlPlane`](super::ControlPlane): all methods that open xDS streams; CSDS, which shows
+/// what each connected node was sent, and with what verdict; and LRS, if the control plane serves load reports. Cheap
+/// to clone.
 ///
-/// Use it as a [`tower_service::Service`], or give it to `add_service` of a tonic server or router. There it takes all
-/// calls that no other service takes, so it is added once, whatever is added beside it. A method that does not exist is
-/// answered with UNIMPLEMENTED.
+/// Use the service as a [`tower_service::Service`], or give it to `add_service` of a tonic server or router. There it
+/// receives all calls that no other service takes, so it is added once, whatever is added beside it. It answers a
+/// method that does not exist with UNIMPLEMENTED.
 pub struct XdsService<S: Store = Shared>(Arc<Plane<S>>);
 
-/// What a call that is served needs of its body.
+/// The requirements on the body of a call that is served.
 trait Inbound: http_body::Body<Error: Send> + Send + Unpin + 'static {}
 
 impl<B: http_body::Body<Error: Send> + Send + Unpin + 'static> Inbound for B {}
@@ -56,7 +57,7 @@ impl<S: Store> XdsService<S> {
             (Some(method), _) => self.open(method, call, body),
             (None, Some(method)) => {
                 let answer = StatusCall::open(self.0.clone()).map_err(to_tonic);
-                answer.map(|answer| client_status::call(method, call.metadata().as_ref(), body, answer))
+                answer.and_then(|answer| client_status::call(method, call.metadata().as_ref(), body, answer))
             }
             (None, None) if path == service::LOAD_REPORTS && self.0.loads.is_some() => self.open_loads(call, body),
             (None, None) => Err(Status::unimplemented(format!("no such method: {path}"))),

@@ -1,4 +1,4 @@
-//! What is known of an open stream.
+//! The state of an open stream.
 
 use std::any::Any;
 use std::fmt;
@@ -27,7 +27,7 @@ struct Entry {
     types: Mutex<Vec<Verdicts>>,
     /// The revision of the source up to which the client has answered everything.
     settled: AtomicU64,
-    /// Why the stream is to end, though its client does nothing wrong.
+    /// The status of a stream that has to end although its client does nothing wrong.
     ending: OnceLock<Status>,
     is_closed: AtomicBool,
 }
@@ -77,7 +77,7 @@ pub(super) trait Machine: Send + Sync {
     /// Returns the types, whether each has the wildcard, and how many names.
     fn types(&self) -> Vec<(TypeUrl, bool, usize)>;
 
-    /// Returns the machine behind its lock: that of a variant.
+    /// Returns the machine of the stream's variant, behind its lock.
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -130,22 +130,22 @@ impl StreamInfo {
         self.0.method
     }
 
-    /// Returns the address of the client, if the transport says it.
+    /// Returns the address of the client, if the transport provides it.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.0.peer
     }
 
-    /// Returns the node, once the first request has said it.
+    /// Returns the node of the first request; `None` before that request, or if it has no node.
     pub fn node(&self) -> Option<&Node> {
         self.0.node.get().map(|node| &**node)
     }
 
-    /// Returns the name of the group that the stream was assigned to, once it is.
+    /// Returns the name of the group that the stream is assigned to; `None` before the assignment.
     pub fn group(&self) -> Option<&str> {
         self.0.group.get().map(|group| &**group)
     }
 
-    /// Returns the client's interest in a type, if the type was requested. A copy, whose cost is that of the names.
+    /// Returns a copy of the client's interest in a type, if the type was requested. The cost is that of its names.
     pub fn interest(&self, type_url: &TypeUrl) -> Option<Interest> {
         self.0.machine.interest(type_url)
     }
@@ -171,8 +171,8 @@ impl StreamInfo {
         self.0.node.get().cloned()
     }
 
-    /// Returns what was sent on the stream, with its status (CSDS). The source is locked already, because a change of
-    /// the source may look at the machines.
+    /// Returns what was sent on the stream, with its status (CSDS). The source is locked before the machine, because a
+    /// change of the source may look at the machines.
     pub(super) fn view<S: Source>(&self, source: &S, contents: bool) -> Vec<Item> {
         let machine = self.0.machine.as_any();
         match (machine.downcast_ref::<Mutex<Server<Sotw>>>(), machine.downcast_ref::<Mutex<Server<Delta>>>()) {
@@ -183,11 +183,11 @@ impl StreamInfo {
     }
 
     pub(super) fn set_node(&self, node: &Arc<Node>) {
-        let _ = self.0.node.set(node.clone()); // once a stream
+        let _ = self.0.node.set(node.clone()); // once for each stream
     }
 
     pub(super) fn set_group(&self, group: &Arc<str>) {
-        let _ = self.0.group.set(group.clone()); // once a stream
+        let _ = self.0.group.set(group.clone()); // once for each stream
     }
 
     pub(super) fn note_sent<V: Variant>(&self, response: &Response<V>) {

@@ -1,4 +1,4 @@
-//! CSDS over HTTP/2: the view of a control plane, and what clients have.
+//! CSDS over HTTP/2: the view of a control plane, and the status of clients.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -86,7 +86,7 @@ fn by_id(pattern: Pattern) -> csds::Request {
     csds::Request { matchers: vec![NodeMatcher { id, metadata: Vec::new() }], ..all() }
 }
 
-/// The clients in a few words: the id, and each resource with its status.
+/// Returns the clients in a few words: the id, and each resource with its status.
 fn shown(clients: &[ClientConfig]) -> Vec<String> {
     let items = |client: &ClientConfig| {
         let item = |item: &csds::Item| format!("{} {:?}", item.name, item.config_status.expect("a status"));
@@ -101,7 +101,7 @@ fn group() -> Group {
     group
 }
 
-/// R-CSDS-31, -32: what each node was sent, and its verdict; R-CSDS-30: which nodes.
+/// R-CSDS-31, -32: what each node was sent, and its verdicts; R-CSDS-30: the nodes that are shown.
 #[tokio::test(start_paused = true)]
 async fn a_control_plane_shows_its_nodes() {
     let plane = ControlPlane::new(group());
@@ -121,7 +121,7 @@ async fn a_control_plane_shows_its_nodes() {
     let (other, _) = second.resources().await;
     second.nack(&other, "it is bad").await;
     first.ack(&response).await;
-    // Each peer's next answer comes after its verdict was taken.
+    // The next response to each peer is sent after its verdict was handled.
     first.subscribe(Node::new("first"), type_url::CLUSTER, &["none"]).await;
     first.next().await;
     second.subscribe(Node::new("second"), type_url::CLUSTER, &["none"]).await;

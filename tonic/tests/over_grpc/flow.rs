@@ -88,7 +88,7 @@ async fn a_client_that_does_not_read_holds_its_window() {
     stalled.subscribe(Node::new("stalled"), type_url::ENDPOINT, &["e"]).await;
     notes.wait("1 sent Cluster", 1).await;
 
-    // Others are served meanwhile, and are sent changes that concern the stalled client too.
+    // Other clients are served meanwhile, also with changes that concern the stalled client.
     let channel = connect(counted, WINDOW).await;
     let mut good = Peer::<Delta>::ads(&channel).await;
     good.subscribe(Node::new("good"), type_url::CLUSTER, &["*"]).await;
@@ -107,7 +107,7 @@ async fn a_client_that_does_not_read_holds_its_window() {
     let behind = group.push().acked(Duration::from_secs(1)).await.behind;
     assert_eq!(behind.iter().map(|stream| stream.id().0).collect::<Vec<_>>(), [1]);
 
-    // The client reads again: what it was sent first, then the last of the changes, and no other.
+    // The client reads again: it receives the first response, then the last of the changes, and no other.
     let (response, resources) = stalled.resources().await;
     assert_eq!((resources.len(), response.type_url.as_str()), (MANY, type_url::CLUSTER));
     stalled.ack(&response).await;
@@ -124,7 +124,7 @@ async fn streams_share_the_pages_that_they_are_sent() {
     let plane = ControlPlane::new(large());
     let mut bodies = Vec::new();
     for _ in 0..2 {
-        // Any tower user: no tonic server, and a body of its own.
+        // The service in plain tower: without a tonic server, and with another type of body.
         let request = delta::Request { subscribe: vec!["*".into()], ..delta::Request::new(type_url::CLUSTER) };
         let message = Delta::encode_request(&request);
         let message = [&[0], &u32::to_be_bytes(message.len() as u32)[..], &message].concat();
@@ -178,7 +178,7 @@ async fn a_drain_ends_the_streams_and_refuses_new_ones() {
     let status = Peer::<Delta>::open(&channel, path(Variant::Delta, None)).await.err().expect("an error");
     assert_eq!((status.code(), status.message().to_owned()), shut);
 
-    // The stalled client hears of it when it has read what was on the way.
+    // The stalled client receives the status after the response that was under way.
     assert_eq!(stalled.resources().await.1.len(), MANY);
     assert_eq!(stalled.status().await, shut);
     assert_eq!(plane.streams().len(), 0);
@@ -240,7 +240,7 @@ async fn the_limit_of_a_drain_ends_connections_whose_clients_stall() {
     assert_eq!(plane.streams().len(), 0, "the stream is gone though nobody read its end");
     let status = stalled.message().await.expect_err("the connection is gone");
     assert_ne!(status.message(), "the control plane shuts down");
-    // A connection on which nothing was ever sent is gone as well.
+    // A connection whose client never sent anything is gone as well.
     let mut greeting = Vec::new();
     mute.read_to_end(&mut greeting).await.expect("the end");
 }

@@ -28,7 +28,7 @@ use super::support::connect;
 const LONG: Duration = Duration::from_secs(3600);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What a test asks for, and hears.
+/// The selection of a test, and the channels for the reports and ends of streams.
 #[derive(Clone)]
 struct Loads {
     selection: Arc<Mutex<Option<Selection>>>,
@@ -130,14 +130,14 @@ async fn calls_are_reported_as_the_server_asks() {
     assert_eq!((rows(&report), second - first), (vec![("c1", [0, 1, 0, 0], 0)], 2 * SECOND));
     assert_eq!(report[0].localities[0].cpu.map(|cpu| cpu.total.value()), Some(0.5));
 
-    // Another selection counts at once.
+    // Another selection takes effect at once.
     let _c2 = reporter.entry("c2", "").expect("room");
     world.select(Some(Selection::clusters(2 * SECOND, ["c2"])));
     assert!(matches!(event(&mut events).await, LoadEvent::Asked));
     let (third, report) = world.report().await;
     assert_eq!((rows(&report), third - second), (vec![("c2", [0; 4], 0)], 2 * SECOND));
 
-    // The same one is not sent again, and none ends the stream.
+    // An equal selection is not sent again, and the absence of a selection ends the stream.
     world.plane.select_loads();
     world.select(None);
     assert_eq!(world.end().await, ("n".into(), Code::Ok));
@@ -156,7 +156,7 @@ async fn a_lost_stream_loses_nothing() {
     let c1 = reporter.entry("c1", "").expect("room");
     reporter.add(&c1, &Place::default(), Counts::succeeded(1)).expect("an entry");
     assert_eq!(rows(&world.report().await.1), [("c1", [1, 1, 0, 0], 0)]);
-    // The server asks for nothing, so the stream ends; calls go on.
+    // The server asks for nothing, so the stream ends; calls continue.
     world.select(None);
     assert!(matches!(event(&mut events).await, LoadEvent::Closed { again_in: Some(_), .. }));
     reporter.add(&c1, &Place::default(), Counts::succeeded(4)).expect("an entry");
@@ -261,7 +261,7 @@ impl Decoder for Raw {
     }
 }
 
-/// A client that sends exactly what a test gives it.
+/// A client that sends exactly the given bytes.
 struct Peer {
     requests: mpsc::Sender<Vec<u8>>,
     responses: Streaming<load::Response>,
@@ -314,7 +314,7 @@ async fn bad_reports_end_their_streams() {
     assert!(status.message().starts_with("malformed LoadStatsRequest: "), "{status}");
     assert_eq!(world.end().await, (String::new(), Code::InvalidArgument));
 
-    // A client that closes its half is answered with OK, and one that leaves is gone.
+    // A client that closes its half receives OK, and the stream of a client that leaves ends.
     let peer = Peer::open(&channel).await.expect("a stream");
     peer.send(hello.clone()).await;
     let mut rest = peer.responses;
@@ -329,7 +329,7 @@ async fn bad_reports_end_their_streams() {
     let (_, code) = world.end().await;
     assert!(matches!(code, Code::Ok | Code::Cancelled), "{code:?}");
 
-    // Without somebody who asks there is no such service.
+    // Without `load_reports` there is no such service.
     let plane = ControlPlane::new(Group::new("all"));
     let channel = connect(plane.service(), 65_535).await;
     let Err(status) = Peer::open(&channel).await else { panic!("no service") };

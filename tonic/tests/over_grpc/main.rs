@@ -1,4 +1,4 @@
-//! The drivers over gRPC, each against a peer in the same process. One program: each of its own would compile tonic's
+//! The drivers over gRPC, each against a peer in the same process. One program, because each program compiles tonic's
 //! generic code anew.
 
 mod client;

@@ -1,4 +1,4 @@
-//! Clients that break the rules of gRPC or of xDS, or that end in the middle, hear why.
+//! Clients that break the rules of gRPC or of xDS, or that end in the middle: their streams end with the reason.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, StreamBody};
@@ -51,10 +51,14 @@ struct Call {
 
 impl Call {
     async fn open(channel: &Channel, encoding: Option<&str>) -> Self {
+        Self::open_at(channel, path(Variant::Delta, None).as_str(), encoding).await
+    }
+
+    async fn open_at(channel: &Channel, path: &str, encoding: Option<&str>) -> Self {
         let (frames, queue) = mpsc::channel(64);
         let data = |frame: Vec<u8>| http_body::Frame::data(Bytes::from(frame));
         let body = ReceiverStream::new(queue).map(move |frame: Result<_, tonic::Status>| frame.map(data));
-        let mut request = http::Request::post(format!("http://test{}", path(Variant::Delta, None)));
+        let mut request = http::Request::post(format!("http://test{path}"));
         request = request.header("content-type", "application/grpc").header("te", "trailers");
         if let Some(encoding) = encoding {
             request = request.header("grpc-encoding", encoding);
@@ -124,7 +128,7 @@ async fn a_request_that_is_too_large_is_refused_before_it_has_arrived() {
 #[tokio::test(start_paused = true)]
 async fn requests_arrive_in_any_pieces() {
     let (_, channel, notes) = serve().await;
-    // The largest that is allowed, byte by byte.
+    // The largest request that is allowed, byte by byte.
     let call = Call::open(&channel, Some("identity")).await;
     for byte in request(1000) {
         call.write([byte]).await;
@@ -172,6 +176,13 @@ async fn a_compressed_call_is_refused_as_tonic_does() {
         path(Variant::Delta, None)
     );
     assert_eq!(notes.all(), [noted]);
+
+    // A call of CSDS too.
+    let path = "/envoy.service.status.v3.ClientStatusDiscoveryService/FetchClientStatus";
+    let call = Call::open_at(&channel, path, Some("gzip")).await;
+    assert_eq!(call.response.headers()["grpc-status"], "12");
+    let noted = format!("refused {path}: Unimplemented requests compressed with gzip are not supported");
+    assert_eq!(notes.all()[1..], [noted]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -137,7 +137,7 @@ async fn nodes_are_assigned_to_groups_or_refused() {
     assert_eq!(nobody.status().await, (Code::PermissionDenied, "no group for \"\"".into()));
     assert_eq!((plane.streams().len(), inner.streams().len()), (1, 0));
 
-    // The group ends: its clients are told to come back.
+    // The group ends: the streams of its clients end, so that they reconnect.
     plane.disconnect("the group is gone", |stream| stream.group() == Some("edge"));
     assert_eq!(peer.status().await, (Code::Unavailable, "the group is gone".into()));
     assert_eq!((plane.streams().len(), edge.streams().len()), (0, 0));

@@ -12,7 +12,7 @@ use xds_machine::message::Node;
 use xds_machine::{ResourceName, type_url};
 use xds_machine_tonic::client::{Builder, XdsClient, XdsResource};
 
-/// A resource that is its text. A text of `bad` is rejected.
+/// A resource whose content is a text. The text `bad` is rejected.
 #[derive(Debug, PartialEq)]
 struct Text<const TYPE: usize>(String);
 

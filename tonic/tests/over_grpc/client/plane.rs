@@ -42,7 +42,7 @@ impl Plane {
         }
     }
 
-    /// Returns the next stream, with what it asks first.
+    /// Returns the next stream, with its first request.
     pub(crate) async fn accept(&mut self) -> (Peer, delta::Request) {
         let mut peer = self.stream().await.expect("a stream");
         let request = peer.request().await;
@@ -63,7 +63,7 @@ pub(crate) struct Peer {
     frames: mpsc::Sender<Result<Frame<Bytes>, Status>>,
 }
 
-/// A cluster: its name and its text.
+/// A resource: its name and its text.
 pub(crate) type Content<'a> = (&'a str, &'a str);
 
 impl Peer {

@@ -1,4 +1,4 @@
-//! Reconnects, fallback, what is known of servers, and the end.
+//! Reconnects, fallback, the states of servers, and the end.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ async fn the_second_server_is_asked_while_the_first_is_down() {
     assert_eq!(rows, [(0, false, "a", ResourceStatus::Acked), (1, true, "a", ResourceStatus::Acked)]);
     assert_eq!(dump[1].version.as_ref().map(|version| version.as_str()), Some("1"));
 
-    // The first comes back, and its answer ends the use of the second.
+    // The first server is reachable again, and its response ends the use of the second.
     primary.set_up(true);
     let (peer, _) = primary.accept().await;
     peer.send(type_url::CLUSTER, "1", &[("a", "y")], &[]).await;
@@ -94,7 +94,7 @@ async fn the_second_server_is_asked_while_the_first_is_down() {
     });
 }
 
-/// A watcher of a type that is watched first during an outage hears of the outage too.
+/// A watcher of a type that is watched first during an outage is notified of the outage too.
 #[tokio::test(start_paused = true)]
 async fn watchers_hear_of_an_outage() {
     for policy in [Policy::Grpc, Policy::Envoy] {

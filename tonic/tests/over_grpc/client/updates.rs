@@ -10,7 +10,7 @@ use xds_machine_tonic::client::{Report, Updates, WatchError};
 use super::plane::Plane;
 use super::{Cluster, Endpoints, client};
 
-/// Returns the next update; other reports are passed over.
+/// Returns the next update; other reports are skipped.
 async fn update(updates: &mut Updates) -> Update {
     loop {
         if let Report::Action(servers::Action::Client { action: Action::Apply(update), .. }) =
@@ -51,7 +51,7 @@ async fn updates_wait_for_their_verdict() {
     assert_eq!(reason, "Aborted: enough");
 }
 
-/// An update whose owner leaves without a verdict blocks nobody, and the type is free for others.
+/// The update of an owner that leaves without a verdict does not block its type, which is free for other owners.
 #[tokio::test(start_paused = true)]
 async fn an_owner_that_leaves_blocks_nobody() {
     let mut plane = Plane::new();
@@ -75,7 +75,34 @@ async fn an_owner_that_leaves_blocks_nobody() {
     assert!(watch.next().await.is_some());
 }
 
-/// Whoever does not read holds the server back, and loses nothing.
+/// Another owner can neither unsubscribe a name nor judge an update. A type whose last name was unsubscribed before the
+/// verdict is free after the verdict.
+#[tokio::test(start_paused = true)]
+async fn an_update_belongs_to_its_owner() {
+    let mut plane = Plane::new();
+    let client = client(&[&plane]).start().expect("a client");
+    let mut updates = client.updates().await.expect("a client");
+    let other = client.updates().await.expect("a client");
+    updates.subscribe(type_url::CLUSTER, ["a"]).await.expect("a name");
+    let _endpoints = client.watch::<Endpoints>("b").await.expect("a name"); // keeps the stream open
+    let (mut peer, _) = plane.accept().await;
+    peer.request().await;
+    peer.send(type_url::CLUSTER, "1", &[("a", "x")], &[]).await;
+    other.unsubscribe(type_url::CLUSTER, ["a"]);
+    let first = update(&mut updates).await;
+    let misuse = other.verdict(first.clone().accept()).await.expect_err("not its update");
+    assert_eq!(misuse.to_string(), format!("no update for {} waits for this verdict", type_url::CLUSTER));
+    updates.unsubscribe(type_url::CLUSTER, ["a"]);
+    assert_eq!(peer.request().await.unsubscribe, ["a"]);
+    let in_use = WatchError::InUse { type_url: type_url::CLUSTER.into() };
+    assert_eq!(client.watch::<Cluster>("a").await.expect_err("in use"), in_use);
+    updates.verdict(first.accept()).await.expect("it waits");
+    assert_eq!(peer.request().await.nonce, "1");
+    let _watch = client.watch::<Cluster>("a").await.expect("the type is free");
+    assert_eq!(peer.request().await.subscribe, ["a"]);
+}
+
+/// An owner that does not read holds the server back, and loses no report.
 #[tokio::test(start_paused = true)]
 async fn reports_that_are_not_read_hold_the_server_back() {
     let mut plane = Plane::new();

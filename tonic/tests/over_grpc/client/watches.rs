@@ -47,7 +47,7 @@ async fn names_are_subscribed_to_by_the_first_watcher_and_left_after_the_last() 
     assert_eq!(peer.request().await.nonce, "1");
     assert_eq!((news(&mut one).await, news(&mut two).await), ("a: x".into(), "a: x".into()));
 
-    // Whoever comes later gets what is known, without a request.
+    // A later watcher gets the known content, without a request.
     let mut three = client.watch::<Cluster>("a").await.expect("a name");
     assert_eq!(news(&mut three).await, "a: x");
     drop((one, two));
@@ -55,7 +55,7 @@ async fn names_are_subscribed_to_by_the_first_watcher_and_left_after_the_last() 
     drop(three);
     assert!(peer.next().await.is_none(), "nothing is watched: the stream ends");
 
-    // And again.
+    // The next watcher opens a new stream.
     let mut again = client.watch::<Cluster>("a").await.expect("a name");
     let (peer, first) = plane.accept().await;
     assert_eq!(first.subscribe, ["a"]);
@@ -85,7 +85,7 @@ async fn the_wildcard_and_collections_bring_each_resource() {
     assert_eq!(news(&mut all).await, "a is gone: the server removed the resource");
 }
 
-/// The server is told which resource is rejected and why, the rest is applied, and what a watcher has stays.
+/// The NACK names the rejected resource and the reason, the others are applied, and a watcher keeps its content.
 #[tokio::test(start_paused = true)]
 async fn what_can_t_be_decoded_is_rejected() {
     let mut plane = Plane::new();

@@ -25,7 +25,7 @@ use xds_machine::service::{Method, Variant};
 use xds_machine::{Nonce, TypeUrl, type_url};
 use xds_machine_tonic::server::{Observer, Sent, StreamInfo};
 
-/// The limit of any step. Under the paused clock it is over as soon as nothing can happen any more.
+/// The limit of any step. Under the paused clock, it has passed as soon as nothing else can happen.
 const LONG: Duration = Duration::from_secs(3600);
 
 pub(crate) fn clusters() -> TypeUrl {
@@ -45,7 +45,7 @@ pub(crate) fn path(variant: Variant, type_url: Option<&'static str>) -> PathAndQ
     path.parse().expect("a path")
 }
 
-/// Connects a client to a service, with a window for each stream that the client reads.
+/// Connects a client to a service, with this window for each stream that the client reads.
 pub(crate) async fn connect<S>(service: S, window: u32) -> Channel
 where
     S: tower::Service<http::Request<Body>, Response = http::Response<Body>, Error = std::convert::Infallible>,
@@ -204,7 +204,7 @@ impl Notes {
         self.0.lock().expect("no panic").clone()
     }
 
-    /// Waits until so many lines contain a text.
+    /// Waits until at least `count` lines contain a text.
     pub(crate) async fn wait(&self, text: &str, count: usize) {
         let noted = async {
             loop {
