@@ -473,3 +473,25 @@ fn a_resource_without_its_alias() {
     assert_eq!(hear(&mut client, &[], &["x"]), [missing, Action::Synced { type_url: endpoints() }]);
     assert_eq!(aliases(&client), ["y"]);
 }
+
+/// Names are removed, and one is reported as nonexistent besides: an alias of that one stays until the verdict on its
+/// removal, even if the report comes after names that sort behind it.
+#[test]
+fn an_alias_goes_with_its_resource() {
+    let mut client = asked(&["a", "b", "c", "x"]);
+    let mut first = response(&["a", "b", "c"], &[]);
+    first.resources[0].aliases = vec!["x".into()];
+    client.handle_response(NOW, first).expect("a response");
+    let accepted = update(&mut client).accept();
+    client.handle_verdict(NOW, accepted).expect("it is out");
+    let mut second = response(&["nowhere"], &["b", "c", "x"]);
+    second.resources[0].body = None;
+    second.resources[0].aliases = vec!["a".into()];
+    client.handle_response(NOW, second).expect("a response");
+    let aliases = |client: &Client<Delta>| client.layer(&endpoints()).aliases(&"a".into()).count();
+    assert_eq!(aliases(&client), 1);
+    let actions: Vec<Action> = std::iter::from_fn(|| client.poll_action()).collect();
+    accept(&mut client, actions);
+    assert_eq!(aliases(&client), 0);
+    assert_eq!(client.layer(&endpoints()).held().count(), 0);
+}

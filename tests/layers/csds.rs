@@ -699,8 +699,13 @@ fn an_absence_is_that_of_the_server_that_said_so() {
     assert_eq!(both.shown(), of_the_primary);
     both.servers.resources_mut(&listeners()).subscribe(["c"]).expect("a name");
     both.servers.handle_close(at(3), primary, 0);
-    both.open(3);
+    let primary = both.open(100);
+    both.servers.handle_close(at(101), primary, 0); // without a response
+    let fallback = both.open(101);
     assert_eq!(both.shown()[..2], of_the_primary);
+    both.respond(fallback, 102, "3", &["b", "c"], &[]);
+    let of_the_fallback = [of_the_primary[0], "b ACKED v3 @102 body -", "c ACKED v3 @102 body -"];
+    assert_eq!(both.shown(), of_the_fallback);
 }
 
 /// The status and the absence are those of the server in use, whatever the state of the other server.
