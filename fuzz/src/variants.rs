@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use xds_machine::server::State;
 use xds_machine::{Delta, ResourceName, Sotw};
 
 use xds_machine_testing::world::{Both, Step, Ttls, World, words};
@@ -59,10 +60,12 @@ fn settle(sotw: &mut World<Sotw>, delta: &mut World<Delta>, choice: u64) {
             let (sotw_app, delta_app) = (&of_sotw.apps[t], &of_delta.apps[t]);
             assert_eq!(sotw_app.wanted, delta_app.wanted);
             if sotw.setup.full_state && sotw.setup.existence_timeout.is_some() {
-                // Only one of the two clients may have seen that a resource did not exist before it had an error; and
-                // SotW can't report that a collection is empty now.
+                // Only one of the two clients may have seen that a resource did not exist before it had an error, or
+                // before it was unknown, which a response of SotW can't report; and SotW can't report that a
+                // collection is empty now.
                 let has_error = |name: &ResourceName| sotw.store.error(&sotw.setup, t, name).is_some();
-                let same = |name: &&ResourceName| !has_error(name) && !name.is_glob();
+                let is_unknown = |name: &ResourceName| sotw.store.state(&sotw.setup, t, name) == State::Unknown;
+                let same = |name: &&ResourceName| !has_error(name) && !is_unknown(name) && !name.is_glob();
                 let of_sotw: Vec<_> = sotw_app.missing.keys().filter(same).collect();
                 let of_delta: Vec<_> = delta_app.missing.keys().filter(same).collect();
                 assert_eq!(of_sotw, of_delta, "client {c}, type {t}: what does not exist");

@@ -191,7 +191,7 @@ impl Collector {
         self.node.as_ref()
     }
 
-    /// Returns the sums of all reports of the stream; empty [without](Self::with_totals) totals.
+    /// Returns the sums of all reports of the stream; empty [without](CollectorConfig::with_totals) totals.
     pub fn totals(&self) -> &Totals {
         &self.totals
     }

@@ -233,7 +233,7 @@ pub enum State<'a> {
     Present(&'a Resource),
     /// The resource does not exist; only this state may be announced as removed.
     Absent,
-    /// The existence of the resource is not known yet: nothing is sent.
+    /// The existence of the resource is not known: nothing is sent of it (full-state SotW responses lack it).
     Unknown,
 }
 

@@ -144,8 +144,8 @@ impl Cache {
         self.note(changed)
     }
 
-    /// Marks the existence of a resource as unknown until it is inserted or removed: its subscribers are sent
-    /// nothing. Returns `false` if it was already unknown.
+    /// Marks the existence of a resource as unknown until it is inserted or removed: its subscribers are sent nothing, but
+    /// other SotW responses of a full-state type lack it. Returns `false` if it was already unknown.
     pub fn set_unknown(&mut self, type_url: &TypeUrl, name: impl Into<ResourceName>) -> bool {
         let next = self.next();
         let changed = self.store(type_url).set_unknown(name.into(), next);

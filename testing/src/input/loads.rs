@@ -118,7 +118,7 @@ fn asked(response: Response) -> String {
     reporter.handle_timeout(due);
     let reported = reporter.poll_transmit(due).is_some_and(|report| !report.clusters.is_empty());
     match (reported, due.saturating_since(NOW)) {
-        (false, _) => "a is not reported".into(),
+        (false, _) => "cluster a is not reported".into(),
         (true, ASKED) => "taken".into(),
         (true, FLOOR) => "taken as the shortest interval".into(),
         (true, CAP) => "taken as the longest interval".into(),

@@ -195,7 +195,7 @@ fn common<V: Make>(variant: &'static str) -> Vec<Row> {
         row(("type_url", "another, on a stream of one type"), single("b")),
         row(("type_url", "too long"), outcome(&[of(LONG, &["x"])])),
         row(("type_url", "one more than there may be"), outcome(&[of_a(&["x"]), of("b", &["x"]), of("c", &["x"])])),
-        row(("type_url", "one that nobody knows"), outcome(&[of("unknown", &["x"])])),
+        row(("type_url", "an unknown one"), outcome(&[of("unknown", &["x"])])),
         row(("version_info", "anything"), as_if(&[versioned], &[of_a(&["x"])])),
         row((listed, "an empty name"), outcome(&[of_a(&["x", ""])])),
         row((listed, "a name that is too long"), outcome(&[of_a(&[LONG])])),
@@ -204,7 +204,7 @@ fn common<V: Make>(variant: &'static str) -> Vec<Row> {
         row((listed, "too many bytes on the stream"), outcome(&[of_a(&["12345678", "1234567", "12"])])),
         row((listed, "a name twice"), twice.outcome()),
         row((listed, "a structured name that can be none"), outcome(&[of_a(&["xdstp://"])])),
-        row(("response_nonce", "one that nobody gave"), outcome(&[of_a(&["x"]), many_stale(1).remove(0)])),
+        row(("response_nonce", "one that no response had"), outcome(&[of_a(&["x"]), many_stale(1).remove(0)])),
         row(("response_nonce", "one of more than 64 bytes"), long.outcome()),
         row(("response_nonce", "stale ones in a row, more than there may be"), {
             let mut requests = many_stale(4);

@@ -120,7 +120,7 @@ fn play<V: Make>(response: Response) -> Played<V> {
         }
     }
     let answered = played.client.poll_transmit().is_some();
-    assert_eq!(answered, played.outcome != "dropped", "every response is answered, but for one that nobody asked for");
+    assert_eq!(answered, played.outcome != "dropped", "every response is answered, except one that was not requested");
     if played.outcome == "NACK" {
         let counts = played.applied.iter().any(|name| name == "good");
         played.outcome += if counts { ", the others count" } else { ", nothing counts" };
