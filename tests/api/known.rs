@@ -54,7 +54,11 @@ fn asked(names: &[&str]) -> Client<Delta> {
 
 /// Receives a response, without a verdict yet.
 fn hear(client: &mut Client<Delta>, resources: &[&str], removed: &[&str]) -> Vec<Action> {
-    client.handle_response(NOW, response(resources, removed)).expect("a response");
+    hear_response(client, response(resources, removed))
+}
+
+fn hear_response(client: &mut Client<Delta>, response: delta::Response) -> Vec<Action> {
+    client.handle_response(NOW, response).expect("a response");
     std::iter::from_fn(|| client.poll_action()).collect()
 }
 
@@ -444,10 +448,8 @@ fn what_is_held_exists_whatever_others_say() {
     client.handle_response(NOW, response(&["a"], &[])).expect("a response");
     let rejected = update(&mut client).reject_all("no");
     client.handle_verdict(NOW, rejected).expect("it is out");
-    let error = |name: &str| ResourceError { name: name.into(), status: Some(Status::new(Code::Unavailable, "later")) };
-    let errors = delta::Response { errors: vec![error("*")], ..response(&[], &[]) };
-    client.handle_response(NOW, errors).expect("a response");
-    while client.poll_action().is_some() {}
+    let error = ResourceError { name: "*".into(), status: Some(Status::new(Code::Unavailable, "later")) };
+    hear_response(&mut client, delta::Response { errors: vec![error], ..response(&[], &[]) });
     let before = client.clone();
     client.layer_mut(&endpoints()).mark_does_not_exist(["a", "*"]);
     assert_eq!(client, before);
@@ -461,9 +463,8 @@ fn a_resource_without_its_alias() {
     let mut client = asked(&["a", "x", "y"]);
     let mut first = response(&["a"], &[]);
     first.resources[0].aliases = vec!["x".into(), "y".into()];
-    client.handle_response(NOW, first).expect("a response");
-    let accepted = update(&mut client).accept();
-    client.handle_verdict(NOW, accepted).expect("it is out");
+    let actions = hear_response(&mut client, first);
+    accept(&mut client, actions);
     let aliases = |client: &Client<Delta>| -> Vec<String> {
         client.layer(&endpoints()).aliases(&"a".into()).map(ToString::to_string).collect()
     };
@@ -481,16 +482,14 @@ fn an_alias_goes_with_its_resource() {
     let mut client = asked(&["a", "b", "c", "x"]);
     let mut first = response(&["a", "b", "c"], &[]);
     first.resources[0].aliases = vec!["x".into()];
-    client.handle_response(NOW, first).expect("a response");
-    let accepted = update(&mut client).accept();
-    client.handle_verdict(NOW, accepted).expect("it is out");
+    let actions = hear_response(&mut client, first);
+    accept(&mut client, actions);
     let mut second = response(&["nowhere"], &["b", "c", "x"]);
     second.resources[0].body = None;
     second.resources[0].aliases = vec!["a".into()];
-    client.handle_response(NOW, second).expect("a response");
+    let actions = hear_response(&mut client, second);
     let aliases = |client: &Client<Delta>| client.layer(&endpoints()).aliases(&"a".into()).count();
     assert_eq!(aliases(&client), 1);
-    let actions: Vec<Action> = std::iter::from_fn(|| client.poll_action()).collect();
     accept(&mut client, actions);
     assert_eq!(aliases(&client), 0);
     assert_eq!(client.layer(&endpoints()).held().count(), 0);

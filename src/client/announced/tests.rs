@@ -216,8 +216,7 @@ impl World {
     fn client_sends(&mut self) {
         if !self.delta {
             let under = self.serial - self.unanswered.saturating_sub(1);
-            let (wanted, asked) = (self.wanted_names(), self.announced.asked());
-            let left_out = if asked { self.announced.left_out(under, self.serial) } else { 0 };
+            let (wanted, left_out) = (self.wanted_names(), self.announced.left_out(under, self.serial));
             let list = self.announced.list(wanted.iter(), under, self.serial, 9);
             assert_eq!(list.names.len() + left_out, wanted.len(), "what is left out is known before: {self:?}");
             let tells = among(&list.names);

@@ -331,7 +331,11 @@ impl World<Delta> {
     fn hears(&mut self) {
         let server = self.server.as_mut().expect("a stream");
         let response = server.poll_transmit(self.now, &self.cache).expect("something is new");
-        self.client.handle_response(self.now, (&response).into()).expect("a response");
+        self.hears_response((&response).into());
+    }
+
+    fn hears_response(&mut self, response: delta::Response) {
+        self.client.handle_response(self.now, response).expect("a response");
         while let Some(action) = self.client.poll_action() {
             assert_eq!(self.watches.handle_action(action, super::decode), None);
         }
@@ -462,10 +466,7 @@ fn a_removed_name_becomes_an_alias() {
         control_plane: String::new(),
         errors: Vec::new(),
     };
-    world.client.handle_response(world.now, response).expect("a response");
-    while let Some(action) = world.client.poll_action() {
-        assert_eq!(world.watches.handle_action(action, super::decode), None);
-    }
+    world.hears_response(response);
     let mut told = world.told();
     told.sort();
     assert_eq!(told, ["#1 x fails: 5: the resource does not exist", "#2 a is 2"]);

@@ -335,7 +335,7 @@ impl<V: Variant + Wire> Actor<V> {
     /// Frees a type for other owners once its owner is done with it.
     fn release(&mut self, owner: Owner, type_url: &TypeUrl) {
         let is_own = matches!(self.takers.get(type_url), Some(Taker::Updates(of)) if *of == owner);
-        if is_own && self.raws.get(&owner).is_none_or(|raw| raw.is_done(type_url)) {
+        if is_own && self.raws.get(&owner).is_some_and(|raw| raw.is_done(type_url)) {
             self.takers.remove(type_url);
         }
     }

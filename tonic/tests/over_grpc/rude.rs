@@ -11,7 +11,7 @@ use tonic::transport::Channel;
 use tower::ServiceExt;
 use xds_machine::message::{Node, delta};
 use xds_machine::proto::Wire;
-use xds_machine::service::Variant;
+use xds_machine::service::{ClientStatusMethod, Variant};
 use xds_machine::{Delta, ResourceName, type_url};
 use xds_machine_tonic::server::{ControlPlane, Group, Limits};
 
@@ -178,8 +178,8 @@ async fn a_compressed_call_is_refused_as_tonic_does() {
     assert_eq!(notes.all(), [noted]);
 
     // A call of CSDS too.
-    let path = "/envoy.service.status.v3.ClientStatusDiscoveryService/FetchClientStatus";
-    let call = Call::open_at(&channel, path, Some("gzip")).await;
+    let path = ClientStatusMethod::Fetch.path();
+    let call = Call::open_at(&channel, &path, Some("gzip")).await;
     assert_eq!(call.response.headers()["grpc-status"], "12");
     let noted = format!("refused {path}: Unimplemented requests compressed with gzip are not supported");
     assert_eq!(notes.all()[1..], [noted]);
