@@ -168,11 +168,13 @@ impl Subscription {
             State::Unknown => false,
         };
         let had = |extent: &Extent| extent.has(name, entry, &paged);
+        // A change that was reverted before it was sent: the verdict on the earlier form counts, and may be in flight.
+        let may_be_in_flight = || self.exchange.is_waiting() && self.view.is_later(name, entry);
         let (mut earlier, mut rejection) = (false, None);
         let status = if !is_sent {
             earlier = self.was_sent_before(of, name, entry, sent);
             DeliveryStatus::NotSent
-        } else if self.exchange.is_in_flight(had) {
+        } else if self.exchange.is_in_flight(had) || may_be_in_flight() {
             DeliveryStatus::Sent
         } else {
             rejection = self.exchange.rejection(had, |again| was_asked(again, name, entry));

@@ -112,7 +112,7 @@ impl Protocol for Delta {
             to.pending.unclaim(name);
             if name.is_wildcard() {
                 if to.wanted.wildcard() {
-                    to.unsubscribe_from_all(limit);
+                    to.unsubscribe_from_all();
                     to.pending.set_reply(false);
                     change.wildcard = true;
                 }

@@ -100,6 +100,11 @@ impl Draft {
         self.parts.iter().flat_map(Part::resources)
     }
 
+    /// Returns the present resources in the draft, without heartbeats.
+    pub(super) fn sent(&self) -> impl Iterator<Item = &Resource> {
+        self.parts.iter().filter(|part| !matches!(part, Part::Heartbeat(_))).flat_map(Part::resources)
+    }
+
     /// Returns the version of the response. A response that keeps removed resources, or is sent before resources that
     /// changed, needs another version than the source: a client that claims the version of the source on its next
     /// stream may be sent nothing ([design rule 13](crate::manual::rules#rule-13)). A variant that names its removals

@@ -93,16 +93,24 @@ impl Exchange {
 
     // Rejections.
 
-    /// Drops the rejection of a name that is answered anew.
-    pub(super) fn forget_rejection(&mut self, name: &ResourceName, limit: usize) {
+    /// Drops the rejection of a name that is sent again, in the form that it has since `since`.
+    pub(super) fn forget_rejection(&mut self, name: &ResourceName, since: Revision, limit: usize) {
         if let Some(rejections) = &mut self.rejections {
-            rejections.forget(name, limit);
+            rejections.forget(name, since, limit);
             self.tidy();
         }
     }
 
     pub(super) fn has_rejections(&self) -> bool {
         self.rejections.is_some()
+    }
+
+    /// Drops all rejections, also of the response in flight, because every resource is answered anew.
+    pub(super) fn forget_resources(&mut self) {
+        self.clear_rejections();
+        if let Some(in_flight) = &mut self.in_flight {
+            in_flight.extent = Extent::NOTHING;
+        }
     }
 
     /// Drops all rejections.

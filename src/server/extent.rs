@@ -7,19 +7,21 @@ use alloc::vec::Vec;
 use super::of_type::OfType;
 use super::page::Page;
 use super::response_limit::Progress;
-use super::source::{Entry, Source};
-use super::wanted::was_asked;
+use super::source::{Entry, Source, State};
+use super::wanted::{was_asked, was_named};
 use crate::model::{Label, Relabel};
 use crate::name::ResourceName;
 use crate::revision::Revision;
 
 /// The subscribed resources in a response: the changes between two revisions, and additions that few responses have.
-#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Extent {
     /// Exclusive lower bound of the content; `None`: no bound.
     pub(super) after: Option<Revision>,
     /// Inclusive upper bound of the content.
     pub(super) to: Revision,
+    /// Whether reverted changes between the bounds were left out.
+    pub(super) exact: bool,
     /// Whether the response had all subscribed resources, changed or not.
     pub(super) whole: bool,
     pub(super) more: Option<Box<More>>,
@@ -36,9 +38,12 @@ pub(super) struct More {
     pub(super) pages: Option<Pages>,
     /// Names that were left out, unless answered by name, because the client had them.
     pub(super) but: BTreeSet<ResourceName>,
-    /// Names whose sent state is newer than the upper bound of the content, and the revision up to which it was sent.
+    /// Names that were sent besides, and the revision of the source then, if it is newer than the upper bound of the
+    /// content.
     pub(super) ahead: BTreeSet<ResourceName>,
     pub(super) ahead_to: Revision,
+    /// The bounds of the removals, if they differ from those of the content.
+    pub(super) removals: Option<(Revision, Revision)>,
     /// Whether all present resources were left out, unless answered by name, because the client had them.
     pub(super) claimed: bool,
 }
@@ -51,6 +56,10 @@ pub(super) struct Pages {
 }
 
 impl Extent {
+    /// The extent of a response that has heartbeats alone.
+    pub(super) const NOTHING: Self =
+        Self { after: Some(Revision(0)), to: Revision(0), exact: false, whole: false, more: None };
+
     /// Returns whether the extent certainly has no resource.
     pub(super) fn is_nothing(&self) -> bool {
         let more = |more: &More| {
@@ -68,20 +77,43 @@ impl Extent {
 
     /// Returns whether the extent has all subscribed resources.
     pub(super) fn is_all(&self) -> bool {
-        self.whole || self.after.is_none()
+        let leaves_out = |more: &More| !more.but.is_empty();
+        self.whole || (self.after.is_none() && !self.more.as_deref().is_some_and(leaves_out))
     }
 
     /// Returns whether the response had the current state of a name: the resource, or its absence. `paged` says whether
     /// the name is in a range of pages.
     pub(super) fn has(&self, name: &ResourceName, entry: &Entry<'_>, paged: impl Fn(&Pages) -> bool) -> bool {
         let more = self.more.as_deref();
-        let named = |more: &More| was_asked(&more.names, name, entry) || was_asked(&more.retried, name, entry);
-        let in_range = || self.after.is_none_or(|after| entry.since > after);
+        let named = |more: &More| was_named(&more.names, name, entry) || was_named(&more.retried, name, entry);
+        let of_collection = |more: &More| was_asked(&more.names, name, entry) || was_asked(&more.retried, name, entry);
         let in_pages = || more.and_then(|more| more.pages.as_ref()).is_some_and(&paged);
+        let ahead = |more: &More| more.ahead.contains(name);
         let had = more.is_some_and(|more| more.leaves_out(name, entry));
-        let in_some = self.whole || more.is_some_and(named) || (!had && (in_range() || in_pages()));
-        let ahead = |more: &More| entry.since <= more.ahead_to && more.ahead.contains(name);
-        (in_some && entry.since <= self.to) || more.is_some_and(ahead)
+        let by_name = || more.is_some_and(|more| named(more) || ahead(more) || (!had && of_collection(more)));
+        let in_some = || self.whole || (!had && in_pages());
+        (!had && self.is_between(entry))
+            || (entry.since <= self.to && in_some())
+            || (entry.since <= self.sent_at() && by_name())
+    }
+
+    /// Returns the revision of the source when the response was sent, if the response has anything by name.
+    pub(super) fn sent_at(&self) -> Revision {
+        self.more.as_ref().map_or(self.to, |more| self.to.max(more.ahead_to))
+    }
+
+    /// Returns whether a resource or a removal is between the bounds, and was not left out as a reverted change.
+    pub(super) fn is_between(&self, entry: &Entry<'_>) -> bool {
+        let (after, to) = if entry.state == State::Absent { self.removals() } else { (self.after, self.to) };
+        let other = self.after.filter(|_| self.exact);
+        let is_new = |after| other.map_or(entry.since > after, |other| entry.is_news(after, other));
+        entry.since <= to && after.is_none_or(is_new)
+    }
+
+    /// Returns the bounds of the removals.
+    fn removals(&self) -> (Option<Revision>, Revision) {
+        let removals = self.more.as_ref().and_then(|more| more.removals);
+        removals.map_or((self.after, self.to), |(after, to)| (Some(after), to))
     }
 
     /// Keeps only the answered names of a response that left out the resources that the client had.
@@ -94,6 +126,8 @@ impl Extent {
 
     /// Extends the extent to cover that of another response, and the range between them.
     pub(super) fn join(&mut self, mut other: Self) {
+        let ((after_a, to_a), (after_b, to_b)) = (self.removals(), other.removals());
+        let removals = after_a.zip(after_b).map(|(a, b)| (a.min(b), to_a.max(to_b)));
         self.forget_claims();
         other.forget_claims();
         let is_range = |extent: &Self| extent.after != Some(extent.to);
@@ -105,6 +139,8 @@ impl Extent {
             (false, false) => Some(to),
         };
         self.to = to;
+        // A change may have been sent in the one response and reverted before the other.
+        self.exact = false;
         self.whole |= other.whole;
         if let Some(other) = other.more {
             let more = self.more.get_or_insert_default();
@@ -112,6 +148,7 @@ impl Extent {
             more.but.extend(other.but);
             more.ahead.extend(other.ahead);
             more.ahead_to = more.ahead_to.max(other.ahead_to);
+            more.removals = removals;
             more.pages = match (more.pages.take(), other.pages) {
                 (Some(a), Some(b)) => Some(a.join(b)),
                 (a, b) => a.or(b),
@@ -170,8 +207,13 @@ impl Relabel for Extent {
     fn relabel(&mut self, by: &mut dyn FnMut(Label<'_>)) {
         self.after.relabel(by);
         self.to.relabel(by);
-        if let Some(more) = self.more.as_mut().filter(|more| !more.ahead.is_empty()) {
+        let Some(more) = &mut self.more else { return };
+        if more.ahead_to != Revision::default() {
             more.ahead_to.relabel(by);
+        }
+        if let Some((after, to)) = &mut more.removals {
+            after.relabel(by);
+            to.relabel(by);
         }
     }
 }

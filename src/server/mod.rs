@@ -337,9 +337,8 @@ impl<V: Variant> Server<V> {
             error.truncate(error_bytes);
         }
         if nonce == *of.exchange.nonce() && !nonce.is_empty() {
-            let limit = settings.limits.names_per_type;
             let rejection = error.as_ref().map(|error| error.message.as_str());
-            if let Some((version, revision)) = of.handle_answer(now, rejection, settings.retry, limit) {
+            if let Some((version, revision)) = of.handle_answer(now, rejection, settings.retry) {
                 let type_url = of.type_url().clone();
                 self.actions.push(match error {
                     None => Action::Ack { type_url, version, revision, nonce },
@@ -407,7 +406,7 @@ impl<V: Variant> Server<V> {
             of.add_heartbeats(source, &mut draft);
             of.schedule_heartbeats(now, source, true, &draft);
             if draft.must_send {
-                return Some(self.respond(at, version, Extent::default(), draft));
+                return Some(self.respond(at, version, Extent::NOTHING, draft));
             }
         }
         let retrying = if retries && !order.answers_only { of.retry(now, source, order.names) } else { None };

@@ -32,7 +32,7 @@ struct Rejection {
     tries: u32,
     /// Time of the next retry.
     due: Option<Instant>,
-    /// Names that were subscribed again since: their new response counts.
+    /// Names that were sent again since: the verdict on that response counts.
     again: BTreeSet<ResourceName>,
 }
 
@@ -82,7 +82,7 @@ impl Retrying {
         let (retried, rest) = core::mem::take(&mut self.names).into_iter().partition(|name| more.names.remove(name));
         more.retried = retried;
         let names: BTreeSet<ResourceName> = rest;
-        let extent = named(self.rejection.extent.to, names.clone());
+        let extent = named(self.rejection.extent.sent_at(), names.clone());
         let rejection = Rejection { extent, due: Some(now), again: BTreeSet::new(), ..self.rejection };
         (!names.is_empty()).then_some(Self { rejection, names })
     }
@@ -90,7 +90,7 @@ impl Retrying {
 
 /// Returns the extent of a response with certain names.
 fn named(to: Revision, names: BTreeSet<ResourceName>) -> Extent {
-    Extent { after: Some(to), to, more: Some(More { names, ..More::default() }.into()), ..Extent::default() }
+    Extent { after: Some(to), to, more: Some(More { names, ..More::default() }.into()), ..Extent::NOTHING }
 }
 
 impl Rejections {
@@ -100,10 +100,10 @@ impl Rejections {
 
     /// Adds a rejected response. Resent resources keep their number of retries; new ones start at zero.
     pub(super) fn add(&mut self, mut extent: Extent, reason: &str, now: Instant, retry: Option<Retry>) {
-        let mut retried = None;
+        let (mut retried, sent_at) = (None, extent.sent_at());
         if let Some(more) = &mut extent.more {
             let names = core::mem::take(&mut more.retried);
-            retried = (!names.is_empty()).then(|| (named(extent.to, names), core::mem::take(&mut more.tries)));
+            retried = (!names.is_empty()).then(|| (named(sent_at, names), core::mem::take(&mut more.tries)));
         }
         // A retry of a full-state type counts as one.
         let tries = extent.more.as_mut().map_or(0, |more| core::mem::take(&mut more.tries));
@@ -122,9 +122,10 @@ impl Rejections {
         }
     }
 
-    /// Drops the rejection of a name that is answered anew.
-    pub(super) fn forget(&mut self, name: &ResourceName, limit: usize) {
-        for rejection in &mut self.list {
+    /// Drops the rejection of a name that is sent again, because the new verdict counts. What is newer than a rejected
+    /// response was not in it.
+    pub(super) fn forget(&mut self, name: &ResourceName, since: Revision, limit: usize) {
+        for rejection in self.list.iter_mut().filter(|rejection| since <= rejection.extent.sent_at()) {
             rejection.again.insert(name.clone());
         }
         // Drops a rejection beyond the limit, rather than resending accepted resources.

@@ -47,9 +47,10 @@ impl Subscription {
 /// Returns the names by which the resources of a rejected response are subscribed.
 fn names<S: Source>(of: OfType<'_, S>, wanted: &Wanted, due: &Retrying) -> BTreeSet<ResourceName> {
     let (mut names, extent) = (BTreeSet::new(), due.extent());
+    let sent_at = extent.sent_at();
     let mut take = |entry: Entry<'_>| {
         let rejected =
-            |resource: &&Resource| entry.since <= extent.to && !was_asked(due.again(), resource.name(), &entry);
+            |resource: &&Resource| entry.since <= sent_at && !was_asked(due.again(), resource.name(), &entry);
         if let Some(resource) = entry.resource().filter(rejected) {
             let own = wanted.covers(resource.name().as_str()).then(|| resource.name());
             names.extend(own.or_else(|| wanted.aliases_of(of, resource).min()).cloned());
@@ -67,9 +68,11 @@ fn each_resource<'s, S: Source>(of: OfType<'s, S>, extent: &Extent, take: &mut i
         entry.resource().is_some_and(had)
     };
     if extent.after != Some(extent.to) {
-        of.changes(extent.after.unwrap_or_default()).filter(|entry| !had(entry)).for_each(&mut *take);
+        let between = |entry: &Entry<'_>| extent.is_between(entry) && !had(entry);
+        of.changes(extent.after.unwrap_or_default()).filter(between).for_each(&mut *take);
     }
     let Some(more) = &extent.more else { return };
+    more.ahead.iter().for_each(|name| take(of.get(name)));
     for name in more.names.iter().chain(&more.retried) {
         take(of.get(name));
         if name.is_glob() {

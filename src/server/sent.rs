@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeSet;
 
+use super::claims::Claims;
 use super::of_type::OfType;
 use super::pending::{Pending, Wildcard};
 use super::resource::Resource;
@@ -51,9 +52,15 @@ impl<'a> Sent<'a> {
     pub(super) fn has_removal(&self, entry: &Entry<'_>, name: &ResourceName) -> bool {
         let view = self.view;
         let answered = || view.sent_to().is_some() && self.covered.is_none();
+        let is_gone = |claims: &Claims| claims.has_gone(name);
+        let is_asked = || {
+            let glob = self.wanted.globs().of(name.as_str());
+            [Some(name), glob].into_iter().flatten().any(|name| self.pending.names().contains(name))
+        };
         (view.is_sent_ahead(name, entry.since) || answered())
             && !view.is_removal_news(name, entry)
-            && !self.pending.names().contains(name)
+            && !self.pending.claims().is_some_and(is_gone)
+            && !is_asked()
     }
 }
 

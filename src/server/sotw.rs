@@ -98,7 +98,7 @@ impl Protocol for Sotw {
         }
         match (was_wildcard, wildcard) {
             (false, true) => to.subscribe_to_all(),
-            (true, false) => to.unsubscribe_from_all(limit), // after the names: those that are pending stay pending
+            (true, false) => to.unsubscribe_from_all(), // after the names: those that are pending stay pending
             _ => {}
         }
         if first && to.resource_type.is_full_state() && !to.wanted.is_empty() {

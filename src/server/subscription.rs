@@ -81,10 +81,9 @@ impl Subscription {
         new
     }
 
-    /// Makes a name pending again: its earlier responses, claims and rejections no longer count.
+    /// Makes a name pending again: its earlier responses and claims no longer count.
     pub(super) fn ask(&mut self, name: ResourceName, limit: usize) {
         self.pending.unclaim(&name);
-        self.exchange.forget_rejection(&name, limit);
         if name.is_glob() {
             let of_collection = |sent: &ResourceName| self.wanted.globs().of(sent.as_str()) == Some(&name);
             self.view.forget_sent_ahead(of_collection);
@@ -145,19 +144,15 @@ impl Subscription {
     pub(super) fn subscribe_to_all(&mut self) {
         self.wanted.set_wildcard(true);
         self.pending.unclaim(&crate::WILDCARD.into());
-        self.exchange.clear_rejections();
+        self.exchange.forget_resources();
         self.view.forget_sent_ahead(|_| true);
         self.view.note_resubscribed(true);
         self.pending.add_wildcard();
     }
 
-    pub(super) fn unsubscribe_from_all(&mut self, limit: usize) {
+    pub(super) fn unsubscribe_from_all(&mut self) {
         self.wanted.set_wildcard(false);
         self.pending.remove_wildcard(&self.wanted);
-        if self.exchange.has_rejections() {
-            // The names that are pending now are answered anew.
-            self.pending.names().iter().for_each(|name| self.exchange.forget_rejection(name, limit));
-        }
         self.note_unsubscribed(&crate::WILDCARD.into());
     }
 
@@ -168,16 +163,13 @@ impl Subscription {
         now: Instant,
         rejection: Option<&str>,
         retry: Option<Retry>,
-        limit: usize,
     ) -> Option<(Version, Revision)> {
         let (version, revision) = self.exchange.handle_answer(now, rejection, retry)?;
         if rejection.is_none() {
             self.heartbeat.accept(&version);
-        } else if *self.pending.wildcard() == Wildcard::Asked {
-            self.exchange.clear_rejections(); // the wildcard was subscribed since
-        } else {
-            self.pending.names().iter().for_each(|name| self.exchange.forget_rejection(name, limit));
+            return Some((version, revision));
         }
+        self.view.note_inexact(); // what was rejected is sent again even if its change was reverted meanwhile
         Some((version, revision))
     }
 
@@ -265,9 +257,10 @@ impl Subscription {
         source: &S,
         draft: &mut Draft,
     ) -> Extent {
-        let Self { resource_type, wanted, view, pending, defer_until, .. } = self;
+        let Self { resource_type, wanted, view, pending, exchange, defer_until, .. } = self;
         let of = OfType::new(source, resource_type.type_url());
-        let before = view.sent_to();
+        let (before, exact) = (view.sent_to(), view.is_exact());
+        let removals_after = before.map(|_| view.removals_sent_to());
         // A name that was sent ahead in an earlier form is not left out.
         let has = |name: &&ResourceName| view.is_sent_ahead(name, of.get(name).since);
         let but = view.has_sent_ahead().then(|| view.names_sent_ahead().filter(has).cloned().collect::<BTreeSet<_>>());
@@ -276,9 +269,17 @@ impl Subscription {
         // A wildcard or collection is answered in part: the resources sent for it are kept by name.
         let paging = pending.has_wildcard() || pending.names().iter().any(ResourceName::is_glob);
         view.advance(of.now(), draft.content, draft.removals, paging);
+        if exchange.has_rejections() {
+            // Of a collection there may be members that are not sent again.
+            let answered = draft.answered.iter().filter(|name| !name.is_glob());
+            let sent = draft.sent().map(Resource::name);
+            answered.chain(sent).for_each(|name| exchange.forget_rejection(name, of.get(name).since, limit));
+            view.note_inexact(); // the client does not have all that was sent
+        }
         let is_ahead = paging || view.complete_to() < of.now();
-        let ahead = is_ahead.then(|| note_sent_ahead(of, view, draft, paging, limit));
+        let ahead = is_ahead.then(|| note_sent_ahead(of, wanted, view, draft, paging, limit));
         let ahead = ahead.filter(|ahead| !ahead.is_empty());
+        let ahead_to = if is_ahead { of.now() } else { Revision::default() };
         if wanted.aliases() {
             note_aliases(of, wanted, view, draft, limit);
         }
@@ -296,27 +297,32 @@ impl Subscription {
             (Some(before), _) if draft.content != Reach::Nowhere => Some(before),
             _ => Some(to),
         };
-        let mut extent = Extent { after, to, whole: draft.whole, more: None };
+        let removals = removals_after.map(|after| (after, view.removals_sent_to()));
+        let removals = removals.filter(|removals| Some(*removals) != after.map(|after| (after, to)));
+        let exact = exact && after == before;
+        let mut extent = Extent { after, to, exact, whole: draft.whole, more: None };
         let pages = draft.pages.take().filter(|pages| !pages.is_all());
-        if !draft.answered.is_empty() || pages.is_some() || but.is_some() || ahead.is_some() || draft.claimed {
+        let more = pages.is_some() || but.is_some() || ahead.is_some() || removals.is_some() || draft.claimed;
+        if more || !draft.answered.is_empty() {
             let mut names = core::mem::take(&mut draft.answered);
             if draft.budget.is_limited() {
                 // Members are answered by their own names, and the response may not have all of a collection.
                 names.retain(|name| !name.is_glob() || of.members(name).next().is_none());
             }
-            let ahead_to = if ahead.is_none() { Revision::default() } else { of.now() };
             let (but, ahead) = (but.unwrap_or_default(), ahead.unwrap_or_default());
-            let more = More { names, pages, but, ahead, ahead_to, claimed: draft.claimed, ..More::default() };
+            let claimed = draft.claimed;
+            let more = More { names, pages, but, ahead, ahead_to, removals, claimed, ..More::default() };
             extent.more = Some(more.into());
         }
         extent
     }
 }
 
-/// Notes the names whose state was sent ahead of the positions. Returns those whose state is newer than the position of
-/// the content; beyond `limit` they are not kept.
+/// Notes the names whose state was sent ahead of the positions. Returns those that the response did not answer by name;
+/// beyond `limit` they are not kept.
 fn note_sent_ahead<S: Source>(
     of: OfType<'_, S>,
+    wanted: &Wanted,
     view: &mut View,
     draft: &Draft,
     paging: bool,
@@ -328,11 +334,11 @@ fn note_sent_ahead<S: Source>(
         let by_name = paging && at < draft.answers;
         for resource in part.resources() {
             let newer = of.get(resource.name()).since > sent_to;
-            if newer && ahead.len() < limit {
-                ahead.insert(resource.name().clone());
-            }
             if by_name || newer {
                 view.note_sent_ahead(resource.name(), now, limit);
+                if ahead.len() < limit && !wanted.is_among(&draft.answered, resource) {
+                    ahead.insert(resource.name().clone());
+                }
             }
         }
     }
@@ -341,7 +347,7 @@ fn note_sent_ahead<S: Source>(
         let entry = of.get(name);
         if entry.state == State::Absent && entry.since > removals_sent_to {
             view.note_sent_ahead(name, now, limit);
-            if ahead.len() < limit {
+            if ahead.len() < limit && !draft.answered.contains(name) {
                 ahead.insert(name.clone());
             }
         }

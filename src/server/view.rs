@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 use super::of_type::OfType;
 use super::resource::Resource;
 use super::sent_aliases::SentAliases;
-use super::source::{Entry, Source};
+use super::source::{Entry, Source, State};
 use super::wanted::Wanted;
 use crate::ensure::ensure;
 use crate::model::{Label, Relabel};
@@ -181,6 +181,20 @@ impl View {
             self.change_few(|few| few.sent_ahead.retain(|_, sent_ahead| *sent_ahead > complete_to));
         }
         self.inexact |= !all || self.has_sent_ahead();
+    }
+
+    /// Returns whether the positions describe the client exactly.
+    pub(super) fn is_exact(&self) -> bool {
+        !self.inexact
+    }
+
+    /// Returns whether the state of an entry began after all that was sent of it: if it is no news all the same, its
+    /// change was reverted.
+    pub(super) fn is_later(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
+        match entry.state {
+            State::Absent => entry.since > self.removals_sent_to.max(self.sent_ahead(name).unwrap_or_default()),
+            State::Present(_) | State::Unknown => self.is_newer(name, entry),
+        }
     }
 
     /// Notes that the client needs something again that the positions say it has: a change reverted meanwhile is sent.

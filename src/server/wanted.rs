@@ -194,6 +194,11 @@ pub(super) fn was_asked(names: &BTreeSet<ResourceName>, name: &ResourceName, ent
     }
 }
 
+/// Returns whether one of these names is that of an entry, its resource's own, or an alias of the resource.
+pub(super) fn was_named(names: &BTreeSet<ResourceName>, name: &ResourceName, entry: &Entry<'_>) -> bool {
+    entry.resource().map_or_else(|| names.contains(name), |resource| is_named_by(names, resource))
+}
+
 /// Returns whether one of these names is a resource's own, or an alias of it.
 fn is_named_by(names: &BTreeSet<ResourceName>, resource: &Resource) -> bool {
     names.contains(resource.name()) || resource.aliases().iter().any(|alias| names.contains(alias))

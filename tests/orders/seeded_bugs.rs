@@ -70,7 +70,7 @@ fn rows() -> Vec<Row> {
             11,
             "a was rejected and is sent again",
         ),
-        (NackLoop, DELTA, full(a, n.wishes(1, 0).changes(1, 0)), 8, "the protocol goes in a circle"),
+        (NackLoop, DELTA, full(a, n.wishes(1, 0).changes(1, 0)), 10, "the protocol goes in a circle"),
         (NeverForgetsNames, SOTW, partial(a, n.wishes(1, 1)), 8, "the server's view of what is wanted"),
         (NotSentAgain, DELTA, full(a, n.wishes(2, 1).changes(1, 0)), 21, "a is 0, applied is None"),
         (NoEmptyAnswer, SOTW, full(all, n.wishes(1, 0)), 6, "everything is wanted, and there was no answer"),

@@ -272,6 +272,22 @@ impl<V: Both> World<V> {
             }
         }
         self.check_touched(step);
+        self.check_deliveries(step);
+    }
+
+    /// Checks the deliveries of the servers that a step may have changed.
+    fn check_deliveries(&self, step: Step) {
+        let of_one = matches!(step, Step::ServerReads { .. } | Step::ServerSends { .. });
+        let of_all = step.client().is_none();
+        if self.setup.bug.is_some() || !(of_one || of_all) {
+            return;
+        }
+        let touched = self.pairs.iter().enumerate().filter(|(c, _)| step.client().is_none_or(|client| client == *c));
+        for (_, pair) in touched {
+            if let Some(server) = &pair.server {
+                pair.ghost.check_deliveries(&self.setup, &self.store, server);
+            }
+        }
     }
 
     /// Checks the invariants of all machines.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use xds_machine::server::State;
+use xds_machine::server::{DeliveryStatus, State};
 use xds_machine::{Code, ResourceName, WILDCARD};
 
 use super::{Application, Both, Ghost, Pair, World, is_alias, is_resource, stands_for};
@@ -26,9 +26,22 @@ impl<V: Both> World<V> {
                 assert!(app.heard || !all, "type {t}: everything is wanted, and there was no answer");
                 for name in self.setup.names.iter().filter(|name| is_resource(name)) {
                     self.check_resource(t, app, &pair.ghost, name);
+                    self.check_verdict(t, pair, name);
                 }
             }
         }
+    }
+
+    /// Checks that the server knows the verdict on every resource: whoever awaits a push does not wait for ever.
+    fn check_verdict(&self, t: usize, pair: &Pair<V>, name: &ResourceName) {
+        let type_url = &self.setup.types[t];
+        let Some(server) = pair.server.as_ref().filter(|_| self.store.is_known(t) && self.setup.bug.is_none()) else {
+            return;
+        };
+        let Some(delivery) = server.delivery(type_url, name.clone(), &self.store.cache) else { return };
+        let has_verdict = matches!(delivery.status, DeliveryStatus::Acknowledged | DeliveryStatus::Rejected);
+        let unknown = self.store.state(&self.setup, t, name) == State::Unknown;
+        assert_eq!(has_verdict, !unknown, "type {t}: {name} counts as {:?}, and nothing is left", delivery.status);
     }
 
     fn check_resource(&self, t: usize, app: &Application, ghost: &Ghost, name: &ResourceName) {

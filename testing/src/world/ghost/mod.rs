@@ -1,6 +1,7 @@
 //! The checks after each step. Written from the specification, with a memory of its own: no machine is read.
 
 mod client;
+mod delivery;
 mod server;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -58,6 +59,10 @@ struct Memory {
     rejected: BTreeMap<ResourceName, Rejected>,
     /// The same for a complete response of a full-state type.
     rejected_whole: Option<(BTreeMap<ResourceName, u8>, u32)>,
+    /// The content that the client rejected last, and did not accept since.
+    refused: BTreeMap<ResourceName, u8>,
+    /// The number of rejected responses, up to more than a server keeps apart.
+    rejections: u8,
     /// The sum of the requests so far.
     listed: BTreeSet<ResourceName>,
     /// The server received a name; in delta: any request.
@@ -81,6 +86,7 @@ struct Memory {
 struct Out {
     nonce: Nonce,
     resources: BTreeMap<ResourceName, u8>,
+    removed: BTreeSet<ResourceName>,
     /// Resources that were sent only because they had been rejected, and how often that may happen again.
     again: BTreeMap<ResourceName, u32>,
     /// The same for the complete response.

@@ -10,6 +10,9 @@ use super::super::{Both, Bug, Feature, Made, Store, is_alias, is_resource, stand
 use super::{Ghost, Memory, Out, Rejected, Told, covers, version_of};
 use crate::variant::{Request, Response};
 
+/// The number of rejected responses that a server keeps apart; older ones it joins.
+pub(super) const APART: u8 = 8;
+
 impl Ghost {
     /// Records a request. Returns whether the server accepts it.
     pub fn server_reads<V: Both>(&mut self, setup: &Made, store: &Store, request: &V::Request) -> bool {
@@ -100,7 +103,9 @@ impl Ghost {
         let left_out =
             memory.delivered.keys().any(|name| !sent_or_lives(name) && store.content(setup, t, name).is_some());
         memory.due &= !beats || left_out;
-        let mut out = Out { nonce: response.nonce.clone(), resources, again: BTreeMap::new(), again_whole: None };
+        let removed = response.removed.iter().cloned().collect();
+        let mut out =
+            Out { nonce: response.nonce.clone(), resources, removed, again: BTreeMap::new(), again_whole: None };
         memory.sent = Some(response.nonce.clone());
         for (name, sent) in &mut memory.silent {
             *sent |= out.resources.contains_key(name) || response.beats.contains_key(name);
@@ -276,7 +281,13 @@ impl Memory {
     /// Applies the client's ACK or NACK of the response in flight.
     fn judge(&mut self, setup: &Made, out: Out, rejected: bool) {
         let times = setup.retry.unwrap_or(0);
-        if !rejected {
+        if rejected {
+            // A seeded loop of rejections has to come back to one state.
+            let counted = setup.bug.is_none();
+            self.rejections += u8::from(counted && self.rejections <= APART);
+            self.refused.extend(out.resources.iter().map(|(name, content)| (name.clone(), *content)));
+        } else {
+            self.refused.retain(|name, _| !out.resources.contains_key(name));
             self.rejected.retain(|name, _| !out.resources.contains_key(name));
             self.rejected_whole = self.rejected_whole.take().filter(|(whole, _)| *whole != out.resources);
             return;
