@@ -5,7 +5,8 @@ use std::time::Duration;
 use xds_machine::message::{Node, feature};
 use xds_machine::resource_type::{ResourceType, TypeRegistry};
 use xds_machine::server::{
-    Action, Cache, Config, Dialect, DropReason, Limits, Resource, ResponseLimit, Retry, Server, StreamId,
+    Action, Cache, Config, Delivery, DeliveryStatus, Dialect, DropReason, Limits, Resource, ResponseLimit, Retry,
+    Server, StreamId,
 };
 use xds_machine::{Status, TypeUrl};
 
@@ -65,6 +66,16 @@ pub(super) fn new<V: Notation>(options: &[&str]) -> Result<Script<V>, String> {
     Ok(Script { config, streams: 1, server, cache, symbols, clock, node: Some(node), errors: Vec::new(), room: true })
 }
 
+fn write_delivery(delivery: &Delivery) -> String {
+    let status = match delivery.status {
+        DeliveryStatus::NotSent => "not sent",
+        DeliveryStatus::Sent => "sent",
+        DeliveryStatus::Acknowledged => "acknowledged",
+        _ => "rejected",
+    };
+    format!("{status}{}", if delivery.earlier { ", an earlier form was" } else { "" })
+}
+
 impl<V: Notation> Player for Script<V> {
     fn play(&mut self, line: &str) -> Result<(), String> {
         let words = Words::new(line);
@@ -108,6 +119,12 @@ impl<V: Notation> Player for Script<V> {
                 self.server = Server::new(self.config.clone(), StreamId(self.streams));
                 self.symbols.new_stream();
                 self.node.get_or_insert_with(|| Node::new("n"));
+            }
+            ["deliveries", kind] => self.deliveries(kind),
+            ["delivery", kind, name] => {
+                let delivery = self.server.delivery(&read_type(kind), name, &self.cache);
+                let status = delivery.map_or("not subscribed to".into(), |delivery| write_delivery(&delivery));
+                self.errors.push(format!("! {kind} {name} {status}"));
             }
             ["blocked"] => self.room = false,
             ["unblocked"] => self.room = true,
@@ -155,6 +172,17 @@ impl<V: Notation> Script<V> {
         let read = V::decode_response(bytes.into()).expect("a response");
         assert_eq!(read, V::message(&response), "what is written is what is meant");
         Some(read)
+    }
+
+    /// Prints the delivery of each resource of a type, with the client's error message.
+    fn deliveries(&mut self, kind: &str) {
+        let type_url = read_type(kind);
+        for delivered in self.server.deliveries(&type_url, &self.cache) {
+            let alone = self.server.delivery(&type_url, delivered.name.clone(), &self.cache);
+            assert_eq!(alone, Some(delivered.delivery), "{}: alone and among all", delivered.name);
+            let reason = delivered.rejection.map_or(String::new(), |reason| format!(": {reason}"));
+            self.errors.push(format!("! {kind} {} {}{reason}", delivered.name, write_delivery(&delivered.delivery)));
+        }
     }
 
     fn action(&mut self, action: Action) -> Option<String> {
