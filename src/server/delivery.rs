@@ -71,7 +71,8 @@ pub struct Delivered<'a> {
     pub rejection: Option<&'a str>,
 }
 
-/// The status of the delivery of a resource.
+/// The status of the delivery of a resource. A change that is reverted before it is sent costs no response: the resource
+/// keeps the status of its earlier form, unless the type has a rejected response, after which it is sent again.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum DeliveryStatus {
@@ -80,9 +81,12 @@ pub enum DeliveryStatus {
     NotSent,
     /// The client was sent the resource and has not sent an ACK or NACK yet (CSDS: STALE).
     Sent,
-    /// The client has accepted the resource, or claimed its version at the start of the stream (CSDS: SYNCED).
+    /// The client has accepted the resource, or claimed its version at the start of the stream (CSDS: SYNCED). Beyond
+    /// [`names_per_type`](super::Limits::names_per_type) names that were sent ahead of older changes, or sent again
+    /// after a rejection, also what the client has not accepted.
     Acknowledged,
-    /// The client has rejected the response with the resource, which was not sent again since (CSDS: ERROR).
+    /// The client has rejected the response with the resource, which was not sent again since (CSDS: ERROR). Of more
+    /// than eight rejected responses of a type, also what the client accepted between the oldest of them.
     Rejected,
 }
 

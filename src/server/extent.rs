@@ -20,7 +20,7 @@ pub(super) struct Extent {
     pub(super) after: Option<Revision>,
     /// Inclusive upper bound of the content.
     pub(super) to: Revision,
-    /// Whether reverted changes between the bounds were left out.
+    /// Whether changes between the bounds that were reverted before are left out.
     pub(super) exact: bool,
     /// Whether the response had all subscribed resources, changed or not.
     pub(super) whole: bool,
@@ -75,7 +75,7 @@ impl Extent {
         more.filter(|_| only).map(|more| more.names.iter().chain(&more.retried))
     }
 
-    /// Returns whether the extent has all subscribed resources.
+    /// Returns whether the response had all subscribed resources.
     pub(super) fn is_all(&self) -> bool {
         let leaves_out = |more: &More| !more.but.is_empty();
         self.whole || (self.after.is_none() && !self.more.as_deref().is_some_and(leaves_out))
@@ -112,8 +112,11 @@ impl Extent {
 
     /// Returns the bounds of the removals.
     fn removals(&self) -> (Option<Revision>, Revision) {
-        let removals = self.more.as_ref().and_then(|more| more.removals);
-        removals.map_or((self.after, self.to), |(after, to)| (Some(after), to))
+        self.removals_apart().map_or((self.after, self.to), |(after, to)| (Some(after), to))
+    }
+
+    fn removals_apart(&self) -> Option<(Revision, Revision)> {
+        self.more.as_ref()?.removals
     }
 
     /// Keeps only the answered names of a response that left out the resources that the client had.
@@ -128,6 +131,7 @@ impl Extent {
     pub(super) fn join(&mut self, mut other: Self) {
         let ((after_a, to_a), (after_b, to_b)) = (self.removals(), other.removals());
         let removals = after_a.zip(after_b).map(|(a, b)| (a.min(b), to_a.max(to_b)));
+        let removals = removals.filter(|_| self.removals_apart().or(other.removals_apart()).is_some());
         self.forget_claims();
         other.forget_claims();
         let is_range = |extent: &Self| extent.after != Some(extent.to);
@@ -148,11 +152,13 @@ impl Extent {
             more.but.extend(other.but);
             more.ahead.extend(other.ahead);
             more.ahead_to = more.ahead_to.max(other.ahead_to);
-            more.removals = removals;
             more.pages = match (more.pages.take(), other.pages) {
                 (Some(a), Some(b)) => Some(a.join(b)),
                 (a, b) => a.or(b),
             };
+        }
+        if removals.is_some() {
+            self.more.get_or_insert_default().removals = removals;
         }
     }
 }

@@ -137,6 +137,7 @@ fn add_gone<S: Source>(subscription: &mut Subscription, source: &S, draft: &mut 
     let names: BTreeSet<ResourceName> = claims.gone().filter(is_gone).cloned().collect();
     let rest: BTreeSet<ResourceName> = names.iter().skip_while(|name| draft.remove(name)).cloned().collect();
     let all = rest.is_empty();
+    // Their removals are no changes between the bounds of the response.
     draft.answered.extend(names.into_iter().filter(|name| !rest.contains(name)));
     claims.keep_gone(&rest);
     pending.set_claims(*claims);
