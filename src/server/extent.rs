@@ -132,6 +132,11 @@ impl Extent {
         let ((after_a, to_a), (after_b, to_b)) = (self.removals(), other.removals());
         let removals = after_a.zip(after_b).map(|(a, b)| (a.min(b), to_a.max(to_b)));
         let removals = removals.filter(|_| self.removals_apart().or(other.removals_apart()).is_some());
+        // What either response left out, the other one may have.
+        if let Some(more) = &mut self.more {
+            let leaves_out = |name: &ResourceName| other.more.as_ref().is_some_and(|other| other.but.contains(name));
+            more.but.retain(leaves_out);
+        }
         self.forget_claims();
         other.forget_claims();
         let is_range = |extent: &Self| extent.after != Some(extent.to);
@@ -149,7 +154,6 @@ impl Extent {
         if let Some(other) = other.more {
             let more = self.more.get_or_insert_default();
             more.names.extend(other.names);
-            more.but.extend(other.but);
             more.ahead.extend(other.ahead);
             more.ahead_to = more.ahead_to.max(other.ahead_to);
             more.pages = match (more.pages.take(), other.pages) {

@@ -260,7 +260,7 @@ impl Subscription {
         let Self { resource_type, wanted, view, pending, exchange, defer_until, .. } = self;
         let of = OfType::new(source, resource_type.type_url());
         let (before, exact) = (view.sent_to(), view.is_exact());
-        let removals_after = before.map(|_| view.removals_sent_to());
+        let removals_after = view.removals_sent_to();
         // A name that was sent ahead in an earlier form is not left out.
         let has = |name: &&ResourceName| view.is_sent_ahead(name, of.get(name).since);
         let but = view.has_sent_ahead().then(|| view.names_sent_ahead().filter(has).cloned().collect::<BTreeSet<_>>());
@@ -270,10 +270,7 @@ impl Subscription {
         let paging = pending.has_wildcard() || pending.names().iter().any(ResourceName::is_glob);
         view.advance(of.now(), draft.content, draft.removals, paging);
         if exchange.has_rejections() {
-            // Of a collection there may be members that are not sent again.
-            let answered = draft.answered.iter().filter(|name| !name.is_glob());
-            let sent = draft.sent().map(Resource::name);
-            answered.chain(sent).for_each(|name| exchange.forget_rejection(name, of.get(name).since, limit));
+            note_sent_again(of, exchange, draft, limit);
             view.note_inexact(); // the client does not have all that was sent
         }
         let is_ahead = paging || view.complete_to() < of.now();
@@ -297,12 +294,12 @@ impl Subscription {
             (Some(before), _) if draft.content != Reach::Nowhere => Some(before),
             _ => Some(to),
         };
-        let removals = removals_after.map(|after| (after, view.removals_sent_to()));
-        let removals = removals.filter(|removals| Some(*removals) != after.map(|after| (after, to)));
+        let removals = (removals_after, view.removals_sent_to());
+        let apart = before.is_some() && (after, to) != (Some(removals.0), removals.1);
         let exact = exact && after == before;
         let mut extent = Extent { after, to, exact, whole: draft.whole, more: None };
         let pages = draft.pages.take().filter(|pages| !pages.is_all());
-        let more = pages.is_some() || but.is_some() || ahead.is_some() || removals.is_some() || draft.claimed;
+        let more = pages.is_some() || but.is_some() || ahead.is_some() || apart || draft.claimed;
         if more || !draft.answered.is_empty() {
             let mut names = core::mem::take(&mut draft.answered);
             if draft.budget.is_limited() {
@@ -310,12 +307,20 @@ impl Subscription {
                 names.retain(|name| !name.is_glob() || of.members(name).next().is_none());
             }
             let (but, ahead) = (but.unwrap_or_default(), ahead.unwrap_or_default());
-            let claimed = draft.claimed;
+            let (removals, claimed) = (apart.then_some(removals), draft.claimed);
             let more = More { names, pages, but, ahead, ahead_to, removals, claimed, ..More::default() };
             extent.more = Some(more.into());
         }
         extent
     }
+}
+
+/// Notes that rejected resources are sent again. Of a collection there may be members that are not.
+#[inline(never)]
+fn note_sent_again<S: Source>(of: OfType<'_, S>, exchange: &mut Exchange, draft: &Draft, limit: usize) {
+    let answered = draft.answered.iter().filter(|name| !name.is_glob());
+    let sent = draft.sent().map(Resource::name);
+    answered.chain(sent).for_each(|name| exchange.forget_rejection(name, of.get(name).since, limit));
 }
 
 /// Notes the names whose state was sent ahead of the positions. Returns those that the response did not answer by name;
