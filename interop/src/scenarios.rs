@@ -61,6 +61,11 @@ fn endpoint_change(stage: &mut Stage) -> Result<(), String> {
     stage.mesh.write()?;
     stage.reaches(1, "b")?;
     stage.still_answers(2, "a")?;
+    // The traffic may move before the control plane has logged what it sent.
+    wait::until(|| {
+        let events = stage.control_plane.since(mark)?;
+        so(count(&events, "send", EDS) > 0, || "no response of endpoints".to_owned())
+    })?;
     stage.all_accepted(mark)?;
     let events = stage.control_plane.since(mark)?;
     let sent: Vec<Vec<&str>> =

@@ -29,8 +29,9 @@ pub(super) struct Announced {
     /// Whether `left` exceeded its limit: any name may have been in it.
     forgot: bool,
     /// Subscribed names that are listed since a request that the server may not have received before it made the last
-    /// response (SotW). The first request of a stream is received before any response.
-    unconfirmed: BTreeSet<ResourceName>,
+    /// response (SotW). The first request of a stream is received before any response. `true`: an earlier request of the
+    /// stream had the name, and a response that mentions it may answer that one.
+    unconfirmed: BTreeMap<ResourceName, bool>,
 }
 
 /// The state of a name that the server may assume.
@@ -205,16 +206,25 @@ impl Announced {
             again.extend(unanswered.then(|| name.clone()));
             *state = State::Settled;
             if relisting.is_listed() {
-                unconfirmed.insert(name.clone()); // the request may have crossed the response
+                unconfirmed.insert(name.clone(), true); // the request may have crossed the response
             }
             !relisting.is_listed()
         });
         again
     }
 
-    /// Notes that a response mentions a name, so that the server must have received it.
+    /// Notes that a response mentions a name: the server must have received it, unless the response may answer an
+    /// earlier request that had the name. Then no response of this stream confirms it, because a server may send several
+    /// before it reads the next request.
     pub(super) fn confirm(&mut self, name: &ResourceName) {
-        self.unconfirmed.remove(name);
+        if self.unconfirmed.get(name) == Some(&false) {
+            self.unconfirmed.remove(name);
+        }
+    }
+
+    /// Returns whether a mention confirms any name.
+    pub(super) fn awaits_mention(&self) -> bool {
+        self.unconfirmed.values().any(|listed_before| !listed_before)
     }
 
     /// Returns whether a response may answer only names that were listed after the first request.
@@ -234,7 +244,7 @@ impl Announced {
         }
         if relisting.is_listed() {
             self.states.remove(name);
-            self.unconfirmed.insert(name.clone());
+            self.unconfirmed.insert(name.clone(), true);
         } else {
             self.states.insert(name.clone(), State::Settled); // the name must be listed all the same
         }
@@ -284,9 +294,9 @@ impl Announced {
                         continue;
                     }
                 }
-                Some(State::New | State::Settled) => {
+                Some(state @ (State::New | State::Settled)) => {
+                    self.unconfirmed.insert(name.clone(), *state == State::Settled);
                     self.states.remove(name);
-                    self.unconfirmed.insert(name.clone());
                     news.push(name.clone());
                 }
                 Some(_) | None => {}
@@ -387,12 +397,12 @@ impl Announced {
     /// Returns whether the server had received a subscribed name when it made the last response, and was sent no change
     /// since.
     pub(super) fn is_confirmed(&self, name: &str) -> bool {
-        self.asked && !self.states.contains_key(name) && !self.unconfirmed.contains(name)
+        self.asked && !self.states.contains_key(name) && !self.unconfirmed.contains_key(name)
     }
 
     /// Returns the names that the server may not have known when it made the last response, or forgot since.
     pub(super) fn unheard(&self) -> impl Iterator<Item = &ResourceName> {
-        self.states.keys().chain(&self.unconfirmed)
+        self.states.keys().chain(self.unconfirmed.keys())
     }
 
     /// Returns whether the server may send the resource of a name because it was subscribed to by that name before.
@@ -463,7 +473,7 @@ impl Announced {
         }
         let astray = self.left.iter().find(|name| is_wanted(name));
         ensure!(astray.is_none(), "{astray:?} left and is wanted");
-        let astray = self.unconfirmed.iter().find(|name| !is_wanted(name) || self.states.contains_key(*name));
+        let astray = self.unconfirmed.keys().find(|name| !is_wanted(name) || self.states.contains_key(*name));
         ensure!(astray.is_none(), "{astray:?} is listed, and is not");
         Ok(())
     }

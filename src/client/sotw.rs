@@ -188,7 +188,7 @@ impl Protocol for Sotw {
         }
         // For a partial type, resources of the wildcard do not prove that the server received a name.
         let by_name = of.resource_type.is_full_state() || !holdings.wants(WILDCARD);
-        if by_name && announced.has_unconfirmed() {
+        if by_name && announced.awaits_mention() {
             for name in incoming.resources.names().chain(incoming.others()) {
                 announced.confirm(name);
                 // A member that has, or had, a subscription of its own does not confirm its collection.

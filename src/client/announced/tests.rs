@@ -329,13 +329,24 @@ fn a_timer_restarts_if_it_had_run_out_or_was_that_of_the_subscription_before() {
 }
 
 #[test]
-fn a_mention_confirms_a_name_that_crossed_a_response() {
+fn a_mention_confirms_a_name_that_is_listed_for_the_first_time() {
+    let (mut announced, name) = (Announced::default(), ResourceName::from(NAME));
+    announced.note_asked();
+    announced.subscribe_listed(&name, Some(0), 0);
+    assert_eq!(list(&mut announced, 0), [NAME]);
+    assert!(announced.awaits_mention() && !announced.is_confirmed(NAME));
+    announced.confirm(&name);
+    assert!(!announced.has_unconfirmed() && announced.is_confirmed(NAME));
+}
+
+#[test]
+fn a_mention_may_answer_an_earlier_list() {
     let (mut announced, name) = relisting();
     assert_eq!(list(&mut announced, 1), [NAME]);
     announced.settle(|_| true);
-    assert!(announced.has_unconfirmed() && !announced.is_confirmed(NAME));
+    assert!(announced.has_unconfirmed() && !announced.awaits_mention());
     announced.confirm(&name);
-    assert!(!announced.has_unconfirmed() && announced.is_confirmed(NAME));
+    assert!(announced.has_unconfirmed() && !announced.is_confirmed(NAME));
 }
 
 #[test]
