@@ -9,7 +9,8 @@
 //!
 //! 1. *By resource.* A resource that is sent is noted under its own name; unsubscribing never touches the view.
 //! 2. *Exactness is a privilege.* A reverted change ([`Entry::before`]) is skipped in silence only while the
-//!    positions describe the client exactly. Otherwise everything newer than the positions is sent.
+//!    positions describe the client exactly. Otherwise, for example after a rejection, everything newer than the
+//!    positions is sent.
 //! 3. *Forgetting is safe.* A note by name may be dropped at any time: that costs duplicates, and never a lost
 //!    change.
 
