@@ -12,6 +12,7 @@ mod goal;
 mod pair;
 mod settled;
 mod setup;
+mod status;
 mod step;
 pub(crate) mod store;
 mod time;
@@ -273,6 +274,15 @@ impl<V: Both> World<V> {
         }
         self.check_touched(step);
         self.check_deliveries(step);
+        self.check_statuses(step);
+    }
+
+    /// Checks what the client says of each resource, if a step may have changed it.
+    fn check_statuses(&self, step: Step) {
+        let of_server = matches!(step, Step::ServerReads { .. } | Step::ServerSends { .. });
+        if let Some(c) = step.client().filter(|_| !of_server && self.setup.bug.is_none()) {
+            self.pairs[c].check_statuses(&self.setup.types, &self.setup.names);
+        }
     }
 
     /// Checks the deliveries of the servers that a step may have changed.
