@@ -179,6 +179,23 @@ impl Claims {
         }
     }
 
+    /// Notes that the client may have what nothing else covers by an alias that is answered, and whose target is unknown
+    /// in its turn.
+    #[inline(never)]
+    pub(super) fn settle_answered<S: Source>(
+        &mut self,
+        of: OfType<'_, S>,
+        wanted: &Wanted,
+        view: &mut View,
+        answered: &BTreeSet<ResourceName>,
+        limit: usize,
+    ) {
+        if !self.unwanted.is_empty() && answered.iter().any(|name| of.get(name).state == State::Unknown) {
+            let unwanted: Vec<ResourceName> = self.unwanted.iter().cloned().collect();
+            self.bind_to_unknown(of, wanted, view, &unwanted, limit);
+        }
+    }
+
     /// Notes that the client may have these claimed resources by the aliases whose targets are unknown, because nothing
     /// else covers them. Beyond `limit` pairs the first of these aliases stands for all.
     #[inline(never)]

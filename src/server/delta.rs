@@ -145,7 +145,7 @@ impl Protocol for Delta {
         if order.budget.is_limited() && !order.answers_only {
             pushes::add_left_out(of, source, draft);
         }
-        let mut all = of.pending.is_empty() || answers::add(of, source, draft);
+        let mut all = of.pending.is_empty() || answers::add(of, source, draft, order.names);
         let all_asked = asked_for_all && (draft.pages.is_some() || draft.claimed);
         let mut which = Which::Answered;
         if all_asked {

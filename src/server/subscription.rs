@@ -217,6 +217,15 @@ impl Subscription {
         pending.set_claims(*claims);
     }
 
+    /// Notes what the client may have by the answered names, as far as it claims resources that no name covers.
+    pub(super) fn settle_answered<S: Source>(&mut self, source: &S, draft: &Draft, limit: usize) {
+        let Self { resource_type, wanted, view, pending, .. } = self;
+        let Some(mut claims) = pending.take_claims() else { return };
+        let of = OfType::new(source, resource_type.type_url());
+        claims.settle_answered(of, wanted, view, &draft.answered, limit);
+        pending.set_claims(*claims);
+    }
+
     /// Returns whether a resource that the client has by an alias changed, and no name subscribes to it any more.
     pub(super) fn has_orphan<S: Source>(&self, source: &S) -> bool {
         !self.view.aliases().is_empty() && changes::has_orphan(self.of(source), &self.wanted, &self.view)

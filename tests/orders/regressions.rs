@@ -216,6 +216,11 @@ stories! {
     /// Delta: like `heartbeats_answer_a_wildcard`, but the wildcard is subscribed after a name.
     heartbeats_answer_a_late_wildcard: Delta, full_state().ttl(),
         "Sub a, Open, CS, SR, Put a, SS, CR, Acc, Cut, Open, CS, SR, Sub *, CS, SR, SS";
+    /// Delta, portions: the client may have a resource by an alias that did not exist when the stream began, and whose
+    /// target is unknown when its turn comes. The alias has no answer, and the resource was never removed.
+    a_claim_by_an_alias_that_is_unknown_in_its_turn: Delta,
+        Setup::partial(&["r0", "r1", "r2", "*", "~"], Budget::PLENTY).tombstones(0).response_limit(1),
+        "Sub d, Open, Put a, Put a, CS, SR, SS, CR, Sub b, Del a, Cut, Open, CS, SR, Put b, SS, Put b, Fail b";
     /// Delta: the client unsubscribed from the last resources of an answer in portions. An invariant took that for the
     /// end of the answer, after which the server does not keep what the client had before.
     what_is_left_of_an_answer_is_unwanted: Delta, full_state().response_limit(1),

@@ -17,9 +17,11 @@ use super::super::view::View;
 use crate::globs::Globs;
 use crate::name::ResourceName;
 
-/// Answers what is pending, and puts back the rest. Returns whether there was room for all.
-pub(super) fn add<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft) -> bool {
+/// Answers what is pending, and puts back the rest; `limit` bounds what is kept by name. Returns whether there was room
+/// for all.
+pub(super) fn add<S: Source>(of: &mut Subscription, source: &S, draft: &mut Draft, limit: usize) -> bool {
     let mut all = add_names(of, source, draft);
+    of.settle_answered(source, draft, limit);
     if *of.pending.wildcard() == Wildcard::Claimed {
         draft.claimed = true;
         of.pending.set_progress(None);
