@@ -144,9 +144,9 @@ impl Exchange {
 
     // Queries.
 
-    /// Returns whether the response in flight satisfies `had`.
+    /// Returns whether the response whose ACK or NACK is awaited satisfies `had`.
     pub(super) fn is_in_flight(&self, had: impl Fn(&Extent) -> bool) -> bool {
-        self.in_flight.as_ref().is_some_and(|in_flight| had(&in_flight.extent))
+        self.in_flight.as_ref().is_some_and(|in_flight| !self.abandoned && had(&in_flight.extent))
     }
 
     /// Returns the client's error message for the last rejected response that satisfies `had`, unless its names were

@@ -214,12 +214,17 @@ impl<V: Variant> Server<V> {
             self.close(Status::new(Code::Unavailable, "the source of resources started anew"));
             return None;
         }
-        for at in 0..self.types.len() {
-            if let Some(response) = self.poll_type(at, now, source) {
-                return Some(response);
+        // Removals of one type may wait for a name of another, which is then answered by nothing: a second turn.
+        let defers = |of: &Subscription| of.defer_until.is_some() && !of.exchange.is_waiting();
+        for turn in 0..2 {
+            if turn == 1 && !self.types.iter().any(defers) {
+                break;
             }
-            if self.closed {
-                return None;
+            for at in 0..self.types.len() {
+                let response = self.poll_type(at, now, source);
+                if response.is_some() || self.closed {
+                    return response;
+                }
             }
         }
         self.idle = Some((source.revision(), self.poll_timeout()));

@@ -149,7 +149,7 @@ impl<V: Both> Pair<V> {
     }
 
     pub(super) fn server_sends(&mut self, setup: &Made, now: Instant, store: &Store) {
-        let server = self.server.as_mut().expect("a stream is up");
+        let (server, mut rests) = (self.server.as_mut().expect("a stream is up"), false);
         if let Some(response) = server.poll_transmit(now, &store.cache) {
             let mut message = V::message(&response);
             if setup.bug.is_none_or(|bug| self.faulty.server_says(bug, &mut message)) {
@@ -171,6 +171,8 @@ impl<V: Both> Pair<V> {
                 }
                 self.down.push_back(message);
             }
+        } else {
+            rests = server.in_flight() == 0;
         }
         let server = self.server.as_mut().expect("a stream is up");
         let mut closed = false;
@@ -183,6 +185,9 @@ impl<V: Both> Pair<V> {
         if closed {
             self.goals.reach(Goal::Behind);
             return self.close(setup);
+        }
+        if rests {
+            self.check_verdicts(setup, store);
         }
         if let Some(late) = self.faulty.server_hears_late() {
             self.server_hears(setup, now, late);

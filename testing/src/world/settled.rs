@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use xds_machine::server::{DeliveryStatus, State};
 use xds_machine::{Code, ResourceName, WILDCARD};
 
-use super::{Application, Both, Ghost, Pair, World, is_alias, is_resource, stands_for};
+use super::{Application, Both, Ghost, Made, Pair, Store, World, is_alias, is_resource, stands_for};
 
 impl<V: Both> World<V> {
     /// Returns whether no step is left.
@@ -19,6 +19,7 @@ impl<V: Both> World<V> {
     /// Checks a settled state. Panics if a check fails.
     pub fn check_settled(&self) {
         for pair in &self.pairs {
+            pair.check_verdicts(&self.setup, &self.store);
             for (t, app) in pair.apps.iter().enumerate() {
                 pair.check_view(&self.setup.types[t], app);
                 pair.ghost.check_settled(t);
@@ -26,22 +27,9 @@ impl<V: Both> World<V> {
                 assert!(app.heard || !all, "type {t}: everything is wanted, and there was no answer");
                 for name in self.setup.names.iter().filter(|name| is_resource(name)) {
                     self.check_resource(t, app, &pair.ghost, name);
-                    self.check_verdict(t, pair, name);
                 }
             }
         }
-    }
-
-    /// Checks that the server knows the verdict on every resource: whoever awaits a push does not wait for ever.
-    fn check_verdict(&self, t: usize, pair: &Pair<V>, name: &ResourceName) {
-        let type_url = &self.setup.types[t];
-        let Some(server) = pair.server.as_ref().filter(|_| self.store.is_known(t) && self.setup.bug.is_none()) else {
-            return;
-        };
-        let Some(delivery) = server.delivery(type_url, name.clone(), &self.store.cache) else { return };
-        let has_verdict = matches!(delivery.status, DeliveryStatus::Acknowledged | DeliveryStatus::Rejected);
-        let unknown = self.store.state(&self.setup, t, name) == State::Unknown;
-        assert_eq!(has_verdict, !unknown, "type {t}: {name} counts as {:?}, and nothing is left", delivery.status);
     }
 
     fn check_resource(&self, t: usize, app: &Application, ghost: &Ghost, name: &ResourceName) {
@@ -106,6 +94,20 @@ impl<V: Both> World<V> {
 }
 
 impl<V: Both> Pair<V> {
+    /// Checks that the server knows the verdict on every resource: this is so if it has nothing to send, and nothing in
+    /// flight, so that a caller who awaits a push waits neither too short nor for ever.
+    pub(super) fn check_verdicts(&self, setup: &Made, store: &Store) {
+        let Some(server) = self.server.as_ref().filter(|_| setup.bug.is_none()) else { return };
+        for (t, type_url) in setup.types.iter().enumerate().filter(|(t, _)| store.is_known(*t)) {
+            for name in setup.names.iter().filter(|name| is_resource(name)) {
+                let Some(delivery) = server.delivery(type_url, name.clone(), &store.cache) else { continue };
+                let has_verdict = matches!(delivery.status, DeliveryStatus::Acknowledged | DeliveryStatus::Rejected);
+                let unknown = store.state(setup, t, name) == State::Unknown;
+                assert_eq!(has_verdict, !unknown, "{type_url}: {name} counts as {:?} and is not sent", delivery.status);
+            }
+        }
+    }
+
     fn check_view(&self, type_url: &xds_machine::TypeUrl, app: &Application) {
         let Some(server) = &self.server else {
             assert!(!self.client.wants_stream(), "there is no stream, though something is wanted");
