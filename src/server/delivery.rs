@@ -108,6 +108,17 @@ impl<V: Variant> Server<V> {
         let of_type = (!V::NAMES_REMOVALS).then(|| source.version(type_url)); // SotW
         self.subscription(type_url).map_or_else(Vec::new, |of| of.deliveries(source, of_type.as_ref()))
     }
+
+    /// Returns the number of responses that wait for their ACK or NACK: at most one for each type.
+    pub fn in_flight(&self) -> usize {
+        self.types.iter().filter(|of| of.exchange.is_waiting()).count()
+    }
+
+    /// Returns whether no response is in flight, and no removal waits for another type. If a settled stream has nothing
+    /// to transmit, its client has judged all that the source holds for it.
+    pub fn is_settled(&self) -> bool {
+        self.types.iter().all(|of| !of.exchange.is_waiting() && of.defer_until.is_none())
+    }
 }
 
 impl Subscription {

@@ -263,12 +263,6 @@ impl<V: Variant> Server<V> {
         Some(self.subscription(type_url)?.wanted.interest())
     }
 
-    /// Returns the number of responses that wait for their ACK or NACK: at most one for each type. If a stream has
-    /// none, and nothing to transmit, its client has judged all that the source holds for it.
-    pub fn in_flight(&self) -> usize {
-        self.types.iter().filter(|of| of.exchange.is_waiting()).count()
-    }
-
     // Private.
 
     fn subscription(&self, type_url: &TypeUrl) -> Option<&Subscription> {

@@ -122,3 +122,32 @@ fn of_each_resource_of_an_answer_in_portions() {
         }
     }
 }
+
+/// The type of the listeners is not known yet, so the removal of a cluster waits for its time.
+#[test]
+fn a_stream_with_a_removal_that_waits_is_not_settled() {
+    let mut server = Server::<Delta>::new(Config::ads(), StreamId(1));
+    let mut cache = Cache::unknown(1);
+    cache.insert(&clusters(), Resource::new("c", &b""[..]));
+    let request = |type_url: &str, name: &str| delta::Request {
+        subscribe: vec![name.into()],
+        ..delta::Request::new(TypeUrl::from(type_url))
+    };
+    let ack = |nonce: &Nonce| delta::Request { nonce: nonce.clone(), ..delta::Request::new(clusters()) };
+    server.handle_request(NOW, request(type_url::CLUSTER, "c")).expect("a request");
+    let response = server.poll_transmit(NOW, &cache).expect("the cluster");
+    assert_eq!((server.in_flight(), server.is_settled()), (1, false));
+    server.handle_request(NOW, ack(response.nonce())).expect("an ACK");
+    assert_eq!((server.in_flight(), server.is_settled()), (0, true));
+
+    server.handle_request(NOW, request(type_url::LISTENER, "l")).expect("a request");
+    cache.remove(&clusters(), "c");
+    assert!(server.poll_transmit(NOW, &cache).is_none());
+    assert_eq!((server.in_flight(), server.is_settled()), (0, false));
+    let due = server.poll_timeout().expect("the time until which the removal may wait");
+    server.handle_timeout(due);
+    let response = server.poll_transmit(due, &cache).expect("the removal");
+    assert_eq!(response.removed(), ["c"]);
+    server.handle_request(due, ack(response.nonce())).expect("an ACK");
+    assert_eq!((server.in_flight(), server.is_settled()), (0, true));
+}

@@ -152,7 +152,7 @@ where
         let (response, revision, is_settled) = store.with(|source| {
             let mut server = lock(&self.server);
             let response = server.poll_transmit(now, source);
-            (response, source.revision(), server.in_flight() == 0)
+            (response, source.revision(), server.is_settled())
         });
         match &response {
             Some(response) => self.handler.handle_response(response),

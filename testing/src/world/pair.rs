@@ -172,7 +172,7 @@ impl<V: Both> Pair<V> {
                 self.down.push_back(message);
             }
         } else {
-            rests = server.in_flight() == 0;
+            rests = server.is_settled();
         }
         let server = self.server.as_mut().expect("a stream is up");
         let mut closed = false;
