@@ -204,6 +204,11 @@ impl<V: Variant> Server<V> {
     /// after a request and after a change of the source. At most one response of a type is in flight; changes that
     /// occur before its ACK or NACK are sent together afterwards.
     pub fn poll_transmit<S: Source>(&mut self, now: Instant, source: &S) -> Option<Response<V>> {
+        self.poll(now, source, true)
+    }
+
+    /// `again`: whether a second turn may follow.
+    fn poll<S: Source>(&mut self, now: Instant, source: &S, again: bool) -> Option<Response<V>> {
         let idle =
             |(at, until): (Revision, Option<Instant>)| at == source.revision() && until.is_none_or(|due| now < due);
         // The node, and so the source that serves it, may be unknown before the first request.
@@ -214,18 +219,17 @@ impl<V: Variant> Server<V> {
             self.close(Status::new(Code::Unavailable, "the source of resources started anew"));
             return None;
         }
-        // Removals of one type may wait for a name of another, which is then answered by nothing: a second turn.
-        let defers = |of: &Subscription| of.defer_until.is_some() && !of.exchange.is_waiting();
-        for turn in 0..2 {
-            if turn == 1 && !self.types.iter().any(defers) {
-                break;
+        for at in 0..self.types.len() {
+            if let Some(response) = self.poll_type(at, now, source) {
+                return Some(response);
             }
-            for at in 0..self.types.len() {
-                let response = self.poll_type(at, now, source);
-                if response.is_some() || self.closed {
-                    return response;
-                }
+            if self.closed {
+                return None;
             }
+        }
+        // Removals of one type may wait for a name of another, which was answered by nothing in this turn.
+        if again && self.types.iter().any(|of| of.defer_until.is_some()) {
+            return self.poll(now, source, false);
         }
         self.idle = Some((source.revision(), self.poll_timeout()));
         None
