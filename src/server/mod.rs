@@ -204,11 +204,6 @@ impl<V: Variant> Server<V> {
     /// after a request and after a change of the source. At most one response of a type is in flight; changes that
     /// occur before its ACK or NACK are sent together afterwards.
     pub fn poll_transmit<S: Source>(&mut self, now: Instant, source: &S) -> Option<Response<V>> {
-        self.poll(now, source, true)
-    }
-
-    /// `again`: whether a second turn may follow.
-    fn poll<S: Source>(&mut self, now: Instant, source: &S, again: bool) -> Option<Response<V>> {
         let idle =
             |(at, until): (Revision, Option<Instant>)| at == source.revision() && until.is_none_or(|due| now < due);
         // The node, and so the source that serves it, may be unknown before the first request.
@@ -219,6 +214,11 @@ impl<V: Variant> Server<V> {
             self.close(Status::new(Code::Unavailable, "the source of resources started anew"));
             return None;
         }
+        self.poll(now, source, true)
+    }
+
+    /// Polls the types in their order. `again`: whether a second turn may follow.
+    fn poll<S: Source>(&mut self, now: Instant, source: &S, again: bool) -> Option<Response<V>> {
         for at in 0..self.types.len() {
             if let Some(response) = self.poll_type(at, now, source) {
                 return Some(response);
