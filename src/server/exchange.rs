@@ -114,7 +114,7 @@ impl Exchange {
     }
 
     /// Drops all rejections.
-    pub(super) fn clear_rejections(&mut self) {
+    fn clear_rejections(&mut self) {
         self.rejections = None;
     }
 

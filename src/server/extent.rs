@@ -86,11 +86,11 @@ impl Extent {
     pub(super) fn has(&self, name: &ResourceName, entry: &Entry<'_>, paged: impl Fn(&Pages) -> bool) -> bool {
         let more = self.more.as_deref();
         let named = |more: &More| was_named(&more.names, name, entry) || was_named(&more.retried, name, entry);
-        let of_collection = |more: &More| was_asked(&more.names, name, entry) || was_asked(&more.retried, name, entry);
+        let asked = |more: &More| was_asked(&more.names, name, entry) || was_asked(&more.retried, name, entry);
         let in_pages = || more.and_then(|more| more.pages.as_ref()).is_some_and(&paged);
         let ahead = |more: &More| more.ahead.contains(name);
         let had = more.is_some_and(|more| more.leaves_out(name, entry));
-        let by_name = || more.is_some_and(|more| named(more) || ahead(more) || (!had && of_collection(more)));
+        let by_name = || more.is_some_and(|more| named(more) || ahead(more) || (!had && asked(more)));
         let in_some = || self.whole || (!had && in_pages());
         (!had && self.is_between(entry))
             || (entry.since <= self.to && in_some())

@@ -4,7 +4,6 @@
 use alloc::vec::Vec;
 
 use super::draft::{Changed, Draft};
-use super::parts::Part;
 use super::resource::Resource;
 use super::source::Source;
 use super::subscription::Subscription;
@@ -54,11 +53,7 @@ pub(super) fn refresh_dependents<S: Source>(
         names.into_iter().for_each(|name| dependents.ask_again(name, limit));
     };
     match &draft.changed {
-        Changed::WhatIsSent => {
-            // A heartbeat changes nothing.
-            let sent = draft.parts.iter().filter(|part| !matches!(part, Part::Heartbeat(_)));
-            sent.flat_map(Part::resources).for_each(refresh);
-        }
+        Changed::WhatIsSent => draft.sent().for_each(refresh), // a heartbeat changes nothing
         Changed::These(resources) => resources.iter().for_each(&mut refresh),
     }
 }

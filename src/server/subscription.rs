@@ -167,9 +167,9 @@ impl Subscription {
         let (version, revision) = self.exchange.handle_answer(now, rejection, retry)?;
         if rejection.is_none() {
             self.heartbeat.accept(&version);
-            return Some((version, revision));
+        } else {
+            self.view.note_inexact(); // what was rejected is sent again even if its change was reverted meanwhile
         }
-        self.view.note_inexact(); // what was rejected is sent again even if its change was reverted meanwhile
         Some((version, revision))
     }
 

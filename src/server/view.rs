@@ -124,7 +124,7 @@ impl View {
         let Some(sent_to) = self.sent_to else { return false };
         match self.inexact {
             false => entry.is_news(self.removals_sent_to, sent_to),
-            true => entry.since > self.removals_sent_to.max(self.sent_ahead(name).unwrap_or_default()),
+            true => self.is_removal_newer(name, entry),
         }
     }
 
@@ -136,6 +136,11 @@ impl View {
     /// Returns whether the current state of a name began after all that was sent of it.
     fn is_newer(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
         self.sent_ahead(name).max(self.sent_to).is_some_and(|sent_to| entry.since > sent_to)
+    }
+
+    /// The same for the absence of a name.
+    fn is_removal_newer(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
+        entry.since > self.removals_sent_to.max(self.sent_ahead(name).unwrap_or_default())
     }
 
     // Sent state.
@@ -193,7 +198,7 @@ impl View {
     /// change was reverted.
     pub(super) fn is_later(&self, name: &ResourceName, entry: &Entry<'_>) -> bool {
         match entry.state {
-            State::Absent => entry.since > self.removals_sent_to.max(self.sent_ahead(name).unwrap_or_default()),
+            State::Absent => self.is_removal_newer(name, entry),
             State::Present(_) | State::Unknown => self.is_newer(name, entry),
         }
     }

@@ -188,10 +188,7 @@ impl Wanted {
 /// Returns whether one of these names asked for the current state of a name, even if it is unsubscribed since.
 pub(super) fn was_asked(names: &BTreeSet<ResourceName>, name: &ResourceName, entry: &Entry<'_>) -> bool {
     let of_collection = || names.iter().any(|glob| glob.is_glob() && globs::is_member(glob.as_str(), name.as_str()));
-    match entry.resource() {
-        Some(resource) => !names.is_empty() && (is_named_by(names, resource) || of_collection()),
-        None => names.contains(name),
-    }
+    was_named(names, name, entry) || (entry.resource().is_some() && of_collection())
 }
 
 /// Returns whether one of these names is that of an entry, its resource's own, or an alias of the resource.
