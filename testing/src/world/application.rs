@@ -109,15 +109,19 @@ impl Application {
 
     /// Records that resources do not exist.
     pub fn miss(&mut self, names: Vec<ResourceName>) {
+        let mut ended = BTreeMap::new();
         for name in names {
             assert!(self.wanted.contains(&name), "{name} is missing, and nobody asked");
             assert!(!self.applied.contains_key(&name), "{name} is missing, and there");
-            self.lost.extend(self.linked.remove_entry(&name));
+            ended.extend(self.linked.remove_entry(&name));
             // A resource that had an error when it was removed is reported again.
             let may_be_again = self.missing.insert(name.clone(), false).unwrap_or(true);
             let once = may_be_again || self.failed.contains(&name);
             assert!(once, "{name} is missing twice");
         }
+        // A resource that another name covers does not wait to be removed.
+        ended.retain(|_, linked| !self.keeps(linked));
+        self.lost.extend(ended);
     }
 }
 
