@@ -50,8 +50,10 @@ pub struct Delivery {
     /// The revision since which the resource has its current form, or is absent: the status refers to this form.
     pub revision: Revision,
     /// Whether the client was sent an earlier form of the resource on this stream, and not the current one. Known only
-    /// if the source implements [`present_since`](Source::present_since). A resource that appeared and changed between
-    /// two [portions](super::ResponseLimit) of the changes may count as sent.
+    /// if the source implements [`present_since`](Source::present_since) and [`previous`](Source::previous). A resource
+    /// that was removed and added again counts as not sent. A resource that was unknown before, or that appeared and
+    /// changed between two [portions](super::ResponseLimit) of the changes or while its type waited for another, may
+    /// count as sent.
     pub earlier: bool,
 }
 
@@ -209,11 +211,14 @@ impl Subscription {
     ) -> bool {
         match entry.state {
             State::Present(resource) => {
-                of.present_since(name).is_some_and(|since| sent.has(&Entry::present(resource, since), resource))
+                // An alias may stand for a resource that no name selected before.
+                let by_name = self.wanted.covers(name.as_str()) || self.view.aliases().of(name).next().is_some();
+                let since = of.present_since(name).filter(|_| by_name);
+                since.is_some_and(|since| sent.has(&Entry::present(resource, since), resource))
             }
             State::Absent => {
                 let last = self.view.sent_to().and_then(|sent_to| of.previous(name, sent_to));
-                last.is_some() && !self.pending.names().contains(name)
+                last.is_some_and(|last| sent.had(last))
             }
             State::Unknown => false,
         }

@@ -41,11 +41,20 @@ impl<'a> Sent<'a> {
     /// Returns whether the client was sent a present resource, and it is not about to be sent again.
     pub(super) fn has(&self, entry: &Entry<'_>, resource: &Resource) -> bool {
         let (view, name) = (self.view, resource.name());
-        // Until a wildcard is answered completely, resources of later portions were not sent.
-        let covered = || view.sent_to().is_some() && self.covered.as_ref().is_none_or(|covered| covered.contains(name));
-        (view.is_sent_ahead(name, entry.since) || covered())
+        (view.is_sent_ahead(name, entry.since) || self.covers(name))
             && !view.is_news(name, entry)
             && !self.wanted.is_among(self.pending.names(), resource)
+    }
+
+    /// Returns whether the client was sent a resource that is absent now, and that the source had when it was read last.
+    pub(super) fn had(&self, resource: &Resource) -> bool {
+        self.covers(resource.name()) && !self.wanted.is_among(self.pending.names(), resource)
+    }
+
+    /// Returns whether the subscriptions that cover a name are answered. Until a wildcard is answered completely,
+    /// resources of later portions were not sent.
+    fn covers(&self, name: &ResourceName) -> bool {
+        self.view.sent_to().is_some() && self.covered.as_ref().is_none_or(|covered| covered.contains(name))
     }
 
     /// Returns whether the client was sent the absence of a name.

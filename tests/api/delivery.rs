@@ -85,6 +85,48 @@ fn of_a_name_through_its_life() {
     assert_eq!(stream.status("a"), None);
 }
 
+/// A collection is subscribed to when one of its resources is gone, and the wildcard when a resource changes.
+#[test]
+fn a_resource_that_was_not_subscribed_has_no_earlier_form() {
+    use DeliveryStatus::{NotSent, Sent};
+    const MEMBER: &str = "xdstp:///envoy.config.cluster.v3.Cluster/some/a";
+    let mut stream = Stream::new(Config::ads());
+    stream.put(MEMBER, b"1");
+    stream.put("b", b"1");
+    stream.ask(&["other"], &[]);
+    let nonce = stream.send();
+    stream.answer(nonce, None);
+    stream.cache.remove(&clusters(), MEMBER);
+    stream.put("b", b"2");
+    stream.ask(&["xdstp:///envoy.config.cluster.v3.Cluster/some/*"], &[]);
+    assert_eq!((stream.status(MEMBER), stream.status("b")), (Some((NotSent, false)), None));
+    stream.ask(&["*"], &[]);
+    assert_eq!([stream.status(MEMBER), stream.status("b")], [Some((NotSent, false)); 2]);
+    stream.send();
+    assert_eq!(stream.status("b"), Some((Sent, false)));
+}
+
+/// An alias comes to stand for a resource of which the client has nothing.
+#[test]
+fn a_resource_that_no_alias_stood_for_has_no_earlier_form() {
+    use DeliveryStatus::{NotSent, Sent};
+    let mut stream = Stream::new(Config::ads());
+    stream.put("a", b"1");
+    stream.ask(&["alias"], &[]);
+    let nonce = stream.send();
+    stream.answer(nonce, None);
+    let put = |stream: &mut Stream, content: &'static [u8]| {
+        stream.cache.insert(&clusters(), Resource::new("a", content).with_aliases(["alias"]));
+    };
+    put(&mut stream, b"2");
+    assert_eq!(stream.status("a"), Some((NotSent, false)));
+    let nonce = stream.send();
+    assert_eq!(stream.status("a"), Some((Sent, false)));
+    stream.answer(nonce, None);
+    put(&mut stream, b"3");
+    assert_eq!(stream.status("a"), Some((NotSent, true)), "by the alias");
+}
+
 /// Resources whose names are in another order than the pages, and portions that end within a page.
 #[test]
 fn of_each_resource_of_an_answer_in_portions() {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use xds_machine::server::{DeliveryStatus, State};
+use xds_machine::server::{Delivered, DeliveryStatus, State};
 use xds_machine::{Code, ResourceName, WILDCARD};
 
 use super::{Application, Both, Ghost, Made, Pair, Store, World, is_alias, is_resource, stands_for};
@@ -99,8 +99,19 @@ impl<V: Both> Pair<V> {
     pub(super) fn check_verdicts(&self, setup: &Made, store: &Store) {
         let Some(server) = self.server.as_ref().filter(|_| setup.bug.is_none()) else { return };
         for (t, type_url) in setup.types.iter().enumerate().filter(|(t, _)| store.is_known(*t)) {
+            let list = server.deliveries(type_url, &store.cache);
+            assert!(list.is_sorted_by(|a, b| a.name < b.name), "{type_url}: each resource is listed once");
+            for Delivered { name, delivery, rejection, .. } in &list {
+                assert_eq!(server.delivery(type_url, *name, &store.cache), Some(*delivery), "{type_url}: {name}");
+                assert_eq!(rejection.is_some(), delivery.status == DeliveryStatus::Rejected, "{type_url}: {name}");
+            }
             for name in setup.names.iter().filter(|name| is_resource(name)) {
-                let Some(delivery) = server.delivery(type_url, name.clone(), &store.cache) else { continue };
+                let is_listed = list.binary_search_by(|listed| listed.name.cmp(name)).is_ok();
+                let Some(delivery) = server.delivery(type_url, name.clone(), &store.cache) else {
+                    assert!(!is_listed, "{type_url}: {name} is listed, and not subscribed");
+                    continue;
+                };
+                assert!(is_listed || store.content(setup, t, name).is_none(), "{type_url}: {name} is not listed");
                 let has_verdict = matches!(delivery.status, DeliveryStatus::Acknowledged | DeliveryStatus::Rejected);
                 let unknown = store.state(setup, t, name) == State::Unknown;
                 assert_eq!(has_verdict, !unknown, "{type_url}: {name} counts as {:?} and is not sent", delivery.status);

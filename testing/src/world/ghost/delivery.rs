@@ -13,11 +13,13 @@ impl Ghost {
         for (t, memory) in self.types.iter().enumerate() {
             for name in setup.names.iter().filter(|name| is_resource(name)) {
                 let there = store.content(setup, t, name);
-                let Some(Delivery { status, .. }) = server.delivery(&setup.types[t], name.clone(), &store.cache) else {
+                let delivery = server.delivery(&setup.types[t], name.clone(), &store.cache);
+                let Some(Delivery { status, earlier, .. }) = delivery else {
                     let wanted = there.is_some() && store.is_known(t) && memory.server_wants(name, there);
                     assert!(!wanted, "{name} is subscribed, and has no delivery");
                     continue;
                 };
+                memory.check_earlier(setup, name, status, earlier);
                 match there {
                     Some(content) if store.is_known(t) => memory.check_delivery(setup, name, content, status),
                     Some(_) => {}
@@ -62,6 +64,22 @@ impl Memory {
                 assert!(refused || joined, "{name} was not rejected, and counts as rejected");
             }
             other => panic!("{other:?}"),
+        }
+    }
+
+    /// Checks whether an earlier form counts as sent.
+    fn check_earlier(&self, setup: &Made, name: &ResourceName, status: DeliveryStatus, earlier: bool) {
+        if earlier {
+            assert_eq!(status, DeliveryStatus::NotSent, "an earlier form of {name} was sent");
+            // The limits that `Delivery::earlier` documents.
+            let exempt = self.doubted.contains(name) || setup.response_limit.is_some() || setup.types.len() > 1;
+            assert!(self.had.contains(name) || exempt, "{name} was not sent, and an earlier form counts as sent");
+        } else if status == DeliveryStatus::NotSent && self.delivered.contains_key(name) {
+            let was_gone = self.gone.contains(name) || self.doubted.contains(name);
+            let at_limit = setup.limit.is_some() || setup.response_limit.is_some();
+            // What is requested, or has to be sent again after a cluster, waits for its answer.
+            let waits = self.sent.is_none() || self.asked_since || setup.types.len() > 1;
+            assert!(was_gone || at_limit || waits, "{name} was sent, and no earlier form counts as sent");
         }
     }
 

@@ -75,6 +75,12 @@ struct Memory {
     delivered: BTreeMap<ResourceName, u8>,
     /// The resources that changed since they were delivered.
     unseen: BTreeSet<ResourceName>,
+    /// The resources that were sent or claimed on this stream.
+    had: BTreeSet<ResourceName>,
+    /// The resources that were absent or unknown at some time since they were sent last.
+    gone: BTreeSet<ResourceName>,
+    /// The resources that were unknown at some time since they were absent.
+    doubted: BTreeSet<ResourceName>,
     /// Endpoints that must be sent again.
     cold: BTreeSet<ResourceName>,
     /// The resources that changed or were requested since they were sent: the reasons to send them.
@@ -155,8 +161,8 @@ impl Ghost {
             let unseen = memory.unanswered.iter().filter(|(.., verdict)| verdict.is_none());
             let mut accepted = memory.accepted.clone();
             accepted.extend(unseen.map(|(_, version, _)| version.clone()));
-            let silent = std::mem::take(&mut memory.silent);
-            *memory = Memory { accepted, silent, ..Memory::default() };
+            let (silent, doubted) = (std::mem::take(&mut memory.silent), std::mem::take(&mut memory.doubted));
+            *memory = Memory { accepted, silent, doubted, ..Memory::default() };
         }
     }
 

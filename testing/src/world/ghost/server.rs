@@ -131,6 +131,7 @@ impl Ghost {
         memory.delivered.extend(out.resources.iter().map(|(name, content)| (name.clone(), *content)));
         memory.delivered.retain(|name, _| !response.removed.contains(name));
         let sent: Vec<ResourceName> = out.resources.keys().cloned().collect();
+        memory.had.extend(sent.iter().cloned());
         memory.out = Some(out);
         self.parent_sent(setup, store, t, &sent, &changed);
         Told { warm, beats, again }
@@ -206,6 +207,8 @@ impl Ghost {
         } else {
             memory.cold.remove(name);
             memory.silent.insert(name.clone(), false);
+            memory.gone.insert(name.clone());
+            memory.doubted.remove(name);
         }
         if !covers(&memory.listed, name, there) {
             memory.cold.remove(name); // the moving alias has another target
@@ -219,6 +222,7 @@ impl Ghost {
     pub fn fails(&mut self, t: usize, name: &ResourceName) {
         self.changes(t, name, None);
         self.types[t].unseen.insert(name.clone());
+        self.types[t].doubted.insert(name.clone());
     }
 
     /// Returns the features that are active on the stream.
@@ -347,8 +351,11 @@ impl Memory {
             let content = (0..2).find(|&content| version_of(setup, name, content) == *version);
             let Some(content) = content.filter(|content| covers(&self.listed, name, Some(*content))) else { continue };
             self.delivered.insert(name.clone(), content);
+            self.had.insert(name.clone());
             if there(name) == Some(content) {
                 self.reasons.remove(name);
+            } else {
+                self.gone.insert(name.clone()); // perhaps, before the stream
             }
         }
     }
@@ -427,6 +434,7 @@ impl Memory {
         let mut warm = false;
         for name in out.resources.keys().chain(&response.removed) {
             self.unseen.remove(name);
+            self.gone.remove(name);
             self.rejected.remove(name);
             self.reasons.remove(name);
             warm |= self.cold.remove(name);
